@@ -1,4 +1,4 @@
-"""Looking after a database by its URL: back up, check, migrate, restore. A public module; its functions block."""
+"""Database maintenance by URL: back up, check, migrate, restore. A public module; its functions block."""
 
 from __future__ import annotations
 

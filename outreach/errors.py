@@ -1,35 +1,35 @@
 """The errors that this package raises, all under one root.
 
     OutreachError
-    +-- ConfigError                 the engine or an adapter was set up wrongly
-    +-- InvalidRequest              what was asked for breaks a rule; `details` names each place
-    +-- Unauthorized                the API key is missing, malformed, unknown or revoked
+        +-- ConfigError                 the engine or an adapter is misconfigured
+        +-- InvalidRequest              the request breaks a rule; `details` names each place
+        +-- Unauthorized                the API key is missing, malformed, unknown or revoked
     +-- Forbidden                   the workspace may not do this now
     |   +-- WorkspaceUnavailable
     |   +-- SmsCampaignsDisabled
-    |   +-- CallbackRejected        what claims to come from a provider does not, or is too old
-    +-- NotFound                    no such thing in this workspace
-    +-- Conflict                    the thing is there, but not in a state that allows this
+        |   +-- CallbackRejected        a callback is not from the provider, or is too old
+        +-- NotFound                    the workspace has no such object
+        +-- Conflict                    the object's state does not allow this
     |   +-- AgentInactive
     |   +-- AgentNotOutbound
     |   +-- RecipientUnsubscribed
     |   +-- CallInProgress
-    |   +-- IllegalTransition       carries the state and the moves that it allows
-    |   +-- CannotStart             carries every reason, by field and in words
-    |   +-- AccountMissing          a live workspace has nothing to send by at this provider
+        |   +-- IllegalTransition       has the state and the moves that it allows
+        |   +-- CannotStart             has every reason, by field and in words
+        |   +-- AccountMissing          a live workspace has no account at this provider
     +-- RateLimited                 the workspace's request limit is used up
-    +-- RequestInProgress           another request with the same idempotency key still runs
+        +-- RequestInProgress           another request with the same idempotency key is still running
     +-- LeaseLost                   this worker no longer owns the work
     +-- StorageError                the database cannot be used
         +-- DatabaseMissing
         +-- DatabaseNewer
-        +-- DatabaseOlder           it has to be brought up to date first
+            |   +-- DatabaseOlder           it has to be migrated first
         +-- DatabaseInUse           another process has it open
         +-- DispatchRefused         this database must not be dispatched from here
             +-- DatabaseReplaced    another file was put in its place
 
-Every error has a stable machine-readable `code` and a message for people: what was wrong, where, what to
-do. How an error is shown over HTTP is decided in `outreach_server`, not here.
+Every error has a stable machine-readable `code` and a message that says what was wrong, where, and what to do.
+`outreach_server` maps errors to HTTP.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class ErrorDetail:
     """One place in a request that breaks a rule.
 
     Attributes:
-        path: Where, as a dotted path with indexes in brackets: `recipients[3].phone_number`; a query
-            parameter's name; or the empty string for the request as a whole.
+        path: A dotted path with indexes in brackets, such as `recipients[3].phone_number`; a query parameter's name; or
+            empty for the request as a whole.
         message: What is wrong there, and what would be right.
     """
 
@@ -55,7 +55,7 @@ class ErrorDetail:
 
 
 class OutreachError(Exception):
-    """Anything this package raises on purpose."""
+    """The root of this package's errors."""
 
     code: ClassVar[str] = "internal_error"
 
@@ -65,17 +65,17 @@ class OutreachError(Exception):
 
 
 class ConfigError(OutreachError):
-    """The engine, the server or an adapter was set up wrongly."""
+    """The engine, the server or an adapter is misconfigured."""
 
     code = "config_error"
 
 
 class InvalidRequest(OutreachError):
-    """What was asked for breaks one or more rules; nothing was written.
+    """The request breaks one or more rules; nothing was written.
 
     Args:
-        message: A summary for people; built from the details when left out.
-        details: One entry for each place that is wrong.
+        message: A summary; by default built from the details.
+        details: One entry for each wrong place.
     """
 
     code = "invalid_request"
@@ -114,19 +114,19 @@ class WorkspaceUnavailable(Forbidden):
 
 
 class SmsCampaignsDisabled(Forbidden):
-    """SMS campaigns are not turned on for the workspace (docs/interface.md#4.3, rule 1)."""
+    """SMS campaigns are not enabled for the workspace (docs/interface.md#4.3, rule 1)."""
 
     code = "sms_campaigns_disabled"
 
 
 class CallbackRejected(Forbidden):
-    """A callback is not the provider's, is too old, or cannot be read; it changed nothing."""
+    """A callback is not from the provider, too old or unreadable; it changed nothing."""
 
     code = "callback_rejected"
 
 
 class NotFound(OutreachError):
-    """There is no such thing in this workspace; another workspace's things count as absent."""
+    """The workspace has no such object; another workspace's objects count as absent."""
 
     code = "not_found"
 
@@ -138,13 +138,13 @@ class NotFound(OutreachError):
 
 
 class Conflict(OutreachError):
-    """The request conflicts with the present state of what it names."""
+    """The request conflicts with the current state of an object."""
 
     code = "conflict"
 
 
 class AgentInactive(Conflict):
-    """The agent is switched off."""
+    """The agent is inactive."""
 
     code = "agent_inactive"
 
@@ -156,7 +156,7 @@ class AgentNotOutbound(Conflict):
 
 
 class RecipientUnsubscribed(Conflict):
-    """The number is on the workspace's unsubscribe register for this channel."""
+    """The number is unsubscribed from this channel."""
 
     code = "recipient_unsubscribed"
 
@@ -171,8 +171,8 @@ class IllegalTransition(Conflict):
     """The transition table has no such move.
 
     Attributes:
-        state: The state now.
-        move: What was asked for.
+        state: The current state.
+        move: The requested move.
         allowed: The moves that this state allows, sorted.
     """
 
@@ -190,9 +190,8 @@ class CannotStart(Conflict):
     """The campaign cannot start as it is.
 
     Attributes:
-        details: Each thing that is in the way: the field that says it, and a sentence. A field of the campaign has the
-            name that `CampaignUpdate` gives it; `agent.is_active` is the agent's, `account.twilio` the workspace's
-            account at that provider.
+        details: Each problem with its field, named as in `CampaignUpdate`; `agent.is_active` is the agent's,
+            `account.twilio` the workspace's account at that provider.
         reasons: The sentences.
     """
 
@@ -205,7 +204,7 @@ class CannotStart(Conflict):
 
 
 class AccountMissing(Conflict):
-    """A live workspace has no account that a message or call could go by.
+    """A live workspace has no account for a message or call.
 
     Attributes:
         workspace_id: The workspace.
@@ -222,8 +221,8 @@ class RateLimited(OutreachError):
     """The workspace's request limit is used up (docs/interface.md#8).
 
     Attributes:
-        limit: Requests a minute.
-        retry_after_seconds: When the next request will be let in.
+        limit: Requests per minute.
+        retry_after_seconds: Seconds until the next request is accepted.
     """
 
     code = "rate_limited"
@@ -237,7 +236,7 @@ class RateLimited(OutreachError):
 
 
 class RequestInProgress(OutreachError):
-    """Another request with the same idempotency key has not finished within the wait."""
+    """Another request with the same idempotency key is still running after the longest wait."""
 
     code = "request_in_progress"
 
@@ -261,13 +260,13 @@ class StorageError(OutreachError):
 
 
 class StorageBusy(StorageError):
-    """The database cannot be written at the moment: another process has been writing for long. Nothing was changed."""
+    """The database cannot be written now, because another process has been writing for long. Nothing was changed."""
 
     code = "storage_busy"
 
 
 class DatabaseMissing(StorageError):
-    """There is no database, and none was to be created."""
+    """The database does not exist, and was not to be created."""
 
     code = "database_missing"
 
@@ -279,23 +278,23 @@ class DatabaseNewer(StorageError):
 
 
 class DatabaseOlder(StorageError):
-    """The database was written by an older version of this package, and was not to be brought up to date."""
+    """The database was written by an older version of this package, and was not to be migrated."""
 
     code = "database_older"
 
 
 class DatabaseInUse(StorageError):
-    """Another process has the database open, which what was asked for does not allow."""
+    """Another process has the database open, which the operation does not allow."""
 
     code = "database_in_use"
 
 
 class DispatchRefused(StorageError):
-    """Nothing may be dispatched from this database here, for example on a network file system.
+    """Dispatch is disabled for this database here, for example on a network file system.
 
     Attributes:
-        reason: Why, in one word: `network_file_system`, `lock` (its file cannot be taken or written), `note` (the same
-            of the note beside the database), `damaged`, `replaced`, or what an application's own storage says.
+        reason: In one word: `network_file_system`, `lock` (the lock file cannot be taken or written), `note` (the file
+            with the high-water mark cannot), `damaged`, `replaced`, or a reason of an application's own storage.
     """
 
     code = "dispatch_refused"
@@ -306,7 +305,7 @@ class DispatchRefused(StorageError):
 
 
 class DatabaseReplaced(DispatchRefused):
-    """Another file was put in the place of the database, beside the log of the one that was there."""
+    """The database file was replaced while the log of the previous one was there."""
 
     code = "database_replaced"
 

@@ -1,4 +1,4 @@
-"""What an application hears of, once it is committed. A public module."""
+"""The events that applications subscribe to, sent after their commit. A public module."""
 
 from __future__ import annotations
 

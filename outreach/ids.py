@@ -1,4 +1,4 @@
-"""Identifiers: UUIDv7, monotonic within a process, from an injected clock and source of randomness."""
+"""Ids: UUIDv7, monotonic within a process, from an injected clock and random source."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from collections.abc import Callable
 from outreach.clock import Clock
 
 IdSource = Callable[[], str]
-"""Returns a new identifier, as text, each time it is called."""
+"""Returns a new id at each call."""
 
 _SEQUENCE_BITS = 12
 _RANDOM_BITS = 62
 _DRAWN_AT_ONCE = 64
-"""Identifiers whose random bits are asked for together: the system's source takes longest to be called."""
+"""Ids whose random bits are read together, because calls of the system's source are slow."""
 
 
 class UuidV7Source:
-    """Make UUIDv7 texts (RFC 9562, section 5.7) that sort in the order in which they were made.
+    """Makes UUIDv7 texts (RFC 9562, section 5.7) that sort in the order of their creation.
 
-    Within one millisecond the twelve `rand_a` bits count up (RFC 9562, section 6.2, method 1); when they run
-    out, or the clock steps back, the timestamp part moves on by itself.
+    Within one millisecond the twelve `rand_a` bits count up (RFC 9562, section 6.2, method 1); if they run out, or the
+    clock steps back, the timestamp advances by itself.
 
     Args:
-        clock: Where the milliseconds come from.
-        rng: Where the 62 random bits come from; pass `random.SystemRandom()` outside tests.
+        clock: The source of milliseconds.
+        rng: The source of the 62 random bits; `random.SystemRandom()` outside tests.
     """
 
     def __init__(self, *, clock: Clock, rng: random.Random) -> None:
@@ -38,7 +38,7 @@ class UuidV7Source:
         self._left = 0
 
     def __call__(self) -> str:
-        """Return the next identifier."""
+        """Return the next id."""
         milliseconds = int(self._clock.now().timestamp() * 1000)
         with self._lock:
             tick = max(milliseconds << _SEQUENCE_BITS, self._last + 1)

@@ -1,4 +1,4 @@
-"""What the engine tells in the log, so that no trouble can flood it: one line, then a count a minute, then its end."""
+"""Log lines that cannot flood the log: a problem has one line, then a count per minute, then a line at its end."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from outreach.clock import Clock
 from outreach.errors import StorageError
 
 Subject = tuple[str, ...]
-"""What is in trouble: an account, the database, a part of the engine."""
+"""The subject of a problem: an account, the database, a part of the engine."""
 
 DATABASE: Final[Subject] = ("database",)
 
 MINUTE: Final = 60.0
 
 LINES_A_MINUTE: Final = 60
-"""Lines of all kinds together; what comes beyond is counted, and the count is told."""
+"""Lines of all kinds together; more are counted, and the count is logged."""
 
 MAX_KINDS: Final = 2000
-"""Troubles that are remembered; a subject's kinds are few, its number is that of accounts."""
+"""Problems that are remembered."""
 
 FORGET_MINUTES: Final = 30
-"""Trouble that nobody has seen for this long is new when it comes again."""
+"""A problem that returns after this long is a new one."""
 
 _log = logging.getLogger("outreach")
 
@@ -39,16 +39,16 @@ def account(workspace_id: str, provider: str) -> Subject:
 
 @attrs.define(kw_only=True)
 class _Trouble:
-    """One kind of trouble of one subject.
+    """One kind of problem of one subject.
 
     Attributes:
-        text: What was told of it first.
-        told_at: When it was told last, on the monotonic clock.
-        seen_at: When it came last.
-        more: How often it has come since it was told.
-        total: How often it has come since it began.
-        told_open: Whether its last line is one that says that it is there.
-        is_open: Whether it is there.
+        text: The first line.
+        told_at: When it was last logged, on the monotonic clock.
+        seen_at: When it last occurred.
+        more: Occurrences since it was logged.
+        total: Occurrences since it began.
+        told_open: Whether its last line says that it is open.
+        is_open: Whether it is open.
     """
 
     text: str
@@ -66,7 +66,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _one_at_a_time(method: F) -> F:
-    """Let one thread at a time into these methods."""
+    """Serialise these methods across threads."""
 
     @wraps(method)
     def locked(self: LogThrottle, *args: Any, **kwargs: Any) -> Any:
@@ -77,13 +77,13 @@ def _one_at_a_time(method: F) -> F:
 
 
 class LogThrottle:
-    """The engine's one place for log lines that may come often.
+    """Writes log lines that may be frequent; thread-safe.
 
-    Each kind of trouble has at most one line a minute, and one when it is over; all of them together have at most
-    `LINES_A_MINUTE`. Any thread may use it.
+    Each kind of problem has at most one line per minute, and one when it is over; all together have at most
+    `LINES_A_MINUTE`.
 
     Args:
-        clock: Where the minutes come from.
+        clock: Measures the minutes.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -97,7 +97,7 @@ class LogThrottle:
 
     @_one_at_a_time
     def log(self, level: int, message: str, *args: object, **extra: Any) -> None:
-        """Write a line about something that happened once, such as a pause."""
+        """Log something that happened once, such as a pause."""
         self._write(level, message % args, extra)
 
     @_one_at_a_time
@@ -111,15 +111,15 @@ class LogThrottle:
         error: BaseException | None = None,
         **extra: Any,
     ) -> None:
-        """Tell of trouble: the first time at once, with the traceback of an error; then a count a minute.
+        """Log a problem: the first time at once, with the traceback of an error; then a count per minute.
 
         Args:
-            subject: What is in trouble.
-            kind: Which trouble it is: few for a subject.
+            subject: What has the problem.
+            kind: Which problem; a subject has few kinds.
             message: What is wrong and what to do; no secret, no message body, no full number.
-            *args: What belongs into the message.
-            level: Of the line.
-            error: Whose traceback tells more.
+            *args: Arguments of the message.
+            level: The log level.
+            error: An error whose traceback helps.
             extra: Fields of the record.
         """
         now = self._clock.monotonic()
@@ -136,13 +136,13 @@ class LogThrottle:
         self._tell_count(known, now)
 
     def failure(self, action: str, error: Exception, message: str, *args: object, **extra: Any) -> None:
-        """Tell of an unexpected error; one of the database is the database's trouble, whatever was being done.
+        """Log an unexpected error; a storage error counts as a problem of the database, whatever the action.
 
         Args:
-            action: What was being done, for programs.
-            error: What went wrong.
-            message: What was being done, for people.
-            *args: What belongs into the message.
+            action: The failed action, for programs.
+            error: The error.
+            message: The failed action, for people.
+            *args: Arguments of the message.
             extra: Fields of the record.
         """
         extra = {**extra, "action": action, "error_type": type(error).__name__}
@@ -154,7 +154,7 @@ class LogThrottle:
 
     @_one_at_a_time
     def recovered(self, subject: Subject, message: str, *args: object, **extra: Any) -> None:
-        """Tell once that a subject's trouble is over; nothing when it had none, or when its trouble was not told."""
+        """Log once that a subject's problems are over, if they were logged."""
         told = total = 0
         for trouble in self._troubles.get(subject, {}).values():
             if trouble.is_open:
@@ -163,12 +163,12 @@ class LogThrottle:
                 trouble.is_open = trouble.told_open = False
                 trouble.more = 0
         if told:
-            count = f" It was in trouble {total} times." if total > 1 else ""
+            count = f" It occurred {total} times." if total > 1 else ""
             self._write(logging.WARNING, f"{message % args}{count}", extra)
 
     @_one_at_a_time
     def latest_problem(self, subject: Subject) -> tuple[str, float] | None:
-        """Return the kind of a subject's latest trouble that is not over, and how many seconds ago it came."""
+        """Return the kind of a subject's latest open problem, and how many seconds ago it occurred."""
         kinds = self._troubles.get(subject, {})
         found = [(trouble.seen_at, kind) for kind, trouble in kinds.items() if trouble.is_open]
         if not found:
@@ -178,7 +178,7 @@ class LogThrottle:
 
     @_one_at_a_time
     def flush_counts(self) -> None:
-        """Tell the counts whose minute is over, and forget what is long over; to be called now and then."""
+        """Log the counts whose minute is over, and forget old problems; call it regularly."""
         now = self._clock.monotonic()
         self._tell_left_out(now)
         for subject, kinds in list(self._troubles.items()):
@@ -222,7 +222,7 @@ class LogThrottle:
         if self._left_out and (self._lines == 0 or now - self._window >= MINUTE):
             count, self._left_out = self._left_out, 0
             _log.warning(
-                "%d more lines were left out in the last minute: too much is in trouble at once.",
+                "%d more lines were left out in the last minute: too many problems at once",
                 count,
                 extra={"action": "lines_left_out", "count": count},
             )

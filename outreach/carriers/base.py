@@ -1,4 +1,4 @@
-"""What the adapters of real carriers share: the time left, our reference in a URL, outcomes that need no request."""
+"""What the adapters of carriers share: remaining time, callback URLs, outcomes without a request."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
     import httpx
 
 TRANSIT_SECONDS: Final = 5
-"""How long a request may take to arrive: the carrier counts from then, and must still end before `not_after`."""
+"""The longest a request may take to arrive; the carrier counts from then, and must end before `not_after`."""
 
 TOO_LATE: Final = DispatchOutcome(state=DispatchState.NOT_SENT, reason="too_late")
-"""So little is left before `not_after` that the carrier could not be told of it: nothing was asked."""
+"""Too little time is left before `not_after` to tell the carrier: no request was made."""
 
 CLOCK_SKEW_BEFORE: Final = timedelta(seconds=5)
 CLOCK_SKEW_AFTER: Final = timedelta(seconds=60)
-"""How far the carrier's clock may be from ours where a look-up goes by time: the one back, the other ahead."""
+"""The largest difference between the carrier's clock and ours in look-ups by time, back and ahead."""
 
 DISPATCH_PARAMETER: Final = "dispatch"
-"""The parameter of the callback's URL in which our identifier comes back."""
+"""The parameter of the callback URL that returns our dispatch id."""
 
 
 def no_sender(what: str) -> DispatchOutcome:
-    """Return the outcome of a message that is not asked for, because what it names as its sender is none."""
+    """Return the outcome of a message without a valid sender, for which no request is made."""
     return DispatchOutcome(state=DispatchState.REFUSED, reason="bad_sender", error_code="no_sender", error_message=what)
 
 
 NO_SENDER: Final = no_sender("The message names no number or name to send from.")
-"""What every real carrier says to that: a campaign and a message name their sender (docs/interface.md#3)."""
+"""The outcome at every real carrier: a campaign or message must name its sender (docs/interface.md#3)."""
 
 
 def validity_seconds(not_after: datetime, *, now: datetime, least: int, most: int) -> int | None:
@@ -46,19 +46,19 @@ def validity_seconds(not_after: datetime, *, now: datetime, least: int, most: in
 
     Args:
         not_after: The carrier must not deliver later.
-        now: The present moment.
-        least: The shortest time that the carrier takes, in seconds.
-        most: The longest one; where more is left, this.
+        now: The current time.
+        least: The shortest validity that the carrier accepts, in seconds.
+        most: The longest one, to which more is cut.
 
     Returns:
-        The seconds; None when fewer than `least` are left.
+        The seconds; None if fewer than `least` are left.
     """
     left = int((not_after - now).total_seconds()) - TRANSIT_SECONDS
     return min(left, most) if left >= least else None
 
 
 def dispatch_callback_url(callback_url: str, dispatch_id: str) -> str:
-    """Return where the carrier is to call back about one dispatch."""
+    """Return the callback URL of one dispatch."""
     return f"{callback_url}?{urlencode({DISPATCH_PARAMETER: dispatch_id})}"
 
 
@@ -70,10 +70,7 @@ def basic_auth(user: str, password: str) -> str:
 def refused_after_accept(
     reason: FailureClass | None, *, provider_id: str | None, code: str | None, message: str | None = None
 ) -> DispatchOutcome:
-    """Return the outcome of a message that the carrier took, or has, and that has failed for good already.
-
-    Whoever says that it failed says that it reached nobody; a cause that may pass is `temporary`.
-    """
+    """Return the outcome of a message that the carrier accepted and that has already failed for good."""
     passing = reason in {"rate_limited", "unreachable"}
     return DispatchOutcome(
         state=DispatchState.REFUSED,
@@ -85,22 +82,22 @@ def refused_after_accept(
 
 
 def refusal_class(reason: FailureClass | None) -> FailureClass | None:
-    """Return the class of a refusal: what is `unreachable` in a receipt is `temporary` when it is said at once."""
+    """Return the class of a refusal: an immediate `unreachable` is `temporary`."""
     return "temporary" if reason == "unreachable" else reason
 
 
 def as_circumstantial(found: DispatchOutcome | None) -> DispatchOutcome | None:
-    """Return what a record without an identifier of ours tells: evidence where no other dispatch could be meant."""
+    """Mark the outcome of a record without our id, which is evidence only if no other dispatch matches."""
     return None if found is None else attrs.evolve(found, circumstantial=True)
 
 
 def in_window(moment: datetime | None, lookup: LookupRequest) -> bool:
-    """Return whether something that the carrier made at a moment can be what a look-up asks for."""
+    """Return whether a record made at `moment` can belong to the dispatch looked up."""
     return moment is not None and lookup.since - CLOCK_SKEW_BEFORE <= moment <= lookup.until + CLOCK_SKEW_AFTER
 
 
 async def fetch_json(http: httpx.AsyncClient, request: httpx.Request) -> Mapping[str, Any] | None:
-    """Make one request of a look-up; return the object of an answer of success, None for everything else."""
+    """Make one look-up request; return the object of a successful response, else None."""
     import httpx
 
     try:

@@ -20,11 +20,11 @@ class SimulatedCarrier(SimulatedProvider):
 
     @property
     def capabilities(self) -> CarrierCapabilities:
-        """What it can do: with a log file its look-up also tells what was not accepted."""
+        """With a log file, its look-up can also prove that a request was not accepted."""
         return CarrierCapabilities(look_up=self._look_up_power, supports_not_after=False)
 
     async def send(self, message: OutboundMessage) -> DispatchOutcome:
-        """Take one message, or refuse it for now by chance."""
+        """Accept one message, or refuse it temporarily by chance."""
         provider_id = await self._take(
             "sms", to=message.to, from_number=message.from_number, body=message.body, dispatch_id=message.dispatch_id
         )

@@ -1,4 +1,4 @@
-"""Campaigns as they are asked for: the bodies of POST /sms-campaigns and POST /campaigns."""
+"""Readers of the bodies of POST /sms-campaigns and POST /campaigns."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ _read_cli_entry = make_request_converter(
 
 
 def read_sms_campaign(data: Any, *, this_year: int) -> tuple[NewSmsCampaign, Sequence[NewRecipient]]:
-    """Return the SMS campaign that a body asks for, and its contacts. Unknown fields are ignored.
+    """Return a body's SMS campaign and contacts; unknown fields are ignored.
 
     Args:
         data: The parsed JSON, see `parse_json`.
-        this_year: The first year for which a country's holidays are filled in.
+        this_year: The first year of a country's holidays.
 
     Raises:
         InvalidRequest: A rule of docs/interface.md#4.3 is broken; the details name each place.
@@ -80,7 +80,7 @@ def read_sms_campaign(data: Any, *, this_year: int) -> tuple[NewSmsCampaign, Seq
 
 
 def read_call_campaign(data: Any, *, this_year: int) -> tuple[NewCallCampaign, Sequence[NewRecipient]]:
-    """Return the calling campaign that a body asks for, and its contacts; see `read_sms_campaign`.
+    """Return a body's calling campaign and contacts; see `read_sms_campaign`.
 
     Raises:
         InvalidRequest: A rule is broken; the details name each place.
@@ -89,7 +89,7 @@ def read_call_campaign(data: Any, *, this_year: int) -> tuple[NewCallCampaign, S
 
 
 def in_json_names(error: InvalidRequest) -> InvalidRequest:
-    """Return an error about a new SMS campaign with the JSON names of the fields that it is about."""
+    """Return an error about a new SMS campaign with the JSON names of its fields."""
     details = [attrs.evolve(detail, path=_SMS_NAMES.get(detail.path, detail.path)) for detail in error.details]
     return InvalidRequest(details=details)
 
@@ -123,7 +123,7 @@ def _read_recipients(data: dict[str, Any]) -> Sequence[NewRecipient]:
 
 
 def _in_array(read: FieldRule) -> FieldRule:
-    """Let the fields of an element be told apart from the element: `[3].phone_number`."""
+    """Prefix paths inside an element with its index: `[3].phone_number`."""
 
     def rule(value: Any) -> Any:
         try:
@@ -178,7 +178,7 @@ def _call_reader(this_year: int) -> Callable[[Any], NewCallCampaign]:
 
 
 def _sending_number(value: Any) -> str | None:
-    """Take a sending number; an empty one is none."""
+    """Return a sending number; None for an empty one."""
     return Text()(value) or None
 
 
@@ -193,7 +193,7 @@ def _business_hours(value: Any) -> BusinessHours:
 
 def _holidays(value: Any, *, this_year: int) -> HolidayCalendar:
     if type(value) is dict:
-        # The library takes calendars of no country, the interface's form has one; null is none of its values.
+        # The library accepts calendars without a country, the HTTP interface does not.
         if value.get("country") is None:
             raise Refused("is required: the two-letter code of a country, such as US", ".country")
         if value.get("holidays", ()) is None:

@@ -1,8 +1,8 @@
-"""Models to rows of columns and back, by the models' own fields: a stored field is named once, in its model.
+"""Conversion between models and rows, by the models' own fields: a stored field is named once, in its model.
 
-A column has its field's name (but for `to` and `sender`, which no query could use unquoted). Moments are texts of
-one width, booleans 0 and 1, enumerations their values, everything compound compact JSON text. Rows were written by
-this package, so they are read without being checked again.
+A column has its field's name (except `to` and `sender`, which queries could not use unquoted). Times are texts of one
+width, booleans 0 and 1, enumerations their values, compound values compact JSON. Rows are trusted: this package wrote
+them.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from outreach.models.reports import CallReport, MessageReport, Report
 M = TypeVar("M")
 
 Value = str | int | bytes | None
-"""What one column of a row holds."""
+"""The value of one column."""
 
 RENAMED: Final = {"to": "to_number"}
-"""Columns that are not called as their fields are."""
+"""Columns whose names differ from their fields'."""
 
 _PLAIN: Final = (str, int, bytes)
 
 
 class Columns(Generic[M]):
-    """How a model's fields stand in the columns of a row.
+    """The columns of a model.
 
     Args:
         model: The model.
@@ -73,7 +73,7 @@ class Columns(Generic[M]):
             if values[index] is not None:
                 values[index] = read(values[index])
         for index in self._mappings:
-            # An absent column is an empty mapping: a million contacts without variables store nothing for them.
+            # An empty mapping has no value: a million contacts without variables store nothing for them.
             if values[index] is None:
                 values[index] = {}
         return self._model(**dict(zip(self._fields, values, strict=True)), **more)
@@ -91,7 +91,7 @@ _Codec = tuple[Callable[[Any], Value], Callable[[Any], Any]]
 
 
 def _codec(kind: Any) -> _Codec | None:
-    """Return what writes and reads a field of this type where it is not None; None where it is stored as it is."""
+    """Return the writer and reader of a type's non-None values; None for a type that is stored as it is."""
     kind = _required(kind)
     if kind in _PLAIN or get_origin(kind) is Literal:
         return None
@@ -100,7 +100,7 @@ def _codec(kind: Any) -> _Codec | None:
     if kind is bool:
         return int, bool
     if isinstance(kind, type) and issubclass(kind, Enum):
-        # The database driver would look for an adapter of a member, being more than a plain text.
+        # The database driver has no adapter for enum members.
         return str, kind
     if kind is BusinessHours:
         return _hours_text, _hours_from_text
@@ -137,7 +137,7 @@ def _as_time(minute: int) -> str:
 
 
 def _hours_text(hours: BusinessHours) -> str:
-    """Return the interface's stored form, with the days that the schedule has."""
+    """Return the stored form of business hours."""
     return json_text(
         {
             "enabled": hours.enabled,
@@ -167,7 +167,7 @@ def _hours_from_text(text: str) -> BusinessHours:
 
 
 def _make_json() -> cattrs.Converter:
-    """Return the converter for what is inside a column of JSON."""
+    """Return the converter of JSON columns."""
     converter = cattrs.Converter(detailed_validation=False)
     converter.register_unstructure_hook(date, date.isoformat)
     converter.register_structure_hook(date, lambda text, _: date.fromisoformat(text))
@@ -191,13 +191,13 @@ _KINDS: Final[dict[str, type[Any]]] = {"message": MessageReport, "call": CallRep
 
 
 def report_text(report: Report) -> str:
-    """Return a report as JSON, without the provider's own event: that is kept beside it, as it came."""
+    """Return a report as JSON, without the provider's own event, which is stored beside it."""
     kind = "call" if isinstance(report, CallReport) else "message"
     return json.dumps({"kind": kind, **_reports.unstructure(report)}, ensure_ascii=False, separators=(",", ":"))
 
 
 def report_from_text(text: str) -> Report:
-    """Return the report that a text of `report_text` holds; `raw` is None."""
+    """Return the report of a JSON text; `raw` is None."""
     value = json.loads(text)
     report: Report = _reports.structure(value, _KINDS[value.pop("kind")])
     return report

@@ -19,8 +19,8 @@ from outreach.models.trail import UNCLEAR, TrailEntry, TrailStepKind
 
 
 def event_from_entry(entry: TrailEntry) -> Event | None:
-    """Return what an entry tells to an application; None when it is for the trail alone."""
-    # A row of the trail has the fields that its kind needs: the operations that write it see to that.
+    """Return an entry's event for applications; None for an entry of the trail alone."""
+    # The operations that write a row fill the fields that its kind needs.
     row: Any = entry
     head: dict[str, Any] = {"number": entry.number, "at": entry.at, "workspace_id": entry.workspace_id}
     place: dict[str, Any] = {"campaign_id": entry.campaign_id, "position": entry.position}

@@ -1,6 +1,6 @@
-"""What a single value of a request may be. A rule takes a value of exactly its JSON type, or refuses it.
+"""Rules for single values of a request; a rule accepts a value of exactly its JSON type, or refuses it.
 
-Nothing is turned into something else: `"60"`, `60.5` and `true` are no integers, and `1` is no boolean.
+Nothing is converted: `"60"`, `60.5` and `true` are not integers, and `1` is not a boolean.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ FieldRule = Callable[[Any], Any]
 """Returns the value in the form that the models hold; raises `Refused`."""
 
 MAX_DETAILS: Final = 50
-"""Places that one answer names: a hostile body must not make a huge answer."""
+"""Problems listed in one response, so that a hostile body cannot make a huge one."""
 
 MAX_DEPTH: Final = 64
-"""Levels of arrays and objects in a value whose form is free."""
+"""The deepest nesting of free-form values."""
 
 _MAX_INTEGER_LENGTH: Final = 64
 _MAX_DIGITS: Final = 18
@@ -33,11 +33,11 @@ _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class Refused(ValueError):
-    """A value is not what its rule asks for.
+    """A value breaks its rule.
 
     Args:
         message: What would be right.
-        path: The place inside the value, to be appended to the value's own.
+        path: The place inside the value, appended to the value's own.
     """
 
     def __init__(self, message: str, path: str = "") -> None:
@@ -46,7 +46,7 @@ class Refused(ValueError):
 
     @classmethod
     def at(cls, details: Sequence[ErrorDetail]) -> Refused:
-        """Return the refusal for several places at once."""
+        """Return the refusal of several places."""
         refused = cls(details[0].message)
         refused.details = tuple(details)
         return refused
@@ -54,10 +54,10 @@ class Refused(ValueError):
 
 @attrs.frozen(kw_only=True)
 class Text:
-    """A string that every database can store, its length in code points.
+    """A string that every database can store; its length is in code points.
 
     Attributes:
-        pattern: What all of it must match, with `meaning` to say so.
+        pattern: What the whole string must match; `meaning` is its error message.
     """
 
     minimum: int = 0
@@ -75,7 +75,7 @@ class Text:
             return value
         if len(value) < self.minimum or (self.maximum is not None and len(value) > self.maximum):
             raise Refused(f"{self._bounds()}, has {len(value)}")
-        # Most texts are ASCII, of which the check is one look at a flag and one search.
+        # ASCII strings, the usual ones, need no regular expression.
         if ("\x00" in value) if value.isascii() else _UNSTORABLE.search(value):
             raise Refused("must not contain NUL or half of a surrogate pair")
         return value
@@ -90,7 +90,7 @@ class Text:
 
 @attrs.frozen
 class Integer:
-    """An integer within bounds. `60.0` is one, as JSON Schema has it; `60.5` and `true` are none."""
+    """An integer within bounds. `60.0` is one, as in JSON Schema; `60.5` and `true` are not."""
 
     minimum: int
     maximum: int
@@ -106,22 +106,22 @@ class Integer:
 
 
 def without_fraction(value: Any) -> Any:
-    """Return the integer that a number such as `60.0` or `6e1` is; anything else as it came."""
+    """Return a number such as `60.0` or `6e1` as an integer; anything else unchanged."""
     if type(value) is not RawNumber or len(value.text) > _MAX_INTEGER_LENGTH:
         return value
     try:
         number = Decimal(value.text)
     except ArithmeticError:
-        # Its exponent is larger than the arithmetic knows.
+        # The exponent is too large for decimal.
         return value
-    # The size first: what `1e999999` stands for must not be written out.
+    # Size first: `1e999999` must not be expanded.
     if number.adjusted() > _MAX_DIGITS or number != number.to_integral_value():
         return value
     return int(number)
 
 
 def boolean(value: Any) -> bool:
-    """Take true or false."""
+    """Return true or false."""
     if type(value) is not bool:
         raise Refused("must be true or false")
     return value
@@ -129,7 +129,7 @@ def boolean(value: Any) -> bool:
 
 @attrs.frozen
 class OneOf:
-    """One of a few words."""
+    """One of several words."""
 
     words: tuple[str, ...]
 
@@ -141,14 +141,14 @@ class OneOf:
 
 
 def uuid(value: Any) -> str:
-    """Take a UUID in the usual form and return it in lower case."""
+    """Return a UUID in lower case."""
     if type(value) is not str or not _UUID.fullmatch(value):
         raise Refused("must be a UUID such as 01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01")
     return value.lower()
 
 
 def timestamp(value: Any) -> datetime:
-    """Take a timestamp and return it in UTC."""
+    """Return a timestamp in UTC."""
     moment = read_timestamp(value) if type(value) is str else None
     if moment is None:
         raise Refused("must be a timestamp by RFC 3339 such as 2026-12-01T09:00:00Z, years 0002 to 9998")
@@ -157,7 +157,7 @@ def timestamp(value: Any) -> datetime:
 
 @attrs.frozen
 class OrNull:
-    """What another rule takes, or null."""
+    """Another rule's value, or null."""
 
     rule: FieldRule
 
@@ -181,7 +181,7 @@ class Array:
     minimum: int = 0
 
     def __call__(self, value: Any) -> tuple[Any, ...]:
-        """Return the elements; name each wrong one, up to a bound."""
+        """Return the elements; the refusal names each wrong one, up to a limit."""
         if type(value) is not list:
             raise Refused("must be an array")
         if len(value) < self.minimum:
@@ -201,10 +201,9 @@ class Array:
 
 
 def variables(value: Any) -> Mapping[str, Any]:
-    """Take an object of template variables with values of any kind.
+    """Return an object of template variables with values of any kind.
 
-    Values that a 64-bit reader would round are returned as the text that stands for them in a template; all
-    others as they are.
+    Numbers that 64 bits would round are returned as their text.
     """
     if type(value) is not dict:
         raise Refused("must be an object")
@@ -221,12 +220,12 @@ def variables(value: Any) -> Mapping[str, Any]:
 
 
 def within(prefix: str, details: Sequence[ErrorDetail]) -> list[ErrorDetail]:
-    """Return details as seen from around the place that they were found in."""
+    """Return details with `prefix` before their paths."""
     return [ErrorDetail(prefix + detail.path, detail.message) for detail in details]
 
 
 def _check_free(value: Any, path: str) -> bool:
-    """Check a value of any form; return whether it holds a number that a 64-bit reader would round."""
+    """Check a value of any form; return whether it has a number that 64 bits would round."""
     written = False
     waiting = [(value, 1)]
     while waiting:
@@ -258,14 +257,13 @@ _TIMESTAMP: Final = re.compile(
 )
 _LEAP_SECOND: Final = 60
 _FIRST_YEAR, _LAST_YEAR = 2, 9998
-"""In the years outside, a moment may have no name in UTC that can be stored."""
+"""Outside these years, a time may have no storable form in UTC."""
 
 
 def read_timestamp(text: str) -> datetime | None:
-    """Return the moment in UTC that a text names, or None when it names none.
+    """Return a timestamp in UTC, or None for an invalid one.
 
-    Without an offset it is UTC. A leap second is the first moment of the next minute, as clocks that know no
-    leap seconds show it; digits beyond microseconds are cut.
+    Without an offset it is UTC. A leap second becomes the next second; digits beyond microseconds are cut.
     """
     match = _TIMESTAMP.fullmatch(text)
     if match is None:

@@ -1,7 +1,7 @@
-"""JSON as it comes from outside: bytes in, plain Python out, with nothing lost and nothing guessed.
+"""The parser of JSON bodies: nothing is lost and nothing is guessed.
 
-The parser of the standard library is used, because a faster one rounds numbers: `1.10` has to stay `1.10`
-where a template shows it, and `10000000000000000000000` must not become `1e22`.
+It uses the standard library, because faster parsers round numbers: a template must show `1.10` as `1.10`, not `1.1`,
+and `10000000000000000000000` not as `1e22`.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from outreach.errors import InvalidRequest
 from outreach.policy.texts import RawNumber
 
 MAX_VALUES: Final = 5_000_000
-"""Values in one document: they take far more memory than the text that they are written in."""
+"""Values in one document, which take far more memory than their text."""
 
 _MAX_DIGITS: Final = 19
-"""An integer of more digits is outside 64 bit, and turning thousands of digits into a number takes long."""
+"""Longer integers are outside 64 bits, and slow to convert."""
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 def parse_json(body: bytes) -> Any:
-    """Return what a JSON document holds.
+    """Return the value of a JSON document.
 
-    Numbers that are no 64-bit integers come as `RawNumber`, which keeps the characters that were written.
+    Numbers that are not 64-bit integers become `RawNumber`, which keeps the characters as written.
 
     Raises:
-        InvalidRequest: It is no JSON in UTF-8, holds NaN or an infinity, names a key of an object twice, or is
-            nested too deeply.
+        InvalidRequest: It is not JSON in UTF-8, contains NaN or an infinity, repeats a key of an object, or is nested
+            too deeply.
     """
     if not body.strip():
         raise _refusal("The body is empty; it must be JSON.")
     if body.startswith(_BYTE_ORDER_MARK):
-        raise _refusal("The body begins with a byte order mark; JSON is written without one.")
+        raise _refusal("The body begins with a byte order mark, which JSON does not allow.")
     if exceeds_value_limit(body):
         raise _refusal(f"The body holds more than {MAX_VALUES} values.")
     try:
@@ -59,12 +59,12 @@ def parse_json(body: bytes) -> Any:
 
 
 def exceeds_value_limit(body: bytes) -> bool:
-    """Return whether a document holds more values than are parsed."""
+    """Return whether a document has more values than are parsed."""
     return len(body) > MAX_VALUES and sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES
 
 
 def shown(key: str) -> str:
-    """Return a key that somebody sent, short and printable, for a message or a path."""
+    """Return a client's key, short and printable, for a message or a path."""
     cut = key if len(key) <= _MAX_KEY_LENGTH else key[:_MAX_KEY_LENGTH] + "..."
     return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in cut)
 
@@ -73,7 +73,7 @@ _MAX_KEY_LENGTH: Final = 60
 
 
 def _integer(text: str) -> int | RawNumber:
-    # `-0` is a number of its own, which Python's integers do not have.
+    # Python's integers have no `-0`.
     if len(text) > _MAX_DIGITS + 1 or text == "-0":
         return RawNumber(text)
     value = int(text)
@@ -87,7 +87,7 @@ def _constant(text: str) -> NoReturn:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        # Which of two values was meant, nobody can tell; another reader of the same body may take the other one.
+        # Ambiguous: another reader of the same body may take the other value.
         raise _refusal(f'The body names the key "{shown(_first_repeated(pairs))}" twice in one object.')
     return found
 

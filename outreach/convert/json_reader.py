@@ -1,4 +1,4 @@
-"""Strict reading of JSON configuration objects: every place that is wrong is collected, with its path."""
+"""A strict reader of JSON configuration that collects every error with its path."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ _UNSTORABLE: Final = re.compile(r"[\x00\ud800-\udfff]")
 
 
 class JsonReader:
-    """Check values and remember what was wrong.
+    """Checks values and collects what is wrong.
 
-    Each `read_*` returns None after it has noted a problem; the caller goes on, so that one answer names all
-    the places (the first twenty: a hostile document must not make a huge answer).
+    Each `read_*` returns None after noting a problem and the caller continues, so that one error names all places (the
+    first twenty).
     """
 
     def __init__(self) -> None:
-        """Start with nothing noted."""
+        """Start without problems."""
         self._problems: list[ErrorDetail] = []
 
     def note(self, path: str, message: str) -> None:
-        """Remember that a place is wrong."""
+        """Add a problem."""
         if len(self._problems) < _MAX_PROBLEMS:
             self._problems.append(ErrorDetail(path, message))
 
     def finish(self) -> None:
-        """Raise what was noted, if anything.
+        """Raise the collected problems, if any.
 
         Raises:
-            InvalidRequest: A place was wrong.
+            InvalidRequest: There were some.
         """
         if self._problems:
             raise InvalidRequest(details=self._problems)
@@ -44,7 +44,7 @@ class JsonReader:
         return None
 
     def read_array(self, value: object, path: str, *, most: int) -> list[object] | None:
-        """Return a JSON array of at most so many elements."""
+        """Return a JSON array of at most `most` elements."""
         if not isinstance(value, list):
             self.note(path, "must be an array")
         elif len(value) > most:
@@ -61,14 +61,14 @@ class JsonReader:
         return None
 
     def read_integer(self, value: object, path: str, *, least: int, most: int) -> int | None:
-        """Return an integer within bounds; a boolean is none, and nor is `10.0`."""
+        """Return an integer within bounds; a boolean or `10.0` is not one."""
         if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
             return value
         self.note(path, f"must be an integer from {least} to {most}")
         return None
 
     def read_text(self, value: object, path: str, *, most: int) -> str | None:
-        """Return a string of at most so many characters that every database can store."""
+        """Return a string of at most `most` characters that every database can store."""
         if not isinstance(value, str):
             self.note(path, "must be a string")
         elif len(value) > most:

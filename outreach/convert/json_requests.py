@@ -1,4 +1,4 @@
-"""Single calls, single messages and changes of settings, as they are asked for."""
+"""Readers of single calls, single messages and updates of settings."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _read_settings = make_request_converter(
 
 
 def read_new_call(data: Any) -> NewCall:
-    """Return the call that a body of POST /calls asks for. Unknown fields are ignored.
+    """Return the call of a body of POST /calls; unknown fields are ignored.
 
     Raises:
         InvalidRequest: A rule of docs/interface.md#4.1 is broken; the details name each place.
@@ -71,7 +71,7 @@ def read_new_call(data: Any) -> NewCall:
 
 
 def read_new_message(data: Any) -> NewMessage:
-    """Return the message that a body of POST /sms asks for. Unknown fields are ignored.
+    """Return the message of a body of POST /sms; unknown fields are ignored.
 
     Raises:
         InvalidRequest: A rule is broken; the details name each place.
@@ -80,7 +80,7 @@ def read_new_message(data: Any) -> NewMessage:
 
 
 def read_sms_settings_update(data: Any) -> SmsSettingsUpdate:
-    """Return the change that a body of PATCH /sms/settings asks for. Unknown fields are refused.
+    """Return the update of a body of PATCH /sms/settings; unknown fields are refused.
 
     Raises:
         InvalidRequest: A field is unknown or out of its bounds; the details name each place.

@@ -1,4 +1,4 @@
-"""What the interface answers with, as JSON-ready dicts (docs/interface.md#2)."""
+"""Writers of HTTP responses, as JSON-ready dicts (docs/interface.md#2)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from outreach.policy import business_hours, holidays
 
 
 def write_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
-    """Return a campaign: every field, null when it does not apply; `agent` only when there is one."""
+    """Return a campaign with every field, null where not applicable; `agent` only if assigned."""
     hours, counters = campaign.business_hours, campaign.counters
     written: dict[str, Any] = {
         "id": campaign.id,
@@ -68,7 +68,7 @@ def write_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
 
 
 def write_campaign_created(created: CampaignCreated, *, now: datetime) -> dict[str, Any]:
-    """Return a new campaign, with how many of its contacts had opted out."""
+    """Return a new campaign, with the number of excluded contacts."""
     written = write_campaign(created.campaign, now=now)
     return written | {"sms_opted_out_excluded": created.opted_out_excluded}
 
@@ -80,7 +80,7 @@ def write_sms_settings(settings: SmsSettings) -> dict[str, Any]:
 
 
 def write_call_created(call: Call) -> dict[str, Any]:
-    """Return the result of POST /calls: `callId` is absent while the provider has not accepted the call."""
+    """Return the response to POST /calls; `callId` is absent until the provider accepts the call."""
     written: dict[str, Any] = {"success": True, "provider": call.provider}
     return written if call.provider_call_id is None else written | {"callId": call.provider_call_id}
 
@@ -111,7 +111,7 @@ def write_call(call: Call) -> dict[str, Any]:
 
 
 def write_message(message: Message) -> dict[str, Any]:
-    """Return the result of POST /sms."""
+    """Return the response to POST /sms."""
     return {
         "success": True,
         "id": message.id,

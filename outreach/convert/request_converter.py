@@ -1,7 +1,7 @@
-"""The strict converter of requests: cattrs builds the models, and every value passes a rule first.
+"""The strict converter of requests: cattrs builds the models after a rule has checked each value.
 
-cattrs by itself turns `123` into `"123"` and `"abc"` into a list of letters, so its own conversions are never
-reached: each field of a model has a rule, and a model without one for a field does not get a converter.
+cattrs alone turns `123` into `"123"` and `"abc"` into a list of letters, so its conversions are never used: a model
+needs a rule for each field.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ T = TypeVar("T")
 def make_request_converter(
     cls: type[T], rules: Mapping[str, FieldRule], *, renamed: Mapping[str, str] | None = None, closed: str | None = None
 ) -> Callable[[Any], T]:
-    """Return a function that makes a model of a JSON object, or refuses it with every place that is wrong.
+    """Return a function that makes a model of a JSON object, or refuses it with every wrong place.
 
     Args:
         cls: An attrs class.
-        rules: The rule of each field by its name in the class.
-        renamed: The JSON names of the fields that are called otherwise there.
-        closed: What to call the object when it names a field that there is not; None to ignore such fields.
+        rules: The rule of each field, by its name in the class.
+        renamed: JSON names of fields with another name there.
+        closed: What to call the object in the error about an unknown field; None to ignore such fields.
     """
     names = {field: (renamed or {}).get(field, field) for field in rules}
     fields = {field.name for field in attrs.fields(cls)}  # type: ignore[arg-type]
     if fields != set(rules):
-        raise TypeError(f"{cls.__name__} has the fields {sorted(fields)}, and there are rules for {sorted(rules)}.")
-    # The options of cattrs and its overrides by field share one space of names, which its types cannot express.
+        raise TypeError(f"{cls.__name__} has the fields {sorted(fields)}, but rules for {sorted(rules)}.")
+    # cattrs takes options and overrides by field in one namespace, which its types cannot express.
     overrides: dict[str, Any] = {
         field: override(rename=names[field], struct_hook=_hook(rule)) for field, rule in rules.items()
     }
@@ -75,7 +75,7 @@ def _details(error: ClassValidationError, names: Mapping[str, str], closed: str 
     for problem in others:
         if not isinstance(problem, ForbiddenExtraKeysError):
             raise problem
-        details += [ErrorDetail(shown(name), f"is no field of {closed}") for name in sorted(problem.extra_fields)]
+        details += [ErrorDetail(shown(name), f"is not a field of {closed}") for name in sorted(problem.extra_fields)]
     return details[:MAX_DETAILS]
 
 
@@ -85,5 +85,5 @@ def _at_field(problem: Exception, note: AttributeValidationNote, names: Mapping[
         return within(name, problem.details)
     if isinstance(problem, KeyError):
         return [ErrorDetail(name, "is required")]
-    # A rule that raises anything else has a fault; it must not pass for one of the request.
+    # Any other exception is a bug of the rule, not of the request.
     raise problem

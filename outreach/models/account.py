@@ -1,4 +1,4 @@
-"""Accounts at carriers and voice providers, and the record of what they call back."""
+"""Accounts at carriers and voice providers, and the log of their callbacks."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ PROVIDERS: Final[dict[str, ProviderKind]] = {
     "retell": "voice",
     "elevenlabs": "voice",
 }
-"""What an account can be at; the simulators need none."""
+"""The kind of each provider; the simulators need no account."""
 
 CallbackResult = Literal["merged", "unchanged", "unmatched", "mismatched", "received", "ignored"]
-"""What an event did: changed the ledger, changed nothing, belongs to no dispatch, names another number than its
-dispatch, was a message that was taken in, or is of a kind of which only the receipt is kept."""
+"""The effect of an event: it changed the ledger, changed nothing, matches no dispatch, names another number than its
+dispatch, was an inbound message, or is of a kind that is only logged."""
 
 
 @attrs.frozen(kw_only=True)
 class Account:
-    """A workspace's account at a provider; a workspace has one at each at the most.
+    """A workspace's account at a provider; at most one per provider.
 
     Attributes:
-        sealed: The credentials, encrypted (`vault.Vault`).
-        replies_to_keywords: Whether the provider itself answers STOP, START and HELP, so that we do not; what it does
-            not take for a STOP, being none of its words, is confirmed by us all the same.
-        revision: Goes up with each change; a connection made with an earlier one is not used any more.
+        sealed: The encrypted credentials (`vault.Vault`).
+        replies_to_keywords: Whether the provider itself replies to STOP, START and HELP, so that the engine does not;
+            an opt-out in words that the provider does not know is confirmed by the engine all the same.
+        revision: Increases with each change; connections made with an earlier one are discarded.
     """
 
     id: str
@@ -49,12 +49,12 @@ class Account:
 
 @attrs.frozen(kw_only=True)
 class ProviderThrottle:
-    """How long nothing is asked of a provider for a workspace, because it told us to come again later.
+    """A throttle: the provider asked to wait, and nothing is sent to it for the workspace until then.
 
     Attributes:
-        since: When it told us.
-        until: Requests may begin again then.
-        refusals: How often it has told us so in a row, without having accepted anything since.
+        since: When the provider asked.
+        until: When requests resume.
+        refusals: Throttling answers in a row, without an accepted request between.
     """
 
     workspace_id: str
@@ -66,14 +66,12 @@ class ProviderThrottle:
 
 @attrs.frozen(kw_only=True)
 class CallbackRecord:
-    """One event that a provider told, as it came.
+    """One event of a provider's callback, as received.
 
     Attributes:
-        event_id: Identifies it among those of its account: a second one is dropped, but for one that could not be
-            matched, which is tried again.
-        body: The callback's bytes, as they were verified.
-        report: What an unmatched event tells, which is merged when a dispatch turns out to have the identifier of the
-            provider that it names; None for every other event.
+        event_id: Unique in the account: a repeated event is dropped, unless the first could not be matched.
+        body: The verified bytes of the callback.
+        report: The report of an unmatched event, merged when a dispatch gets the provider id that it names; else None.
     """
 
     workspace_id: str
@@ -87,16 +85,14 @@ class CallbackRecord:
 
 @attrs.frozen(kw_only=True)
 class AccountSummary:
-    """An account as it may be shown: no secret is in it.
+    """An account without its secrets.
 
     Attributes:
-        credentials: What was given, by name: values that are no secret as they are, of the others `set`.
-        callback_url: Where the provider is to call back; None while no public address is set.
-        throttled_by: `provider_hold` while nothing is asked of the provider because it asked to be left alone (429, or
-            a `Retry-After`); else None.
-        throttled_until: Requests begin again then; None while they go on.
-        problem: Why its credentials cannot be opened here, in words, and what to do; `credentials` is empty then. None
-            where they can.
+        credentials: By name: the value, or `set` for a secret.
+        callback_url: Where the provider sends callbacks; None without a public URL.
+        throttled_by: `provider_hold` while the provider throttles the account (429 or `Retry-After`); else None.
+        throttled_until: When requests resume; None without a throttle.
+        problem: Why the credentials cannot be decrypted here, and what to do; `credentials` is empty then. Else None.
     """
 
     id: str

@@ -25,20 +25,20 @@ class Unset(Enum):
     UNSET = "UNSET"
 
     def __repr__(self) -> str:
-        """Return its name."""
+        """Return the name."""
         return "UNSET"
 
     def __bool__(self) -> bool:
-        """Return that there is nothing."""
+        """Return False."""
         return False
 
 
 UNSET: Final = Unset.UNSET
-"""Leave a field of a change as it is; None clears it, where it can be empty."""
+"""Leaves a field of an update as it is; None clears it, where it can be empty."""
 
 
 def set_fields(change: object) -> dict[str, Any]:
-    """Return the fields of a change that are to be changed, by name."""
+    """Return the fields of an update that are not `UNSET`, by name."""
     kind: type[Any] = type(change)
     return {field.name: value for field in attrs.fields(kind) if (value := getattr(change, field.name)) is not UNSET}
 
@@ -65,7 +65,7 @@ class Page(Generic[T]):
 
 @attrs.frozen(kw_only=True)
 class JsonPage:
-    """One page of a list as JSON, as the interface answers it.
+    """One page of a list, encoded as JSON.
 
     Attributes:
         items: The array of its items, encoded.

@@ -1,4 +1,4 @@
-"""Calls, single ones and those of a campaign."""
+"""Calls, single or of a campaign."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class Call:
     """A call record.
 
     Attributes:
-        campaign_id: The campaign that it belongs to; None for a single call.
+        campaign_id: The call's campaign; None for a single call.
         position: The recipient's position in that campaign.
-        provider: The agent's voice provider, in a sandbox too.
-        provider_call_id: The provider's identifier; None until it is known.
+        provider: The agent's voice provider, also in a sandbox.
+        provider_call_id: The provider's id; None until it is known.
         to: E.164.
-        from_number: Caller ID; None leaves it to the provider.
-        outcome: What came of it, by the analyser; None until it has ended or when nobody can tell.
+        from_number: Caller ID; None for the provider's default.
+        outcome: The analyser's result; None before the end of the call and when unknown.
         answered_by: `human`, `machine` or None.
-        variables: Per-call template variables, as text.
-        attempt: Which attempt it is, from 1.
+        variables: Template variables, as text.
+        attempt: The number of the attempt, from 1.
         tries: Dispatches opened, deferred ones included.
-        error: Why it failed or was canceled, for people; None otherwise.
+        error: Why it failed or was canceled, for people; else None.
     """
 
     id: str
@@ -69,11 +69,11 @@ class Call:
 
 @attrs.frozen(kw_only=True)
 class NewCall:
-    """What is asked for by POST /calls (docs/interface.md#4.1).
+    """A call to create with POST /calls (docs/interface.md#4.1).
 
     Attributes:
         to: A number that matches the interface's pattern.
-        variables: Any JSON values; they are handed on as text.
+        variables: Any JSON values; passed on as text.
     """
 
     agent_id: str

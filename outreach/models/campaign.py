@@ -90,8 +90,7 @@ class Counters:
 def contribution(status: RecipientStatus, *, attempts: int, dispatched: bool, successful: bool) -> Counters:
     """Return what one recipient adds to its campaign's counters.
 
-    This is the one definition of the counters: every change of a recipient moves them by the difference of
-    two contributions, and a recount is the sum of all.
+    The only definition of the counters: each change of a recipient moves them by the difference of two contributions.
     """
     return _contribution(status, dispatched or attempts > 0, dispatched, successful)
 
@@ -111,7 +110,7 @@ def _contribution(status: RecipientStatus, attempted: bool, dispatched: bool, su
 
 @attrs.frozen(kw_only=True)
 class AgentSnapshot:
-    """The compact view of a campaign's agent."""
+    """A campaign's agent, in brief."""
 
     id: str
     name: str
@@ -121,14 +120,14 @@ class AgentSnapshot:
 
 @attrs.frozen(kw_only=True)
 class Campaign:
-    """A campaign as it is stored; the fields that the interface shows carry its names.
+    """A stored campaign.
 
     Attributes:
         pause_reason: Why it is paused; None while it is not.
-        revision: Goes up with each change of state or of content; counters do not touch it.
-        agent: Snapshot of the assigned agent, when there is one.
-        variable_names: The names of its contacts' custom variables; None where they are not known, because there are
-            too many, or an earlier version loaded them.
+        revision: Increases with each change of state or content, not of counters.
+        agent: Snapshot of the assigned agent, if any.
+        variable_names: The names of its contacts' custom variables; None if there are too many, or if an earlier
+            version loaded them.
     """
 
     id: str
@@ -183,7 +182,7 @@ class Campaign:
 
 @attrs.frozen(kw_only=True)
 class NewSmsCampaign:
-    """What is asked for when an SMS campaign is created (docs/interface.md#4.3), but for the contacts."""
+    """An SMS campaign to create, without its contacts (docs/interface.md#4.3)."""
 
     name: str
     description: str | None = None
@@ -204,7 +203,7 @@ class NewSmsCampaign:
 
 @attrs.frozen(kw_only=True)
 class NewCallCampaign:
-    """What is asked for when a calling campaign is created, but for the contacts (docs/interface.md#campaigns)."""
+    """A calling campaign to create, without its contacts (docs/interface.md#campaigns)."""
 
     name: str
     agent_id: str
@@ -226,13 +225,13 @@ class NewCallCampaign:
 
 @attrs.frozen(kw_only=True)
 class CampaignCreated:
-    """A new campaign and what happened to the contacts that came with it.
+    """A new campaign, and the result of loading its contacts.
 
     Attributes:
-        opted_out_excluded: Supplied contacts that were dropped because they are on the register.
-        missing: What a draft lacks to be ready: the field that says it, and a sentence; nothing of one that is ready.
-        unknown_placeholders: Names in its text that nothing fills, so that a blank would be sent in their place: no
-            field of a contact, no variable of any of these contacts, none that the workspace declares.
+        opted_out_excluded: Contacts that were dropped because they are unsubscribed.
+        missing: What a draft lacks to be ready, each with its field; empty for a ready one.
+        unknown_placeholders: Names in its text without a value: not a field of a contact, a variable of any of these
+            contacts, or a variable of the workspace. A blank would be sent for them.
     """
 
     campaign: Campaign
@@ -243,16 +242,16 @@ class CampaignCreated:
 
 @attrs.frozen(kw_only=True)
 class CampaignUpdate:
-    """What may be changed before a campaign starts; `UNSET` leaves a field as it is.
+    """The fields to change before a campaign starts; `UNSET` leaves a field as it is.
 
-    None clears the message, the carrier, the sending number, the flow and the agent: such a campaign is a draft. It
-    clears description, times, hours and holidays too, which a campaign does not need.
+    None clears description, times, hours and holidays, which a campaign does not need. It also clears the message, the
+    carrier, the sending number, the flow and the agent: without them the campaign becomes a draft.
 
     Attributes:
-        body: The campaign sends this text from then on, and no flow (`sms_message_source` is `custom`).
-        sms_flow_id: This flow drives the campaign from then on (`sms_message_source` is `flow`).
-        scheduled_start_at: Once it is started it waits for this moment (`schedule_type` is `scheduled`); None has it
-            begin at once (`immediate`).
+        body: Sends this text from then on, instead of a flow (`sms_message_source` becomes `custom`).
+        flow_id: Runs this flow from then on (`sms_message_source` becomes `flow`).
+        scheduled_start_at: When the started campaign begins (`schedule_type` becomes `scheduled`); None for at once
+            (`immediate`).
     """
 
     name: str | Unset = UNSET

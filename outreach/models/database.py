@@ -1,4 +1,4 @@
-"""What maintenance of a database tells: backups, checks, restores."""
+"""Results of database maintenance: backups, checks, restores."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import attrs
 
 @attrs.frozen(kw_only=True)
 class Backup:
-    """A backup that was made.
+    """A finished backup.
 
     Attributes:
-        file: Where it is.
-        size: Its bytes.
-        key_file: The file with the key of the accounts' credentials, which is not in it; None where there is none.
+        file: Its path.
+        size: In bytes.
+        key_file: The file with the key of the accounts' credentials, which the backup does not contain; None if none.
     """
 
     file: Path
@@ -25,12 +25,12 @@ class Backup:
 
 @attrs.frozen(kw_only=True)
 class Restore:
-    """A restore that was done.
+    """A finished restore.
 
     Attributes:
-        replaced_database: Where the database lies that was there before; None when there was none.
-        pending_migrations: The steps that bring the restored one up to date; empty when it is.
-        key_file: The key file beside the database, which was left as it is; None where there is none.
+        replaced_database: The path of the previous database; None if there was none.
+        pending_migrations: The migrations that the restored database needs.
+        key_file: The key file beside the database, which was not changed; None if there is none.
     """
 
     replaced_database: Path | None
@@ -40,13 +40,13 @@ class Restore:
 
 @attrs.frozen(kw_only=True)
 class DatabaseCheck:
-    """What looking a database through has found.
+    """The result of a database check.
 
     Attributes:
-        problems: What is wrong, a sentence each; empty when nothing is.
-        size: Bytes of its file.
-        log_size: Bytes of the log beside it.
-        pending_migrations: The steps that bring it up to date; empty when it is.
+        problems: A sentence each; empty if all is well.
+        size: Bytes of the database file.
+        log_size: Bytes of the write-ahead log.
+        pending_migrations: The migrations that it needs.
     """
 
     problems: Sequence[str]

@@ -1,4 +1,4 @@
-"""The ledger's rows: one dispatch is one request to a provider (docs/states.md#dispatches)."""
+"""The dispatch ledger: one dispatch is one request to a provider (docs/states.md#dispatches)."""
 
 from __future__ import annotations
 
@@ -24,45 +24,45 @@ FailureClass = Literal[
     "provider_error",
     "rejected",
 ]
-"""Why a provider refused, or failed later, in the engine's words.
+"""Failure class: why a provider refused, or failed later.
 
-`provider_error` is of calls alone: one that had been placed ended by the fault of the provider or of our set-up there.
+`provider_error` is for calls alone: a placed call ended by an error of the provider, or of our settings there.
 """
 
 
 ASSUMED_SENT: Final = "assumed_sent"
-"""Reason of an unknown dispatch that an operator took as accepted: nobody has heard of it since."""
+"""Reason of an unknown dispatch that an operator took as accepted, without a report since."""
 
 OPTED_OUT: Final[FailureClass] = "opted_out"
-"""Failure class of a provider that knows of an opt-out: the number comes onto our own register too."""
+"""Failure class of a provider that knows of an opt-out, which is added to our register too."""
 
 
 @attrs.frozen(kw_only=True)
 class Dispatch:
-    """One request to a provider, committed before the provider hears of it.
+    """One request to a provider, committed before it is sent.
 
-    Exactly one of `campaign_id` with `position`, `message_id` and `call_id` names what it is for, but for
-    calls of a campaign, which have both a recipient and a call record.
+    It belongs to a recipient (`campaign_id` and `position`), a message or a call; a campaign's call has both a
+    recipient and a call record.
 
     Attributes:
         step: Index of the flow's step; 0 outside flows.
-        attempt: Which attempt of the step this is, from 1.
+        attempt: The number of the step's attempt, from 1.
         leg: 1, or 2 for the second call of a double dial.
-        try_number: Which dispatch of this attempt it is, from 1; more than one after deferrals.
-        provider: Name of the carrier or voice provider that is asked.
-        from_number: The number it is sent from; None leaves it to the provider.
+        try_number: The number of the dispatch in this attempt, from 1; more than one after deferrals.
+        provider: Name of the carrier or voice provider.
+        from_number: The sending number; None for the provider's default.
         to: E.164.
-        body: The rendered text of a message, footer included; None for calls.
-        segments: How many segments the text takes; None for calls.
+        body: The rendered message, footer included; None for calls.
+        segments: SMS segments of the text; None for calls.
         state: What is known of the request.
-        provider_id: The provider's identifier; None until it is known.
-        report: The latest that the carrier said of an accepted message; None before.
-        reason: Failure class or why it was deferred or withdrawn; None when accepted, unless it is a call that was
-            placed and then failed, or a message that was reported as failed and not as delivered since.
-        error_code: The provider's own code, as it was given.
-        slot_at: The pace slot that it took; the request starts no earlier.
-        valid_until: No request starts after this.
-        epoch: Fencing number of the worker that committed it.
+        provider_id: The provider's id; None until it is known.
+        report: The carrier's latest report on an accepted message; None before.
+        reason: Failure class, or why it was deferred or withdrawn. None when accepted, unless the message or call
+            failed later.
+        error_code: The provider's own code, unchanged.
+        slot_at: Its slot in the pace; the request starts no earlier.
+        valid_until: The request starts no later.
+        epoch: Epoch of the worker that committed it.
         settled_at: When its outcome was committed.
     """
 
@@ -96,19 +96,18 @@ class Dispatch:
 
     @property
     def unsettled(self) -> bool:
-        """Whether its outcome is not known: at most one such dispatch a recipient and step."""
+        """Whether its outcome is still open; at most one such dispatch per recipient and step."""
         return self.state in {DispatchState.DISPATCHING, DispatchState.UNKNOWN}
 
 
 @attrs.frozen(kw_only=True)
 class DispatchCount:
-    """How many requests of a campaign came to the same.
+    """The number of a campaign's requests with the same outcome.
 
     Attributes:
-        report: The latest that the carrier said of accepted messages; None before, and of calls.
-        error_code: The provider's own code; of calls that were placed, the reason with which they failed or were
-            canceled.
-        error_message: The provider's words about one of them; None where it said nothing of any.
+        report: The carrier's latest report on accepted messages; None before, and for calls.
+        error_code: The provider's own code; for placed calls, why they failed or were canceled.
+        error_message: The provider's words about one of them, if any.
     """
 
     provider: str
@@ -122,10 +121,10 @@ class DispatchCount:
 
 @attrs.frozen(kw_only=True)
 class UnknownDispatchCount:
-    """How many requests of a workspace wait for evidence of what became of them.
+    """The number of a workspace's requests with an unknown outcome.
 
     Attributes:
-        since: When the oldest of them was committed.
+        since: When the oldest was committed.
     """
 
     workspace_id: str
@@ -134,11 +133,11 @@ class UnknownDispatchCount:
 
 
 class RecentRequest(NamedTuple):
-    """A request to a number, as the frequency cap counts them.
+    """A request to a number, as the frequency cap counts it.
 
     Attributes:
         at: When its dispatch was created.
-        in_flight: Whether it is `dispatching`, and may turn out to have reached nobody.
+        in_flight: Whether it is still `dispatching`, and may turn out not to have been sent.
     """
 
     at: datetime
@@ -147,17 +146,17 @@ class RecentRequest(NamedTuple):
 
 @attrs.frozen(kw_only=True)
 class DispatchOutcome:
-    """What became of one request to a provider.
+    """The outcome of one request to a provider.
 
     Attributes:
         state: `accepted`, `refused`, `not_sent`, `withdrawn`, `deferred` or `unknown`.
         reason: Failure class of a refusal; why it was deferred, withdrawn or is unknown.
-        retry_after_seconds: How long the provider wishes to be left alone; None when it named no time.
-        account_wide: Whether a deferral is about everything that the account asks; False where only the sending
-            number, or its traffic to one network, is at its limit.
-        status: What the provider already says of the message or call; None when it says nothing.
-        circumstantial: It was found by numbers, text and time alone: its record has no identifier of ours. It is
-            evidence only where no other dispatch could be meant.
+        retry_after_seconds: The provider's `Retry-After`; None if it named no time.
+        account_wide: Whether a deferral throttles the whole account; False where only the sending number, or its
+            traffic to one network, is at its limit.
+        status: The status of the message or call, if the provider reports one already.
+        circumstantial: It was matched by numbers, text and time alone, so it is evidence only if no other dispatch
+            matches.
     """
 
     state: DispatchState

@@ -1,4 +1,4 @@
-"""What an embedding application hears of: something that has happened and is committed."""
+"""Committed events, for embedding applications."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ class Event:
     """Something that has happened.
 
     Attributes:
-        number: Its place in the database's one order of commits; a later event has a higher one. Not every number
-            is an event.
-        at: When.
-        workspace_id: Whose.
+        number: Its position in the database's order of commits, which only increases; numbers have gaps.
+        at: When it happened.
+        workspace_id: The workspace.
     """
 
     number: int
@@ -31,13 +30,13 @@ class Event:
 
 @attrs.frozen(kw_only=True)
 class CampaignStatusChanged(Event):
-    """A campaign has been created, or has come to another state.
+    """A campaign was created, or changed its status.
 
     Attributes:
-        status: The state that it has come to.
-        reason: Why it was paused; None otherwise.
-        rule: What decided.
-        actor: Who moved it; None for the engine.
+        status: The new status.
+        reason: Why it was paused; else None.
+        rule: The rule that decided.
+        actor: Who did it; None for the engine.
     """
 
     campaign_id: str
@@ -51,13 +50,13 @@ class CampaignStatusChanged(Event):
 class RecipientEnded(Event):
     """A recipient of a campaign has ended.
 
-    One that has ended may end again, in another way, by what its provider tells later. Those that end as they are
-    loaded (duplicates, numbers that are none) are not told of one by one.
+    A later report of the provider may end it again, in another way. Recipients that end on loading (duplicates, invalid
+    numbers) have no event.
 
     Attributes:
-        reason: How it ended, in the engine's words; None when there is nothing to say.
-        rule: What decided.
-        dispatch_id: The request by which it came to this; None where none did.
+        reason: How it ended; None if there is nothing to say.
+        rule: The rule that decided.
+        dispatch_id: The request that led to this; None if none did.
     """
 
     campaign_id: str
@@ -70,11 +69,11 @@ class RecipientEnded(Event):
 
 @attrs.frozen(kw_only=True)
 class CallEnded(Event):
-    """A call has ended, a single one or one of a campaign; the record of the call tells the rest.
+    """A call has ended, single or of a campaign; the call record has the rest.
 
     Attributes:
         campaign_id: None for a single call, as is `position`.
-        outcome: What came of it, or why it failed; None when there is nothing to say.
+        outcome: The outcome, or why it failed; None if unknown.
     """
 
     call_id: str
@@ -87,11 +86,11 @@ class CallEnded(Event):
 
 @attrs.frozen(kw_only=True)
 class MessageStatusChanged(Event):
-    """A carrier has told how far a message has come that it had accepted.
+    """A carrier reported the status of an accepted message.
 
     Attributes:
-        message_id: Of a single message; None for one of a campaign, which has `campaign_id` and `position`.
-        reason: Failure class of a failure; None otherwise.
+        message_id: The single message; None for a campaign's, which has `campaign_id` and `position`.
+        reason: Failure class of a failure; else None.
     """
 
     dispatch_id: str
@@ -104,12 +103,12 @@ class MessageStatusChanged(Event):
 
 @attrs.frozen(kw_only=True)
 class OptedOut(Event):
-    """A number has come onto the register, or is stopped on more channels than before.
+    """A number was unsubscribed, or from more channels than before.
 
     Attributes:
         phone: E.164.
-        source: What put it there.
-        actor: Who.
+        source: The source of the register's entry.
+        actor: Who did it.
     """
 
     phone: str
@@ -120,11 +119,11 @@ class OptedOut(Event):
 
 @attrs.frozen(kw_only=True)
 class OptedIn(Event):
-    """A number has been taken off the register, by its START or by somebody.
+    """A number was removed from the register, by its START or by an operator.
 
     Attributes:
         phone: E.164.
-        actor: Who.
+        actor: Who did it.
     """
 
     phone: str
@@ -133,13 +132,12 @@ class OptedIn(Event):
 
 @attrs.frozen(kw_only=True)
 class MessageReceived(Event):
-    """Somebody has written back.
+    """An inbound message has arrived.
 
     Attributes:
-        message_id: Of the message in `messages.list_inbound`.
+        message_id: Its id in `messages.list_inbound`.
         from_number: E.164.
-        unclear: Whether it may be meant as an opt-out, or as the way back, and was taken for neither: a person has to
-            read it.
+        unclear: Whether it may be an opt-out or opt-in that was not recognised: a person has to read it.
     """
 
     message_id: str

@@ -1,4 +1,4 @@
-"""What a provider said of a request that did not come to its end, with what it means."""
+"""A provider's failure of a request, with its explanation."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from outreach.models.states import MessageStatus
 
 @attrs.frozen(kw_only=True)
 class ProviderFailure:
-    """What a provider said of a request.
+    """A failed or unfinished request, as the provider reported it.
 
     Attributes:
         provider: The carrier or voice provider.
-        reason: Failure class, or why it was put off or is unknown, in the engine's words.
-        error_code: The provider's own code or reason, as it was given; None where there is none.
-        error_message: The provider's own words; None where there are none, or they were not told.
-        explanation: What that means and what to do; None where nothing is known of it.
+        reason: Failure class, or why it was deferred or is unknown.
+        error_code: The provider's own code or reason, unchanged; None if none.
+        error_message: The provider's own words; None if none.
+        explanation: What that means and what to do; None if unknown.
     """
 
     provider: str
@@ -29,12 +29,11 @@ class ProviderFailure:
 
 @attrs.frozen(kw_only=True)
 class RecipientOutcome:
-    """A recipient, and what its provider last said.
+    """A recipient with its provider's latest report.
 
     Attributes:
-        failure: Of a request that did not come to its end; None where its last request was accepted and has not failed
-            since, and where there was none.
-        report: Of a message that was accepted: what the carrier has told since; None for nothing yet, and of calls.
+        failure: Of the last request; None if it was accepted and has not failed since, or if there was none.
+        report: The carrier's report on an accepted message; None before, and for calls.
     """
 
     recipient: Recipient
@@ -44,12 +43,12 @@ class RecipientOutcome:
 
 @attrs.frozen(kw_only=True)
 class Explanation:
-    """What an error of a provider means, and what to do about it.
+    """What a provider's error means, and what to do about it.
 
     Attributes:
         meaning: A sentence or two.
-        advice: The same, of what can be done.
-        source: The provider's page of its codes; None where the error is explained by its failure class alone.
+        advice: A sentence or two.
+        source: URL of the provider's page of codes; None if only the failure class is explained.
     """
 
     meaning: str

@@ -1,4 +1,4 @@
-"""Business hours: when a campaign may reach people, by weekday and wall clock."""
+"""Business hours: when a campaign may contact people, by weekday and local time."""
 
 from __future__ import annotations
 
@@ -16,27 +16,26 @@ MINUTES_A_DAY: Final = 24 * 60
 
 @attrs.frozen(kw_only=True)
 class TimeWindow:
-    """One half-open stretch of wall-clock time, in minutes after midnight.
+    """A half-open window of local time, in minutes after midnight.
 
     Attributes:
-        start_minute: The first minute that is open, 0 to 1439.
-        end_minute: The first minute that is closed again, 0 to 1440; before the start it lies on the next day.
-            It never equals the start.
+        start_minute: The first open minute, 0 to 1439.
+        end_minute: The first closed minute, 0 to 1440, not equal to the start; before the start it is on the next day.
     """
 
     start_minute: int
     end_minute: int
 
     def __attrs_post_init__(self) -> None:
-        """Refuse a window that has no meaning.
+        """Check the bounds.
 
         Raises:
-            ValueError: A minute is out of range, or the window starts where it ends.
+            ValueError: A minute is out of range, or the window is empty.
         """
         if not (0 <= self.start_minute < MINUTES_A_DAY and 0 <= self.end_minute <= MINUTES_A_DAY):
-            raise ValueError("A window's minutes lie within one day.")
+            raise ValueError("A window's minutes must be within one day.")
         if self.start_minute == self.end_minute:
-            raise ValueError("A window ends at another minute than it starts.")
+            raise ValueError("A window must not end at the minute at which it starts.")
 
     @property
     def is_overnight(self) -> bool:
@@ -46,13 +45,13 @@ class TimeWindow:
 
 @attrs.frozen(kw_only=True)
 class BusinessHours:
-    """When a campaign may reach people, and how many at a time.
+    """When a campaign may contact people, and how many at a time.
 
     Attributes:
-        enabled: Whether the hours are observed; when not, every hour is open.
-        timezone: The IANA zone whose wall clock counts.
-        schedule: The windows of each day of `DAYS`; a day that is missing or has none is closed.
-        batch_concurrency: Recipients dispatched in one wave, 1 to 40.
+        enabled: Whether the hours apply; otherwise every hour is open.
+        timezone: IANA zone of the windows.
+        schedule: The windows of each day of `DAYS`; a day without any is closed.
+        batch_concurrency: Recipients in one wave, 1 to 40.
     """
 
     enabled: bool

@@ -1,4 +1,4 @@
-"""What a keyed request, its stored response and a rate limit are to whoever serves them over HTTP."""
+"""Idempotency keys, stored responses and rate limits, for HTTP servers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import attrs
 
 @attrs.frozen(kw_only=True)
 class IdempotentRequest:
-    """A request that brings an idempotency key, and all that tells it from others.
+    """A request with an idempotency key.
 
     Attributes:
-        operation: The operation's name; keys of different operations do not meet.
+        operation: The operation's name, which scopes the key.
         key: The client's key.
-        digest: SHA-256 of what is asked for, in hexadecimal; the same key with another one is refused.
-        where: What holds the key, for the error that refuses it.
+        digest: SHA-256 of the content, in hexadecimal; the same key with another one is refused.
+        where: The header or field with the key, for errors.
     """
 
     operation: str

@@ -11,13 +11,13 @@ from outreach.models.base import CarrierName
 from outreach.models.states import MessageStatus
 
 Keyword = Literal["stop", "start", "help"]
-"""What somebody wants who writes a word that carriers and the law know."""
+"""What a recognised keyword asks for."""
 
 ReplyPurpose = Literal["opt_out_confirmation", "opt_in_confirmation", "help"]
-"""Why the engine answers a keyword."""
+"""The reply to a keyword."""
 
 Purpose = Literal["message", ReplyPurpose]
-"""What a single message is for: asked for by somebody, or the engine's own answer to a keyword."""
+"""The purpose of a single message: requested, or the engine's reply to a keyword."""
 
 
 @attrs.frozen(kw_only=True)
@@ -26,12 +26,12 @@ class Message:
 
     Attributes:
         to: E.164.
-        from_number: The number it is sent from.
-        purpose: Anything but `message` is an answer to a keyword, which nobody but the engine makes.
-        send_until: It is sent before this or never; None for the rule of all single messages.
-        reason: Why it failed or was canceled; None otherwise.
+        from_number: The sending number.
+        purpose: `message`, or the engine's reply to a keyword.
+        send_until: Sent before this or never; None for the rule of all single messages.
+        reason: Why it failed or was canceled; else None.
         attempts: Attempts spent.
-        tries: Dispatches opened, deferred ones included; the back-off grows with it.
+        tries: Dispatches opened, deferred ones included; the backoff grows with it.
     """
 
     id: str
@@ -54,19 +54,19 @@ class Message:
 
 @attrs.frozen(kw_only=True)
 class InboundMessage:
-    """A message that somebody wrote back.
+    """An inbound message.
 
     Attributes:
-        from_number: Who wrote, in E.164; as the carrier gave it when it is no phone number.
+        from_number: The sender in E.164; as the carrier gave it if it is not a phone number.
         to: Our number, as the carrier gave it.
-        provider: The carrier that brought it; None when a program handed it in without naming one.
-        provider_id: The carrier's identifier: one message is taken in once. None where there is none.
-        keyword: What it was taken for; None for anything else that people write.
-        unclear: Whether it was taken for no keyword and a person has to read it: it holds a word of opting out, or is
-            a START that the carrier does not know, of somebody who has opted out by a keyword.
-        written_at: When it was written, by the carrier's clock, and never after it reached us: keywords count in
-            this order, whatever order they come in.
-        received_at: When it reached us.
+        provider: The carrier that delivered it; None if a program passed it in without one.
+        provider_id: The carrier's id, which makes the message unique; None if none.
+        keyword: The recognised keyword; None for any other text.
+        unclear: Whether a person has to read it: it has a word of opting out but is not a keyword, or is a START that
+            the carrier does not know, from somebody who opted out by a keyword.
+        written_at: When it was written, by the carrier's clock, never after `received_at`; keywords take effect in
+            this order.
+        received_at: When it arrived.
     """
 
     id: str
@@ -84,11 +84,11 @@ class InboundMessage:
 
 @attrs.frozen(kw_only=True)
 class NewMessage:
-    """What is asked for by POST /sms.
+    """A message to send with POST /sms.
 
     Attributes:
-        from_number: Sending number; None takes the workspace's first number of the carrier.
-        carrier: None takes the carrier of the sending number.
+        from_number: Sending number; None for the workspace's first number at the carrier.
+        carrier: None for the carrier of the sending number.
     """
 
     to: str

@@ -1,4 +1,4 @@
-"""What a runner decides on, and what it decides: one wave of a campaign."""
+"""The input and output of a runner's decisions: one wave of a campaign."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class DecisionBasis:
 
 @attrs.frozen(kw_only=True)
 class WavePlan:
-    """What a runner needs to decide about the next wave of a campaign.
+    """What a runner needs to decide the next wave of a campaign.
 
     Attributes:
-        due: Recipients to look at now, in order.
-        next_due: When the next waiting one is due, when none is now; None when nobody waits.
-        next_slot_at: The first moment at which the next message may start by the campaign's own pace; None for any.
+        due: Recipients to decide now, in order.
+        next_due: When the next waiting one is due, if none is now; None if nobody waits.
+        next_slot_at: The earliest start of the next message by the campaign's pace; None for any.
         agent: The agent of a calling campaign.
         trunk: The trunk of a calling campaign.
-        in_flight: Recipients that take a place at the provider, or may.
-        steps: The steps of the flow that drives the campaign; None when none does.
-        sender: The pace of the sending number, over all campaigns; None when it has none of its own.
-        capped_until: Until when the frequency cap keeps who of those that are due from being contacted, by position.
-        provider_throttle: The provider wants to be left alone; None when it does not.
-        contact_rules_outdated: Recipients may wait under rules of the workspace that have changed since.
+        in_flight: Recipients that take, or may take, a place at the provider.
+        steps: The steps of the campaign's flow, if any.
+        sender: The pace of the sending number over all campaigns; None if it has none.
+        capped_until: Until when the frequency cap postpones due recipients, by position.
+        provider_throttle: The provider's throttle, if any.
+        contact_rules_outdated: Recipients may wait under contact rules of the workspace that have changed since.
     """
 
     campaign: Campaign
@@ -65,21 +65,21 @@ class WavePlan:
 
     @property
     def agent_missing(self) -> bool:
-        """Whether this is a calling campaign whose agent is gone, switched off or may not call out."""
+        """Whether this is a calling campaign whose agent is missing, inactive or may not place calls."""
         fit = self.agent is not None and self.agent.is_active and self.agent.can_place_calls
         return self.campaign.channel == "call" and not fit
 
 
 @attrs.frozen(kw_only=True)
 class Intent:
-    """One message that is about to be sent to one recipient, or one call about to be placed.
+    """A message to send to a recipient, or a call to place.
 
     Attributes:
-        sender: None leaves the caller ID to the provider; a group's number goes before it.
+        sender: Caller ID; None for the provider's default. A number of the campaign's group precedes it.
         body: The rendered text; None for a call.
-        call_id: Identifier for the record of a call; None for a message.
+        call_id: Id of the call record; None for a message.
         variables: Template variables of a call.
-        latest: The request may not start later: the contact's own evening; None for no such bound.
+        latest: The request starts no later: the end of the contact's local hours; None for no bound.
     """
 
     dispatch_id: str
@@ -96,7 +96,7 @@ class Intent:
 
 @attrs.frozen(kw_only=True)
 class Ending:
-    """A recipient that ends without being contacted, why, and by which rule."""
+    """A recipient that ends without being contacted, with reason and rule."""
 
     recipient: Recipient
     status: RecipientStatus
@@ -106,11 +106,11 @@ class Ending:
 
 @attrs.frozen(kw_only=True)
 class Advance:
-    """A recipient that goes on without a request.
+    """A recipient that advances without a request.
 
     Attributes:
-        kind: `next_step`: it stands at a step of its flow that sends nothing. `drop_second_leg`: the second call
-            of its double dial may not start any more, or not yet.
+        kind: `next_step`: its step of the flow sends nothing. `drop_second_leg`: the second call of its double dial may
+            not start now.
     """
 
     recipient: Recipient
@@ -119,7 +119,7 @@ class Advance:
 
 @attrs.frozen(kw_only=True)
 class Postponement:
-    """A recipient that is looked at again later, why, and by which rule."""
+    """A recipient to be decided again later, with reason and rule."""
 
     recipient: Recipient
     due_at: datetime
@@ -129,15 +129,15 @@ class Postponement:
 
 @attrs.frozen(kw_only=True)
 class Wave:
-    """Intents and endings to commit together.
+    """Decisions to commit together.
 
     Attributes:
-        not_before: The first slot may not lie earlier, whatever the ledger says.
-        look_ahead: Slots that lie farther ahead of the commit are left for the next wave. It counts from the commit:
-            where that had to wait longer than this, the wave would otherwise commit nobody, and the next one neither.
-        latest: No request of this wave may have its slot then or later: closing time, expiry, end of the lease.
-        spacing: Time between two slots; zero for calls, whose pace is the places they take.
-        advances: Recipients that go on without a request: to the next step, or after a second call that is dropped.
+        not_before: The earliest slot, whatever the ledger has.
+        look_ahead: Slots later than this after the commit are left for the next wave. Counted from the commit, because
+            a commit that waited longer would otherwise take no slot at all.
+        latest: The end of all slots: closing time, expiry, end of the lease.
+        spacing: Time between two slots; zero for calls, which are paced by places.
+        advances: Recipients that advance without a request.
     """
 
     workspace_id: str
@@ -156,7 +156,7 @@ class Wave:
 
     @property
     def recipients(self) -> Sequence[Recipient]:
-        """All recipients that it is about."""
+        """All recipients that the wave decides."""
         return [
             *(one.recipient for one in self.intents),
             *(one.recipient for one in self.endings),
@@ -167,13 +167,13 @@ class Wave:
 
 @attrs.frozen(kw_only=True)
 class WaveResult:
-    """What a wave did.
+    """The result of a wave.
 
     Attributes:
-        stale: The decision was made on something that has changed since; nothing was committed.
-        changed: Somebody is not as before: has an intent, waits, or has ended.
-        dispatches: The intents that now stand in the ledger, in the order of their slots.
-        stops: How many stops there had been then; while there is none more, nothing stands against these intents.
+        stale: The decisions' basis has changed; nothing was committed.
+        changed: A recipient got an intent, was postponed or ended.
+        dispatches: The committed intents, in the order of their slots.
+        stops: The number of stops so far; while it is the same, these intents may be sent.
     """
 
     stale: bool
@@ -183,7 +183,7 @@ class WaveResult:
 
 
 def sender_key(workspace_id: str, phone: str) -> str:
-    """Return what the pace of a sending number is known by."""
+    """Return the key of a sending number's pace."""
     return f"{workspace_id}/{phone}"
 
 
@@ -192,9 +192,9 @@ class SenderPace:
     """The pace of a sending number, over all campaigns and single messages.
 
     Attributes:
-        phone: The number as the workspace has it, however the campaign spells it.
+        phone: The number as the workspace has it.
         spacing: Time between two of its messages.
-        next_slot_at: The first moment at which its next message may start; None for any.
+        next_slot_at: The earliest start of its next message; None for any.
     """
 
     workspace_id: str
@@ -204,5 +204,5 @@ class SenderPace:
 
     @property
     def key(self) -> str:
-        """The key under which requests keep it (`providers.pool.ProviderRequest.paces`)."""
+        """The key of the pace (`providers.pool.ProviderRequest.paces`)."""
         return sender_key(self.workspace_id, self.phone)

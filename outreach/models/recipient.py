@@ -1,4 +1,4 @@
-"""The people of a campaign: as they are supplied, as they are loaded, as the ledger holds them."""
+"""The contacts of a campaign: as supplied, as prepared, as stored."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from outreach.models.states import OPEN_RECIPIENT_STATUSES, RecipientStatus
 
 @attrs.frozen(kw_only=True)
 class NewRecipient:
-    """A contact as it is supplied (docs/interface.md#2.3).
+    """A contact as supplied (docs/interface.md#2.3).
 
     Attributes:
-        custom_variables: Any JSON values; keys are usable as template variables.
+        custom_variables: Any JSON values; the keys are template variables.
     """
 
     phone_number: str
@@ -28,14 +28,12 @@ class NewRecipient:
 
 
 class PreparedRecipient(NamedTuple):
-    """A contact made ready to be written: checked, its number normalised, its variables as JSON text.
-
-    A plain tuple, because hundreds of thousands of them travel between processes and into the database.
+    """A contact ready to be written; a tuple, because hundreds of thousands travel between processes.
 
     Attributes:
         phone_number: As supplied.
-        phone: E.164, or None when it is no possible number.
-        custom_variables: Compact JSON object, or None for an empty one.
+        phone: E.164; None for an invalid number.
+        custom_variables: Compact JSON object; None for an empty one.
     """
 
     phone_number: str
@@ -54,17 +52,17 @@ class Recipient:
     Attributes:
         position: Place in the campaign's list, from 0.
         phone_number: As supplied.
-        phone: E.164, or None when it is no possible number.
+        phone: E.164; None for an invalid number.
         custom_variables: JSON values by name.
-        status: The one state that it is in.
-        reason: Why it waits or how it ended; None when there is nothing to say.
-        due_at: When a waiting recipient is looked at again.
-        step: Index of the flow's step that comes next; 0 outside flows.
-        attempts: Attempts spent on this step: deferred and withdrawn dispatches do not count.
-        tries: Dispatches opened for this attempt, deferred ones included; the back-off grows with it.
-        leg: Which call of a double dial comes next, 1 or 2; 1 outside double dials.
-        caller_id: The number that calls to this recipient come from, once one of a group has been assigned.
-        dispatched: Whether at least one request has gone out to a provider, for any step.
+        status: Its state.
+        reason: Why it waits or how it ended; None if there is nothing to say.
+        due_at: When a waiting recipient is decided again.
+        step: Index of the flow's next step; 0 outside flows.
+        attempts: Attempts spent on this step, without deferred and withdrawn dispatches.
+        tries: Dispatches opened for this attempt, deferred ones included; the backoff grows with it.
+        leg: The next call of a double dial, 1 or 2; 1 outside double dials.
+        caller_id: The assigned number of the caller-ID group, if any.
+        dispatched: Whether at least one request was sent, for any step.
         successful: SMS: accepted and not failed. Call: answered and marked positive.
         ended_at: When it ended.
     """
@@ -98,7 +96,7 @@ class Recipient:
 
 @attrs.frozen(kw_only=True)
 class RecipientCount:
-    """How many recipients of a campaign are in one state for one reason."""
+    """The number of a campaign's recipients in one state for one reason."""
 
     status: RecipientStatus
     reason: str | None

@@ -1,4 +1,4 @@
-"""What a provider tells after it has accepted a message or a call."""
+"""Reports of providers on accepted messages and calls."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from outreach.models.states import CallStatus, MessageStatus
 
 @attrs.frozen(kw_only=True)
 class MessageReport:
-    """A delivery receipt, in the engine's words.
+    """A delivery receipt.
 
     Attributes:
-        dispatch_id: Our identifier, where the carrier carries it back.
-        provider_id: The carrier's identifier.
-        reason: Failure class of a failure; None otherwise.
+        dispatch_id: Our id, where the carrier returns it.
+        provider_id: The carrier's id.
+        reason: Failure class of a failure; else None.
         raw: The carrier's own event.
     """
 
@@ -36,18 +36,16 @@ class MessageReport:
 
 @attrs.frozen(kw_only=True)
 class CallReport:
-    """A call event, in the engine's words.
+    """A call event.
 
     Attributes:
-        dispatch_id: Our identifier, where the provider carries it back.
-        provider_id: The provider's identifier.
-        telephony_id: The identifier that the telephony behind the provider gave the call, where the event tells it and
-            the provider may have answered the request with that one.
-        outcome: The provider's own verdict, when it gives one with the end of the call. One that comes after the end,
-            from an analysis that takes its time, is filled in where none was known.
-        error: Why the call failed or was canceled, for people; None otherwise.
-        reason: Failure class of a failure; None otherwise. One that may pass says that nobody was reached.
-        do_not_call: Whether the contact said, in the call, that no more calls are wanted.
+        dispatch_id: Our id, where the provider returns it.
+        provider_id: The provider's id.
+        telephony_id: The id of the underlying telephony, if the provider may have answered the request with that one.
+        outcome: The provider's verdict, if any. One that comes after the end of the call fills in an unknown outcome.
+        error: Why the call failed or was canceled, for people; else None.
+        reason: Failure class of a failure; else None. A temporary one means that nobody was reached.
+        do_not_call: Whether the contact asked for no more calls.
         raw: The provider's own event.
     """
 
@@ -68,7 +66,7 @@ class CallReport:
 
     @property
     def lacks_analysis(self) -> bool:
-        """Whether it tells the end of a talk, and nothing of what the provider's analysis says of it."""
+        """Whether the call was answered and has ended, without the provider's analysis yet."""
         return self.status is CallStatus.COMPLETED and self.outcome is None and self.summary is None
 
 

@@ -1,4 +1,4 @@
-"""What an application sets up for a workspace before it can reach anybody: agents, trunks, numbers, flows."""
+"""A workspace's resources: agents, trunks, numbers, flows."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Agent:
     """A configured voice agent with a voice provider.
 
     Attributes:
-        provider_agent_id: The agent's identifier at the provider; None for the simulator.
-        placeholders: The template variables that the agent expects; None when it has not declared them.
-        from_number: Caller ID in E.164; None leaves it to the provider.
-        voicemail: What its calls do when a machine answers; None leaves it to the agent as the provider has it.
-        voicemail_message: What they leave there with `leave_message`.
-        max_call_seconds: How long a call may last; None leaves it to the agent as the provider has it.
-        revision: Goes up with each change.
+        provider_agent_id: The agent's id at the provider; None for the simulator.
+        placeholders: The template variables that the agent accepts; None for any.
+        from_number: Caller ID in E.164; None for the provider's default.
+        voicemail: What to do when a machine answers; None for the agent's setting at the provider.
+        voicemail_message: What to say to the machine with `leave_message`.
+        max_call_seconds: The longest call; None for the agent's setting at the provider.
+        revision: Increases with each change.
     """
 
     id: str
@@ -55,12 +55,12 @@ class Agent:
 
 @attrs.frozen(kw_only=True)
 class Trunk:
-    """A SIP trunk that a calling campaign can dial over.
+    """A SIP trunk of a calling campaign.
 
     Attributes:
-        address: SIP host or URI at which the trunk ends.
-        provider_trunk_id: The trunk's identifier at the voice provider, where it has one.
-        removed_at: When it was removed; only campaigns that are over still name it then. None while it is there.
+        address: SIP host or URI.
+        provider_trunk_id: The trunk's id at the voice provider, if any.
+        removed_at: When it was removed, while ended campaigns still name it; else None.
     """
 
     id: str
@@ -78,9 +78,9 @@ class Number:
 
     Attributes:
         phone: E.164.
-        carrier: The SMS carrier it belongs to; None for a number used only for calls.
-        trunk_id: The trunk it is reached over; None for none.
-        rate_per_minute: Messages a minute that it may send, over all campaigns; None for no rate of its own.
+        carrier: Its SMS carrier; None for a number only for calls.
+        trunk_id: Its trunk, if any.
+        rate_per_minute: Messages per minute over all campaigns; None for no limit.
     """
 
     id: str
@@ -109,10 +109,10 @@ class FlowStep:
 
 @attrs.frozen(kw_only=True)
 class Flow:
-    """An automation flow: ordered steps that a campaign with `sms_message_source: flow` runs.
+    """An automation flow: the ordered steps of a campaign with `sms_message_source: flow`.
 
     Attributes:
-        removed_at: When it was removed; only campaigns that are over still name it then. None while it is there.
+        removed_at: When it was removed, while ended campaigns still name it; else None.
     """
 
     id: str
@@ -125,10 +125,9 @@ class Flow:
 
 @attrs.frozen(kw_only=True)
 class AgentUpdate:
-    """What to change of an agent; `UNSET` leaves a field as it is.
+    """The fields of an agent to change; `UNSET` leaves a field as it is.
 
-    None clears what an agent can be without: its number, its identifier at the provider, its placeholders (then it
-    accepts any), what it does at a machine, and how long its calls may last.
+    None clears the optional ones; without `placeholders` the agent accepts any variable.
     """
 
     name: str | Unset = UNSET
@@ -144,7 +143,7 @@ class AgentUpdate:
 
 @attrs.frozen(kw_only=True)
 class FlowUpdate:
-    """What to change of a flow; `UNSET` leaves a field as it is."""
+    """The fields of a flow to change; `UNSET` leaves a field as it is."""
 
     name: str | Unset = UNSET
     steps: Sequence[FlowStep] | Unset = UNSET
@@ -152,7 +151,7 @@ class FlowUpdate:
 
 @attrs.frozen(kw_only=True)
 class NumberUpdate:
-    """What to change of a number; `UNSET` leaves a field as it is, None clears it."""
+    """The fields of a number to change; `UNSET` leaves a field as it is, None clears it."""
 
     carrier: CarrierName | Unset | None = UNSET
     trunk_id: str | Unset | None = UNSET
@@ -161,7 +160,7 @@ class NumberUpdate:
 
 @attrs.frozen(kw_only=True)
 class TrunkUpdate:
-    """What to change of a trunk; `UNSET` leaves a field as it is, None clears the provider's identifier."""
+    """The fields of a trunk to change; `UNSET` leaves a field as it is, None clears the provider's id."""
 
     name: str | Unset = UNSET
     address: str | Unset = UNSET

@@ -13,12 +13,12 @@ from outreach.models.message import ReplyPurpose
 
 @attrs.frozen(kw_only=True)
 class SmsSettings:
-    """SMS settings of a workspace; the defaults are those before any change (docs/interface.md#settings).
+    """SMS settings of a workspace, with the defaults of docs/interface.md#settings.
 
     Attributes:
-        retry_max_attempts: Total attempts a recipient and message, the first included.
-        custom_variables: Names that the workspace declares; they carry no values.
-        revision: Goes up with each change.
+        retry_max_attempts: Attempts per recipient and message, the first included.
+        custom_variables: Names of variables that the workspace declares, without values.
+        revision: Increases with each change.
     """
 
     footer_enabled: bool = True
@@ -32,16 +32,16 @@ class SmsSettings:
 
     @property
     def footer(self) -> str | None:
-        """The footer that campaign messages carry; None when there is none."""
+        """The footer of campaign messages, if enabled."""
         return self.footer_text if self.footer_enabled and self.footer_text else None
 
 
 @attrs.frozen(kw_only=True)
 class CallSettings:
-    """How a workspace's calling campaigns try again; one budget for all reasons (docs/rules.md#retry).
+    """Retries of a workspace's calling campaigns, one budget for all reasons (docs/rules.md#retry).
 
     Attributes:
-        retry_max_attempts: Total attempts a recipient, the first included; 1 never tries again.
+        retry_max_attempts: Attempts per recipient, the first included; 1 for no retry.
         retry_delay_minutes: Wait between attempts.
     """
 
@@ -57,20 +57,20 @@ class CallSettingsUpdate:
     retry_delay_minutes: int | Unset = UNSET
 
     def apply(self, settings: CallSettings) -> CallSettings:
-        """Return the settings with this change made."""
+        """Return the updated settings."""
         return attrs.evolve(settings, **set_fields(self))
 
 
 @attrs.frozen(kw_only=True)
 class ReplySettings:
-    """How a workspace answers STOP, START and HELP where the carrier does not.
+    """Replies to STOP, START and HELP where the carrier does not reply.
 
     Attributes:
-        enabled: Whether anything is answered; a STOP takes effect in any case.
-        stop_text: The one confirmation after an opt-out; an empty text takes the default, which names the workspace.
-        start_text: The confirmation after an opt-in; empty as above.
-        help_text: The answer to HELP; empty as above.
-        help_when_opted_out: Whether HELP is answered to numbers on the register too.
+        enabled: Whether to reply; a STOP takes effect in any case.
+        stop_text: The one confirmation of an opt-out; empty for the default, which names the workspace.
+        start_text: The confirmation of an opt-in; empty for the default.
+        help_text: The reply to HELP; empty for the default.
+        help_when_opted_out: Whether to reply to HELP from unsubscribed numbers too.
     """
 
     enabled: bool = True
@@ -82,7 +82,7 @@ class ReplySettings:
 
 @attrs.frozen(kw_only=True)
 class ReplySettingsUpdate:
-    """The fields to change; `UNSET` leaves a field as it is; a text that is empty or None takes the default again."""
+    """The fields to change; `UNSET` leaves a field as it is; an empty text or None restores the default."""
 
     enabled: bool | Unset = UNSET
     stop_text: str | Unset | None = UNSET
@@ -91,7 +91,7 @@ class ReplySettingsUpdate:
     help_when_opted_out: bool | Unset = UNSET
 
     def apply(self, settings: ReplySettings) -> ReplySettings:
-        """Return the settings with this change made."""
+        """Return the updated settings."""
         texts = {name: "" for name, value in set_fields(self).items() if value is None}
         return attrs.evolve(settings, **set_fields(self) | texts)
 
@@ -109,7 +109,7 @@ class SmsSettingsUpdate:
     custom_variables: Sequence[str] | Unset = UNSET
 
     def apply(self, settings: SmsSettings) -> SmsSettings:
-        """Return the settings after this change."""
+        """Return the updated settings."""
         changes = set_fields(self)
         if "custom_variables" in changes:
             changes["custom_variables"] = tuple(changes["custom_variables"])
@@ -122,10 +122,10 @@ SMS_SETTINGS_FIELDS: Final = tuple(field.name for field in attrs.fields(SmsSetti
 
 @attrs.frozen(kw_only=True)
 class ReplyText:
-    """One answer as it is sent.
+    """One reply as it is sent.
 
     Attributes:
-        segments: How many segments it takes.
+        segments: Its SMS segments.
     """
 
     purpose: ReplyPurpose

@@ -1,7 +1,6 @@
-"""The states of everything that has a life of its own, and the one table of moves for each.
+"""The states of campaigns, recipients, dispatches, calls and messages, with one table of transitions for each.
 
-A move that a table lacks raises `IllegalTransition`, which carries the state and the moves allowed. The
-tables are the whole rule: nothing else in the package decides whether a move is legal.
+A transition that a table lacks raises `IllegalTransition`. Nothing else in the package decides whether one is legal.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class CampaignStatus(StrEnum):
 
 
 class CampaignAction(StrEnum):
-    """What can be asked of a campaign, by an operator or by the engine."""
+    """The transitions of a campaign, by an operator or by the engine."""
 
     FINISH_SETUP = "finish_setup"
     REOPEN_SETUP = "reopen_setup"
@@ -66,16 +65,16 @@ CAMPAIGN_TRANSITIONS: Final[Mapping[tuple[CampaignStatus, CampaignAction], Campa
         **{(state, _M.EXPIRE): _S.EXPIRED for state in (_S.SCHEDULED, _S.ACTIVE, _S.PAUSED)},
     }
 )
-"""Every legal move of a campaign (docs/states.md#campaigns)."""
+"""Every legal transition of a campaign (docs/states.md#campaigns)."""
 
 
 _ASKED_FOR: Final = (_M.START, _M.UNSCHEDULE, _M.PAUSE, _M.RESUME, _M.CANCEL)
 
 
 def operator_actions(status: CampaignStatus) -> tuple[CampaignAction, ...]:
-    """Return the moves that somebody can ask for; the others follow from what a campaign is, or from the clock.
+    """Return the transitions that an operator can request; the clock or the campaign's setup causes the others.
 
-    A scheduled campaign is started by the clock, not by hand: its start would be missed otherwise.
+    A scheduled campaign is started by the clock alone.
     """
     return tuple(
         move
@@ -85,10 +84,10 @@ def operator_actions(status: CampaignStatus) -> tuple[CampaignAction, ...]:
 
 
 def next_campaign_status(status: CampaignStatus, move: CampaignAction) -> CampaignStatus:
-    """Return the status that a move leads to.
+    """Return the status after a transition.
 
     Raises:
-        IllegalTransition: The table has no such move from this status.
+        IllegalTransition: The table has no such transition from this status.
     """
     try:
         return CAMPAIGN_TRANSITIONS[status, move]
@@ -97,7 +96,7 @@ def next_campaign_status(status: CampaignStatus, move: CampaignAction) -> Campai
 
 
 class RecipientStatus(StrEnum):
-    """The one state that a recipient of a campaign is in (docs/states.md#recipients)."""
+    """The state of a campaign's recipient (docs/states.md#recipients)."""
 
     PENDING = "pending"
     WAITING = "waiting"
@@ -121,21 +120,20 @@ OPEN_RECIPIENT_STATUSES: Final = frozenset(
         RecipientStatus.UNKNOWN,
     }
 )
-"""Not ended: while one of these is left, an active campaign is not complete."""
+"""Not ended: an active campaign with one of these is not complete."""
 
 CLOSABLE_RECIPIENT_STATUSES: Final = frozenset({RecipientStatus.PENDING, RecipientStatus.WAITING})
-"""Closed at once when the campaign is cancelled or expires; what is in flight keeps its true outcome."""
+"""Closed at once when the campaign is cancelled or expires; requests in flight keep their true outcome."""
 
 
 IN_FLIGHT_RECIPIENT_STATUSES: Final = OPEN_RECIPIENT_STATUSES - CLOSABLE_RECIPIENT_STATUSES
-"""At the provider, or perhaps there: each takes one of the places that a calling campaign has."""
+"""At the provider, or perhaps there: each takes one of a calling campaign's places."""
 
 
 class DispatchState(StrEnum):
-    """What is known of one request to a provider (docs/states.md#dispatches).
+    """The state of one request to a provider (docs/states.md#dispatches).
 
-    `given_up` is an unknown one that an operator let be tried again: nobody knows what became of it, and a
-    later one may stand beside it.
+    `given_up` is an unknown one that an operator let be retried: its outcome stays unknown, beside a later dispatch.
     """
 
     DISPATCHING = "dispatching"
@@ -182,7 +180,7 @@ CALL_STATUS_RANK: Final[Mapping[CallStatus, int]] = MappingProxyType(
         CallStatus.CANCELED: 7,
     }
 )
-"""A call's status only moves to a higher rank; a report that arrives late changes nothing."""
+"""A call's status only moves to a higher rank, so that a late report changes nothing."""
 
 ENDED_CALL_STATUSES: Final = frozenset(
     {
@@ -197,7 +195,7 @@ ENDED_CALL_STATUSES: Final = frozenset(
 
 
 class MessageStatus(StrEnum):
-    """Status of one SMS, ours until the carrier takes it and the carrier's from then on."""
+    """Status of one SMS: ours until the carrier accepts it, the carrier's from then on."""
 
     QUEUED = "queued"
     DISPATCHING = "dispatching"
@@ -227,7 +225,7 @@ MESSAGE_STATUS_RANK: Final[Mapping[MessageStatus, int]] = MappingProxyType(
 
 
 class WorkspaceStatus(StrEnum):
-    """Whether a workspace may work (docs/interface.md#5)."""
+    """Whether a workspace may send (docs/interface.md#5)."""
 
     ACTIVE = "active"
     SUSPENDED = "suspended"

@@ -1,4 +1,4 @@
-"""How everything is at one moment: who dispatches, what runs, and what needs a person."""
+"""The overall status: who dispatches, what runs, and what needs a person."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ DispatchedBy = Literal["this_process", "another_process", "nobody"]
 
 
 DispatcherState = Literal["off", "starting", "checking", "dispatching", "standing_by", "refused", "stopping"]
-"""What a dispatcher does.
+"""The state of a dispatcher.
 
-`off`: it was not asked to dispatch. `starting`: it asks for the right, or could not ask. `checking`: after a crash it
-looks the database through before it sends anything. `standing_by`: another process has the right, and this one takes
-over when that ends. `refused`: nothing may be dispatched from this database here.
+`off`: not asked to dispatch. `starting`: requesting the lease. `checking`: checking the database after a crash, before
+anything is sent. `standing_by`: another process has the lease, and this one takes over when it expires. `refused`:
+dispatch is disabled for this database here.
 """
 
 
 @attrs.frozen(kw_only=True)
 class DispatcherHealth:
-    """How a dispatcher is.
+    """The health of a dispatcher.
 
     Attributes:
         state: What it does.
-        dispatching: Whether it holds the right to dispatch now.
-        epoch: The epoch of that right; None without it.
-        active_units: Units being worked on at this moment.
+        dispatching: Whether it holds the lease.
+        epoch: The epoch of the lease; None without it.
+        active_units: Units in work now.
         failures: Slices that ended in an unexpected error since the start.
-        last_error: Class name and time of the latest of those; None when there was none.
-        refused: Why it does not dispatch here at all, in words; None when nothing forbids it.
+        last_error: Class name and time of the latest of those, if any.
+        refused: Why dispatch is disabled here, in words; else None.
         refused_reason: The same in one word (`errors.DispatchRefused`).
-        lease_seconds_left: How long the right lasts without another heartbeat; None without it.
-        heartbeat_seconds_ago: How long ago the right was taken or renewed; None without it.
+        lease_seconds_left: How long the lease lasts without another heartbeat; None without it.
+        heartbeat_seconds_ago: The age of the last heartbeat; None without the lease.
     """
 
     state: DispatcherState = "off"
@@ -56,16 +56,16 @@ class DispatcherHealth:
 
 @attrs.frozen(kw_only=True)
 class DispatchOverview:
-    """Who sends from a database.
+    """Who dispatches from a database.
 
-    A process that has the right to dispatch says so every few seconds (its heartbeat); one that has said nothing for
-    `EngineConfig.lease_seconds` is taken for gone. Which processes stand by is known to themselves alone.
+    The lease's holder writes a heartbeat every few seconds; one without a heartbeat for `EngineConfig.lease_seconds` is
+    considered gone. Processes that stand by are not recorded.
 
     Attributes:
         by: `this_process`, `another_process`, or `nobody`.
-        epoch: Of the latest that dispatched; it rises by one with each. None where none ever has.
-        heartbeat_at: Of the latest that dispatched; None where none ever has.
-        heartbeat_seconds_ago: How long ago that was; None where none ever has.
+        epoch: Of the latest lease; each lease raises it by one. None if there was none.
+        heartbeat_at: The latest heartbeat; None if there was none.
+        heartbeat_seconds_ago: Its age; None if there was none.
     """
 
     by: DispatchedBy
@@ -75,7 +75,7 @@ class DispatchOverview:
 
     @property
     def problem(self) -> str | None:
-        """That nobody dispatches, and since when, in a sentence; None while somebody does."""
+        """A sentence that no process dispatches, and since when; None while one does."""
         if self.by != "nobody":
             return None
         at = self.heartbeat_at
@@ -85,14 +85,14 @@ class DispatchOverview:
 
 @attrs.frozen(kw_only=True)
 class PausedCampaign:
-    """A campaign that the engine has paused by itself: it goes on when somebody resumes it.
+    """A campaign that the engine has paused, until an operator resumes it.
 
     Attributes:
-        id: Of the campaign.
-        provider: The carrier or voice provider that it goes to; None where it has none.
-        agent_id: Of the agent that makes its calls; None of messages.
+        id: The campaign's id.
+        provider: Its carrier or voice provider, if any.
+        agent_id: The agent of its calls; None for messages.
         reason: `Campaign.pause_reason`.
-        why: The same in words, as `PAUSE_REASONS` has them: a part of a sentence.
+        why: The same in words, as in `PAUSE_REASONS`: a part of a sentence.
     """
 
     id: str
@@ -107,10 +107,10 @@ class PausedCampaign:
 
 @attrs.frozen(kw_only=True)
 class ThrottledProvider:
-    """A provider that asked a workspace to be left alone for a while: what waits goes on by itself.
+    """A provider that throttles a workspace; waiting work resumes by itself.
 
     Attributes:
-        until: Requests begin again then.
+        until: When requests resume.
     """
 
     workspace_id: str
@@ -120,24 +120,23 @@ class ThrottledProvider:
 
 @attrs.frozen(kw_only=True)
 class EngineStatus:
-    """How one workspace is, or all of them.
+    """The status of one workspace, or of all.
 
-    Lists have a hundred entries at the most, and unknown requests are counted up to ten thousand; `truncated` names
-    what goes on beyond that.
+    Lists have at most a hundred entries, and unknown requests are counted up to ten thousand; `truncated` names what is
+    not complete.
 
     Attributes:
-        at: The moment.
-        workspace_id: Whose status; None for all.
-        dispatching: Who sends from the database: of the whole of it, whichever workspace was asked for.
-        active_campaigns: How many are active.
-        scheduled_campaigns: How many wait for their start.
-        paused: Campaigns that the engine has paused by itself, oldest first; `engine.campaigns.resume` resumes them.
-        unknown: Requests of which nobody knows what became, what is oldest first; `engine.dispatches.unknown` lists
-            them, `engine.dispatches.resolve` decides.
-        waits: Providers that asked to be left alone, what ends first first.
-        held: Numbers that are held back from campaigns because of a message that may be an opt-out, the latest first;
-            `engine.unsubscribes.resolve` decides.
-        truncated: Which of `paused`, `unknown`, `waits` and `held` are not all.
+        at: The time.
+        workspace_id: The workspace; None for all.
+        dispatching: Who dispatches from the whole database.
+        active_campaigns: The number of active campaigns.
+        scheduled_campaigns: The number of campaigns that wait for their start.
+        paused: Campaigns paused by the engine, oldest first; `engine.campaigns.resume` resumes them.
+        unknown: Requests with an unknown outcome, oldest first; `engine.dispatches.list_unknown` lists them,
+            `engine.dispatches.resolve` decides.
+        waits: Throttles of providers, the first to end first.
+        held: Held numbers, whose message may have been an opt-out, latest first; `engine.unsubscribes.resolve` decides.
+        truncated: Which of `paused`, `unknown`, `waits` and `held` are incomplete.
     """
 
     at: datetime
@@ -153,21 +152,21 @@ class EngineStatus:
 
     @property
     def needs_attention(self) -> bool:
-        """Whether anything of it goes on only when a person does something."""
+        """Whether anything waits for a person."""
         return bool(self.dispatching.by == "nobody" or self.paused or self.unknown or self.held)
 
 
 @attrs.frozen(kw_only=True)
 class Readiness:
-    """Whether this process can do its work now.
+    """Whether this process can work now.
 
     Attributes:
-        ready: Whether nothing is in the way.
-        reasons: What is in the way, a sentence each.
-        write_seconds: How long a small write took, its commit included; None when it was not done in time, or failed.
+        ready: Whether there are no `reasons`.
+        reasons: What prevents it, a sentence each.
+        write_seconds: Duration of a small write with its commit; None if it failed or timed out.
         write_error: Why it failed, or another write did within the last `LATELY_SECONDS`: `locked` (not done within
-            `WRITE_SECONDS`), or the name of the error, such as `SQLITE_FULL`; None when none did.
-        dispatcher: How dispatching is.
+            `WRITE_SECONDS`), or the name of the error, such as `SQLITE_FULL`; else None.
+        dispatcher: The dispatcher's health.
     """
 
     ready: bool
@@ -179,12 +178,12 @@ class Readiness:
 
 @attrs.frozen(kw_only=True)
 class CampaignBlocker:
-    """One thing that keeps a campaign from going on.
+    """One thing that blocks a campaign.
 
     Attributes:
-        by: What: `workspace_suspended` (or another status of the workspace), `no_dispatcher`, `provider_hold`,
+        by: `workspace_suspended` (or another status of the workspace), `no_dispatcher`, `provider_hold`,
             `business_hours` or `holidays`.
-        until: Until when, as far as is known; None where somebody has to do something.
+        until: When it ends; None if unknown, or if a person has to act.
         why: The same in a sentence.
     """
 
@@ -195,12 +194,12 @@ class CampaignBlocker:
 
 @attrs.frozen(kw_only=True)
 class StartCheck:
-    """What a look at a campaign's contacts tells before it starts.
+    """The result of checking a campaign's contacts before it starts.
 
     Attributes:
-        contacts: Contacts that would be reached: those that are neither left out nor skipped already.
-        checked: How many of them were looked at, from the first on.
-        failures_by_reason: Of these, how many will fail, by reason: `over_segment_cap` or `empty_message`.
+        contacts: Contacts that would be contacted.
+        checked: How many of them were checked, from the first on.
+        failures_by_reason: How many of these will fail, by reason: `over_segment_cap` or `empty_message`.
     """
 
     contacts: int
@@ -209,5 +208,5 @@ class StartCheck:
 
     @property
     def failing(self) -> int:
-        """How many of those that were looked at will fail."""
+        """The number of checked contacts that will fail."""
         return sum(self.failures_by_reason.values())

@@ -1,4 +1,4 @@
-"""The decision trail: what happened to whom, when, why, and by which rule."""
+"""The decision trail: what happened to each contact, when, why, and by which rule."""
 
 from __future__ import annotations
 
@@ -125,10 +125,7 @@ TRAIL_RULES: Final[Mapping[TrailRule, str]] = MappingProxyType(
 
 
 class TrailStepKind(StrEnum):
-    """What a step is.
-
-    `loaded`, `left_out` and `intent` are read from the ledger and are never written as entries of the trail.
-    """
+    """The kind of a step; `loaded`, `left_out` and `intent` are derived from the ledger, not written to the trail."""
 
     LOADED = "loaded"
     LEFT_OUT = "left_out"
@@ -146,25 +143,25 @@ class TrailStepKind(StrEnum):
 
 
 UNCLEAR: Final = "unclear"
-"""Reason of a reply that holds a word of opting out and was taken for no keyword."""
+"""Reason of an inbound message that has a word of opting out but is not a keyword."""
 
 
 @attrs.frozen(kw_only=True)
 class TrailEntry:
-    """One entry of the trail: what the ledger's other rows would not tell any more.
+    """One entry of the trail, for what the ledger's other rows do not keep.
 
     Attributes:
-        number: Place in the trail of the whole database; given by the storage, and never given twice.
-        state: What it came to: the state of the recipient, dispatch, message, call, campaign or workspace.
-        reason: Why, in the engine's words; None when there is nothing to say.
-        campaign_id: Of the campaign that it is about; None outside campaigns.
-        position: Of the recipient that it is about; None for a campaign as a whole.
-        message_id: Of the single message, or of the message that somebody wrote back.
+        number: Position in the database's trail; assigned by the storage, never twice.
+        state: The resulting state of the recipient, dispatch, message, call, campaign or workspace.
+        reason: Why; None if there is nothing to say.
+        campaign_id: The campaign; None outside campaigns.
+        position: The recipient; None for a campaign as a whole.
+        message_id: The single or inbound message.
         step: Index of the flow's step.
-        due_at: How long it holds, where it holds anybody.
-        repeats: How often it was said again; `due_at` is then that of the last time.
+        due_at: Until when it postpones, if it does.
+        repeats: How often it was decided again; `due_at` is then that of the last time.
         actor: Who did it, as in the audit trail; None for the engine.
-        phone: E.164, of an opt-out, of its end or of a reply; None for all else.
+        phone: E.164, for opt-outs, opt-ins and inbound messages; else None.
     """
 
     number: int = 0
@@ -190,14 +187,14 @@ class TrailEntry:
 
 @attrs.frozen(kw_only=True)
 class TrailStep:
-    """One step of what happened to a contact.
+    """One step in a contact's history.
 
     Attributes:
-        rule: What decided; `TRAIL_RULES` explains it.
-        state: What it came to: the state of the recipient, dispatch, message, call, campaign or workspace.
-        reason: Why, in the engine's words; None when there is nothing to say.
-        until: How long it holds; of an intent: its request starts no earlier.
-        step: Index of the flow's step; None where no dispatch or recipient has one.
+        rule: The rule that decided; `TRAIL_RULES` explains it.
+        state: The resulting state of the recipient, dispatch, message, call, campaign or workspace.
+        reason: Why; None if there is nothing to say.
+        until: Until when it postpones; for an intent: its request starts no earlier.
+        step: Index of the flow's step, if any.
         repeats: How often it was decided again in the same way; `until` is that of the last time.
         actor: Who did it; None for the engine.
     """
@@ -222,12 +219,12 @@ class ContactHistory:
     """What happened to one contact of a campaign, and why.
 
     Attributes:
-        position: Place in the campaign's list; None for a number that has none because it was left out.
-        phone_number: As supplied; for a number that was left out: as asked for.
-        phone: E.164, or None when it is no possible number.
-        status: The state that it is in; None for a number that was left out.
+        position: Place in the campaign's list; None for an excluded number.
+        phone_number: As supplied; for an excluded number: as requested.
+        phone: E.164; None for an invalid number.
+        status: Its state; None for an excluded number.
         reason: Why it waits or how it ended.
-        due_at: When a waiting recipient is looked at again.
+        due_at: When a waiting recipient is decided again.
         steps: In the order in which they happened.
     """
 

@@ -14,27 +14,26 @@ UnsubscribeScope = Literal["all", "sms", "call"]
 RegisterScope = Literal["all", "sms", "call", "held"]
 
 HELD: Final = "held"
-"""Scope of a provisional entry: somebody wrote what may be meant as an opt-out. It keeps campaigns from the number
-until somebody has decided, and stops nothing else."""
+"""Scope of a held number, whose message may have been an opt-out: stops campaigns until an operator decides."""
 
 UNCLEAR: Final = "unclear"
-"""Source of a provisional entry."""
+"""Source of a held number's entry."""
 
 KEYWORD: Final = "keyword"
-"""Source of an entry that somebody made by writing STOP: what a START takes back."""
+"""Source of an entry made by the person's STOP, which START lifts."""
 
 CARRIER: Final = "carrier"
-"""Source of an entry that a provider's refusal made: it knows of an opt-out."""
+"""Source of an entry made by a provider's refusal because of an opt-out."""
 
 CALL: Final = "call"
-"""Source of an entry that somebody made by asking, in a call, for no more."""
+"""Source of an entry made by a request in a call for no more calls."""
 
 
 _STRENGTH: Final = {CARRIER: 0, KEYWORD: 1}
-"""Sources whose place another one takes: one that is greater."""
+"""Sources that others replace: those with a greater rank."""
 
 _LASTING: Final = 2
-"""Of every other source: the first one stays."""
+"""Rank of every other source: the first one stays."""
 
 
 @attrs.frozen(kw_only=True)
@@ -43,10 +42,10 @@ class Unsubscribe:
 
     Attributes:
         phone: E.164.
-        scope: Which channels it stops; `held` for one that is not decided about.
-        source: What put it there: `operator` and `import`, or one of `KEYWORD`, `CARRIER` and `CALL`.
-        evidence: Free text that shows why, and when; None when there is none.
-        created_at: When it was put there, or stopped more than before.
+        scope: The channels that it stops; `held` for one to be decided.
+        source: `operator`, `import`, `KEYWORD`, `CARRIER` or `CALL`.
+        evidence: Free text on why and when; None if none.
+        created_at: When it was created, or extended to more channels.
     """
 
     workspace_id: str
@@ -57,19 +56,18 @@ class Unsubscribe:
     created_at: datetime
 
     def stops(self, channel: Channel) -> bool:
-        """Whether it forbids this channel."""
+        """Return whether it stops a channel."""
         return self.scope in {"all", channel}
 
     def merged(self, other: Unsubscribe) -> Unsubscribe:
-        """Return this entry after the number was to be put on the register once more.
+        """Return the entry for a number that is registered again.
 
-        What it stops can only grow, and growing counts as put there now. The first evidence stays, so that an
-        operator's entry is never weakened; but for an entry of a keyword or of a carrier: whatever else stops the
-        number takes its place, so that a START does not lift that. Of these two the keyword stays, whichever comes
-        first: the carrier's refusal only repeats what the person wrote to it.
+        The scope only grows, and growing renews `created_at`. The first source and evidence stay, so that an operator's
+        entry is never weakened; but any other source replaces one of a keyword or carrier, so that START does not lift
+        it. Of these two the keyword wins, because the carrier's refusal only repeats it.
         """
         if HELD in {self.scope, other.scope}:
-            # An opt-out takes the place of a doubt, and no doubt that of an opt-out.
+            # An opt-out replaces a held entry, never the other way round.
             return other if self.scope == HELD else self
         scope = self.scope if other.scope == self.scope else "all"
         shown = other if _STRENGTH.get(other.source, _LASTING) > _STRENGTH.get(self.source, _LASTING) else self
@@ -84,11 +82,11 @@ class Unsubscribe:
 
 @attrs.frozen(kw_only=True)
 class RegisterImport:
-    """What an import into the register did.
+    """The result of an import into the register.
 
     Attributes:
-        added: Numbers written, those that were there already included.
-        rejected: (row, what it said) of each row that is no phone number; rows count from 1.
+        added: Numbers written, those already registered included.
+        rejected: (row, content) of each invalid row; rows count from 1.
     """
 
     added: int

@@ -1,4 +1,4 @@
-"""Work, the worker that does it, and the place where the database lives."""
+"""Units of work, the dispatching worker, and where the database is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WorkUnitKind = Literal["campaign", "call", "message"]
 
 
 class WorkUnit(NamedTuple):
-    """Something that a runner works on by slices."""
+    """Something that a runner works on in slices."""
 
     kind: WorkUnitKind
     workspace_id: str
@@ -20,11 +20,11 @@ class WorkUnit(NamedTuple):
 
 @attrs.frozen(kw_only=True)
 class WorkItem:
-    """A unit and when it wants to be looked at.
+    """A unit and when it is due.
 
     Attributes:
-        due_at: When; None once there is nothing left to do.
-        change: Number of the change that wrote this; numbers only go up within one database.
+        due_at: When; None if nothing is left to do.
+        change: Number of the change that wrote this; only increases within one database.
     """
 
     unit: WorkUnit
@@ -34,10 +34,10 @@ class WorkItem:
 
 @attrs.frozen(kw_only=True)
 class DatabaseHome:
-    """Where a database lives, so that a copy elsewhere does not start sending.
+    """Where a database is, so that a copy elsewhere does not start sending.
 
     Attributes:
-        host: Identifier of the machine.
+        host: Id of the machine.
         path: Absolute path of the file.
     """
 
@@ -47,14 +47,14 @@ class DatabaseHome:
 
 @attrs.frozen(kw_only=True)
 class HighWaterMark:
-    """How far a database had come, as noted beside it.
+    """The state that a database had reached, recorded outside it.
 
     Attributes:
-        database: Identifier of the database, which its copies share and a new one does not.
+        database: Id of the database, shared by its copies.
         epoch: Of the last lease.
         change: The highest change number.
-        renewed_at: The last heartbeat of that lease: messages of one campaign change no change number, so that this
-            alone tells a copy that was made in the midst of them. None in a note of an earlier version.
+        renewed_at: The last heartbeat of that lease. It alone identifies a copy made during a campaign, because
+            messages of one campaign raise no change number. None in a record of an earlier version.
     """
 
     database: str
@@ -68,14 +68,13 @@ class Lease:
     """The right to dispatch.
 
     Attributes:
-        epoch: Fencing number; each taking of the lease raises it.
-        home: Where the database was when the lease was taken; None where that means nothing.
-        renewed_at: The last heartbeat; each lies after the one before, also where the clock was set back between them.
-        steady_since: Since when the wall clock has not been set, as far as its holder can tell: the taking, or the last
-            step of the clock that it has seen.
-        steady_until: Until when that is known: what the clock showed at the last heartbeat.
-        held_reason: Why the database was last kept from sending by itself: `moved` or `restored`; None for never.
-        held_epoch: The epoch of that; what was asked of a provider under an earlier one is not asked again.
+        epoch: Fencing number; each new lease raises it.
+        home: Where the database was when the lease was taken; None if not applicable.
+        renewed_at: The last heartbeat; only increases, also where the clock was set back.
+        steady_since: Since when the wall clock has not been set, as far as the holder knows.
+        steady_until: The wall clock at the last heartbeat, until when that is known.
+        held_reason: Why the database was last quarantined: `moved` or `restored`; None for never.
+        held_epoch: The epoch of the quarantine; requests of an earlier one are not repeated.
     """
 
     epoch: int
@@ -89,13 +88,13 @@ class Lease:
 
 @attrs.frozen(kw_only=True)
 class CampaignRunState:
-    """What a dispatcher remembers of a campaign across restarts.
+    """A campaign's dispatch state, kept across restarts.
 
     Attributes:
         owner_epoch: Epoch of the worker that owns the campaign.
-        next_slot_at: The first moment at which the next message may start; None before the first.
-        assigned: Recipients that have got a number of the caller-ID group.
-        held_under: The workspace's rules of contact under which recipients were put off; None when none were.
+        next_slot_at: The earliest start of the next message; None before the first.
+        assigned: Recipients with a number of the caller-ID group.
+        held_under: The contact rules of the workspace under which recipients were postponed, if any.
     """
 
     workspace_id: str
@@ -108,7 +107,7 @@ class CampaignRunState:
 
 @attrs.frozen(kw_only=True)
 class RequestWindow:
-    """The requests that a workspace has made in the present minute."""
+    """A workspace's requests in the current minute."""
 
     workspace_id: str
     started_at: datetime
@@ -117,16 +116,16 @@ class RequestWindow:
 
 @attrs.frozen(kw_only=True)
 class IdempotencyRecord:
-    """A request that carries an idempotency key (docs/interface.md#safe-retry).
+    """A request with an idempotency key (docs/interface.md#safe-retry).
 
     Attributes:
         operation: The operation's name.
         key: The client's key.
         fingerprint: SHA-256 of the raw body, in hexadecimal.
-        token: Names the one request that may finish this; a later one that took over has another.
-        answer: The first answer's body; None while the first request still runs.
-        location: Value of the answer's Location header, where it has one.
-        locked_until: While it runs: when another request may take over.
+        token: Identifies the request that may finish this; a takeover has another.
+        answer: The first response's body; None while the first request runs.
+        location: The response's Location header, if any.
+        locked_until: When another request may take over from a running one.
         expires_at: When the key is forgotten.
     """
 
@@ -146,11 +145,11 @@ class AuditEntry:
     """Who did what.
 
     Attributes:
-        workspace_id: None for what concerns the whole database.
-        actor: Who: `api`, `library`, `cli:NAME`, `engine`.
-        action: What: `campaign.pause`, `key.revoke`, …
-        subject: Identifier of what it was done to.
-        detail: More for people; never a secret, a message body or a full number.
+        workspace_id: None for the whole database.
+        actor: `api`, `library`, `cli:NAME` or `engine`.
+        action: `campaign.pause`, `key.revoke`, …
+        subject: Id of the changed object.
+        detail: For people; never a secret, a message body or a full number.
     """
 
     at: datetime

@@ -11,7 +11,7 @@ from outreach.models.base import UNSET, Unset
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
 
 DEFAULT_REQUEST_LIMIT: Final = 600
-"""Requests a minute that a new workspace may make."""
+"""Requests per minute of a new workspace."""
 
 
 @attrs.frozen(kw_only=True)
@@ -20,12 +20,11 @@ class Workspace:
 
     Attributes:
         mode: A sandbox sends everything to the simulators, whatever carrier or provider is named.
-        request_limit: Requests a minute, shared by all keys; None means no limit.
-        default_region: ISO 3166 alpha-2 region in which local phone numbers are read; None reads only
-            international ones.
-        revision: Goes up with each change that matters to what may be sent.
-        contact_hours: Whether people are contacted between 8 and 21 of their own clocks only.
-        frequency_cap: How many dispatches may go to one number in 24 hours, over all campaigns; None for any.
+        request_limit: HTTP requests per minute over all keys; None for no limit.
+        default_region: ISO 3166 alpha-2 region of local numbers; None accepts international ones only.
+        revision: Increases with each change that affects sending.
+        contact_hours: Contact people only from 8 to 21 in their own time zones.
+        frequency_cap: Dispatches to one number in 24 hours, over all campaigns; None for no cap.
     """
 
     id: str
@@ -44,11 +43,11 @@ class Workspace:
 
 @attrs.frozen(kw_only=True)
 class ApiKey:
-    """An API key as it is stored: never the key itself.
+    """A stored API key, without the key itself.
 
     Attributes:
         digest: SHA-256 of the key, in hexadecimal.
-        hint: The key's first characters, enough to tell keys apart and too few to use.
+        hint: The key's first characters, to tell keys apart.
     """
 
     id: str
@@ -62,7 +61,7 @@ class ApiKey:
 
 @attrs.frozen(kw_only=True)
 class CreatedApiKey:
-    """A key at the one moment when its secret is known."""
+    """A new key with its secret, which is not stored."""
 
     id: str
     api_key: str = attrs.field(repr=False)
@@ -70,13 +69,13 @@ class CreatedApiKey:
 
 @attrs.frozen(kw_only=True)
 class WorkspaceUpdate:
-    """What to change of a workspace; `UNSET` leaves a field as it is.
+    """The fields of a workspace to change; `UNSET` leaves a field as it is.
 
     Attributes:
-        request_limit: Requests a minute over all its keys; None takes the limit away.
-        default_region: Region in which local numbers are read; None reads international ones only.
-        contact_hours: Whether people are contacted between 8 and 21 of their own clocks only.
-        frequency_cap: How many dispatches may go to one number in 24 hours; None takes the cap away.
+        request_limit: HTTP requests per minute over all its keys; None for no limit.
+        default_region: Region of local numbers; None accepts international ones only.
+        contact_hours: Contact people only from 8 to 21 in their own time zones.
+        frequency_cap: Dispatches to one number in 24 hours; None for no cap.
     """
 
     name: str | Unset = UNSET

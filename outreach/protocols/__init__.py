@@ -1,4 +1,4 @@
-"""What a carrier, a voice provider, an analyser, a dispatcher, a storage and a clock have to be. A public module."""
+"""The protocols of carriers, voice providers, analysers, dispatchers, storages and clocks. A public module."""
 
 from __future__ import annotations
 

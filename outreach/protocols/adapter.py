@@ -1,7 +1,7 @@
-"""What a real provider brings: the credentials it wants, its carrier or voice provider, and what it calls back.
+"""The adapter of a provider: its credentials, its carrier or voice provider, and its callbacks.
 
-An adapter is a package, `carriers/NAME` or `voice/NAME`, with one object `ADAPTER` of this shape. It is imported when
-an account uses it, and not before.
+An adapter is a package, `carriers/NAME` or `voice/NAME`, with an object `ADAPTER`; it is imported when an account uses
+it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from outreach.protocols.carrier import Carrier
 from outreach.protocols.voice import VoiceProvider
 
 if TYPE_CHECKING:
-    # For the types alone: a workspace that sends to the simulators never loads an HTTP client.
+    # For types only: a sandbox workspace never loads an HTTP client.
     import httpx
 
 
 class CallbackRefused(Exception):
-    """A callback that is not the provider's, is too old, or cannot be read: it changes nothing.
+    """A callback that is not from the provider, too old or unreadable; it changes nothing.
 
     Args:
-        reason: In words, for the log and for the answer; holds no secret and nothing of the body.
+        reason: For the log and the response; without secrets and parts of the body.
     """
 
     def __init__(self, reason: str) -> None:
@@ -37,13 +37,13 @@ class CallbackRefused(Exception):
 
 @attrs.frozen(kw_only=True)
 class CredentialField:
-    """One value that an account needs.
+    """One value of an account's credentials.
 
     Attributes:
-        name: As it is written on the command line and in a file of credentials.
-        description: What it is and where it is found at the provider, one sentence.
-        secret: Whether it is never shown again once it is stored.
-        required: Whether no account is made without it.
+        name: On the command line and in a file of credentials.
+        description: What it is and where to find it at the provider, one sentence.
+        secret: Whether it is never shown again once stored.
+        required: Whether an account needs it.
     """
 
     name: str
@@ -54,16 +54,15 @@ class CredentialField:
 
 @attrs.frozen(kw_only=True)
 class Connection:
-    """An account as its adapter works with it.
+    """An account as its adapter uses it.
 
     Attributes:
-        workspace_id: Whose account it is.
-        account_id: Our identifier of it.
-        credentials: The values of the adapter's fields; those that were not given are absent.
-        http: The client to make requests with: it follows no redirect, and repeats nothing.
-        clock: Where the time comes from.
-        callback_url: Where the provider is to call back, without a query; None when no public address is set, and
-            then the provider is told of none.
+        workspace_id: The account's workspace.
+        account_id: Our id of the account.
+        credentials: Values by the names of the adapter's fields; absent ones were not given.
+        http: The HTTP client; without redirects and retries.
+        clock: The source of time.
+        callback_url: The URL for callbacks, without a query; None: no callback URL is sent.
     """
 
     workspace_id: str
@@ -76,13 +75,13 @@ class Connection:
 
 @attrs.frozen(kw_only=True)
 class Callback:
-    """One request that reached our address of callbacks, as it came.
+    """One request to our callback URL, as received.
 
     Attributes:
-        url: The address as the provider knows it: the public base, the path and the query; some sign it.
-        headers: Names in lower case; of a repeated one the last.
-        query: The query's parameters, decoded; of a repeated one the last.
-        body: The bytes that came; signatures are over these and never over something read and written again.
+        url: The URL as the provider knows it: public base, path and query; some sign it.
+        headers: By lower-case name; of a repeated one the last.
+        query: The decoded parameters; of a repeated one the last.
+        body: The raw bytes, which signatures cover.
     """
 
     url: str
@@ -93,15 +92,15 @@ class Callback:
 
 @attrs.frozen(kw_only=True)
 class InboundMessageEvent:
-    """A message that somebody wrote to one of our numbers.
+    """A message to one of our numbers.
 
     Attributes:
-        provider_id: The carrier's identifier of it: one message is taken in once.
-        from_number: Who wrote, as E.164 where the carrier gives that.
+        provider_id: The carrier's id, which makes it unique.
+        from_number: The sender, in E.164 where the carrier gives that.
         to: Our number.
-        body: What was written; empty for a message of media alone.
+        body: The text; empty for a message with media alone.
         at: When it was written, by the carrier's clock.
-        keyword: What the carrier itself took it for; None where it does not say.
+        keyword: The keyword that the carrier recognised, if it says.
         replied_by_carrier: Whether the carrier says that it has replied to the keyword itself.
     """
 
@@ -116,20 +115,18 @@ class InboundMessageEvent:
 
 @attrs.frozen(kw_only=True)
 class CallbackEvent:
-    """One thing that a callback tells.
+    """One event of a callback.
 
     Attributes:
-        event_id: Identifies it among all of the account: what comes with an identifier a second time is dropped. Where
-            the provider gives none it is made of what makes the event what it is, such as message and status.
-        content: A report or a message; None for an event of which only the receipt is kept.
-        to: The contact's number as the provider gives it in an event whose address is not signed: a report is believed
-            only when it is that of its dispatch. None where the signature covers what names the dispatch.
-        provider_id_may_differ: Whether the provider may have answered the request with another identifier than events
-            name. Where it does not, a report that names our dispatch and another identifier than this has is not
-            believed.
-        unreadable_kind: The provider's kind of an event that tells of a message somebody wrote and has no content,
-            because who wrote, or to whom, cannot be read: a STOP may be lost with it, so that the log tells of it.
-            Else None.
+        event_id: Unique in the account: a repeated event is dropped. If the provider gives none, it is made of what
+            identifies the event, such as message and status.
+        content: A report or a message; None for an event that is only logged.
+        to: The contact's number in an event that its signature does not cover: a report counts only if this is the
+            number of its dispatch. None where the signature covers the dispatch's name.
+        provider_id_may_differ: Whether the provider may have answered the request with another id than its events name.
+            If not, a report with our dispatch id and another provider id than the dispatch's is rejected.
+        unreadable_kind: The provider's kind of an inbound message whose sender or receiver is unreadable; logged,
+            because it may be a STOP. Else None.
     """
 
     event_id: str
@@ -141,11 +138,11 @@ class CallbackEvent:
 
 @attrs.frozen(kw_only=True)
 class AccountCheck:
-    """What came of asking a provider something harmless with an account's credentials.
+    """The result of testing an account's credentials.
 
     Attributes:
         ok: Whether the provider accepts them.
-        message: What is the case, in words, and what to do where something is wrong; holds no secret.
+        message: The result in words, with what to do about a problem; without secrets.
     """
 
     ok: bool
@@ -153,86 +150,78 @@ class AccountCheck:
 
 
 class Adapter(Protocol):
-    """What every provider's adapter brings, of either kind.
-
-    None of the methods keeps anything between two calls: what must be remembered is in the database.
-    """
+    """What both kinds of adapters have; the methods keep no state between calls."""
 
     @property
     def name(self) -> str:
-        """The provider's name, as accounts, agents and the ledger have it."""
+        """The provider's name in accounts, agents and the ledger."""
         ...
 
     @property
     def fields(self) -> Sequence[CredentialField]:
-        """What an account needs, in the order in which it is asked for."""
+        """The credentials, in the order in which to ask for them."""
         ...
 
     @property
     def replies_to_keywords(self) -> bool:
-        """Whether the provider, as it comes, answers STOP, START and HELP by itself; an account may say otherwise."""
+        """Whether the provider by default replies to STOP, START and HELP itself; an account may override it."""
         ...
 
     @property
     def max_callback_bytes(self) -> int:
-        """The largest body of a callback that the provider sends; a larger one is not read, whoever sends it."""
+        """The largest callback body; a larger one is not read."""
         ...
 
     def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
-        """Return what is wrong with credentials as far as can be told without asking: one sentence each.
+        """Return what is wrong with the form and the combination of credentials, one sentence each, without a request.
 
-        A required field that is missing and a name that is none of the fields are found before; this is for their
-        form, and for what must be given together. An account without what verifies callbacks is a problem.
+        Missing and unknown fields are found before. Credentials that cannot verify callbacks are a problem.
         """
         ...
 
     async def check(self, connection: Connection) -> AccountCheck:
-        """Ask the provider something that changes nothing and costs nothing, once.
+        """Test the credentials with one request that changes nothing and costs nothing.
 
         Never raises for anything that the provider or the network does.
         """
         ...
 
     def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
-        """Verify a callback's signature on the raw body, its age where the provider signs a time, and then read it.
+        """Verify a callback's signature on the raw body, and its age where the provider signs a time; then read it.
 
-        Nothing of a body is parsed that is not verified, as far as the provider's way of signing allows that. May be
-        called in another thread than the event loop's, and from several at a time.
-
-        What the provider may add is ignored; an event of an unknown kind has no content. Reports carry the dispatch
-        id wherever the provider brings it back.
+        Parses nothing unverified, as far as the provider's signatures allow. May run in other threads, several at a
+        time. Unknown fields are ignored; an event of an unknown kind has no content. Reports have the dispatch id
+        wherever the provider returns it.
 
         Raises:
-            CallbackRefused: It is not the provider's, too old, or cannot be read.
+            CallbackRefused: It is not from the provider, too old or unreadable.
         """
         ...
 
 
 class CarrierAdapter(Adapter, Protocol):
-    """The adapter of an SMS carrier: `outreach/carriers/NAME/__init__.py` has it as `ADAPTER`."""
+    """The adapter of an SMS carrier: `ADAPTER` in `outreach/carriers/NAME/__init__.py`."""
 
     def connect(self, connection: Connection) -> Carrier:
-        """Return the carrier that works with an account; makes no request."""
+        """Return an account's carrier; makes no request."""
         ...
 
     def carrier_start_words(self, to: str) -> Collection[str] | None:
-        """Return the messages by which who has opted out comes back, where the carrier answers keywords by itself.
-
-        No other message lifts the carrier's own block. An account says whether the carrier answers at all.
+        """Return the messages that lift the carrier's own block after an opt-out, where it replies to keywords itself.
 
         Args:
-            to: Our number that is written to, as the carrier gives it.
+            to: Our number, as the carrier gives it.
 
         Returns:
-            Words in small letters, without punctuation; None where the carrier leaves keywords to us at this number,
-            whatever the account says.
+            Lower-case words without punctuation; None if the carrier leaves keywords at this number to us, whatever the
+            account says.
         """
         ...
 
 
 class VoiceAdapter(Adapter, Protocol):
-    """The adapter of a voice provider: `outreach/voice/NAME/__init__.py` has it as `ADAPTER`."""
+    """The adapter of a voice provider: `ADAPTER` in `outreach/voice/NAME/__init__.py`."""
 
     def connect(self, connection: Connection) -> VoiceProvider:
-        """Return the voice provider that works with an account; makes no request."""
+        """Return an account's voice provider; makes no request."""
         ...

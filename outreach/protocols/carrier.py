@@ -1,4 +1,4 @@
-"""What the engine asks of an SMS carrier."""
+"""The protocol of SMS carriers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import Report
 
 ReportSink = Callable[[Report], Awaitable[None]]
-"""Where an adapter that hears of things by itself hands them in; returns when they are committed."""
+"""Takes reports from an adapter that receives them itself; returns after the commit."""
 
 LookupSupport = Literal["none", "evidence", "authoritative"]
-"""What a look-up can tell: nothing, only that something was accepted, or also that it was not."""
+"""What a look-up can prove: nothing, only acceptance, or also that a request was not accepted."""
 
 
 @attrs.frozen(kw_only=True)
@@ -23,10 +23,10 @@ class OutboundMessage:
     """One message to send.
 
     Attributes:
-        dispatch_id: Our identifier; the carrier carries it back where it can.
-        from_number: The number or name that it is sent from; None only in a sandbox without numbers.
-        not_after: The carrier must not deliver it later, where it has a field for that: the earliest of the
-            campaign's closing time, the contact's own evening and the campaign's expiry; None for no bound.
+        dispatch_id: Our id; the carrier returns it where it can.
+        from_number: The sending number or name; None only in a sandbox without numbers.
+        not_after: The carrier must not deliver it later, if it has a field for that: the earliest of closing time, the
+            contact's local hours and the campaign's expiry; None for no bound.
     """
 
     dispatch_id: str
@@ -39,16 +39,16 @@ class OutboundMessage:
 
 @attrs.frozen(kw_only=True)
 class LookupRequest:
-    """A dispatch of which nobody knows what became, as far as a provider can be asked for it.
+    """A dispatch with an unknown outcome, to be looked up at its provider.
 
     Attributes:
-        dispatch_id: Our identifier; found by it where the provider carries it.
-        provider_id: The provider's identifier; None where it never reached us.
-        from_number: The number that it was sent or called from; None where that was left to the provider.
+        dispatch_id: Our id, to search by where the provider has it.
+        provider_id: The provider's id; None if unknown.
+        from_number: The sending number or caller ID; None for the provider's default.
         to: The contact's number.
         body: The text of a message; None for a call.
-        since: When the dispatch was committed: the provider cannot have heard of it earlier.
-        until: When the last request for it can have ended: the provider cannot have taken it later.
+        since: When the dispatch was committed: it was sent no earlier.
+        until: When its last request can have ended: it was accepted no later.
     """
 
     workspace_id: str
@@ -66,7 +66,7 @@ class CarrierCapabilities:
     """What a carrier can do.
 
     Attributes:
-        look_up: What `look_up` can tell.
+        look_up: What `look_up` can prove.
         supports_not_after: Whether it has a field for `not_after`.
     """
 
@@ -77,39 +77,38 @@ class CarrierCapabilities:
 class Carrier(Protocol):
     """An SMS carrier.
 
-    `send` makes one request and no more: no retry, no redirect. It does not raise for anything that the
-    carrier or the network does; what happened is in the outcome:
+    `send` makes exactly one request, without retry or redirect. It never raises for anything that the carrier or the
+    network does; the outcome says what happened:
 
-    - `accepted`, with the carrier's id: it said yes.
-    - `refused`, with a failure class: it said no, for good (`invalid_number`, `opted_out`, `filtered`,
-      `bad_sender`, `bad_body`, `rejected`, `provider_auth`, `provider_funds`) or for now (`temporary`).
-    - `deferred`: it was too busy for us (`rate_limited`) and certainly did nothing; its wish for the next try
-      stands in `retry_after_seconds`.
-    - `not_sent`: the request was never written, so the carrier cannot have heard of it.
-    - `unknown`: anything else, such as a timeout, a dropped connection, a 5xx, an answer that cannot be read.
+    - `accepted`, with the carrier's id.
+    - `refused`, with a failure class: for good (`invalid_number`, `opted_out`, `filtered`, `bad_sender`, `bad_body`,
+      `rejected`, `provider_auth`, `provider_funds`) or for now (`temporary`).
+    - `deferred`: rate limited (`rate_limited`), and certainly not accepted; `retry_after_seconds` has its
+    `Retry-After`. - `not_sent`: the request was never written.
+    - `unknown`: anything else, such as a timeout, a dropped connection, a 5xx or an unreadable response.
 
-    When it is cancelled after the request began, the engine records the dispatch as unknown.
+    If it is cancelled after the request began, the engine records the dispatch as unknown.
     """
 
     @property
     def name(self) -> str:
-        """The name under which the ledger knows it."""
+        """The name in the ledger."""
         ...
 
     @property
     def capabilities(self) -> CarrierCapabilities:
-        """What it can do."""
+        """What the carrier supports."""
         ...
 
     async def send(self, message: OutboundMessage) -> DispatchOutcome:
-        """Hand one message to the carrier, once."""
+        """Send one message, once."""
         ...
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
-        """Find out what became of a dispatch.
+        """Find out the outcome of a dispatch.
 
         Returns:
-            `accepted` or `refused` when the carrier knows of it; `not_sent` when it certainly has none and the
-            look-up is authoritative; None when nothing can be said.
+            `accepted` or `refused` if the carrier knows it; `not_sent` if it certainly does not and the look-up is
+            authoritative; None if nothing is certain.
         """
         ...

@@ -1,4 +1,4 @@
-"""What the engine asks of a dispatcher: to decide when which unit is worked on."""
+"""The protocol of dispatchers, which decide when which unit is worked on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from outreach.protocols.carrier import ReportSink
 
 
 class WakeSignal(Protocol):
-    """How a slice waits, so that it can be told to look again."""
+    """Lets a slice wait until it is woken."""
 
     @property
     def stopping(self) -> bool:
@@ -25,51 +25,51 @@ class WakeSignal(Protocol):
 
 
 class SliceRunner(Protocol):
-    """Does the work on one unit for a while."""
+    """Works on one unit for a while."""
 
     async def serve(self, *, task_status: Any = ...) -> None:
-        """Hold the requests that slices leave in flight, until it is cancelled."""
+        """Own the requests that slices leave in flight, until cancelled."""
         ...
 
     async def run_slice(self, unit: WorkUnit, *, epoch: int, until: float, wake_signal: WakeSignal) -> datetime | None:
         """Work on a unit until nothing is due, or until `until` on the monotonic clock.
 
-        Requests that are in flight when the slice ends go on; their outcomes are recorded all the same.
+        Requests in flight at the end of the slice continue, and their outcomes are recorded.
 
         Returns:
-            When the unit is due next; None when nothing is left until somebody touches it.
+            When the unit is due next; None if nothing is left until it is changed.
 
         Raises:
-            LeaseLost: The epoch is not the present one any more.
+            LeaseLost: The epoch is no longer the current one.
         """
         ...
 
     async def drain(self, *, grace_seconds: float) -> None:
-        """Wait for the requests in flight; after the grace, record those that are left as unknown."""
+        """Wait for the requests in flight; after the grace, record the rest as unknown."""
         ...
 
 
 class Worker(Protocol):
-    """The right to dispatch, and the feed of what is due."""
+    """The lease to dispatch, and the feed of due work."""
 
     @property
     def lease_seconds_left(self) -> float:
-        """How long the right lasts without being renewed."""
+        """How long the lease lasts without being renewed."""
         ...
 
     async def acquire(self, *, on_integrity_check: Callable[[], None] = ...) -> int | None:
-        """Take the right to dispatch, without waiting for it; return the epoch, or None while another has it.
+        """Take the lease without waiting; return the epoch, or None while another worker has it.
 
         Args:
-            on_integrity_check: Called when that will take long: after a crash the database is looked through first.
+            on_integrity_check: Called before the slow database check after a crash.
 
         Raises:
-            DispatchRefused: Nothing may ever be dispatched from this database here.
+            DispatchRefused: Dispatch is disabled for this database here.
         """
         ...
 
     async def renew(self, epoch: int) -> None:
-        """Keep the right.
+        """Renew the lease.
 
         Raises:
             LeaseLost: Another worker has it.
@@ -77,47 +77,47 @@ class Worker(Protocol):
         ...
 
     def note_set_back(self, back: timedelta) -> None:
-        """Note how far the clock was set back: the next `renew` corrects what the database has noted since."""
+        """Note how far the clock was set back; the next `renew` corrects the times stored since."""
         ...
 
     async def release(self) -> None:
-        """Give the right back."""
+        """Release the lease."""
         ...
 
     async def due(self) -> tuple[Sequence[WorkItem], int]:
-        """Return everything that has a due time, and the highest change number."""
+        """Return all work with a due time, and the highest change number."""
         ...
 
     async def since(self, change: int) -> Sequence[WorkItem]:
-        """Return what has changed after a number, by change."""
+        """Return the changes after a number, by change."""
         ...
 
     async def sweep(self) -> None:
-        """Clear away a slice of what nobody needs: leftovers of loads that died, keys that expired."""
+        """Delete a slice of garbage: leftovers of failed loads, expired keys."""
         ...
 
 
 @runtime_checkable
 class ReportSource(Protocol):
-    """An adapter that hears of things by itself."""
+    """An adapter that receives reports itself."""
 
     @property
     def name(self) -> str:
-        """The name under which it is logged."""
+        """The name in the log."""
         ...
 
     async def listen(self, sink: ReportSink) -> None:
-        """Hand in reports as they come, until it is cancelled."""
+        """Pass on reports as they arrive, until cancelled."""
         ...
 
 
 class Dispatcher(Protocol):
     """Drives runners.
 
-    - `run` returns only when it is cancelled or `stop` was called; errors of runners never leave it.
-    - A unit is worked on by one slice at a time.
-    - A unit that is woken while its slice runs is worked on again after it.
-    - `stop` lets running requests end, within its grace, and starts no new ones.
+    - `run` returns only after cancellation or `stop`; errors of runners never leave it.
+    - One slice at a time works on a unit.
+    - A unit that is woken during its slice is worked on again after it.
+    - `stop` starts no new requests and lets running ones end within its grace.
     """
 
     async def run(self, *, task_status: Any = ...) -> None:
@@ -125,13 +125,13 @@ class Dispatcher(Protocol):
         ...
 
     def wake(self, unit: WorkUnit) -> None:
-        """Have a unit looked at soon; cheap, never waits."""
+        """Have a unit worked on soon; never waits."""
         ...
 
     async def stop(self, *, grace_seconds: float) -> None:
-        """Start nothing new, wait for what is in flight, and end `run`; return when it has ended."""
+        """Start nothing new, wait for requests in flight, and end `run`; return when it has ended."""
         ...
 
     def health(self) -> DispatcherHealth:
-        """Return how it is."""
+        """Return the dispatcher's health."""
         ...

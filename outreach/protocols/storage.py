@@ -1,9 +1,8 @@
-"""Where the engine keeps everything: transactions over tables that speak the domain's language.
+"""The protocol of storages: transactions over tables in the terms of the domain.
 
-A storage offers two things: run a synchronous function in a transaction that may write, and run one on a
-consistent snapshot that may only read. What a transaction can touch are the tables of `outreach.working_set`. The
-rules of the domain are in `outreach.operations`, written once, over these tables; a database implements sets
-(`working_set.backend`), and `outreach.testing.storage_contract` checks it.
+A storage runs a synchronous function in a writing transaction, or on a consistent read-only snapshot. Transactions
+use the tables of `outreach.working_set`; the rules in `outreach.operations` are written once over these tables. A
+database implements `working_set.backend`, and `outreach.testing.storage_contract` checks it.
 """
 
 from __future__ import annotations
@@ -18,53 +17,52 @@ from outreach.working_set import Transaction
 T = TypeVar("T")
 
 Operation = Callable[[Transaction], T]
-"""A synchronous function of a transaction: it touches nothing else, never waits, and takes at most 100 ms.
+"""A synchronous function of a transaction that takes at most 100 ms and never waits.
 
-It may be run more than once before its result is given, because another operation of its group was refused: it has no
-effect but on the transaction.
+It may run more than once, because another operation of its group was refused, so it has no other effect.
 """
 
 
 class DispatchLock(Protocol):
-    """Sees to it that one process at a time dispatches from a database."""
+    """Ensures that one process at a time dispatches from a database."""
 
     def acquire(self) -> bool:
-        """Take the lock without waiting; return whether it was free and is now the caller's.
+        """Take the lock without waiting; return whether it was free.
 
         It is not free while anybody holds it, this process included: two engines may share one storage.
 
         Raises:
-            DispatchRefused: Nothing may be dispatched from this database here.
+            DispatchRefused: Dispatch is disabled for this database here.
         """
         ...
 
     def release(self) -> None:
-        """Give the lock back; nothing happens when it is not held."""
+        """Release the lock, if held."""
         ...
 
     def home(self) -> DatabaseHome | None:
-        """Return where the database is now; None where that means nothing (in memory)."""
+        """Return where the database is; None if not applicable (in memory)."""
         ...
 
     def high_water(self) -> HighWaterMark | None:
-        """Return what was last noted beside the database; None when nothing is noted."""
+        """Return the high-water mark recorded outside the database, if any."""
         ...
 
     def record_high_water(self, mark: HighWaterMark, *, ended: bool = False) -> None:
-        """Note how far the database has come, outside it, so that an older copy put in its place is noticed.
+        """Record the database's state outside it, so that an older copy in its place is detected.
 
         Args:
-            mark: How far.
-            ended: Whether whoever notes it stops dispatching now, in order.
+            mark: The state.
+            ended: Whether the dispatcher ends in order with this.
         """
         ...
 
     def ended_uncleanly(self) -> bool:
-        """Return whether the last dispatcher did not end in order, so that the data has to be looked through."""
+        """Return whether the last dispatcher did not end in order, so that the data must be checked."""
         ...
 
     async def check_integrity(self) -> str | None:
-        """Read all of the stored data, beside all other work; return what is wrong with it, None when nothing is."""
+        """Read all stored data, beside other work; return what is wrong, or None."""
         ...
 
 
@@ -72,14 +70,14 @@ class Storage(Protocol):
     """A database. Open it with `async with`; it may be used from one event loop."""
 
     async def __aenter__(self) -> Self:
-        """Open it, and bring its schema up to date where that is asked for.
+        """Open it, and migrate its schema if configured.
 
         Raises:
-            DatabaseMissing: There is none, and none was to be created.
-            DatabaseOlder: It was written by an older version, and was not to be changed.
-            DatabaseInUse: The same; it was to be changed, and another process has it open.
+            DatabaseMissing: It does not exist, and was not to be created.
+            DatabaseOlder: An older version wrote it, and it was not to be migrated.
+            DatabaseInUse: An older version wrote it, and another process has it open.
             DatabaseReplaced: Another database was put in its place; nothing was changed.
-            DatabaseNewer: It was written by a newer version of this package; nothing was changed.
+            DatabaseNewer: A newer version wrote it; nothing was changed.
             StorageError: It cannot be opened; the message says why and what to do.
         """
         ...
@@ -87,23 +85,23 @@ class Storage(Protocol):
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        """Finish what was queued and close."""
+        """Finish queued operations and close."""
         ...
 
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
         """Run an operation in a transaction, commit it durably, and return its result after the commit.
 
-        Operations take effect one after the other. What one raises undoes all that it did, and nothing else,
-        and is raised here. When the caller is cancelled the operation is done wholly or not at all.
+        Operations take effect one after the other. An error undoes the operation, and nothing else, and is raised here.
+        If the caller is cancelled, the operation is done wholly or not at all.
 
         Args:
-            operation: What to do.
-            bulk: It is a piece of large work: operations without this go first.
+            operation: The operation.
+            bulk: Part of a large job, which gives way to other operations.
         """
         ...
 
     async def read(self, operation: Operation[T]) -> T:
-        """Run an operation that writes nothing on a snapshot that holds every committed write; return its result.
+        """Run a read-only operation on a snapshot with every committed write; return its result.
 
         Raises:
             StorageError: The operation tried to write; nothing was changed.
@@ -111,13 +109,10 @@ class Storage(Protocol):
         ...
 
     def campaign_list_revision(self, workspace_id: str) -> int | None:
-        """Return what `CampaignLists.revision` of every committed write is, at once: a look that waits for nobody.
-
-        None where it cannot be told in that way, now or ever: whoever asks has to read.
-        """
+        """Return `CampaignLists.revision` as of the last commit, without waiting; None if the caller has to read it."""
         ...
 
     @property
     def lock(self) -> DispatchLock:
-        """The lock that one dispatching process holds."""
+        """The lock of the dispatching process."""
         ...

@@ -1,4 +1,4 @@
-"""What the engine asks of a voice provider."""
+"""The protocol of voice providers."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class CallRequest:
     """One call to place.
 
     Attributes:
-        dispatch_id: Our identifier; the provider carries it back where it can.
-        provider_agent_id: The agent's identifier at the provider; None at the simulator.
+        dispatch_id: Our id; the provider returns it where it can.
+        provider_agent_id: The agent's id at the provider; None for the simulator.
         variables: Template variables, as text.
-        provider_trunk: The SIP trunk to dial over; None for the provider's default routing.
-        ivr_enabled: Whether to send IVR-navigation metadata along.
+        provider_trunk: The SIP trunk; None for the provider's default routing.
+        ivr_enabled: Whether to send IVR-navigation metadata.
         call_screen_enabled: Whether to handle call screening.
-        not_after: The call must not start later, where the provider has a field for that: the earliest of the
-            campaign's closing time, the contact's own evening and the campaign's expiry; None for no bound.
-        screen_identity: On whose behalf is called, for call screening; None for nothing to say.
-        screen_purpose: What the call is about, for call screening; None for nothing to say.
-        voicemail: What to do when a machine answers; None leaves it to the agent.
-        voicemail_message: What to leave with `leave_message`.
-        max_seconds: How long the call may last; None leaves it to the agent.
+        not_after: The call must not start later, if the provider has a field for that: the earliest of closing time,
+            the contact's local hours and the campaign's expiry; None for no bound.
+        screen_identity: The caller's name for call screening, if any.
+        screen_purpose: The call's purpose for call screening, if any.
+        voicemail: What to do when a machine answers; None for the agent's setting.
+        voicemail_message: The message with `leave_message`.
+        max_seconds: The longest call; None for the agent's setting.
     """
 
     dispatch_id: str
@@ -57,7 +57,7 @@ class VoiceCapabilities:
     """What a voice provider can do.
 
     Attributes:
-        look_up: What `look_up` can tell.
+        look_up: What `look_up` can prove.
         supports_not_after: Whether it has a field for `not_after`.
     """
 
@@ -66,37 +66,37 @@ class VoiceCapabilities:
 
 
 class VoiceProvider(Protocol):
-    """A voice-agent provider. `place_call` keeps the rules of `Carrier.send`."""
+    """A voice-agent provider. `place_call` follows the rules of `Carrier.send`."""
 
     @property
     def name(self) -> str:
-        """The name under which the ledger knows it."""
+        """The name in the ledger."""
         ...
 
     @property
     def capabilities(self) -> VoiceCapabilities:
-        """What it can do."""
+        """What the provider supports."""
         ...
 
     async def place_call(self, request: CallRequest) -> DispatchOutcome:
-        """Ask the provider for one call, once."""
+        """Place one call, once."""
         ...
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
-        """Find out what became of a dispatch; see `Carrier.look_up`."""
+        """Find out the outcome of a dispatch; see `Carrier.look_up`."""
         ...
 
     async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
-        """Return how far an accepted call has come, for when its events have not arrived; None if unknown."""
+        """Return the status of an accepted call whose events have not arrived; None if unknown."""
         ...
 
 
 class Analyser(Protocol):
-    """Decides what came of a call that has ended."""
+    """Decides the outcome of an ended call."""
 
     def outcome(self, report: CallReport) -> CallOutcome | None:
-        """Return the outcome of an ended call; None when nobody can tell. It must not block or wait.
+        """Return the outcome of an ended call; None if unknown. It must not block.
 
-        What it raises is told in the log by its type alone, and taken as None (`runners.provider_log`).
+        An exception counts as None; its type alone is logged (`runners.provider_log`).
         """
         ...

@@ -22,15 +22,15 @@ from outreach.working_set import Transaction
 
 _MAX_VALUE_LENGTH: Final = 10_000
 _NO_ADDRESS: Final = (
-    f"No public address is known here: set {PUBLIC_URL_VARIABLE}, such as https://outreach.example.com, for this "
-    "command and for the server alike (a serve --public-url is known to that server alone). While the server has none, "
-    "the provider is not told where to call back: what becomes of messages and calls is learnt by asking, where it can "
-    "be asked, and replies arrive only where the address was set at the provider by hand."
+    f"No callback URL: set {PUBLIC_URL_VARIABLE}, such as https://outreach.example.com, for this command and for the "
+    "server (serve --public-url sets it for that server only). Without it, the server learns the outcome of messages "
+    "and calls only by polling, where the provider supports that, and receives replies only if you enter the URL at "
+    "the provider yourself."
 )
 
 
 class Accounts:
-    """What live workspaces send and call with."""
+    """The provider accounts of workspaces."""
 
     def __init__(self, context: ServiceContext, vault: Vault, connections: AccountConnections) -> None:
         self._context = context
@@ -38,10 +38,10 @@ class Accounts:
         self._connections = connections
 
     def credential_fields(self, provider: str) -> Sequence[CredentialField]:
-        """Return what an account at a provider needs.
+        """Return the credentials that an account at a provider needs.
 
         Raises:
-            InvalidRequest: There is no such provider.
+            InvalidRequest: The provider is unknown.
         """
         return _adapter(provider).fields
 
@@ -54,24 +54,23 @@ class Accounts:
         replies_to_keywords: bool | None = None,
         actor: str = "library",
     ) -> Account:
-        """Make a workspace's account at a provider, or give the one that it has other credentials.
+        """Create a workspace's account at a provider, or replace its credentials.
 
-        An account that is there keeps its id, and so its address for callbacks. However it is connected, with the same
-        credentials too, a provider that asked to be left alone may be asked again at once, and what waited for it goes.
+        An existing account keeps its id and callback URL. Connecting always ends a throttle of the provider.
 
         Args:
-            workspace_id: Whose account it is.
+            workspace_id: The workspace.
             provider: One of `models.account.PROVIDERS`.
-            credentials: All of them, by the names of `fields`.
-            replies_to_keywords: Whether the provider answers STOP, START and HELP by itself, so that we do not; None
-                takes what the provider does as it comes.
-            actor: Who does it, for the audit trail.
+            credentials: All values, by the names of `credential_fields`.
+            replies_to_keywords: Whether the provider itself replies to STOP, START and HELP, so that the engine does
+                not; None for the provider's default.
+            actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: There is no such provider, or credentials are missing, unknown or of the wrong form; what
-                verifies the provider's callbacks is never optional. Nothing was written.
-            ConfigError: There is no usable key to encrypt them with, or the extra `providers` is not installed.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The provider is unknown, or credentials are missing, unknown or malformed; the secret that
+                verifies callbacks is required. Nothing was written.
+            ConfigError: No usable encryption key, or the extra `providers` is not installed.
         """
         known = _adapter(provider)
         require("providers", f"Connecting a {provider} account")
@@ -113,10 +112,10 @@ class Accounts:
         return await context.storage.write(operation)
 
     async def list(self, workspace_id: str) -> Sequence[AccountSummary]:
-        """Return a workspace's accounts, oldest first, without any secret; `problem` tells which cannot be opened.
+        """Return a workspace's accounts without secrets, oldest first; `problem` says why one cannot be decrypted.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         now = self._context.now()
 
@@ -127,11 +126,11 @@ class Accounts:
         return [self.summarize(account, hold) for account, hold in await self._context.storage.read(operation)]
 
     def summarize(self, account: Account, hold: ProviderThrottle | None = None) -> AccountSummary:
-        """Return an account as it may be shown.
+        """Return an account without its secrets.
 
         Args:
             account: The account.
-            hold: What keeps its provider from being asked; one that has just been connected has none.
+            hold: The provider's throttle, if any.
         """
         held: Mapping[str, str] = {}
         problem = None
@@ -160,14 +159,13 @@ class Accounts:
         )
 
     async def check(self, workspace_id: str, account_id: str) -> AccountCheck:
-        """Ask the provider something harmless with an account's credentials, and say in words what is the case.
+        """Test an account's credentials with a harmless request, and return the result in words.
 
-        A provider that is left alone because it asked for that (`throttled_until`) is asked this all the same, and is
-        left alone from then on as before: `connect` ends that.
+        A throttle (`throttled_until`) neither stops this request nor ends by it; `connect` ends one.
 
         Raises:
             NotFound: The workspace has no such account.
-            ConfigError: The key that it was encrypted with is not at hand.
+            ConfigError: The key that encrypted it is missing.
         """
         account = await self.get(workspace_id, account_id)
         found = await adapter(account.provider).check(self._connections.connection(account))
@@ -176,12 +174,10 @@ class Accounts:
         return found
 
     async def throttled_until(self, workspace_id: str, provider: str) -> datetime | None:
-        """Return until when nothing is asked of a provider for a workspace because it told us to come again later.
-
-        None when it is not so. Campaigns, single messages and calls wait for it alike.
+        """Return until when the provider's throttle stops a workspace's messages and calls; None without one.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         now = self._context.now()
         hold = await self._context.storage.read(
@@ -198,10 +194,10 @@ class Accounts:
         return await self._context.storage.read(lambda tx: _account_of(tx, workspace_id, account_id))
 
     async def get_anywhere(self, account_id: str) -> Account:
-        """Return an account of whatever workspace: for operators, whose commands name accounts alone.
+        """Return an account of any workspace, for operator commands that name an account alone.
 
         Raises:
-            NotFound: There is no such account.
+            NotFound: No account has this id.
         """
         account = await self._context.storage.read(lambda tx: tx.accounts.find(account_id))
         if account is None:
@@ -209,10 +205,10 @@ class Accounts:
         return account
 
     async def remove(self, workspace_id: str, account_id: str, *, actor: str = "library") -> Account:
-        """Remove an account with its credentials, and return what it was.
+        """Delete an account with its credentials, and return it.
 
-        Campaigns that need it are paused at their next request. Its address for callbacks is gone with it: what the
-        provider sends there is refused (404). One that is connected anew has another id, and another address.
+        Campaigns that need it pause at their next request. Its callback URL answers 404 from then on; a new account
+        gets another.
 
         Raises:
             NotFound: The workspace has no such account.
@@ -222,7 +218,7 @@ class Accounts:
         def operation(tx: Transaction) -> Account:
             account = _account_of(tx, workspace_id, account_id)
             tx.accounts.delete(account.workspace_id, account.id)
-            # What waits goes on waiting: there is nothing to send it by.
+            # Queued work keeps waiting: without an account nothing could send it.
             tx.provider_throttles.delete(account.workspace_id, account.provider)
             record_audit(
                 tx,
@@ -239,12 +235,11 @@ class Accounts:
 
 
 def _stripped(credentials: object) -> dict[str, str]:
-    """Return the values that are not blank, by name, without the blanks around them."""
     if not isinstance(credentials, Mapping):
         raise InvalidRequest.at("credentials", f"must be texts by name, not {type(credentials).__name__}")
     for name, value in credentials.items():
         if not isinstance(value, str):
-            # Not shown: it may be a secret all the same.
+            # The value is not shown: it may be a secret.
             raise InvalidRequest.at(f"credentials.{name}", f"must be a text, not {type(value).__name__}")
     return {name: value.strip() for name, value in credentials.items() if value.strip()}
 
@@ -266,7 +261,7 @@ def _adapter(provider: str) -> Adapter:
 def _check_credentials(known: Adapter, given: Mapping[str, str]) -> None:
     names = {field.name for field in known.fields}
     details = [
-        ErrorDetail(f"credentials.{name}", f"{known.name} knows no such value; it knows: {', '.join(sorted(names))}")
+        ErrorDetail(f"credentials.{name}", f"is unknown to {known.name}, which has: {', '.join(sorted(names))}")
         for name in given
         if name not in names
     ]

@@ -34,7 +34,7 @@ from outreach.working_set import Transaction
 _MAX_MESSAGE_LENGTH: Final = 1000
 _MIN_CALL_SECONDS: Final = 10
 _MAX_CALL_SECONDS: Final = 43_200
-"""The bounds are the narrowest of the providers' (Vapi: voicemailMessage, maxDurationSeconds)."""
+"""The narrowest bounds of the providers (Vapi: voicemailMessage, maxDurationSeconds)."""
 
 _CLEARABLE: Final = (
     "from_number", "provider_agent_id", "placeholders", "voicemail", "voicemail_message", "max_call_seconds",
@@ -66,29 +66,28 @@ class Agents:
         idempotency_key: str | None = None,
         actor: str = "library",
     ) -> Agent:
-        """Make an agent.
+        """Create an agent.
 
         Args:
-            workspace_id: Whose agent it is.
+            workspace_id: The workspace.
             name: 1 to 255 characters.
             provider: Its voice provider.
-            direction: `outbound`, or `inbound`, which calls out only with `allow_outbound`.
-            allow_outbound: Whether an inbound agent may call out.
+            direction: `outbound`, or `inbound`, which places calls only with `allow_outbound`.
+            allow_outbound: Whether an inbound agent may place calls.
             is_active: Whether it may be used.
-            provider_agent_id: Its identifier at the provider.
-            placeholders: The template variables that it expects; None accepts any.
+            provider_agent_id: Its id at the provider.
+            placeholders: The template variables that it accepts; None for any.
             from_number: Caller ID; normalised to E.164.
-            voicemail: What its calls do when a machine answers; None leaves it to the agent as the provider has it.
-            voicemail_message: What they leave there, 1 to 1,000 characters; goes with `leave_message`.
-            max_call_seconds: How long a call may last, 10 to 43,200; None leaves it to the provider.
-            idempotency_key: Names this one agent, such as `order-42`: within a day the same key makes no other one, and
-                returns it.
-            actor: Who does it, for the audit trail.
+            voicemail: What to do when a machine answers; None for the agent's setting at the provider.
+            voicemail_message: What to say to the machine, 1 to 1,000 characters; only with `leave_message`.
+            max_call_seconds: The longest call, 10 to 43,200; None for the provider's setting.
+            idempotency_key: A name for this agent, such as `order-42`: for a day, the same key returns this agent.
+            actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
             InvalidRequest: A value is out of its bounds, or the key was used with other content.
-            RequestInProgress: The first call with this key still runs.
+            RequestInProgress: The first call with this key is still running.
         """
         check_name("name", name, 255)
         check_choice("provider", provider, get_args(VoiceProviderName))
@@ -138,7 +137,7 @@ class Agents:
         )
 
     async def update(self, workspace_id: str, agent_id: str, change: AgentUpdate, *, actor: str = "library") -> Agent:
-        """Change an agent; campaigns that have not started become ready, or drafts, by whether it may call then.
+        """Change an agent; campaigns that have not started become ready or draft by whether it can place calls.
 
         Raises:
             NotFound: The workspace has no such agent.
@@ -151,7 +150,7 @@ class Agents:
             changes["placeholders"] = check_texts("placeholders", changes["placeholders"])
         check_flags(changes, "is_active", "allow_outbound")
         if "voicemail" in changes and changes["voicemail"] != "leave_message":
-            # What was to be left there goes with the policy that left it.
+            # The message belongs to the old policy.
             changes.setdefault("voicemail_message", None)
         now = self._context.now()
 
@@ -183,7 +182,7 @@ class Agents:
         """Return a workspace's agents, oldest first.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return await self._context.storage.read(lambda tx: tx.agents.list(workspace_of(tx, workspace_id).id))
 
@@ -193,11 +192,6 @@ def _callable(agent: Agent) -> bool:
 
 
 def _check_calls(agent: Agent) -> None:
-    """Check what an agent's calls are to do, as a whole.
-
-    Raises:
-        InvalidRequest: A value is out of its bounds, or a message and the policy do not go together.
-    """
     if agent.voicemail is not None:
         check_choice("voicemail", agent.voicemail, get_args(VoicemailPolicy))
     message = agent.voicemail_message

@@ -1,4 +1,4 @@
-"""API keys that were asked for a moment ago."""
+"""A cache of recently used API keys."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from outreach.clock import Clock
 from outreach.models.workspace import Workspace
 
 _KEPT_SECONDS: Final = 0.5
-"""What another process changes is noticed within a second (docs/rules.md#due-work)."""
+"""Changes by other processes take effect within a second (docs/rules.md#due-work)."""
 
 _MOST: Final = 10_000
 
 
 @attrs.frozen(kw_only=True)
 class LookupStart:
-    """When storage was asked for a key.
+    """The start of a storage lookup.
 
     Attributes:
-        at: Seconds on the monotonic clock: from then on the answer ages.
-        after: How often everything had been forgotten.
+        at: Monotonic seconds, from which the answer ages.
+        after: The number of `forget` calls before.
     """
 
     at: float
@@ -29,10 +29,10 @@ class LookupStart:
 
 
 class ApiKeyCache:
-    """Keeps the workspaces of keys for a moment, so that a request does not read them again.
+    """Caches the workspaces of keys briefly, so that not every request reads them.
 
     Args:
-        clock: Where their age is measured.
+        clock: Measures the age of entries.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -41,7 +41,7 @@ class ApiKeyCache:
         self._forgotten = 0
 
     def get(self, digest: str) -> Workspace | None:
-        """Return the workspace of a key's digest, where it is known."""
+        """Return the cached workspace of a key's digest."""
         found = self._found.get(digest)
         if found is None:
             return None
@@ -52,11 +52,11 @@ class ApiKeyCache:
         return None
 
     def asked(self) -> LookupStart:
-        """Note that storage is about to be asked."""
+        """Return the start of a lookup."""
         return LookupStart(at=self._clock.monotonic(), after=self._forgotten)
 
     def keep(self, digest: str, workspace: Workspace, asked: LookupStart) -> None:
-        """Keep an answer, unless something has been changed since storage was asked."""
+        """Cache an answer, unless `forget` was called since the lookup started."""
         if asked.after != self._forgotten:
             return
         if len(self._found) >= _MOST:
@@ -64,6 +64,6 @@ class ApiKeyCache:
         self._found[digest] = (workspace, asked.at)
 
     def forget(self) -> None:
-        """Forget all: a key or a workspace has been changed here."""
+        """Drop all entries, after a key or a workspace has changed here."""
         self._found.clear()
         self._forgotten += 1

@@ -1,4 +1,4 @@
-"""API keys: what a request over HTTP shows to be of a workspace."""
+"""API keys, which authenticate HTTP requests for a workspace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from outreach.services.context import ServiceContext
 from outreach.services.validation import check_name
 
 KEY_PREFIX: Final = "outreach_"
-"""What every API key begins with, so that people and secret scanners recognise one."""
+"""The prefix of every API key, by which people and secret scanners recognise one."""
 
 _KEY_BYTES: Final = 32
 _HINT_LENGTH: Final = len(KEY_PREFIX) + 6
@@ -30,10 +30,10 @@ class ApiKeys:
         self._known = known_keys
 
     async def create(self, workspace_id: str, *, name: str = "", actor: str = "library") -> CreatedApiKey:
-        """Make an API key. The key is in the answer and nowhere else: only its SHA-256 is stored.
+        """Create an API key; only its SHA-256 is stored, so the result is the only place with the key.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         check_name("name", name, 255, minimum=0)
         secret = KEY_PREFIX + secrets.token_urlsafe(_KEY_BYTES)
@@ -53,15 +53,15 @@ class ApiKeys:
         """Return a workspace's keys, revoked ones included, oldest first.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return await self._context.storage.read(lambda tx: tx.keys.list(workspace_of(tx, workspace_id).id))
 
     async def get_anywhere(self, key_id: str) -> ApiKey:
-        """Return a key of whatever workspace: for operators, whose commands name keys alone.
+        """Return a key of any workspace, for operator commands that name a key alone.
 
         Raises:
-            NotFound: There is no such key.
+            NotFound: No key has this id.
         """
         key = await self._context.storage.read(lambda tx: tx.keys.get(key_id))
         if key is None:
@@ -69,7 +69,7 @@ class ApiKeys:
         return key
 
     async def revoke(self, workspace_id: str, key_id: str, *, actor: str = "library") -> ApiKey:
-        """Make a key worthless: in this process at once, in others within a second.
+        """Revoke a key: in this process at once, in others within a second.
 
         Raises:
             NotFound: The workspace has no such key.
@@ -83,11 +83,10 @@ class ApiKeys:
             self._known.forget()
 
     async def authenticate(self, api_key: str) -> Workspace:
-        """Return the workspace that a key belongs to, whatever its status.
+        """Return the workspace of a key, whatever its status.
 
-        What was found is believed for half a second: a key that another process revokes is worthless within that, one
-        that is revoked here at once. The key is looked up by its digest: what an attacker could learn from timing is
-        about the digest of what he sent, which tells him nothing of any key.
+        A result is cached for half a second; a key revoked in this process stops working at once. The lookup by digest
+        leaks nothing through timing: an attacker could learn only about the digest of what he sent.
 
         Raises:
             Unauthorized: The key is malformed, unknown or revoked.

@@ -1,4 +1,4 @@
-"""The audit trail: who has changed what."""
+"""The audit trail: who changed what."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from outreach.working_set import Transaction
 
 
 class Audit:
-    """The audit trail of workspaces, and of what belongs to none."""
+    """The audit trail of workspaces, and of operations without one."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
 
     async def list(self, workspace_id: str | None = None, *, limit: int = 1000) -> Sequence[AuditEntry]:
-        """Return the newest entries of the audit trail, of a workspace or of all, newest first.
+        """Return the newest audit entries of a workspace or of all, newest first.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: The limit is none.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The limit is invalid.
         """
         check_limit(limit)
 
@@ -33,10 +33,10 @@ class Audit:
         return await self._context.storage.read(operation)
 
     async def record(self, workspace_id: str | None, *, actor: str, action: str, subject: str) -> None:
-        """Append to the audit trail what an embedding application did.
+        """Append an embedding application's action to the audit trail.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         now = self._context.now()
 

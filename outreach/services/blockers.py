@@ -1,4 +1,4 @@
-"""What keeps campaigns from going on although their state would let them."""
+"""What blocks active and scheduled campaigns."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CampaignBlockers:
     _context: ServiceContext
 
     async def blockers(self, workspace_id: str, campaign_id: str) -> Sequence[CampaignBlocker]:
-        """Return all that keeps an active or scheduled campaign from going on, what has to be done first of all first.
+        """Return everything that blocks an active or scheduled campaign, most urgent first.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -52,10 +52,9 @@ class CampaignBlockers:
         return await self._context.storage.read(operation)
 
     async def next_due_times(self, workspace_id: str, campaign_id: str) -> Mapping[tuple[str, str | None], datetime]:
-        """Return until when the first recipient of a campaign waits, for each state and reason where that is known.
+        """Return when the first waiting recipient is due, for each state and reason with a known time.
 
-        Those that wait go on then. An unknown request is given up then, unless there is evidence before: of the oldest
-        1,000 of the workspace.
+        An unknown request is closed then, unless evidence arrives before; this looks at the workspace's oldest 1,000.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -82,7 +81,7 @@ class CampaignBlockers:
         status = workspace_of(tx, campaign.workspace_id).status
         if status is WorkspaceStatus.ACTIVE:
             return None
-        why = f"The workspace is {status}: nothing is sent until it is active again."
+        why = f"The workspace is {status}: sending is stopped until it is active again."
         return CampaignBlocker(by=f"workspace_{status}", until=None, why=why)
 
     def _of_dispatching(self, tx: Transaction, now: datetime) -> CampaignBlocker | None:
@@ -101,7 +100,7 @@ def _of_provider(tx: Transaction, campaign: Campaign, now: datetime) -> Campaign
     hold = throttle_of_campaign(tx, campaign, now)
     if hold is None:
         return None
-    why = f"{hold.provider} asked to be left alone (429, or a Retry-After)."
+    why = f"{hold.provider} throttles the account (429 or Retry-After): sending paused."
     return CampaignBlocker(by=THROTTLED, until=hold.until, why=why)
 
 

@@ -1,4 +1,4 @@
-"""What carriers and voice providers call back."""
+"""Callbacks of carriers and voice providers."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from outreach.services.validation import check_limit
 from outreach.working_set import Transaction
 
 _MAX_INLINE: Final = 4 * 1024
-"""What takes a millisecond or two, whatever it holds: of what most providers sign, a form has to be read for that."""
+"""Bodies up to this size are verified on the event loop, in a millisecond or two; larger ones in a thread."""
 
 _MAX_TOGETHER: Final = 100
-"""Callbacks that are taken in by one transaction; each has one event, or a few."""
+"""Callbacks that one transaction takes; each has one event, or a few."""
 
 _Taken = tuple[Account, Sequence[CallbackEvent], bytes]
 
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 class Callbacks:
-    """Takes in what providers call back, and shows it."""
+    """Receives and lists the callbacks of providers."""
 
     def __init__(self, context: ServiceContext, connections: AccountConnections, analyser: Analyser) -> None:
         self._context = context
@@ -48,32 +48,32 @@ class Callbacks:
         self._taking = Batcher(self._take_in, max_size=_MAX_TOGETHER)
 
     async def max_body_bytes(self, account_id: str) -> int:
-        """Return how large a callback's body may be, which is the provider's to say; a larger one need not be read.
+        """Return how many bytes the account's provider may send in a callback.
 
         Raises:
-            NotFound: There is no such account.
+            NotFound: The account does not exist.
         """
         return adapter((await self._account(account_id)).provider).max_callback_bytes
 
     async def receive(
         self, account_id: str, *, url: str, headers: Mapping[str, str], body: bytes
     ) -> Sequence[CallbackRecord]:
-        """Take in one callback, with others that come at the same time; when this returns, what it tells is committed.
+        """Store the events of a callback, committed when this returns; concurrent callbacks share a transaction.
 
         Args:
-            account_id: The account that its address names.
-            url: Its address as it was asked for: while a public address is set, that address is put in its place,
-                because the provider signs what it knows, and a proxy may stand between.
-            headers: Its headers, by names in lower case.
-            body: Its bytes, as they came.
+            account_id: The account that the URL names.
+            url: The URL as requested; if a public URL is configured, that one is verified instead, because the provider
+                signs what it knows, and a proxy may stand between.
+            headers: By lower-case name.
+            body: The raw bytes.
 
         Returns:
-            The events that were new; none for one that has come before.
+            The new events; none for a repeated callback.
 
         Raises:
-            NotFound: There is no such account.
-            CallbackRejected: It is not the provider's, or too old or too large, or cannot be read: nothing was changed.
-            ConfigError: The account's credentials cannot be opened.
+            NotFound: The account does not exist.
+            CallbackRejected: It is not from the provider, too old, too large or unreadable: nothing was changed.
+            ConfigError: The account's credentials cannot be decrypted.
         """
         context = self._context
         account = await self._account(account_id)
@@ -93,13 +93,13 @@ class Callbacks:
             if len(body) <= _MAX_INLINE:
                 events = known.read(connection, callback)
             else:
-                # Whoever sends it need not be the provider, and what he sends may take long to verify.
+                # Anybody may send a large body, which takes long to verify.
                 events = await to_thread.run_sync(known.read, connection, callback)
         except CallbackRefused as refused:
             context.log_throttle.problem(
                 ("callbacks", account.id),
                 refused.reason,
-                "A callback for account %s was refused: %s",
+                "callback refused for account %s: %s",
                 account.id,
                 refused.reason,
                 action="callback_refused",
@@ -125,8 +125,8 @@ class Callbacks:
         """Return the newest events, newest first.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: The limit is none.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The limit is invalid.
         """
         check_limit(limit)
 
@@ -143,11 +143,11 @@ class Callbacks:
 
 
 def _tell_of_unread(account: Account, events: Sequence[CallbackEvent], new: Collection[str]) -> None:
-    """Log each message that somebody wrote and that could not be read, once: it may have been a STOP."""
+    """Log each unreadable inbound message once: it may have been a STOP."""
     for event in events:
         if event.unreadable_kind is not None and event.event_id in new:
             _log.warning(
-                "A message to account %s (%s, %s) cannot be read, and is not stored: it may be a STOP.",
+                "message to account %s (%s, %s) is unreadable and not stored: it may be a STOP",
                 account.id,
                 account.provider,
                 event.unreadable_kind,

@@ -1,4 +1,4 @@
-"""Whether calls can be placed from the numbers that their records will name, by what the account knows of them."""
+"""Checks that the account can place calls from the caller IDs of a campaign."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _Callers = Sequence[tuple[str, str]]
 async def find_caller_id_problems(
     context: ServiceContext, vault: Vault, workspace_id: str, campaign_id: str
 ) -> Sequence[ErrorDetail]:
-    """Return why calls of a campaign would not be placed from their caller IDs, or from others than are recorded.
+    """Return why a campaign's calls could not be placed from their caller IDs.
 
-    It is so at providers that know numbers by identifiers of their own, which the account lists: a caller ID without
-    one is refused call by call where any are listed and over a trunk, and where none are a whole rotation would show
-    the account's one number. Nothing is found where the credentials cannot be opened here: the dispatcher tells that.
+    Some providers know numbers by ids that the account lists. If any are listed, and for every call over a trunk, a
+    caller ID without an id is refused; if none are, a rotation would show the account's one number. Credentials that
+    cannot be decrypted give no problem here: the dispatcher reports them.
 
     Raises:
         NotFound: The workspace has no such campaign.
@@ -52,7 +52,7 @@ def _callers(tx: Transaction, campaign: Campaign) -> _Callers:
 
 
 def _unlisted(campaign: Campaign, callers: _Callers, account: Account, vault: Vault) -> Sequence[ErrorDetail]:
-    # Here and not above: a program that makes no calls never loads it, nor httpx with it.
+    # Imported here, so that a program without calls loads neither it nor httpx.
     from outreach.voice.base import PHONE_NUMBERS, phone_number_ids
 
     if PHONE_NUMBERS not in voice_adapter(account.provider).fields:
@@ -66,8 +66,8 @@ def _unlisted(campaign: Campaign, callers: _Callers, account: Account, vault: Va
     return [
         ErrorDetail(
             path,
-            f"The account at {account.provider} has no identifier for its caller ID {phone} "
-            f"({PHONE_NUMBERS.name}): calls could not be placed from it.",
+            f"The account at {account.provider} has no id for caller ID {phone} ({PHONE_NUMBERS.name}), "
+            "so calls cannot be placed from it.",
         )
         for path, phone in callers
         if phone not in numbers

@@ -44,24 +44,23 @@ class Calls:
         *,
         idempotency_key: str | None = None,
     ) -> Call:
-        """Queue a call and wait a moment for the provider's acceptance.
+        """Queue a call and wait briefly for the provider to accept it.
 
-        The call that is returned has a `provider_call_id` when the acceptance came in time; whatever happened
-        else stands in the call record.
+        The returned call has a `provider_call_id` if the provider accepted it in time.
 
         Args:
-            workspace_id: Whose call it is.
-            new: What is asked for.
-            idempotency_key: Names this one call, such as `order-42`: within a day the same key places no other one,
-                and returns it.
+            workspace_id: The workspace.
+            new: The call.
+            idempotency_key: A name for this call, such as `order-42`: for a day, the same key returns this call instead
+                of placing another.
 
         Raises:
             NotFound: The workspace has no such agent.
-            InvalidRequest: The number breaks the interface's pattern, a variable is not one of the agent's, or the key
+            InvalidRequest: The number breaks the interface's pattern, a variable is unknown to the agent, or the key
                 was used with other content.
-            RequestInProgress: The first call with this key still runs.
-            Conflict: The agent is inactive or may not call out, a live workspace has no account at its provider, the
-                number is on the register, or a call of the same agent to the same number is open.
+            RequestInProgress: The first call with this key is still running.
+            Conflict: The agent is inactive or may not place calls, a live workspace has no account at its provider, the
+                number is unsubscribed, or the agent is already calling it.
         """
         return await self._keys.model(
             workspace_id,
@@ -81,7 +80,7 @@ class Calls:
         request: IdempotentRequest | None,
         render: Callable[[Call], StoredAnswer],
     ) -> StoredAnswer:
-        """Queue a call for an HTTP server, and return what it answers; a key replays the first answer.
+        """Queue a call and return the HTTP response to it; a repeated key returns the first response.
 
         Raises:
             OutreachError: See `create`.
@@ -103,7 +102,7 @@ class Calls:
             workspace = workspace_of(tx, workspace_id)
             require_available(workspace)
             agent = agent_of(tx, workspace_id, new.agent_id)
-            # What the request says comes before the state of what it names.
+            # An invalid request is reported before the state of the agent.
             variables = _texts_of(new, agent.placeholders)
             singles.require_outbound_agent(agent)
             require_account(tx, workspace, agent.provider)
@@ -112,8 +111,8 @@ class Calls:
                 workspace_id=workspace_id,
                 agent_id=agent.id,
                 provider=agent.provider,
-                # Read as everywhere else, so that an opt-out stops the person however the number is written; what
-                # the numbering plans do not know is dialled as it stands, because the interface's pattern decides.
+                # Normalised, so that an opt-out holds in every notation; a number that the numbering plans do not know
+                # is dialled as given, because the interface's pattern decides.
                 to=canonical_phone(new.to, workspace.default_region) or new.to,
                 from_number=agent.from_number,
                 variables=variables,
@@ -130,20 +129,20 @@ class Calls:
         try:
             call = await self._wait_for_acceptance(call)
         finally:
-            # Also when the client has gone: its repetition shall not wait for an answer that is not coming.
+            # Also if the client has gone: a retry must not wait for an answer that never comes.
             with anyio.CancelScope(shield=True):
                 await context.storage.write(lambda tx: once.finish(tx, call))
         return call
 
     async def get(self, workspace_id: str, identifier: str) -> Call:
-        """Return a call by our identifier or by the provider's.
+        """Return a call by our id or by the provider's.
 
         Raises:
             NotFound: The workspace has no such call.
         """
 
         def operation(tx: Transaction) -> Call | None:
-            # A UUID is one in whatever case; the provider's identifiers are taken letter by letter.
+            # A UUID is case-insensitive; the provider's ids are not.
             ours = tx.calls.get(workspace_id, identifier.lower()) if _UUID.fullmatch(identifier) else None
             return ours or tx.calls.by_provider_id(workspace_id, identifier)
 
@@ -153,10 +152,10 @@ class Calls:
         return call
 
     async def get_anywhere(self, identifier: str) -> Call:
-        """Return a call of whatever workspace: for operators, whose commands name calls alone.
+        """Return a call of any workspace, for operator commands that name a call alone.
 
         Raises:
-            NotFound: There is no such call.
+            NotFound: No call has this id.
         """
         call = await self._context.storage.read(lambda tx: tx.calls.find(identifier))
         if call is None:
@@ -172,21 +171,20 @@ class Calls:
         return call
 
     async def failure(self, call: Call) -> ProviderFailure | None:
-        """Return what went wrong with a call, a campaign's too, as its provider said it; None where nothing did."""
+        """Return the provider's account of what went wrong with a call; None if nothing did."""
         return await call_failure(self._context, call)
 
 
 def _texts_of(new: NewCall, placeholders: tuple[str, ...] | None) -> Mapping[str, str]:
-    """Return the variables of a call as they are handed on."""
     given: object = new.variables
     if not isinstance(given, Mapping):
-        raise InvalidRequest.at("variables", f"must be values by name, not {type(given).__name__}")
+        raise InvalidRequest.at("variables", f"must be a mapping of values by name, not {type(given).__name__}")
     unknown = [key for key in new.variables if placeholders is not None and key not in placeholders]
     if unknown:
         expected = ", ".join(placeholders or ()) or "none"
         raise InvalidRequest(
             details=[
-                ErrorDetail(f"variables.{key}", f"the agent expects no such variable; it expects: {expected}")
+                ErrorDetail(f"variables.{key}", f"is unknown to the agent, which expects: {expected}")
                 for key in unknown[:20]
             ]
         )

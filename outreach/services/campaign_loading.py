@@ -50,11 +50,11 @@ class CampaignCreation:
         self._idle = anyio.Event()
 
     def open_loading(self) -> None:
-        """Let campaigns be loaded, again or for the first time."""
+        """Allow campaigns to be loaded."""
         self._closing = False
 
     async def close_loading(self, *, grace_seconds: float) -> None:
-        """Let no campaign be loaded any more; wait until those that were are deleted, at most for the grace."""
+        """Stop loading campaigns; wait up to the grace for the deletion of incomplete ones."""
         self._closing = True
         with anyio.move_on_after(grace_seconds):
             while self._running:
@@ -70,23 +70,22 @@ class CampaignCreation:
         idempotency_key: str | None = None,
         actor: str = "library",
     ) -> CampaignCreated:
-        """Create an SMS campaign with its contacts (docs/interface.md#4.3). Nothing is sent by this.
+        """Create an SMS campaign with its contacts (docs/interface.md#4.3), without starting it.
 
         Args:
-            workspace_id: Whose campaign it is.
+            workspace_id: The workspace.
             campaign: Everything but the contacts.
-            recipients: At least one contact, each a `NewRecipient` or a mapping with its fields; any number of them,
-                they are never all in memory.
-            idempotency_key: Names this one campaign, such as `order-42`: within a day the same key makes no other one,
-                and returns it as it is then. The same contacts have to come with it, in the same order.
-            actor: Who does it, for the audit trail.
+            recipients: At least one `NewRecipient`, or mapping with its fields; streamed, so the number is unlimited.
+            idempotency_key: A name for this campaign, such as `order-42`: for a day, the same key with the same
+                contacts in the same order returns this campaign instead of a new one.
+            actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: There is no such workspace.
-            SmsCampaignsDisabled: SMS campaigns are not turned on for it.
-            InvalidRequest: A rule is broken, a flow is not the workspace's, every contact is opted out, or the key was
-                used with other content.
-            RequestInProgress: The first call with this key still runs.
+            NotFound: The workspace does not exist.
+            SmsCampaignsDisabled: The workspace does not have SMS campaigns enabled.
+            InvalidRequest: A rule is broken, the flow does not exist, every contact is opted out, or the key was used
+                with other content.
+            RequestInProgress: The first call with this key is still running.
         """
         make = self._sms(workspace_id, campaign, actor)
         return await self._keyed(workspace_id, "campaigns.create_sms", idempotency_key, campaign, recipients, make)
@@ -101,7 +100,7 @@ class CampaignCreation:
         render: Callable[[CampaignCreated], StoredAnswer],
         actor: str,
     ) -> StoredAnswer:
-        """Create an SMS campaign for an HTTP server, and return what it answers; a key replays the first answer.
+        """Create an SMS campaign and return the HTTP response to it; a repeated key returns the first response.
 
         Raises:
             OutreachError: See `create_sms`.
@@ -132,9 +131,9 @@ class CampaignCreation:
         """Create a calling campaign with its contacts; see `create_sms` for the arguments.
 
         Raises:
-            NotFound: There is no such workspace, or it has no such agent or trunk.
+            NotFound: The workspace, agent or trunk does not exist.
             InvalidRequest: A rule is broken, every contact is opted out, or the key was used with other content.
-            RequestInProgress: The first call with this key still runs.
+            RequestInProgress: The first call with this key is still running.
         """
         make = self._call(workspace_id, campaign, actor)
         return await self._keyed(workspace_id, "campaigns.create_call", idempotency_key, campaign, recipients, make)
@@ -149,7 +148,7 @@ class CampaignCreation:
         render: Callable[[CampaignCreated], StoredAnswer],
         actor: str,
     ) -> StoredAnswer:
-        """Create a calling campaign for an HTTP server, and return what it answers; a key replays the first answer.
+        """Create a calling campaign and return the HTTP response to it; a repeated key returns the first response.
 
         Raises:
             OutreachError: See `create_call`.
@@ -170,7 +169,7 @@ class CampaignCreation:
         return partial(self._create, workspace_id, draft, actor)
 
     async def check_sms_enabled(self, workspace_id: str) -> None:
-        """Check that SMS campaigns are turned on, before a body is even looked at.
+        """Check that SMS campaigns are enabled, before the body is read.
 
         Raises:
             SmsCampaignsDisabled: They are not.
@@ -186,7 +185,6 @@ class CampaignCreation:
         recipients: RecipientSource,
         make: Make,
     ) -> CampaignCreated:
-        """Create a campaign for a program that embeds the engine."""
         request = library_request(operation, idempotency_key, campaign)
         if request is None:
             return await make(recipients, IdempotencyGuard())
@@ -218,7 +216,7 @@ class CampaignCreation:
         once: IdempotencyGuard[CampaignCreated],
     ) -> CampaignCreated:
         context = self._context
-        # Before anything of this object is touched that belongs to the engine's loop.
+        # First, because the rest belongs to the engine's loop.
         context.loop_guard.require()
         size = context.config.insert_batch_size
 
@@ -233,7 +231,7 @@ class CampaignCreation:
         try:
             async with aclosing(chunks(recipients, default_region=region, size=size)) as source:
                 first = await _next(source)
-                # A chunk that is not full is the last one.
+                # Only the last chunk is not full.
                 if len(first) < size:
                     return await self._create_at_once(draft, first, once, actor)
                 return await self._create_in_chunks(draft, first, source, once, actor)
@@ -249,7 +247,6 @@ class CampaignCreation:
         once: IdempotencyGuard[CampaignCreated],
         actor: str,
     ) -> CampaignCreated:
-        """Write a campaign of few contacts in one transaction."""
         variables = VariableNameCollector()
         variables.see(contacts)
 
@@ -272,7 +269,7 @@ class CampaignCreation:
         once: IdempotencyGuard[CampaignCreated],
         actor: str,
     ) -> CampaignCreated:
-        """Write a campaign chunk by chunk; nobody sees it before its last transaction."""
+        """Write a campaign chunk by chunk; it becomes visible with the last transaction."""
         context = self._context
 
         def begin(tx: Transaction) -> Campaign:
@@ -288,7 +285,7 @@ class CampaignCreation:
                 lambda tx: self._publish(tx, campaign, loaded, excluded, variables, once, actor)
             )
         except BaseException:
-            # Whatever went wrong, cancellation included: nothing of the campaign stays.
+            # Also on cancellation, nothing of the campaign may stay.
             with anyio.CancelScope(shield=True):
                 await self._discard(campaign.workspace_id, campaign.id)
             raise
@@ -305,7 +302,7 @@ class CampaignCreation:
     ) -> CampaignCreated:
         published, left_out = loading.publish(
             tx,
-            # By what holds now: the agent may have changed since the loading began.
+            # The agent may have changed since loading began.
             attrs.evolve(campaign, status=setup_status(tx, campaign)),
             loaded=loaded,
             variable_names=variables.names(),
@@ -341,7 +338,7 @@ class CampaignCreation:
                 variables.see(chunk)
                 return await _next(rest)
 
-            # The next chunk is fetched while this one is written: neither the source nor the writer waits.
+            # The next chunk is read while this one is written.
             result, chunk = await run_concurrently(partial(context.storage.write, write, bulk=True), go_on)
             position = result.next_position
             excluded += result.excluded
@@ -353,7 +350,7 @@ class CampaignCreation:
             raise StorageError("The engine is being closed; the campaign was not created.")
 
     async def _discard(self, workspace_id: str, campaign_id: str) -> None:
-        """Delete what was written of a campaign that never became visible, in slices."""
+        """Delete the loaded part of an incomplete campaign in slices."""
         limit = self._context.config.insert_batch_size
         try:
             while not await self._context.storage.write(
@@ -361,11 +358,11 @@ class CampaignCreation:
             ):
                 pass
         except StorageError:
-            # What made the creation fail must be told, not this; a dispatcher sweeps what is left.
+            # The caller needs the error that stopped the creation; a dispatcher deletes the rest later.
             self._context.log_throttle.problem(
                 ("discard_failed",),
                 "left",
-                "What was loaded of campaign %s could not be deleted yet.",
+                "could not delete the loaded part of campaign %s yet",
                 campaign_id,
                 action="discard_failed",
                 campaign_id=campaign_id,
@@ -428,7 +425,6 @@ class CampaignCreation:
 
 
 async def _next(source: AsyncIterator[Sequence[PreparedRecipient]]) -> Sequence[PreparedRecipient]:
-    """Return the next chunk; an empty one after the last."""
     async for chunk in source:
         return chunk
     return ()

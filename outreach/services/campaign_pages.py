@@ -1,9 +1,8 @@
-"""Pages of campaigns as JSON, made once and kept while they are true.
+"""Pages of campaigns as JSON, cached while they are current.
 
-A page is kept with the number of the workspace's list at which it was read. Before it is given again that number is
-looked at (`Storage.campaign_list_revision`): while it is the same, nothing that a list of this workspace shows has
-changed, whoever writes. Where it is another one, the page is read, and only those campaigns are made anew that differ
-from what they were.
+A page is cached with the revision of the workspace's list (`Storage.campaign_list_revision`). While the revision is
+the same, no writer has changed anything on the page; otherwise it is read again, and only changed campaigns are
+rendered again.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from outreach.working_set.tables.campaign_lists import StoredCampaign
 _MAX_PAGE_BYTES: Final = 16 * 2**20
 _MAX_CAMPAIGN_BYTES: Final = 8 * 2**20
 _EACH_BYTES: Final = 500
-"""What keeping something takes beside its text."""
+"""Memory that a cached value takes beside its text."""
 
 _ALWAYS: Final = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 
 class CampaignQuery(NamedTuple):
-    """What is asked for; the workspace is part of it."""
+    """A page request, with its workspace."""
 
     workspace_id: str
     channel: Channel | None
@@ -44,7 +43,7 @@ class CampaignQuery(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What was read for a page: at which change of the list, the campaigns, and how many match in all."""
+    """The campaigns of a page with the revision of the list and the number of matches."""
 
     change: int
     campaigns: Sequence[StoredCampaign]
@@ -56,9 +55,9 @@ class _RenderedCampaign:
     """The JSON of a campaign.
 
     Attributes:
-        stored: What it was made of.
-        expires: When its effective status becomes another one by itself; None for never.
-        expired: Whether it had when this was made.
+        stored: The row that was rendered.
+        expires: When its effective status changes by time alone; None for never.
+        expired: Whether that had happened when this was rendered.
     """
 
     stored: StoredCampaign
@@ -67,7 +66,7 @@ class _RenderedCampaign:
     text: bytes
 
     def is_of(self, stored: StoredCampaign, now: datetime) -> bool:
-        """Return whether it would be the same if it were made now."""
+        """Return whether rendering now would give the same."""
         return self.stored == stored and self.expired == (self.expires is not None and now >= self.expires)
 
 
@@ -76,9 +75,9 @@ class _CachedPage:
     """A page.
 
     Attributes:
-        change: The number of the workspace's list at which it was read.
-        since: It is true from then on, because no campaign of it has expired later.
-        until: It is true until then, because none of it expires earlier.
+        change: The revision of the workspace's list.
+        since: Valid from then on, since the last expiry of one of its campaigns.
+        until: Valid until then, the next expiry.
     """
 
     change: int
@@ -88,7 +87,7 @@ class _CachedPage:
 
 
 class CampaignPageCache:
-    """Makes pages and keeps them."""
+    """Renders and caches pages."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
@@ -96,10 +95,10 @@ class CampaignPageCache:
         self._campaigns: SizeBoundedCache[str, _RenderedCampaign] = SizeBoundedCache(_MAX_CAMPAIGN_BYTES)
 
     async def get(self, asked: CampaignQuery) -> JsonPage:
-        """Return a page as it is now.
+        """Return a page in its current state.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         storage, now = self._context.storage, self._context.now()
         known = self._pages.get(asked)
@@ -110,7 +109,7 @@ class CampaignPageCache:
         found = await storage.read(lambda tx: _read(tx, asked, None if known is None else known.change))
         if known is not None and found is None:
             return known.page
-        assert found is not None  # noqa: S101 - nothing is left out that is not known
+        assert found is not None  # noqa: S101 - only None for a known revision
         made = self._make(asked, found, now)
         self._pages.put(asked, made, len(made.page.items) + len(asked.search or "") * 4 + _EACH_BYTES)
         return made.page
@@ -138,13 +137,13 @@ class CampaignPageCache:
             expired=expires is not None and now >= expires,
             text=orjson.dumps(write_campaign(campaign, now=now)),
         )
-        # The row that it was made of is about as large as what was made of it.
+        # The row is about as large as its JSON.
         self._campaigns.put(stored.id, made, 2 * len(made.text) + _EACH_BYTES)
         return made
 
 
 def page_of(tx: Transaction, asked: CampaignQuery) -> tuple[Sequence[StoredCampaign], int]:
-    """Return the campaigns of a page, and how many match in all."""
+    """Return the campaigns of a page, and the number of matches."""
     return tx.campaign_lists.page(
         asked.workspace_id,
         channel=asked.channel,
@@ -156,7 +155,7 @@ def page_of(tx: Transaction, asked: CampaignQuery) -> tuple[Sequence[StoredCampa
 
 
 def _read(tx: Transaction, asked: CampaignQuery, known_change: int | None) -> _Found | None:
-    """Return what is on a page; None where the list is what it was at a change."""
+    """Return a page's campaigns; None if the list's revision is `known_change`."""
     change = tx.campaign_lists.revision(asked.workspace_id)
     if change is None:
         raise NotFound("workspace", asked.workspace_id)

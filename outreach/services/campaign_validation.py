@@ -1,4 +1,4 @@
-"""The bounds of a campaign that is to be created or changed, for those that no converter has read."""
+"""Bounds of a new or changed campaign, for callers that did not go through a converter."""
 
 from __future__ import annotations
 
@@ -30,8 +30,6 @@ _MAX_TURNS: Final = 1_000_000
 
 def check_new_sms_campaign(campaign: NewSmsCampaign) -> None:
     """Check an SMS campaign by the rules of docs/interface.md#4.3.
-
-    A body has been through them when it was read; a program that embeds the engine makes the campaign itself.
 
     Raises:
         InvalidRequest: A rule is broken; the details name each.
@@ -80,7 +78,7 @@ def _shared_problems(campaign: NewSmsCampaign | NewCallCampaign) -> list[ErrorDe
 
 
 def check_times(campaign: Campaign) -> None:
-    """Check when a campaign that was changed is to run: its start and expiry, business hours and holidays.
+    """Check the schedule, business hours and holidays of a changed campaign.
 
     Raises:
         InvalidRequest: A rule is broken; the details name each.
@@ -89,10 +87,10 @@ def check_times(campaign: Campaign) -> None:
 
 
 def check_description(description: object) -> None:
-    """Check what people wrote about a campaign.
+    """Check a campaign's description.
 
     Raises:
-        InvalidRequest: It is no text, or too long.
+        InvalidRequest: It is not a string, or too long.
     """
     _refuse(_text("description", description, 0, _MAX_DESCRIPTION_LENGTH))
 
@@ -118,7 +116,7 @@ def _hours(path: str, hours: BusinessHours) -> list[ErrorDetail]:
     wrong = _kind(path, hours, BusinessHours)
     if wrong:
         return wrong
-    # Found out when they are written, and not by a campaign that is active for ever and reaches nobody.
+    # Checked on write: with an unknown zone the campaign would be active for ever and reach nobody.
     details: list[ErrorDetail] = []
     if not is_zone(hours.timezone):
         details.append(ErrorDetail(f"{path}.timezone", "must be a time zone such as America/New_York"))
@@ -142,7 +140,7 @@ def _text(path: str, value: Any, least: int, most: int | None) -> list[ErrorDeta
 
 
 def _integer(path: str, value: Any, most: int) -> list[ErrorDetail]:
-    # A boolean is an integer to Python, and to nobody else.
+    # bool is a subclass of int.
     right = type(value) is int and 1 <= value <= most
     return [] if right else [ErrorDetail(path, f"must be an integer from 1 to {most}")]
 
@@ -159,9 +157,9 @@ def _kind(path: str, value: object, kind: type, called: str | None = None) -> li
 
 
 def _headers(path: str, headers: object) -> list[ErrorDetail]:
-    # A text is a sequence of texts to Python, and no list of headers to anybody.
+    # str is a Sequence too.
     if isinstance(headers, str) or not isinstance(headers, Sequence):
-        return [ErrorDetail(path, f"must be several texts, such as a list of them, not {type(headers).__name__}")]
+        return [ErrorDetail(path, f"must be a list of strings, not {type(headers).__name__}")]
     return [problem for n, header in enumerate(headers) for problem in _text(f"{path}[{n}]", header, 0, None)]
 
 
@@ -183,7 +181,7 @@ def _moment(path: str, moment: datetime | None) -> list[ErrorDetail]:
     wrong = _kind(path, moment, datetime, "a datetime")
     if wrong or moment.utcoffset() is not None:
         return wrong
-    return [ErrorDetail(path, "must tell its offset from UTC: use datetime(..., tzinfo=UTC)")]
+    return [ErrorDetail(path, "must have a UTC offset: use datetime(..., tzinfo=UTC)")]
 
 
 def _refuse(details: Sequence[ErrorDetail]) -> None:

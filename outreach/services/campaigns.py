@@ -68,10 +68,10 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
         return await self._context.storage.read(lambda tx: campaign_of(tx, workspace_id, campaign_id))
 
     async def get_anywhere(self, campaign_id: str) -> Campaign:
-        """Return a campaign of whatever workspace: for operators, whose commands name campaigns alone.
+        """Return a campaign of any workspace, for operator commands that name a campaign alone.
 
         Raises:
-            NotFound: There is no such campaign.
+            NotFound: No campaign has this id.
         """
         campaign = await self._context.storage.read(lambda tx: tx.campaigns.find(campaign_id))
         if campaign is None:
@@ -79,9 +79,9 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
         return campaign
 
     async def start_problems(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
-        """Return everything that is in the way of a campaign's start now: the field that says it, and a sentence.
+        """Return all problems that prevent a start now, each with its field.
 
-        `start` raises `CannotStart` with the same. The fields that a draft lacks have the names of `CampaignUpdate`.
+        `start` raises `CannotStart` with the same. Fields that a draft lacks have the names of `CampaignUpdate`.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -100,10 +100,9 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
         )
 
     async def throttled_until(self, workspace_id: str, campaign_id: str) -> datetime | None:
-        """Return until when an active campaign sends nothing because its provider told us to come again later.
+        """Return until when the provider's throttle stops an active campaign; None without one.
 
-        None when it is not so. The hold is the workspace's at that provider: all its campaigns there, and its single
-        messages and calls, wait with it.
+        The throttle holds for the whole workspace at that provider, single messages and calls included.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -131,16 +130,16 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
         """Return a page of campaigns, newest first.
 
         Args:
-            workspace_id: Whose campaigns.
-            channel: Of one channel only; None for both.
-            status: Compared with the raw status.
-            search: Part of the name, case-insensitively; None or empty for all.
-            page: From 1; past the end the page is empty.
+            workspace_id: The workspace.
+            channel: Only campaigns of this channel; None for both.
+            status: Only campaigns with this raw status.
+            search: Part of the name, case-insensitive; None or empty for all.
+            page: From 1; a page past the end is empty.
             page_size: At least 1; more than 100 is served as 100.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: The page, its size, the status, the channel or the search is none.
+            NotFound: The workspace does not exist.
+            InvalidRequest: An argument is invalid.
         """
         asked = _asked(workspace_id, channel, status, search, page, page_size)
 
@@ -161,14 +160,13 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
         page: int = 1,
         page_size: int = 20,
     ) -> JsonPage:
-        """Return the same page as `list` does, as JSON with the fields of the interface.
+        """Return the page that `list` returns, as JSON with the interface's fields.
 
-        What was made before is given again while it is true; whoever has changed anything, here or in another process,
-        sees that at once.
+        A rendered page is reused until any process changes what it shows.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: The page, its size, the status, the channel or the search is none.
+            NotFound: The workspace does not exist.
+            InvalidRequest: An argument is invalid.
         """
         return await self._pages.get(_asked(workspace_id, channel, status, search, page, page_size))
 
@@ -178,18 +176,17 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
         """Start a ready campaign: it becomes active, or scheduled when its start is still ahead.
 
         Args:
-            workspace_id: Whose campaign.
-            campaign_id: Which one.
-            allow_unknown_placeholders: Whether it starts although its text has placeholders that nothing fills, and
-                that have no fallback (`CampaignCreated.unknown_placeholders`).
-            actor: Who does it, for the audit trail.
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            allow_unknown_placeholders: Start although the text has placeholders without a value or a fallback
+                (`CampaignCreated.unknown_placeholders`).
+            actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace has no such campaign.
-            WorkspaceUnavailable: The workspace may not work now.
-            IllegalTransition: The campaign has been started before, or is over.
-            CannotStart: Something is in the way; every reason is named. That its text suits none of its contacts is
-                one: it is over the cap of segments for each, or empty.
+            WorkspaceUnavailable: The workspace is suspended or closed.
+            IllegalTransition: The campaign was started before, or has ended.
+            CannotStart: The details name every reason, such as a text that is empty or too long for every contact.
         """
         misfit = await self._misfit(workspace_id, campaign_id)
         operation = partial(
@@ -201,10 +198,9 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
         return await self._move(operation, workspace_id, campaign_id, actor)
 
     async def check_start(self, workspace_id: str, campaign_id: str) -> StartCheck:
-        """Return how many of a campaign's contacts will fail because what they would be sent cannot be sent.
+        """Return how many of a campaign's contacts would fail because their text is empty or too long.
 
-        That is a text over the cap of segments (`SmsSettings.max_segments`), footer included, or an empty one. The
-        first 10,000 contacts are looked at, in slices.
+        Too long is over `SmsSettings.max_segments`, footer included. At most 10,000 contacts are checked.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -212,11 +208,11 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
         return await check_contacts(self._context, workspace_id, campaign_id)
 
     async def pause(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
-        """Pause a campaign: once this returns, no message of it goes out that was not on its way."""
+        """Pause a campaign; after this returns, no new message of it is sent."""
         return await self._move(moves.pause, workspace_id, campaign_id, actor)
 
     async def resume(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
-        """Let a paused campaign go on."""
+        """Resume a paused campaign."""
         operation = partial(moves.resume, caller_id_problems=await self._unlisted(workspace_id, campaign_id))
         return await self._move(operation, workspace_id, campaign_id, actor)
 
@@ -229,10 +225,10 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
         return await self._move(moves.unschedule, workspace_id, campaign_id, actor)
 
     async def pause_all(self, workspace_id: str | None = None, *, actor: str = "library") -> Sequence[Campaign]:
-        """Pause everything that is active or scheduled, in one workspace or in all; return what was paused.
+        """Pause all active and scheduled campaigns of one workspace, or of all; return the paused ones.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         clock = self._context.clock
 
@@ -249,7 +245,7 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
     async def update(
         self, workspace_id: str, campaign_id: str, change: CampaignUpdate, *, actor: str = "library"
     ) -> Campaign:
-        """Change a campaign that has not started; it becomes ready or draft by what it holds then.
+        """Change a campaign that has not started; its status becomes ready or draft by what it then has.
 
         Raises:
             NotFound: The workspace has no such campaign, flow or agent.
@@ -275,7 +271,7 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
         return await self._context.storage.write(operation)
 
     async def iter_recipients(self, workspace_id: str, campaign_id: str) -> AsyncIterator[Recipient]:
-        """Go through a campaign's recipients by position.
+        """Iterate over a campaign's recipients by position.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -306,7 +302,7 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
         )
 
     async def recount(self, workspace_id: str, campaign_id: str) -> Counters:
-        """Return the counters by looking at every recipient; they equal the campaign's own.
+        """Count all recipients again and return the counters; they equal the campaign's own.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -316,7 +312,7 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
         )
 
     async def dispatches(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[Dispatch]:
-        """Return what the ledger holds of one recipient, oldest first.
+        """Return the dispatches of one recipient, oldest first.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -326,36 +322,33 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
         )
 
     async def contact_history(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[ContactHistory]:
-        """Return what happened to a number in a campaign, step by step, each with its reason and its rule.
-
-        Who was left out because of the register has no place in the campaign; such a number has one history, whose
-        `position` is None.
+        """Return what happened to a number in a campaign, step by step, with reasons and rules.
 
         Args:
-            workspace_id: Whose campaign.
-            campaign_id: Which one.
-            phone: The number, in any notation; a local one is read in the workspace's default region. What is no
-                possible number is found as it was supplied.
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            phone: The number in any notation; a local one is read in the workspace's default region, an invalid one is
+                searched as supplied.
 
         Returns:
-            A history for each place of the number, by position: a number can come twice.
+            A history for each position of the number: it can occur twice. A number excluded at creation because it was
+            unsubscribed has one history without a `position`.
 
         Raises:
-            NotFound: The workspace has no such campaign, or the number is neither in it nor on the register.
-            InvalidRequest: The number is no text.
+            NotFound: The workspace has no such campaign, or the number is neither in it nor unsubscribed.
+            InvalidRequest: The number is not a string.
         """
         require_text("phone", phone)
         return await self._context.storage.read(lambda tx: histories(tx, workspace_id, campaign_id, phone))
 
     async def _misfit(self, workspace_id: str, campaign_id: str) -> ErrorDetail | None:
-        """Return why a campaign's text suits none of its contacts; None where it may suit some, or is still to come."""
+        """Return why the text can be sent to none of the contacts; None if it can, or if the setup is incomplete."""
         lacks = await self._context.storage.read(
             lambda tx: moves.missing_setup(tx, campaign_of(tx, workspace_id, campaign_id))
         )
         return None if lacks else _reason(await find_unsendable_text(self._context, workspace_id, campaign_id))
 
     async def _unlisted(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
-        """Return which caller IDs calls could not be placed from."""
         return await find_caller_id_problems(self._context, self._vault, workspace_id, campaign_id)
 
     async def _move(
@@ -377,11 +370,6 @@ def _asked(
     page: object,
     page_size: object,
 ) -> CampaignQuery:
-    """Return what is asked for, with every part of it checked.
-
-    Raises:
-        InvalidRequest: The page, its size, the status, the channel or the search is none.
-    """
     if status is not None and type(status) is not CampaignStatus:
         check_choice("status", status, tuple(CampaignStatus))
         status = CampaignStatus(status)
@@ -398,7 +386,6 @@ def _asked(
 
 
 def _reason(found: StartCheck | None) -> ErrorDetail | None:
-    """Return why a campaign cannot start whose text suits none of its contacts."""
     if found is None:
         return None
     if found.failures_by_reason.get("over_segment_cap"):

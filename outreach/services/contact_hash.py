@@ -1,4 +1,4 @@
-"""Contacts that go by once, and whether they are the same as others that did."""
+"""A digest of streamed contacts, to compare them with those of an earlier request."""
 
 from __future__ import annotations
 
@@ -14,36 +14,33 @@ from outreach.services.idempotency import json_of
 
 
 class HashedContacts:
-    """Contacts as they are supplied, from whatever source, and a digest of those that have gone by.
-
-    A source can be gone through once and may be longer than memory, so that they are compared as they go by.
-    """
+    """Streams contacts from a source, which may be larger than memory, and computes their digest on the way."""
 
     def __init__(self, source: RecipientSource) -> None:
         self._source = source
         self._digest = sha256()
 
     async def each(self) -> AsyncIterator[Supplied]:
-        """Go through them."""
+        """Iterate over the contacts."""
         async for item in iter_contacts(self._source):
             for recipient in [item] if isinstance(item, NewRecipient) else item:
                 self._digest.update(_line(recipient))
             yield item
 
     async def read_all(self) -> str:
-        """Go through all that are left, and return the digest."""
+        """Read all remaining contacts, and return the digest."""
         async for _ in self.each():
             pass
         return self.digest
 
     @property
     def digest(self) -> str:
-        """SHA-256 of those that have gone by, in hexadecimal."""
+        """SHA-256 of the contacts read so far, in hexadecimal."""
         return self._digest.hexdigest()
 
 
 def _line(recipient: NewRecipient | PreparedRecipient) -> bytes:
-    # As supplied: the number that it is read as depends on the workspace's region, which may change.
+    # As supplied: the normalised number depends on the workspace's region, which may change.
     fields: list[Any] = [
         recipient.phone_number, recipient.first_name, recipient.last_name, recipient.email, recipient.company,
         _variables(recipient),
@@ -51,7 +48,7 @@ def _line(recipient: NewRecipient | PreparedRecipient) -> bytes:
     try:
         return json_of(fields) + b"\n"
     except (TypeError, ValueError):
-        # It cannot be written either, and is refused as that is tried, with the place where it stands.
+        # Such a contact cannot be stored either, and is refused then, with its path.
         return b"\n"
 
 

@@ -1,4 +1,4 @@
-"""Making contacts ready to be written: checked, numbers normalised, variables as JSON text."""
+"""Prepares contacts for storage: checked, numbers normalised, variables as JSON."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def prepare_recipient(
     """Return a contact ready to be written.
 
     Raises:
-        InvalidRequest: A text is empty where it must not be, or cannot be stored everywhere; the path says where.
+        InvalidRequest: A text is empty or cannot be stored; the path says where.
     """
     if recipient.phone_number == "":
         raise InvalidRequest.at(f"{path}.phone_number", "must have at least 1 character")
@@ -58,7 +58,7 @@ def _variables(recipient: NewRecipient, path: str) -> str | None:
         text = orjson.dumps(dict(recipient.custom_variables)).decode()
     except (TypeError, ValueError) as error:
         raise InvalidRequest.at(f"{path}.custom_variables", f"cannot be stored as JSON: {error}") from None
-    # orjson refuses lone surrogates by itself, and writes NUL as an escape.
+    # orjson refuses lone surrogates itself, and writes NUL as an escape.
     if "\\u0000" in text and "\x00" in _all_text(recipient.custom_variables):
         raise InvalidRequest.at(f"{path}.custom_variables", "must not contain NUL (U+0000)")
     return text
@@ -81,24 +81,24 @@ RecipientSource = (
     AsyncIterable[Contact | PreparedRecipient | Sequence[PreparedRecipient]]
     | Iterable[Contact | PreparedRecipient | Sequence[PreparedRecipient]]
 )
-"""Contacts as `create` takes them: one by one, or in chunks that were prepared elsewhere."""
+"""Contacts as `create` takes them: one by one, or in prepared chunks."""
 
 Supplied = NewRecipient | Sequence[PreparedRecipient]
-"""What comes of a source: a contact, or a chunk of prepared ones."""
+"""An item of a source: a contact, or a prepared chunk."""
 
 
 async def chunks(
     source: RecipientSource, *, default_region: Callable[[], Awaitable[str | None]], size: int
 ) -> AsyncGenerator[Sequence[PreparedRecipient], None]:
-    """Cut contacts into chunks of `size`, the last one of what is left, preparing those that are not prepared.
+    """Cut contacts into prepared chunks of `size`; the last one may be shorter.
 
     Args:
         source: The contacts.
-        default_region: Returns where local numbers belong; asked for the first contact that is not prepared.
-        size: How many make a chunk.
+        default_region: Returns the region of local numbers; called for the first unprepared contact.
+        size: Contacts in a chunk.
 
     Raises:
-        InvalidRequest: One is no contact, or breaks a rule; the path says which one and where.
+        InvalidRequest: An item is not a contact, or breaks a rule; the path says which and where.
     """
     batch: list[PreparedRecipient] = []
     index = 0
@@ -119,10 +119,10 @@ async def chunks(
 
 
 async def iter_contacts(source: RecipientSource) -> AsyncIterator[Supplied]:
-    """Go through contacts as they are supplied, one by one or in chunks that were prepared elsewhere.
+    """Iterate over contacts as supplied, one by one or in prepared chunks.
 
     Raises:
-        InvalidRequest: The source is none, or something in it is no contact.
+        InvalidRequest: The source is not iterable, or an item is not a contact.
     """
     index = 0
     async for item in _each(source):
@@ -140,7 +140,7 @@ async def _each(source: object) -> AsyncIterator[object]:
             yield item
     else:
         raise InvalidRequest.at(
-            "recipients", f"must be contacts, one after the other, such as a list of them, not {type(source).__name__}"
+            "recipients", f"must be an iterable of contacts, such as a list, not {type(source).__name__}"
         )
 
 
@@ -164,7 +164,7 @@ def _from_mapping(given: Mapping[Any, Any], index: int) -> NewRecipient:
     details = [
         ErrorDetail(
             f"recipients[{index}].{name}",
-            f"is no field of a contact ({', '.join(_FIELDS)}); other values stand in custom_variables, by their names",
+            f"is not a field of a contact ({', '.join(_FIELDS)}); put other values into custom_variables, by name",
         )
         for name in given
         if name not in _FIELDS
@@ -174,32 +174,32 @@ def _from_mapping(given: Mapping[Any, Any], index: int) -> NewRecipient:
     variables = given.get("custom_variables")
     if variables is not None and not isinstance(variables, Mapping):
         path = f"recipients[{index}].custom_variables"
-        details.append(ErrorDetail(path, f"must be values by name, not {type(variables).__name__}"))
+        details.append(ErrorDetail(path, f"must be a mapping of values by name, not {type(variables).__name__}"))
     if details:
         raise InvalidRequest(details=details)
     return NewRecipient(**{**given, "custom_variables": variables or {}})
 
 
 MAX_NAMES: Final = 1000
-"""Contacts that have more names between them are no list with columns: then their names are not known."""
+"""Above this many names the contacts have no common columns, and the names are dropped."""
 
 
 class VariableNameCollector:
-    """Gathers names, chunk by chunk; the texts of a chunk are read at once, which takes under a microsecond each."""
+    """Collects the names of variables, chunk by chunk, in under a microsecond a contact."""
 
     def __init__(self) -> None:
         self._names: set[str] | None = set()
 
     def see(self, chunk: Iterable[PreparedRecipient]) -> None:
-        """Take in the names of some contacts."""
+        """Add the names of some contacts."""
         if self._names is None:
             return
-        # Many have the same.
+        # Contacts often have identical variables.
         texts = {contact.custom_variables for contact in chunk if contact.custom_variables is not None}
         self._names.update(*orjson.loads(f"[{','.join(texts)}]"))
         if len(self._names) > MAX_NAMES:
             self._names = None
 
     def names(self) -> tuple[str, ...] | None:
-        """Return the names, sorted and without the spaces around them; None where there are too many."""
+        """Return the names, sorted and stripped; None if there are too many."""
         return None if self._names is None else tuple(sorted({name.strip() for name in self._names}))

@@ -1,4 +1,4 @@
-"""The event loop and the process that an engine was opened in, and belongs to."""
+"""What services share: storage, clock, ids, and the event loop that the engine belongs to."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class LoopGuard:
-    """Where an engine was opened: used from elsewhere, its answers would come to a loop that nobody runs."""
+    """The process, thread and event loop that opened an engine; use from elsewhere would never get an answer."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -31,25 +31,25 @@ class LoopGuard:
         self._thread = 0
 
     def settle(self) -> None:
-        """Remember where the engine is being opened.
+        """Record where the engine is being opened.
 
         Raises:
-            ConfigError: It is open already, or the running event loop is not asyncio's.
+            ConfigError: It is open already, or the event loop is not asyncio's.
         """
         self.require()
         if self._loop is not None:
-            raise ConfigError("This engine is open already. Close it first, or make another one.")
+            raise ConfigError("This engine is already open. Close it first, or create another one.")
         loop = _running_loop()
         if loop is None:
             raise ConfigError("The engine runs on asyncio, as its SQLite driver does; this is another loop.")
         self._loop, self._process, self._thread = loop, os.getpid(), threading.get_ident()
 
     def leave(self) -> None:
-        """Forget it: the engine is closed, and may be opened elsewhere."""
+        """Forget it, so that the engine may be opened elsewhere."""
         self._loop = None
 
     def require(self) -> None:
-        """Check that this is where the engine was opened; one that is not open has nothing to check.
+        """Check that this is where the engine was opened; a closed engine passes.
 
         Raises:
             ConfigError: This is another process, thread or event loop.
@@ -75,7 +75,7 @@ class LoopGuard:
 
 
 class GuardedStorage:
-    """A storage as services use it: from where the engine was opened, and from nowhere else."""
+    """The storage that services use; it refuses calls from outside the engine's event loop."""
 
     def __init__(self, storage: Storage, loop_guard: LoopGuard) -> None:
         self._storage = storage
@@ -100,7 +100,7 @@ class GuardedStorage:
         return await self._storage.read(operation)
 
     def campaign_list_revision(self, workspace_id: str) -> int | None:
-        """Return the number of the latest change of a workspace's lists; see `Storage.campaign_list_revision`.
+        """Return the revision of a workspace's lists; see `Storage.campaign_list_revision`.
 
         Raises:
             ConfigError: The engine was opened elsewhere.
@@ -122,10 +122,10 @@ class ServiceContext:
 
     Attributes:
         home: Where the engine was opened.
-        storage: Its storage, which refuses to be used from elsewhere.
-        wake: Tells the dispatcher of this process that a unit has changed; does nothing where none runs.
-        dispatching: Whether this process dispatches at this moment.
-        log_throttle: What is told in the log.
+        storage: Its storage, guarded by `home`.
+        wake: Tells this process's dispatcher that a unit has changed; does nothing without one.
+        dispatching: Whether this process dispatches now.
+        log_throttle: Limits repeated log lines.
     """
 
     loop_guard: LoopGuard
@@ -138,5 +138,5 @@ class ServiceContext:
     log_throttle: LogThrottle
 
     def now(self) -> datetime:
-        """Return the present moment."""
+        """Return the current time."""
         return self.clock.now()

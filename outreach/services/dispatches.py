@@ -1,4 +1,4 @@
-"""The dispatches of which nobody knows what became, and the operator's decisions about them."""
+"""Dispatches with an unknown outcome, and the operator's decisions about them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from outreach.services.validation import check_limit
 
 
 class Dispatches:
-    """The ledger's rows, for operators."""
+    """The dispatch ledger, for operators."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
@@ -26,8 +26,8 @@ class Dispatches:
         """Return a workspace's unknown dispatches, oldest first.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: The limit is none.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The limit is invalid.
         """
         check_limit(limit)
         return await self._context.storage.read(
@@ -35,10 +35,10 @@ class Dispatches:
         )
 
     async def get_anywhere(self, dispatch_id: str) -> Dispatch:
-        """Return a dispatch of whatever workspace: for operators, whose commands name dispatches alone.
+        """Return a dispatch of any workspace, for operator commands that name a dispatch alone.
 
         Raises:
-            NotFound: There is no such dispatch.
+            NotFound: No dispatch has this id.
         """
         dispatch = await self._context.storage.read(lambda tx: tx.dispatches.find(dispatch_id))
         if dispatch is None:
@@ -48,12 +48,12 @@ class Dispatches:
     async def resolve(
         self, workspace_id: str, dispatch_id: str, decision: OperatorDecision, *, actor: str = "library"
     ) -> Dispatch:
-        """Decide about an unknown dispatch: `assume_sent`, or `retry`.
+        """Resolve an unknown dispatch by `assume_sent` or `retry`.
 
         Raises:
             NotFound: The workspace has no such dispatch.
-            Conflict: It is not unknown, or its request may still be on its way.
-            InvalidRequest: There is no such decision.
+            Conflict: It is not unknown, or its request may still be running.
+            InvalidRequest: The decision is another one.
         """
         if decision not in {"assume_sent", "retry"}:
             raise InvalidRequest.at("decision", "must be assume_sent or retry")

@@ -1,4 +1,4 @@
-"""What providers said of requests that did not come to their end."""
+"""What providers said about failed requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BATCH: Final = 500
 
 
 async def message_failure(context: ServiceContext, message: Message) -> ProviderFailure | None:
-    """Return what the carrier last said of a single message; None where nothing went wrong."""
+    """Return the carrier's last failure of a single message; None if nothing went wrong."""
 
     def operation(tx: Transaction) -> ProviderFailure | None:
         told = _last(tx.dispatches.of_message(message.workspace_id, message.id))
@@ -31,7 +31,7 @@ async def message_failure(context: ServiceContext, message: Message) -> Provider
 
 
 async def call_failure(context: ServiceContext, call: Call) -> ProviderFailure | None:
-    """Return what the voice provider last said of a call, a campaign's too; None where nothing went wrong."""
+    """Return the voice provider's last failure of a call; None if nothing went wrong."""
 
     def operation(tx: Transaction) -> ProviderFailure | None:
         told = _last(tx.dispatches.of_call(call.workspace_id, call.id), call)
@@ -41,14 +41,14 @@ async def call_failure(context: ServiceContext, call: Call) -> ProviderFailure |
 
 
 class CampaignResults:
-    """What providers said of the requests of campaigns, in their words and in plain ones."""
+    """The provider failures of campaigns, in the provider's words and in plain English."""
 
     _context: ServiceContext
 
     async def recipient_failures(
         self, workspace_id: str, campaign_id: str, position: int
     ) -> dict[str, ProviderFailure]:
-        """Return what providers said of each request for a recipient that went wrong, by the dispatch's identifier.
+        """Return the failures of a recipient's requests, by dispatch id.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -63,7 +63,7 @@ class CampaignResults:
         return await self._context.storage.read(operation)
 
     async def provider_failures(self, workspace_id: str, campaign_id: str) -> Sequence[tuple[ProviderFailure, int]]:
-        """Return what went wrong in a campaign and how often, the most frequent first: requests, not contacts.
+        """Return what went wrong in a campaign with the number of requests, most frequent first.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -86,9 +86,9 @@ class CampaignResults:
         ]
 
     async def count_dispatches(self, workspace_id: str, campaign_id: str) -> Sequence[DispatchCount]:
-        """Return what the requests of a campaign came to, and how many each, the most frequent first.
+        """Return how many requests of a campaign had each outcome, most frequent first.
 
-        Every request is looked at: seconds, where there are millions.
+        This reads every request: with millions it takes seconds.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -100,12 +100,12 @@ class CampaignResults:
     async def iter_outcomes(
         self, workspace_id: str, campaign_id: str, *, status: RecipientStatus | None = None
     ) -> AsyncIterator[RecipientOutcome]:
-        """Go through a campaign's recipients by position, each with what its provider said, where something went wrong.
+        """Iterate over a campaign's recipients by position, each with its provider failure, if any.
 
         Args:
-            workspace_id: Whose campaign.
-            campaign_id: Which one.
-            status: Only those in this state; None for all.
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            status: Only recipients in this state; None for all.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -142,7 +142,7 @@ def _call_of(tx: Transaction, dispatch: Dispatch) -> Call | None:
 
 
 def _given_up(provider: str, reason: str | None) -> ProviderFailure | None:
-    """Return why a message or call came to no request, or to one that was taken: `reason` says it."""
+    """Return why a message or call had no accepted request, from its `reason`."""
     if reason is None:
         return None
     explanation = explain(provider=provider, code=None, reason=reason)
@@ -152,7 +152,7 @@ def _given_up(provider: str, reason: str | None) -> ProviderFailure | None:
 
 
 def _last(dispatches: Sequence[Dispatch], call: Call | None = None) -> ProviderFailure | None:
-    # What was taken back before anybody was asked tells nothing of a provider.
+    # A withdrawn request never reached the provider.
     last = next((one for one in reversed(dispatches) if one.state is not DispatchState.WITHDRAWN), None)
     if last is None:
         return None
@@ -171,6 +171,6 @@ def _last(dispatches: Sequence[Dispatch], call: Call | None = None) -> ProviderF
 
 
 def _explained(provider: str, code: str | None, reason: str | None, state: DispatchState) -> Explanation | None:
-    # A fault that is an answer to a request leaves it open whether it was taken; one during a call does not.
+    # An error response to a request leaves open whether it was accepted; an error during a call does not.
     unknown = state is DispatchState.UNKNOWN and reason == "provider_error"
     return explain(provider=provider, code=code, reason=FAULT_WITHOUT_ANSWER if unknown else reason)

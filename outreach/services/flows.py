@@ -33,20 +33,19 @@ class Flows:
         idempotency_key: str | None = None,
         actor: str = "library",
     ) -> Flow:
-        """Make a flow.
+        """Create a flow.
 
         Args:
-            workspace_id: Whose flow it is.
+            workspace_id: The workspace.
             name: 1 to 255 characters.
-            steps: What it does, in order.
-            idempotency_key: Names this one flow, such as `order-42`: within a day the same key makes no other one, and
-                returns it.
-            actor: Who does it, for the audit trail.
+            steps: The steps in order.
+            idempotency_key: A name for this flow, such as `order-42`: for a day, the same key returns this flow.
+            actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: A step is not valid, no step sends anything, or the key was used with other content.
-            RequestInProgress: The first call with this key still runs.
+            NotFound: The workspace does not exist.
+            InvalidRequest: A step is invalid, no step sends anything, or the key was used with other content.
+            RequestInProgress: The first call with this key is still running.
         """
         check_name("name", name, 255)
         _check_kinds(steps)
@@ -83,12 +82,12 @@ class Flows:
         )
 
     async def update(self, workspace_id: str, flow_id: str, change: FlowUpdate, *, actor: str = "library") -> Flow:
-        """Change a flow; its steps only while no campaign that has been started goes through them.
+        """Change a flow; its steps only while no running campaign uses it.
 
         Raises:
             NotFound: The workspace has no such flow.
-            InvalidRequest: A step is not valid, or no step sends anything.
-            Conflict: Its steps are to change, and a campaign that has been started and is not over is driven by it.
+            InvalidRequest: A step is invalid, or no step sends anything.
+            Conflict: Its steps are to change while a started campaign that has not ended uses it.
         """
         changes = validated_fields(change, FlowUpdate)
         if "name" in changes:
@@ -103,7 +102,7 @@ class Flows:
             before = flow_of(tx, workspace_id, flow_id)
             if changes.get("steps", before.steps) != before.steps:
                 users = users_of_flow(tx, workspace_id, flow_id, STARTED)
-                todo = "Its contacts stand at these steps: make another flow for other steps."
+                todo = "Its contacts stand at these steps: create another flow for other steps."
                 require_unused(f"Flow {before.name!r}", users, todo)
             after = attrs.evolve(before, **changes)
             tx.flows.update(after)
@@ -113,11 +112,11 @@ class Flows:
         return await self._context.storage.write(operation)
 
     async def remove(self, workspace_id: str, flow_id: str, *, actor: str = "library") -> Flow:
-        """Remove a flow; campaigns that are over keep its identifier.
+        """Remove a flow; ended campaigns keep its id.
 
         Raises:
             NotFound: The workspace has no such flow.
-            Conflict: A campaign that is not over is driven by it.
+            Conflict: A campaign that has not ended uses it.
         """
         now = self._context.now()
 
@@ -138,7 +137,7 @@ class Flows:
         """Return a workspace's flows, oldest first.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
 
         def operation(tx: Transaction) -> Sequence[Flow]:

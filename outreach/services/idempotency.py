@@ -1,4 +1,4 @@
-"""What is done once under an idempotency key, however often it is asked for."""
+"""Idempotency keys: a request with a key is done once, and its result is replayed."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ class _Identified(Protocol):
     def id(self) -> str: ...
 
 
-I = TypeVar("I", bound=_Identified)  # noqa: E741 - M is what is made, I what is made and has an identifier
+I = TypeVar("I", bound=_Identified)  # noqa: E741 - like M, with an id
 
 
 class IdempotencyGuard(Generic[M]):
-    """What the making of one thing owes to its idempotency key; nothing where it has none.
+    """Stores an idempotency key with what is made under it; does nothing without a key.
 
-    It holds the key and knows what the key replays, so that neither is ever there without the other.
+    The key and what it replays are stored in one transaction, so neither exists without the other.
     """
 
     def keep(self, tx: Transaction) -> None:
-        """Keep the key for another while, within a transaction.
+        """Extend the claim on the key, within a transaction.
 
         Raises:
             RequestInProgress: Another request has taken the key over.
         """
 
     def finish(self, tx: Transaction, made: M, *, settled: bool = True) -> None:
-        """Store what the key replays, in the transaction that makes it; what is not settled is followed by more.
+        """Store what the key replays, in the transaction that makes it; `settled=False` announces a later answer.
 
         Raises:
             RequestInProgress: Another request has taken the key over.
@@ -55,8 +55,6 @@ class IdempotencyGuard(Generic[M]):
 
 
 class _Held(IdempotencyGuard[M]):
-    """An idempotency key that this request holds."""
-
     def __init__(
         self,
         context: ServiceContext,
@@ -79,16 +77,16 @@ class _Held(IdempotencyGuard[M]):
         operations.store_answer(
             tx, *self._place, token=self._token, answer=self._render(made), now=self._context.now(), settled=settled
         )
-        # Also where the transaction fails after this: then its error ends the request, and the key is given back.
+        # Set even if the transaction fails after this: the error then ends the request and releases the key.
         self.settled = settled
 
     def give_up(self, tx: Transaction) -> None:
-        """Forget the key, unless something was made under it."""
+        """Release the key, unless something was made under it."""
         operations.release_claim(tx, *self._place, token=self._token)
 
 
 class Idempotency:
-    """Does what is asked for under an idempotency key once, and replays it after that."""
+    """Does a request with an idempotency key once, and replays the result."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
@@ -103,18 +101,18 @@ class Idempotency:
     ) -> M | StoredAnswer:
         """Make something, or return what its key replays.
 
-        While another request holds the key, wait for that one. An error gives the key back, so that a request that
-        was refused may be corrected. A `make` that has not finished its key has it finished here.
+        Waits while another request holds the key. An error releases the key, so that a refused request can be
+        corrected.
 
         Args:
-            workspace_id: Whose request it is.
-            request: The key and what is asked for; None makes it without any.
+            workspace_id: The workspace.
+            request: The key and the request; None for no key.
             render: Makes what the key replays, within the transaction that makes the thing.
-            make: Makes the thing.
+            make: Makes the thing; if it does not finish the guard, this method does.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: The key was used for something else.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The key was used for another request.
             RequestInProgress: The first request still ran after the longest wait.
         """
         if request is None:
@@ -142,7 +140,7 @@ class Idempotency:
         render: Callable[[M], StoredAnswer],
         make: Callable[[IdempotencyGuard[M]], Awaitable[M]],
     ) -> StoredAnswer:
-        """Make something for an HTTP server, and return what it answers: the same that the key replays; see `once`."""
+        """Make something and return the HTTP response to it, which the key replays; see `once`."""
         answers: list[StoredAnswer] = []
 
         def remembered(made: M) -> StoredAnswer:
@@ -165,20 +163,20 @@ class Idempotency:
         find: Callable[[Transaction, str], I | None],
         kind: str,
     ) -> I:
-        """Make something for a program that embeds the engine; what a key replays is the thing, as it is then.
+        """Make something for an embedding program; a repeated key returns the same thing in its current state.
 
         Args:
-            workspace_id: Whose it is.
+            workspace_id: The workspace.
             operation: The operation's name.
-            idempotency_key: The program's key; None makes it without any.
-            content: All that is asked for, which the same key has to come with each time.
+            idempotency_key: The program's key; None for no key.
+            content: The whole request, which must be the same each time.
             make: Makes the thing.
-            find: Finds the thing by its identifier.
-            kind: What it is, for people.
+            find: Finds the thing by its id.
+            kind: The thing's name in errors.
 
         Raises:
-            NotFound: There is no such workspace, or what the key made has been removed since.
-            InvalidRequest: The key is none, or was used for something else.
+            NotFound: The workspace does not exist, or the thing was removed.
+            InvalidRequest: The key is invalid, or was used for another request.
             RequestInProgress: The first request still ran after the longest wait.
         """
         request = library_request(operation, idempotency_key, content)
@@ -206,7 +204,7 @@ class Idempotency:
         find: Callable[[Transaction, str], I | None],
         kind: str,
     ) -> I:
-        """Make something by one transaction, which stores the key too; see `model`."""
+        """Make something in one transaction, which stores the key too; see `model`."""
 
         async def make(once: IdempotencyGuard[I]) -> I:
             return await self._context.storage.write(lambda tx: finished(tx, write(tx), once))
@@ -250,30 +248,30 @@ def finished(tx: Transaction, made: M, once: IdempotencyGuard[M]) -> M:
 
 
 def library_request(operation: str, idempotency_key: str | None, content: object) -> IdempotentRequest | None:
-    """Return what a program that embeds the engine asks for under a key; None where it names none.
+    """Return an embedding program's request under its key; None without a key.
 
     Raises:
-        InvalidRequest: The key is no text of 1 to 255 characters, or the content cannot be compared.
+        InvalidRequest: The key is not a string of 1 to 255 characters, or the content cannot be compared.
     """
     if idempotency_key is None:
         return None
     where = "idempotency_key"
     given: object = idempotency_key
     if not isinstance(given, str) or not 1 <= len(given) <= _MAX_KEY_LENGTH or not given.isprintable():
-        raise InvalidRequest.at(where, f"must be a text of 1 to {_MAX_KEY_LENGTH} printable characters")
+        raise InvalidRequest.at(where, f"must be a string of 1 to {_MAX_KEY_LENGTH} printable characters")
     try:
         digest = sha256(json_of(content)).hexdigest()
     except (TypeError, ValueError) as error:
-        raise InvalidRequest.at(where, f"what is asked for cannot be compared: {error}") from None
-    # Another name than the server's operations have: what those replay are answers, and no identifiers.
+        raise InvalidRequest.at(where, f"the request cannot be compared: {error}") from None
+    # The prefix keeps these keys apart from the server's, which replay responses, not ids.
     return IdempotentRequest(operation=f"library {operation}", key=given, digest=digest, where=where)
 
 
 def json_of(content: object) -> bytes:
-    """Return content as JSON that is the same for what is the same.
+    """Return content as canonical JSON.
 
     Raises:
-        TypeError: It holds what is no JSON.
+        TypeError: It holds a value that JSON cannot represent.
     """
     return orjson.dumps(content, default=_plain, option=orjson.OPT_SORT_KEYS)
 
@@ -284,4 +282,4 @@ def _plain(value: object) -> Any:
         return {field.name: getattr(value, field.name) for field in attrs.fields(kind)}
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{type(value).__name__} is no JSON")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")

@@ -1,4 +1,4 @@
-"""What is kept in memory, as much as fits."""
+"""A cache with a limit in bytes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ V = TypeVar("V")
 
 
 class SizeBoundedCache(Generic[K, V]):
-    """Values by key, up to so many bytes: who was not asked for the longest time goes first.
+    """Values by key, up to a number of bytes; the least recently used go first.
 
     Args:
-        most_bytes: How much all values may have together, by the sizes that they are given with.
+        most_bytes: The limit for all values together, by the sizes given to `put`.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -23,7 +23,7 @@ class SizeBoundedCache(Generic[K, V]):
         self._values: OrderedDict[K, tuple[V, int]] = OrderedDict()
 
     def get(self, key: K) -> V | None:
-        """Return a value that is kept."""
+        """Return a cached value, if any."""
         found = self._values.get(key)
         if found is None:
             return None
@@ -31,7 +31,7 @@ class SizeBoundedCache(Generic[K, V]):
         return found[0]
 
     def put(self, key: K, value: V, size: int) -> None:
-        """Keep a value in the place of the one before; not one that is larger than an eighth of all."""
+        """Cache a value, unless it is larger than an eighth of the limit."""
         self._drop(key)
         if size > self._most // 8:
             return

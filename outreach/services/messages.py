@@ -53,17 +53,17 @@ class Messages:
         """Queue a message.
 
         Args:
-            workspace_id: Whose message it is.
-            new: What is asked for.
-            idempotency_key: Names this one message, such as `order-42`: within a day the same key queues no other one,
-                and returns it.
+            workspace_id: The workspace.
+            new: The message.
+            idempotency_key: A name for this message, such as `order-42`: for a day, the same key returns this message
+                instead of queueing another.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: The number or the text is not valid, or the key was used with other content.
-            RequestInProgress: The first call with this key still runs.
-            RecipientUnsubscribed: The number is on the register for SMS.
-            Conflict: No sending number or carrier can be told, or a live workspace has no account at it.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The number or the text is invalid, or the key was used with other content.
+            RequestInProgress: The first call with this key is still running.
+            RecipientUnsubscribed: The number is unsubscribed from SMS.
+            Conflict: The sending number or carrier is unclear, or a live workspace has no account at the carrier.
         """
         return await self._keys.model(
             workspace_id,
@@ -83,7 +83,7 @@ class Messages:
         request: IdempotentRequest | None,
         render: Callable[[Message], StoredAnswer],
     ) -> StoredAnswer:
-        """Queue a message for an HTTP server, and return what it answers; a key replays the first answer.
+        """Queue a message and return the HTTP response to it; a repeated key returns the first response.
 
         Raises:
             OutreachError: See `send`.
@@ -109,7 +109,7 @@ class Messages:
             require_available(workspace)
             to = canonical_phone(new.to, workspace.default_region)
             if to is None:
-                raise InvalidRequest.at("to", "is no possible phone number; write it like +14155550102")
+                raise InvalidRequest.at("to", "is not a phone number; write it like +14155550102")
             from_number, carrier = _route(tx, workspace, new)
             require_account(tx, workspace, carrier)
             message = Message(
@@ -143,27 +143,25 @@ class Messages:
         written_at: datetime | None = None,
         replies_to_keywords: bool = False,
     ) -> InboundMessage | None:
-        """Take in a message that somebody wrote back, once; return None for one that is there already.
+        """Record an inbound message once; return None for one that is known.
 
-        It stops flows at their `stop_if_replied` step. STOP, START and HELP are obeyed at once, and answered from the
-        number that was written to; what this means is in `operations.register.inbound.receive`.
+        It ends flows at their `stop_if_replied` step. STOP, START and HELP take effect at once and are answered from
+        the number that was written to; the rules are in `operations.register.inbound.receive`.
 
         Args:
-            workspace_id: Whose number was written to.
-            from_number: Who wrote; normalised to E.164. A channel may stand before it: `whatsapp:+14155550102`.
+            workspace_id: The workspace that owns the number.
+            from_number: The sender; normalised to E.164. A channel may precede it: `whatsapp:+14155550102`.
             to: Our number.
-            body: What was written; empty for a message of media alone.
-            provider: The carrier that brought it, and that answers go by; None leaves that to the number.
-            provider_id: The carrier's identifier of the message: it is taken in once.
+            body: The text; empty for a message with media alone.
+            provider: The carrier that delivered it, and sends the answer; None to take the number's.
+            provider_id: The carrier's id of the message, which makes it unique.
             written_at: When it was written, by the carrier's clock; None for now.
-            replies_to_keywords: Whether the carrier answers keywords by itself: then nothing is answered here, but a
-                STOP that is none of the carriers' words, such as `please stop`; and a START that is none of this
-                carrier's lifts nothing.
+            replies_to_keywords: Whether the carrier answers keywords itself. Then the engine answers only a STOP that
+                the carrier does not know, such as `please stop`, and ignores a START that the carrier does not know.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: The sender is no possible number, the text cannot be stored everywhere, the carrier is
-                none, or the time has no zone.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The sender or the carrier is invalid, the text cannot be stored, or the time has no zone.
         """
         problem = text_problem(body)
         if problem is not None:
@@ -173,18 +171,18 @@ class Messages:
         require_text("from_number", from_number)
         require_text("to", to)
         if provider_id is not None and provider is None:
-            raise InvalidRequest.at("provider_id", "needs the provider that it is an identifier of")
+            raise InvalidRequest.at("provider_id", "needs the provider that issued it")
         given: object = written_at
         if given is not None and not (isinstance(given, datetime) and given.tzinfo is not None):
             raise InvalidRequest.at("written_at", "must be a datetime with a time zone")
         context = self._context
 
         def operation(tx: Transaction) -> InboundMessage | None:
-            # The time of the commit: a campaign that began to load while this waited drops who opted out meanwhile.
+            # The time of the commit, so that a campaign that is loading meanwhile excludes an opt-out.
             now = context.now()
             workspace = workspace_of(tx, workspace_id)
             if parse_inbound_sender(from_number, workspace.default_region).phone is None:
-                raise InvalidRequest.at("from_number", "is no possible phone number; write it like +14155550102")
+                raise InvalidRequest.at("from_number", "is not a phone number; write it like +14155550102")
             text = InboundMessageEvent(
                 provider_id=provider_id or "",
                 from_number=from_number,
@@ -207,16 +205,16 @@ class Messages:
     async def list_inbound(
         self, workspace_id: str, *, unclear: bool = False, limit: int = 1000
     ) -> Sequence[InboundMessage]:
-        """Return the newest messages that people wrote back, newest first.
+        """Return inbound messages, newest first.
 
         Args:
-            workspace_id: Whose messages.
+            workspace_id: The workspace.
             unclear: Only those that a person has to read (`InboundMessage.unclear`).
-            limit: How many at the most.
+            limit: The largest number of messages.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: The limit is none.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The limit is invalid.
         """
         check_limit(limit)
         return await self._context.storage.read(
@@ -235,7 +233,7 @@ class Messages:
         return message
 
     async def failure(self, message: Message) -> ProviderFailure | None:
-        """Return what went wrong with a message, as its provider said it; None where nothing did."""
+        """Return the provider's account of what went wrong with a message; None if nothing did."""
         return await message_failure(self._context, message)
 
 
@@ -250,9 +248,9 @@ def _check_body(body: str) -> None:
 
 
 def _route(tx: Transaction, workspace: Workspace, new: NewMessage) -> tuple[str | None, CarrierName]:
-    """Choose sending number and carrier: those named, else the workspace's numbers tell.
+    """Return the sending number and carrier: as requested, else from the workspace's numbers.
 
-    A sandbox may send without either: everything goes to the simulator there, under the name `twilio`.
+    A sandbox needs neither: the simulator sends there, under the name `twilio`.
     """
     numbers = [number for number in tx.numbers.list(workspace.id) if number.carrier is not None]
     sender = new.from_number or None
@@ -267,9 +265,7 @@ def _route(tx: Transaction, workspace: Workspace, new: NewMessage) -> tuple[str 
     if workspace.mode is WorkspaceMode.SANDBOX:
         return sender, carrier or "twilio"
     if carrier is None:
-        raise Conflict(
-            "Nothing tells which carrier is to send it: add a number with its carrier, or name from_number and carrier."
-        )
+        raise Conflict("The carrier is unclear: add a number with its carrier, or name from_number and carrier.")
     if sender is None:
-        raise Conflict(f"The workspace has no number of {carrier} to send from. Add one, or name from_number.")
+        raise Conflict(f"The workspace has no number at {carrier} to send from. Add one, or name from_number.")
     return sender, carrier

@@ -43,19 +43,18 @@ class Numbers:
         """Add a number.
 
         Args:
-            workspace_id: Whose number it is.
-            phone: Normalised to E.164; a workspace has a number once.
-            carrier: The SMS carrier that it belongs to.
-            trunk_id: The trunk that it is reached over.
-            rate_per_minute: Messages a minute that it may send, over all campaigns; 1 to 600, None for no such rate.
-            idempotency_key: Names this one number, such as `order-42`: within a day the same key makes no other one,
-                and returns it.
-            actor: Who does it, for the audit trail.
+            workspace_id: The workspace.
+            phone: Normalised to E.164; unique in the workspace.
+            carrier: Its SMS carrier.
+            trunk_id: Its trunk.
+            rate_per_minute: Messages per minute over all campaigns, 1 to 600; None for no limit.
+            idempotency_key: A name for this number, such as `order-42`: for a day, the same key returns this number.
+            actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: There is no such workspace, or it has no such trunk.
-            InvalidRequest: It is no number, the workspace has it already, or the key was used with other content.
-            RequestInProgress: The first call with this key still runs.
+            NotFound: The workspace or the trunk does not exist.
+            InvalidRequest: The number is invalid or exists already, or the key was used with other content.
+            RequestInProgress: The first call with this key is still running.
         """
         _check(carrier, rate_per_minute)
         identifier, now = self._context.ids(), self._context.now()
@@ -93,7 +92,7 @@ class Numbers:
     async def update(
         self, workspace_id: str, number_id: str, change: NumberUpdate, *, actor: str = "library"
     ) -> Number:
-        """Change what a number is for; campaigns that send from it heed its new rate at once.
+        """Change a number; running campaigns use its new rate at once.
 
         Raises:
             NotFound: The workspace has no such number or trunk.
@@ -116,11 +115,11 @@ class Numbers:
         return await self._context.storage.write(operation)
 
     async def remove(self, workspace_id: str, number_id: str, *, actor: str = "library") -> Number:
-        """Remove a number; what was sent from it stays in the ledger.
+        """Remove a number; its dispatches stay in the ledger.
 
         Raises:
             NotFound: The workspace has no such number.
-            Conflict: A campaign that is not over, or an active agent, sends or calls from it.
+                Conflict: A campaign that has not ended, or an active agent, uses it.
         """
         now = self._context.now()
 
@@ -138,7 +137,7 @@ class Numbers:
         """Return a workspace's numbers, oldest first.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return await self._context.storage.read(lambda tx: tx.numbers.list(workspace_of(tx, workspace_id).id))
 

@@ -1,4 +1,4 @@
-"""The request limit of each workspace: counted in storage in blocks, spent here one by one."""
+"""The request limit of each workspace: storage grants blocks, each process spends them."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from outreach.services.context import ServiceContext
 from outreach.working_set import Transaction
 
 _WAIT_SECONDS: Final = 1.0
-"""How long a request waits for a block. It is counted in an instant unless somebody else holds the database."""
+"""How long a request waits for a block; only a locked database takes longer than an instant."""
 
 _MAX_WAIT_SECONDS: Final = 3.0
-"""How long it waits in all, where what may be let in without a block has been, too."""
+"""How long a request waits in all, once the offline allowance is used up."""
 
 _SETTLING_SECONDS: Final = 1.0
-"""How long every process has to count what it has let in, once that can be written again."""
+"""How long all processes have to settle their uncounted requests when the database is writable again."""
 
 _USED_BEFORE_ASKING_AHEAD: Final = 4
-"""Whoever asks now and then is granted one at a time, and keeps none from other processes."""
+"""Below this use, a workspace is granted one request at a time, so that other processes get theirs."""
 
 _MAX_ROUNDS: Final = 10
 _MAX_WORKSPACES: Final = 10_000
@@ -42,20 +42,20 @@ _log = logging.getLogger(__name__)
 
 @attrs.define(eq=False, kw_only=True)
 class _Book:
-    """What this process knows of one workspace's minute.
+    """One workspace's minute in this process.
 
     Attributes:
-        seen_limit: The workspace's limit when the last block was asked for.
-        grant: The latest block; None before the first one, and where there is no limit.
-        unlimited: Whether storage said that there is none.
-        left: What has been granted and not spent.
-        used: What has been spent in this minute.
-        used_before: The same in the minute before.
+        seen_limit: The limit when the last block was requested.
+        grant: The latest block; None before the first one, and without a limit.
+        unlimited: Whether storage reported no limit.
+        left: Requests granted and not spent.
+        used: Requests spent in this minute.
+        used_before: Requests spent in the minute before.
         waiting: Requests that wait for a block.
-        asking: The request for a block that is on its way.
-        late: Whether nothing could be written when a block was last asked for.
-        unused: What is to be given back with the next block.
-        uncounted: What was let in without being counted.
+        asking: The running request for a block.
+        late: Whether the database was not writable at the last request for a block.
+        unused: To be given back with the next block.
+        uncounted: Requests let in without being counted.
     """
 
     seen_limit: int
@@ -71,7 +71,7 @@ class _Book:
     uncounted: UnsettledRequests | None = None
 
     def follow(self, limit: int) -> None:
-        """Begin anew where the operator has changed the limit; what is left is given back."""
+        """Start afresh when the limit was changed; unspent requests are given back."""
         if limit == self.seen_limit:
             return
         if self.grant is not None and self.left:
@@ -79,11 +79,7 @@ class _Book:
         self.seen_limit, self.grant, self.left, self.unlimited = limit, None, 0, False
 
     def spend(self, now: datetime) -> RateLimitState | None:
-        """Take one request from what has been granted; None where nothing is.
-
-        Raises:
-            RateLimited: Nothing will be in this minute.
-        """
+        """Take one granted request; None if none is granted."""
         grant = self.grant
         if grant is None or not grant.is_current(now):
             return None
@@ -97,7 +93,7 @@ class _Book:
         return RateLimitState(limit=grant.limit, remaining=self.left + grant.ungranted, reset_seconds=reset)
 
     def wants_more(self) -> bool:
-        """Whether the next block should be asked for before this one is spent."""
+        """Return whether to request the next block before this one is spent."""
         grant = self.grant
         return (
             grant is not None
@@ -108,12 +104,12 @@ class _Book:
         )
 
     def take_in(self, grant: Grant | None, *, limit: int, settled: UnsettledRequests | None) -> None:
-        """Note a block that has been counted."""
+        """Add a granted block."""
         if settled is not None and self.uncounted is not None and settled.since == self.uncounted.since:
             rest = self.uncounted.count - settled.count
             self.uncounted = attrs.evolve(self.uncounted, count=rest) if rest else None
         if limit != self.seen_limit:
-            # Asked for under another limit than that of now: counted, and given back.
+            # The limit changed meanwhile: the block was counted under the old one, and is given back.
             self.unused = None if grant is None else UnsettledRequests(count=grant.count, since=grant.since)
             return
         self.unlimited = grant is None
@@ -126,9 +122,8 @@ class _Book:
 class RateLimiter:
     """Counts requests against the limits of their workspaces.
 
-    Storage counts a block before its requests come, so that all processes together never let in more than the limit;
-    what a process has been granted it spends without writing. While nothing can be written, each process lets in an
-    eighth of what the minute has left, and counts that afterwards.
+    Storage counts a block before it is spent, so that all processes together stay within the limit. While the database
+    cannot be written, each process lets in an eighth of what the minute has left, and counts that afterwards.
     """
 
     def __init__(self, context: ServiceContext) -> None:
@@ -136,13 +131,13 @@ class RateLimiter:
         self._books: dict[str, _Book] = {}
 
     async def acquire(self, workspace: Workspace) -> RateLimitState | None:
-        """Count one request against the workspace's limit; None where there is no limit.
+        """Count one request against the workspace's limit, and return the state; None without a limit.
 
         Raises:
             RateLimited: The limit is used up.
-            StorageBusy: Nothing could be written for a while, and what may be let in meanwhile has been.
+            StorageBusy: The database is not writable, and the offline allowance is used up.
         """
-        # What has been granted belongs to the engine's loop.
+        # Grants belong to the engine's loop.
         self._context.loop_guard.require()
         if workspace.request_limit is None:
             return None
@@ -171,10 +166,10 @@ class RateLimiter:
                 return None
             if not asking.done():
                 book.late = True
-        raise StorageBusy("The database cannot be written at the moment, so that requests cannot be counted.")
+        raise StorageBusy("The database cannot be written at the moment, so requests cannot be counted.")
 
     async def aclose(self) -> None:
-        """Ask for no more blocks."""
+        """Stop requesting blocks."""
         asking = [book.asking for book in self._books.values() if book.asking is not None]
         self._books.clear()
         for task in asking:
@@ -191,7 +186,7 @@ class RateLimiter:
         return book
 
     def _forget_idle(self) -> None:
-        """Forget those whose minute is over and who settle nothing: storage knows all that counts."""
+        """Forget workspaces whose minute is over and that have nothing to settle."""
         now = self._context.now()
         for workspace_id, book in list(self._books.items()):
             if (
@@ -202,15 +197,15 @@ class RateLimiter:
                 del self._books[workspace_id]
 
     def _ask(self, workspace_id: str, book: _Book) -> asyncio.Task[None]:
-        """Ask for a block, once at a time; nobody who stops waiting takes it from the others."""
+        """Request a block, one at a time, in a task that outlives a cancelled waiter."""
         if book.asking is None:
             book.asking = asyncio.create_task(self._grant(workspace_id, book), name="outreach request limit")
         return book.asking
 
     async def _grant(self, workspace_id: str, book: _Book) -> None:
-        """Have a block counted; after a time in which nothing could be, first what was let in meanwhile.
+        """Get a block; if the database was not writable, first settle the requests let in meanwhile.
 
-        Other processes may have let in some as well, and count them in the same moment; more is granted after that.
+        Other processes settle theirs within the same second, so more is granted only after it.
         """
         try:
             while (outcome := await self._count(workspace_id, book)) != "granted":
@@ -224,7 +219,7 @@ class RateLimiter:
             book.asking = None
 
     async def _count(self, workspace_id: str, book: _Book) -> Literal["granted", "settled", "failed"]:
-        """Have a block counted, or only what is to be settled where nothing could be written before."""
+        """Get a block counted, or only settle if the database was not writable before."""
         clock, limit = self._context.clock, book.seen_limit
 
         def operation(tx: Transaction) -> tuple[Grant | None, UnsettledRequests | None, bool]:
@@ -244,18 +239,14 @@ class RateLimiter:
             granted, settled, late = await self._context.storage.write(operation)
         except OutreachError as error:
             book.late = True
-            _log.debug("No block of requests could be counted: %s", error.message)
+            _log.debug("could not count a block of requests: %s", error.message)
             return "failed"
         book.unused = None
         book.take_in(granted, limit=limit, settled=settled)
         return "settled" if late else "granted"
 
     async def _lend(self, workspace_id: str, limit: int, book: _Book) -> RateLimitState | None:
-        """Let one in that is counted later; None where as many have been as may be.
-
-        Raises:
-            RateLimited: The minute is used up.
-        """
+        """Let one request in that is counted later; None when the offline allowance is used up."""
         window = await self._context.storage.read(lambda tx: tx.requests.window(workspace_id))
         now = self._context.now()
         since = book.uncounted.since if book.uncounted is not None and is_in_window(book.uncounted.since, now) else now

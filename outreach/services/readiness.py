@@ -1,4 +1,4 @@
-"""Whether this process can do its work now: a write that is timed, and how dispatching is."""
+"""Readiness: a timed write to the database, and the dispatcher's health."""
 
 from __future__ import annotations
 
@@ -16,25 +16,23 @@ from outreach.protocols.storage import Storage
 from outreach.services.context import LoopGuard
 
 WRITE_SECONDS: Final = 1.0
-"""A database that takes longer for the smallest write is not ready."""
+"""The smallest write may take this long in a ready database."""
 
 LATELY_SECONDS: Final = 10.0
-"""A database that has refused anybody's write within so many seconds is not ready: the smallest one may fit into what
-is left of a full disk."""
+"""A database that refused a write within these seconds is not ready: a full disk may still take the smallest one."""
 
 _LOCKED: Final = "locked"
 
 _REPLACED: Final = (
-    "Another file was put in the place of the database: stop the server, and put the backup there with "
-    "`outreach-server db restore FILE`."
+    "The database file was replaced: stop the server, and restore the backup with `outreach-server db restore FILE`."
 )
 
 _FRESH_SECONDS: Final = 0.5
-"""An answer so old is given again: whoever asks often does not make the database write more."""
+"""An answer is reused for this long, so that frequent probes do not write more."""
 
 
 class ReadinessProbe:
-    """Finds out whether this process is ready; many that ask at once share one write."""
+    """Finds out whether this process is ready; concurrent calls share one write."""
 
     def __init__(
         self,
@@ -56,10 +54,10 @@ class ReadinessProbe:
         self._error: str | None = None
 
     async def __call__(self) -> Readiness:
-        """Write a little, and return how it is; takes `WRITE_SECONDS` and a little more at the most.
+        """Write a little, and return the readiness; takes little more than `WRITE_SECONDS`.
 
         Raises:
-            ConfigError: The engine was opened elsewhere: nothing here answers for it.
+            ConfigError: The engine was opened elsewhere.
         """
         self._loop_guard.require()
         async with self._turn:
@@ -85,12 +83,12 @@ class ReadinessProbe:
                 self._seconds, self._error = self._clock.monotonic() - begun, None
         except StorageError as error:
             self._error = str(getattr(error.__cause__, "sqlite_errorname", error.code))
-            self._log_throttle.failure("readiness_failed", error, "Nothing can be written.")
+            self._log_throttle.failure("readiness_failed", error, "database not writable")
         if self._error == _LOCKED:
             self._log_throttle.problem(
                 DATABASE,
                 _LOCKED,
-                "The database takes no write within %g s: another process keeps it locked, or its disk is slow.",
+                "database write took over %g s: another process keeps it locked, or its disk is slow",
                 WRITE_SECONDS,
                 level=logging.ERROR,
                 action="not_ready",
@@ -100,7 +98,7 @@ class ReadinessProbe:
             if latest is not None and latest[0] != _LOCKED and latest[1] < LATELY_SECONDS:
                 self._error = latest[0]
             else:
-                self._log_throttle.recovered(DATABASE, "The database takes writes again.", action="database_again")
+                self._log_throttle.recovered(DATABASE, "database writable again", action="database_again")
 
     def _storage_reasons(self) -> Sequence[str]:
         if self._error is None:
@@ -108,7 +106,7 @@ class ReadinessProbe:
         if self._error == DatabaseReplaced.code:
             return (_REPLACED,)
         if self._error == _LOCKED:
-            return (f"The database takes no write within {WRITE_SECONDS:g} s.",)
+            return (f"A write to the database takes over {WRITE_SECONDS:g} s.",)
         return (f"The database refuses writes ({self._error}).",)
 
 
@@ -116,7 +114,7 @@ def _dispatch_reasons(health: DispatcherHealth) -> Sequence[str]:
     if health.refused_reason == "replaced":
         return (_REPLACED,)
     if health.state == "refused":
-        return (f"Nothing may be dispatched from this database here ({health.refused_reason}).",)
+        return (f"Dispatch is disabled for this database here ({health.refused_reason}).",)
     if health.lease_seconds_left is not None and health.lease_seconds_left <= 0:
-        return (f"The right to dispatch is over: the last heartbeat was {health.heartbeat_seconds_ago:.0f} s ago.",)
+        return (f"The dispatch lease has expired: the last heartbeat was {health.heartbeat_seconds_ago:.0f} s ago.",)
     return ()

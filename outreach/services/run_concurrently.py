@@ -1,4 +1,4 @@
-"""Doing two things at the same time, of which neither goes on without the other."""
+"""Runs two functions at the same time."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ B = TypeVar("B")
 
 
 async def run_concurrently(aside: Callable[[], Awaitable[A]], here: Callable[[], Awaitable[B]]) -> tuple[A, B]:
-    """Run two functions at the same time; return what both return.
+    """Run two functions at the same time; return both results.
 
     Args:
-        aside: Runs in a task of its own.
-        here: Runs in the caller's task, so that it may go on with what has to stay in one. The other has begun
-            then: this one may stand still in a read, and a Ctrl-C may break into it.
+        aside: Runs in its own task, started first.
+        here: Runs in the caller's task; it may block in a read, and Ctrl-C may interrupt it.
 
     Raises:
-        Exception: What the first of them that fails raises, as it is; the other is cancelled.
+        Exception: The first error of either, unwrapped; the other function is cancelled.
         KeyboardInterrupt: The same.
     """
     done: list[A] = []

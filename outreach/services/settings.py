@@ -1,4 +1,4 @@
-"""Settings of a workspace: of its messages, and of its calling campaigns."""
+"""Settings of a workspace: SMS, calling campaigns and replies to keywords."""
 
 from __future__ import annotations
 
@@ -50,17 +50,15 @@ class Settings:
         """Return a workspace's SMS settings.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return await self._context.storage.read(lambda tx: settings_of(tx, workspace_of(tx, workspace_id).id))
 
     async def update(self, workspace_id: str, change: SmsSettingsUpdate, *, actor: str = "library") -> SmsSettings:
-        """Change the fields that are given and return all.
-
-        Changes of different fields at the same time are all kept.
+        """Change the given fields and return all; concurrent changes of other fields are kept.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
             InvalidRequest: A value is out of its bounds; nothing was changed.
         """
         _check(change)
@@ -80,24 +78,24 @@ class Settings:
 
 
 class CallingSettings:
-    """Settings of workspaces' calling campaigns (docs/rules.md#retry)."""
+    """Retry settings of workspaces' calling campaigns (docs/rules.md#retry)."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
 
     async def get(self, workspace_id: str) -> CallSettings:
-        """Return how a workspace's calling campaigns try again.
+        """Return a workspace's settings for calling campaigns.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return await self._context.storage.read(lambda tx: call_settings_of(tx, workspace_of(tx, workspace_id).id))
 
     async def update(self, workspace_id: str, change: CallSettingsUpdate, *, actor: str = "library") -> CallSettings:
-        """Change the fields that are given and return all; what waits already keeps its time.
+        """Change the given fields and return all; recipients that wait already keep their time.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
             InvalidRequest: A value is out of its bounds; nothing was changed.
         """
         details = _out_of_bounds(validated_fields(change, CallSettingsUpdate), CALL_BOUNDS)
@@ -152,30 +150,30 @@ def _check(change: SmsSettingsUpdate) -> None:
 
 
 MAX_REPLY: Final = 320
-"""Characters of an answer: two segments of plain letters."""
+"""Characters of a reply: two segments in GSM-7."""
 
 _TEXTS: Final = ("stop_text", "start_text", "help_text")
 
 
 class Replies:
-    """How workspaces answer keywords; where a carrier answers by itself nothing of it is used."""
+    """Replies to STOP, START and HELP; unused where the carrier replies itself."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
 
     async def get(self, workspace_id: str) -> ReplySettings:
-        """Return a workspace's settings.
+        """Return a workspace's reply settings.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return await self._context.storage.read(lambda tx: reply_settings_of(tx, workspace_of(tx, workspace_id).id))
 
     async def effective_texts(self, workspace_id: str) -> Sequence[ReplyText]:
-        """Return the three answers as they would be sent now: after STOP, after START, to HELP.
+        """Return the three replies as they would be sent now: to STOP, START and HELP.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
 
         def operation(tx: Transaction) -> Sequence[ReplyText]:
@@ -185,10 +183,10 @@ class Replies:
         return await self._context.storage.read(operation)
 
     async def update(self, workspace_id: str, change: ReplySettingsUpdate, *, actor: str = "library") -> ReplySettings:
-        """Change the fields that are given and return all; a text that is empty or None takes the default again.
+        """Change the given fields and return all; an empty text or None restores the default.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
             InvalidRequest: A text is too long, blank or cannot be stored everywhere; nothing was changed.
         """
         changes = validated_fields(change, ReplySettingsUpdate, clearable=_TEXTS)
@@ -223,5 +221,5 @@ def _problem(text: str) -> str | None:
     if problem is None and len(text) > MAX_REPLY:
         problem = f"must have at most {MAX_REPLY} characters, not {len(text)}"
     if problem is None and text and not text.strip():
-        problem = "must not be blank; an empty text takes the default"
+        problem = "must not be blank; an empty text restores the default"
     return problem

@@ -1,4 +1,4 @@
-"""Looking at a campaign's contacts before it starts: how many of them its text suits."""
+"""Checks of a campaign's contacts before its start: how many can be sent its text."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from outreach.services.context import ServiceContext
 from outreach.working_set import Transaction
 
 MAX_LOOKED_AT: Final = 10_000
-"""Rows at the most: a second of work or so, in slices that let everything else go on between them."""
+"""Rows checked at most, about a second of work, in slices between which other work runs."""
 
 _SLICE: Final = 500
 _FIRST_SLICE: Final = 20
-"""Nearly always the first contact fits, and that is all that a start has to know."""
+"""Nearly always the first contact fits, which is all that a start needs."""
 
 
 async def check_contacts(
     context: ServiceContext, workspace_id: str, campaign_id: str, *, until_one_fits: bool = False
 ) -> StartCheck:
-    """Return how many of a campaign's first contacts will fail, because what they would be sent cannot be sent.
+    """Return how many of a campaign's first contacts will fail because their text cannot be sent.
 
     Args:
         context: The engine's.
-        workspace_id: Whose campaign.
-        campaign_id: Which one.
+        workspace_id: The workspace.
+        campaign_id: The campaign.
         until_one_fits: Whether to stop at the first contact that will not fail.
 
     Raises:
@@ -64,10 +64,9 @@ async def check_contacts(
 
 
 async def find_unsendable_text(context: ServiceContext, workspace_id: str, campaign_id: str) -> StartCheck | None:
-    """Return what was found where a campaign's text suits none of its contacts; None where it may suit some.
+    """Return the check if the text can be sent to none of the contacts; None if it may suit some.
 
-    Where there are more contacts than are looked at, and it suits none of these, the text alone decides: it suits
-    nobody when it is too long whatever is filled in.
+    If there are more contacts than are checked, only a text that is too long without any variables counts.
 
     Raises:
         NotFound: The workspace has no such campaign.

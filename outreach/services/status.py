@@ -1,4 +1,4 @@
-"""How everything is: who dispatches, what runs, and what needs a person."""
+"""The overall status: who dispatches, what runs, and what needs a person."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from outreach.working_set import Transaction
 T = TypeVar("T")
 
 MAX_LISTED: Final = 100
-"""Entries of each list: whoever looks begins with these."""
+"""Entries of each list."""
 
 MAX_COUNTED: Final = 10_000
-"""Unknown requests that are counted: a look takes milliseconds, however many there are."""
+"""The most unknown requests that are counted, so that a look takes milliseconds."""
 
 
 class StatusQuery:
-    """Looks at one workspace or at all of them; costs the same however much was sent before."""
+    """Reads the status of one workspace or all; costs the same however much was sent before."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
 
     async def __call__(self, workspace_id: str | None = None) -> EngineStatus:
-        """Return how a workspace is now, or all of them.
+        """Return the current status of a workspace, or of all.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return await self._context.storage.read(lambda tx: self._look(tx, workspace_id))
 
@@ -79,9 +79,9 @@ class StatusQuery:
 
 
 def dispatch_overview(context: ServiceContext, tx: Transaction, now: datetime) -> DispatchOverview:
-    """Return who sends from the database, by the last heartbeat; only this process knows of itself."""
+    """Return who dispatches from the database, by the last heartbeat."""
     lease = tx.leases.current()
-    # A heartbeat may lie ahead of a clock that was set back.
+    # After a clock was set back, the heartbeat may lie in the future.
     age = None if lease is None else max((now - lease.renewed_at).total_seconds(), 0.0)
     by: DispatchedBy
     if context.dispatching():

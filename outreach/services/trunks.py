@@ -32,21 +32,20 @@ class Trunks:
         idempotency_key: str | None = None,
         actor: str = "library",
     ) -> Trunk:
-        """Make a trunk.
+        """Create a trunk.
 
         Args:
-            workspace_id: Whose trunk it is.
+            workspace_id: The workspace.
             name: 1 to 255 characters.
-            address: SIP host or URI at which it ends, 1 to 255 characters.
-            provider_trunk_id: Its identifier at the voice provider, where it has one.
-            idempotency_key: Names this one trunk, such as `order-42`: within a day the same key makes no other one, and
-                returns it.
-            actor: Who does it, for the audit trail.
+            address: SIP host or URI, 1 to 255 characters.
+            provider_trunk_id: Its id at the voice provider, if any.
+            idempotency_key: A name for this trunk, such as `order-42`: for a day, the same key returns this trunk.
+            actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
             InvalidRequest: A value is out of its bounds, or the key was used with other content.
-            RequestInProgress: The first call with this key still runs.
+            RequestInProgress: The first call with this key is still running.
         """
         check_name("name", name, 255)
         check_name("address", address, 255)
@@ -83,7 +82,7 @@ class Trunks:
         )
 
     async def update(self, workspace_id: str, trunk_id: str, change: TrunkUpdate, *, actor: str = "library") -> Trunk:
-        """Change a trunk; calls that are placed from then on go by it.
+        """Change a trunk, for calls placed from then on.
 
         Raises:
             NotFound: The workspace has no such trunk.
@@ -104,11 +103,11 @@ class Trunks:
         return await self._context.storage.write(operation)
 
     async def remove(self, workspace_id: str, trunk_id: str, *, actor: str = "library") -> Trunk:
-        """Remove a trunk; campaigns that are over keep its identifier.
+        """Remove a trunk; ended campaigns keep its id.
 
         Raises:
             NotFound: The workspace has no such trunk.
-            Conflict: A campaign that is not over, or a number, goes over it.
+            Conflict: A number, or a campaign that has not ended, uses it.
         """
         now = self._context.now()
 
@@ -127,7 +126,7 @@ class Trunks:
         """Return a workspace's trunks, oldest first.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
 
         def operation(tx: Transaction) -> Sequence[Trunk]:

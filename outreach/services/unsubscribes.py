@@ -25,11 +25,11 @@ from outreach.working_set import Transaction
 _PAGE: Final = 500
 
 _AT_ONCE: Final = 50
-"""Numbers whose waiting recipients are ended in one transaction: each may wait in many campaigns."""
+"""Numbers whose waiting recipients are skipped in one transaction: each may wait in many campaigns."""
 
 
 class Unsubscribes:
-    """Who must not be contacted."""
+    """The unsubscribe registers of workspaces."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
@@ -43,20 +43,20 @@ class Unsubscribes:
         evidence: str | None = None,
         actor: str = "library",
     ) -> Sequence[Unsubscribe]:
-        """Put numbers on the register, at once and for every campaign; return the entries.
+        """Unsubscribe numbers, with immediate effect in every campaign; return the entries.
 
-        A number that is there with another scope is stopped on all channels from then on. Recipients that wait with
-        one of them end as skipped, and stay so when it is taken off the register again. A `source` of `keyword` says
-        that the person wrote it: a START takes such an entry back, and no other.
+        A number that is registered with another scope is stopped on all channels. Waiting recipients are skipped for
+        good, also if the number is removed again. Only an entry with the `source` `keyword` (the person wrote it) is
+        lifted by START.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: One is no phone number, or the scope is none; none was written.
+            NotFound: The workspace does not exist.
+            InvalidRequest: A number or the scope is invalid; nothing was written.
         """
         check_choice("scope", scope, get_args(UnsubscribeScope))
 
         def operation(tx: Transaction) -> Sequence[Unsubscribe]:
-            # The time of the commit: a campaign that began to load while this waited drops the numbers by it.
+            # The time of the commit, so that a campaign that is loading meanwhile excludes the numbers.
             now = self._context.now()
             normalised = _normalise_all(phones, workspace_of(tx, workspace_id).default_region)
             entries = [
@@ -88,7 +88,7 @@ class Unsubscribes:
 
         entries = await self._context.storage.write(operation)
         for start in range(_AT_ONCE, len(entries), _AT_ONCE):
-            # Already stopped by the register; that their recipients show it follows in slices.
+            # The register stops them already; marking their recipients follows in slices.
             some = [entry.phone for entry in entries[start : start + _AT_ONCE]]
             await self._context.storage.write(
                 lambda tx, some=some: skip_waiting_recipients(tx, workspace_id, some, now=self._context.now()),  # type: ignore[misc]
@@ -104,11 +104,11 @@ class Unsubscribes:
         scope: UnsubscribeScope = "all",
         actor: str = "library",
     ) -> RegisterImport:
-        """Put many numbers on the register; rows that are no number are named, the others are written.
+        """Unsubscribe many numbers; invalid rows are reported, the others are written.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: The scope is none.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The scope is invalid.
         """
         check_choice("scope", scope, get_args(UnsubscribeScope))
         region = (await self._context.storage.read(lambda tx: workspace_of(tx, workspace_id))).default_region
@@ -130,11 +130,11 @@ class Unsubscribes:
         return RegisterImport(added=added, rejected=tuple(rejected))
 
     async def remove(self, workspace_id: str, *phones: str, actor: str = "library") -> int:
-        """Take numbers off the register; return how many were there.
+        """Remove numbers from the register; return how many were on it.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: One is no phone number; none was removed.
+            NotFound: The workspace does not exist.
+            InvalidRequest: A number is invalid; nothing was removed.
         """
         now = self._context.now()
 
@@ -155,35 +155,31 @@ class Unsubscribes:
         return await self._context.storage.write(operation)
 
     async def list_pending(self, workspace_id: str, *, limit: int = 1000) -> Sequence[Unsubscribe]:
-        """Return who is held back from campaigns because of a message that may be an opt-out, the latest first.
+        """Return the held numbers, whose message may have been an opt-out, latest first.
 
-        Each waits for somebody to `decide`; its `evidence` has what was written.
-
-        Args:
-            workspace_id: Whose register.
-            limit: How many at the most.
+        Each needs a decision (`resolve`); its `evidence` has the message.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return await self._context.storage.read(
             lambda tx: tx.register.held(workspace_of(tx, workspace_id).id, limit=limit)
         )
 
     async def resolve(self, workspace_id: str, phone: str, *, opted_out: bool, actor: str = "library") -> None:
-        """Decide what the unclear message of somebody who is held back meant.
+        """Decide whether the unclear message of a held number was an opt-out.
 
         Args:
-            workspace_id: Whose register.
+            workspace_id: The workspace.
             phone: The number.
-            opted_out: Whether it was an opt-out: then the number is on the register for everything, until the person
-                writes START. Otherwise campaigns go on with it.
-            actor: Who decides, for the audit trail.
+            opted_out: True unsubscribes the number from everything until the person writes START; False lets campaigns
+                continue with it.
+            actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: It is no phone number, or the decision is neither True nor False.
-            Conflict: The number is not held back: there is nothing to decide.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The number is invalid, or `opted_out` is not a bool.
+            Conflict: The number is not held.
         """
         check_flags({"opted_out": opted_out}, "opted_out")
 
@@ -192,7 +188,7 @@ class Unsubscribes:
             [normalised] = _normalise_all([phone], workspace_of(tx, workspace_id).default_region)
             entry = tx.register.get(workspace_id, normalised)
             if entry is None or entry.scope != HELD:
-                raise Conflict("The number is not held back: there is nothing to decide.")
+                raise Conflict("The number is not held: there is nothing to decide.")
             if opted_out:
                 put_on_register(tx, attrs.evolve(entry, scope="all", source=KEYWORD, created_at=now), actor=actor)
                 skip_waiting_recipients(tx, workspace_id, [normalised], now=now)
@@ -211,10 +207,10 @@ class Unsubscribes:
         await self._context.storage.write(operation)
 
     async def iter_entries(self, workspace_id: str) -> AsyncIterator[Unsubscribe]:
-        """Go through the register in the order of the numbers.
+        """Iterate over the register in the order of the numbers.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         await self._context.storage.read(lambda tx: workspace_of(tx, workspace_id))
         after = ""
@@ -230,11 +226,11 @@ class Unsubscribes:
             after = page[-1].phone
 
     async def filter_unsubscribed(self, workspace_id: str, channel: Channel, phones: Sequence[str]) -> frozenset[str]:
-        """Return those of the E.164 numbers that must not be reached by a channel.
+        """Return which of the E.164 numbers must not be contacted by a channel.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: There is no such channel.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The channel is unknown.
         """
         check_choice("channel", channel, get_args(Channel))
         return await self._context.storage.read(
@@ -251,7 +247,7 @@ def _normalise_all(phones: Sequence[str], region: str | None) -> Sequence[str]:
     for index, raw in enumerate(phones):
         phone = _number(require_text(f"phones[{index}]", raw), region)
         if phone is None:
-            details.append(ErrorDetail(f"phones[{index}]", "is no possible phone number; write it like +14155550102"))
+            details.append(ErrorDetail(f"phones[{index}]", "is not a phone number; write it like +14155550102"))
         else:
             normalised.append(phone)
     if details:
@@ -260,9 +256,9 @@ def _normalise_all(phones: Sequence[str], region: str | None) -> Sequence[str]:
 
 
 def _number(raw: str, region: str | None) -> str | None:
-    """Return what a number stands on the register under, None when it is none.
+    """Return the register's form of a number; None for an invalid one.
 
-    What the numbering plans do not know may have been written to all the same, and its owner may have opted out: it is
-    taken as it stands when it has its plus sign. Without one it is likelier that a digit or a country code is missing.
+    A number with a plus sign is taken even if the numbering plans do not know it: its owner may have opted out. Without
+    one, a digit or the country code is more likely to be missing.
     """
     return canonical_phone(raw, region) if raw.lstrip().startswith("+") else normalise(raw, region)

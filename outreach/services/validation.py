@@ -1,4 +1,4 @@
-"""Checks that several services share."""
+"""Checks shared by several services."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def check_name(path: str, name: str, maximum: int, *, minimum: int = 1) -> None:
 
 
 def validated_fields(change: object, kind: type, *, clearable: Collection[str] = ()) -> dict[str, Any]:
-    """Return the fields of a change that are to be changed, by name.
+    """Return the changed fields of an `*Update` object, by name.
 
     Raises:
-        InvalidRequest: It is no change of this kind, or a field that cannot be empty is to be cleared.
+        InvalidRequest: It is an object of another class, or clears a field that cannot be empty.
     """
     check_kind("change", change, kind)
     changes = set_fields(change)
@@ -43,18 +43,15 @@ def validated_fields(change: object, kind: type, *, clearable: Collection[str] =
 
 
 def choice_problem(value: object, choices: Sequence[str]) -> str | None:
-    """Return why a value is none of a few words; None when it is one.
-
-    What is stored but cannot be read again would make every list that holds it unreadable.
-    """
+    """Return why a value is not one of `choices`; None if it is."""
     return None if value in choices else f"must be one of {', '.join(choices)}"
 
 
 def check_choice(path: str, value: object, choices: Sequence[str]) -> None:
-    """Check that a value is one of a few words.
+    """Check that a value is one of `choices`.
 
     Raises:
-        InvalidRequest: It is none of them.
+        InvalidRequest: It is not.
     """
     problem = choice_problem(value, choices)
     if problem is not None:
@@ -62,10 +59,10 @@ def check_choice(path: str, value: object, choices: Sequence[str]) -> None:
 
 
 def check_kind(path: str, value: object, kind: type) -> None:
-    """Check that an argument is what it is to be, where something else is easily handed in.
+    """Check that an argument is an instance of a class.
 
     Raises:
-        InvalidRequest: It is of another kind.
+        InvalidRequest: It is not.
     """
     if not isinstance(value, kind):
         raise InvalidRequest.at(path, f"must be an outreach.{kind.__name__}, not {type(value).__name__}")
@@ -75,28 +72,28 @@ def check_integer(path: str, value: object, least: int, most: int) -> None:
     """Check that a value is an integer within bounds.
 
     Raises:
-        InvalidRequest: It is none, or out of them.
+        InvalidRequest: It is not.
     """
-    # A boolean is an integer to Python, and to nobody else.
+    # bool is a subclass of int.
     if type(value) is not int or not least <= value <= most:
         raise InvalidRequest.at(path, f"must be an integer from {least} to {most}")
 
 
 def check_limit(limit: object) -> None:
-    """Check how many rows are asked for at the most.
+    """Check the limit of a list.
 
     Raises:
-        InvalidRequest: It is no integer of at least 1.
+        InvalidRequest: It is not an integer of at least 1.
     """
     if type(limit) is not int or limit < 1:
         raise InvalidRequest.at("limit", "must be an integer of at least 1")
 
 
 def check_flags(values: Mapping[str, object], *names: str) -> None:
-    """Check that those of these values that are there are true or false.
+    """Check that the given ones of these values are booleans.
 
     Raises:
-        InvalidRequest: One is something else.
+        InvalidRequest: One is not.
     """
     details = [
         ErrorDetail(name, f"must be True or False, not {values[name]!r}")
@@ -108,13 +105,13 @@ def check_flags(values: Mapping[str, object], *names: str) -> None:
 
 
 def check_texts(path: str, values: object) -> tuple[str, ...]:
-    """Return several texts.
+    """Return a sequence of strings as a tuple.
 
     Raises:
-        InvalidRequest: It is one text by itself, or something that holds no texts.
+        InvalidRequest: It is a single string, or not a sequence of strings.
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise InvalidRequest.at(path, f"must be several texts, such as a list of them, not {type(values).__name__}")
+        raise InvalidRequest.at(path, f"must be a list of strings, not {type(values).__name__}")
     texts = tuple(values)
     for index, text in enumerate(texts):
         problem = text_problem(text)
@@ -124,10 +121,10 @@ def check_texts(path: str, values: object) -> tuple[str, ...]:
 
 
 def require_text(path: str, raw: object) -> str:
-    """Return a phone number as it was written, which is a text: an integer has lost its plus sign and its zeros.
+    """Return a phone number if it is a string: an integer has lost its plus sign and leading zeros.
 
     Raises:
-        InvalidRequest: It is no text.
+        InvalidRequest: It is not a string.
     """
     if not isinstance(raw, str):
         raise InvalidRequest.at(path, f"must be a text such as '+14155550102', not {type(raw).__name__}")
@@ -138,11 +135,11 @@ def check_phone(path: str, raw: object, region: str | None) -> str | None:
     """Return a number in E.164; None stays None.
 
     Raises:
-        InvalidRequest: It is no possible phone number.
+        InvalidRequest: It is not a phone number.
     """
     if raw is None:
         return None
     phone = normalise(require_text(path, raw), region)
     if phone is None:
-        raise InvalidRequest.at(path, "is no possible phone number; write it like +14155550102")
+        raise InvalidRequest.at(path, "is not a phone number; write it like +14155550102")
     return phone

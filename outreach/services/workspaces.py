@@ -42,18 +42,18 @@ class Workspaces:
         frequency_cap: int | None = None,
         actor: str = "library",
     ) -> Workspace:
-        """Make a workspace.
+        """Create a workspace.
 
         Args:
             name: 1 to 255 characters.
             mode: A sandbox sends everything to the simulators.
             sms_campaigns_enabled: Whether SMS campaigns may be created (docs/interface.md#4.3, rule 1).
-            request_limit: Requests a minute over all its keys; None for no limit.
-            default_region: Region in which local numbers are read, such as `US`; None reads international ones only.
-            contact_hours: Whether people are contacted between 8 and 21 of their own clocks only; None for yes in a
-                live workspace and no in a sandbox.
-            frequency_cap: How many dispatches may go to one number in 24 hours, over all campaigns; None for any.
-            actor: Who does it, for the audit trail.
+            request_limit: HTTP requests per minute over all its keys; None for no limit.
+            default_region: Region of local numbers, such as `US`; None accepts international ones only.
+            contact_hours: Contact people only from 8 to 21 in their own time zones; None for True in a live workspace
+                and False in a sandbox.
+            frequency_cap: Dispatches to one number in 24 hours, over all campaigns; None for no cap.
+            actor: Recorded in the audit trail.
 
         Raises:
             InvalidRequest: A value is out of its bounds.
@@ -85,10 +85,10 @@ class Workspaces:
         return await self._context.storage.write(lambda tx: operations.create(tx, workspace, actor=actor))
 
     async def update(self, workspace_id: str, change: WorkspaceUpdate, *, actor: str = "library") -> Workspace:
-        """Change a workspace; a running server heeds it within a second.
+        """Change a workspace; a running server applies it within a second.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
             InvalidRequest: A value is out of its bounds.
         """
         changes = validated_fields(
@@ -115,7 +115,7 @@ class Workspaces:
         """Return a workspace.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return await self._context.storage.read(lambda tx: workspace_of(tx, workspace_id))
 
@@ -136,4 +136,4 @@ def _check_cap(cap: int | None) -> None:
 
 def _check_region(region: object) -> None:
     if region is not None and not (isinstance(region, str) and is_region(region)):
-        raise InvalidRequest.at("default_region", f"{region!r} is no region; use two capital letters such as US")
+        raise InvalidRequest.at("default_region", f"{region!r} is not a region; use two capital letters such as US")

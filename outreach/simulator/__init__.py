@@ -1,1 +1,1 @@
-"""Building blocks of the simulators of both channels: adapters never import each other."""
+"""What the simulators of both channels share: adapters never import each other."""

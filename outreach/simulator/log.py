@@ -1,4 +1,4 @@
-"""The simulator's own log of what it accepted."""
+"""The simulator's log of accepted requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from outreach.clock import format_timestamp, parse_timestamp
 
 @attrs.frozen(kw_only=True)
 class Acceptance:
-    """One line of the simulator's log: something that it accepted."""
+    """One accepted request."""
 
     kind: str
     to: str
@@ -25,10 +25,10 @@ class Acceptance:
 
 
 class AcceptanceLog:
-    """The simulator's own log: one JSON line for each message or call accepted, written before the answer.
+    """One JSON line for each accepted message or call, written before the response.
 
     Args:
-        path: Where the lines go; None keeps them in memory alone.
+        path: The file; None keeps the log in memory.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -37,11 +37,11 @@ class AcceptanceLog:
 
     @property
     def durable(self) -> bool:
-        """Whether it outlives the process, so that what it lacks was never accepted."""
+        """Whether it outlives the process, so that a missing request was never accepted."""
         return self._path is not None
 
     def append(self, entry: Acceptance) -> None:
-        """Write one line, whole, in one call: two processes may append to the same file."""
+        """Append one line in one write: two processes may append to the same file."""
         self._seen[entry.dispatch_id] = entry
         if self._path is None:
             return
@@ -63,7 +63,7 @@ class AcceptanceLog:
             os.close(descriptor)
 
     def find(self, dispatch_id: str) -> Acceptance | None:
-        """Return what was accepted under a dispatch id, in this process or, with a file, in any."""
+        """Return the acceptance of a dispatch id, in this process or, with a file, in any."""
         found = self._seen.get(dispatch_id)
         if found is None and self._path is not None and self._path.exists():
             with self._path.open(encoding="utf-8") as lines:
@@ -85,5 +85,5 @@ def _read(line: str) -> Acceptance | None:
             at=parse_timestamp(entry["at"]),
         )
     except (ValueError, KeyError, TypeError):
-        # A line that a crash cut short was never answered.
+        # A crash cut this line, so it was never answered.
         return None

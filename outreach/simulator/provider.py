@@ -1,4 +1,4 @@
-"""What the simulators of both channels do alike: take time, refuse by chance, log, and tell later."""
+"""What the simulators of both channels share: latency, random refusals, the log and reports."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ REFUSED: Final = DispatchOutcome(state=DispatchState.REFUSED, reason="temporary"
 
 
 class SimulatedProvider:
-    """Takes requests, logs them, and hands in reports when they fall due.
+    """Takes requests, logs them, and sends reports when they are due.
 
-    Half of the latency passes before a request is taken and half after, so that a process that is killed while it
-    waits may have been heard or not, as with a real provider.
+    Half of the latency passes before the acceptance and half after, so that, as with a real provider, the request of a
+    killed process may or may not have been accepted.
 
     Args:
         config: Latency, share of refusals, log.
-        clock: Where the time comes from.
+        clock: The source of time.
         rng: Decides which requests are refused.
-        ids: Where the provider's own identifiers come from.
+        ids: Makes the provider's ids.
     """
 
     def __init__(self, *, config: SimulatorConfig, clock: Clock, rng: random.Random, ids: IdSource) -> None:
@@ -46,11 +46,11 @@ class SimulatedProvider:
 
     @property
     def name(self) -> str:
-        """The name under which it is logged."""
+        """The name in the log."""
         return "simulator"
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
-        """Find out from the log what became of a dispatch."""
+        """Look up a dispatch in the log."""
         if self._log.find(lookup.dispatch_id) is not None:
             return DispatchOutcome(state=DispatchState.ACCEPTED)
         if self._log.durable:
@@ -58,18 +58,18 @@ class SimulatedProvider:
         return None
 
     async def listen(self, sink: ReportSink) -> None:
-        """Hand in reports as they fall due, until it is cancelled."""
+        """Send reports when they are due, until cancelled."""
         await self._scheduler.listen(sink)
 
     @property
     def _look_up_power(self) -> LookupSupport:
-        # With a log file it can tell what no process of it has ever accepted.
+        # With a log file, a missing request was certainly never accepted.
         return "authoritative" if self._log.durable else "evidence"
 
     async def _take(
         self, kind: Literal["sms", "call"], *, to: str, from_number: str | None, body: str | None, dispatch_id: str
     ) -> str | None:
-        """Take a request; return an identifier for it, or None when it is refused for now."""
+        """Accept a request and return its id, or None if it is refused temporarily."""
         at = self._clock.now()
         await self._half_the_latency()
         refused = self._rng.random() < self._config.failure_rate
@@ -85,13 +85,13 @@ class SimulatedProvider:
 
 
 _MAX_AT_ONCE: Final = 200
-"""Reports that are handed in together."""
+"""Reports sent together."""
 
 _Due = tuple[datetime, int, Callable[[], Report]]
 
 
 class ReportScheduler:
-    """Reports that are handed in at their time, in the order of their times; those that are due at once together."""
+    """Sends reports in the order of their times; those that are due at once, together."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -100,12 +100,12 @@ class ReportScheduler:
         self._changed = anyio.Event()
 
     def schedule(self, delay: timedelta, make: Callable[[], Report]) -> None:
-        """Have a report made and handed in after a delay."""
+        """Schedule a report after a delay."""
         heapq.heappush(self._queue, (self._clock.now() + delay, next(self._order), make))
         self._changed.set()
 
     async def listen(self, sink: ReportSink) -> None:
-        """Hand in reports as they fall due, until it is cancelled."""
+        """Send reports when they are due, until cancelled."""
         while True:
             self._changed = anyio.Event()
             now = self._clock.now()
@@ -120,7 +120,7 @@ class ReportScheduler:
                 await self._changed.wait()
 
     async def _hand_in(self, due: Sequence[_Due], sink: ReportSink) -> None:
-        """Hand in some reports, as by as many connections; what was not taken in is told again."""
+        """Send reports concurrently; failed ones are sent again."""
         left = {order: (at, order, make) for at, order, make in due}
         errors: list[Exception] = []
 

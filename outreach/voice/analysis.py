@@ -1,4 +1,4 @@
-"""What came of a call, as its voice provider judges it."""
+"""The outcome of a call, as its voice provider judges it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _BY_STATUS: Final[Mapping[CallStatus, CallOutcome]] = MappingProxyType(
 
 
 class ProviderAnalyser:
-    """Takes the outcome that the provider gives, else what the end of the call says by itself."""
+    """Takes the provider's outcome, else the one that the end of the call implies."""
 
     def outcome(self, report: CallReport) -> CallOutcome | None:
-        """Return the outcome of an ended call; None when nobody can tell."""
+        """Return the outcome of an ended call; None if unknown."""
         if report.outcome is not None:
             return report.outcome
         if report.answered_by == "machine":

@@ -1,7 +1,7 @@
-"""What the adapters of voice providers share: options as variables, ways in which calls end, numbers, reports.
+"""What the adapters of voice providers share: options as variables, endings of calls, numbers, reports.
 
-A provider that has no field of its own for an option gets it as a variable, so that an agent's prompt can use it
-(`docs/voice-variables.md` lists them). Names that begin with an underscore are kept from campaigns' own variables.
+An option without a field at the provider is passed as a variable, for the agent's prompt (`docs/voice-variables.md`).
+Campaigns' own variables must not begin with an underscore.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ RESERVED_VARIABLES: Final = frozenset(
         DISPATCH_ID_VARIABLE,
     }
 )
-"""The names that options travel under; a contact's own variable of such a name is not handed on."""
+"""The variables of options; a contact's own variable of such a name is not passed on."""
 
 
 def variables_of(request: CallRequest, *, native: Collection[str] = ()) -> dict[str, str]:
-    """Return a call's variables with those of its options that the provider has no field for.
+    """Return a call's variables, with the options that the provider has no field for.
 
     Args:
         request: The call.
-        native: The names above for which the provider has fields of its own.
+        native: Those of the names above for which the provider has its own fields.
 
     Returns:
-        Texts by name: the contact's variables, and the options that are set; the options win.
+        Texts by name: the contact's variables and the options, which win.
     """
     options: dict[str, str | None] = {
         DISPATCH_ID_VARIABLE: request.dispatch_id,
@@ -77,14 +77,14 @@ def variables_of(request: CallRequest, *, native: Collection[str] = ()) -> dict[
 
 @attrs.frozen(kw_only=True)
 class CallEnd:
-    """How a call ended, in the engine's words: what one of a provider's own reasons means (docs/adding-a-provider.md).
+    """What one of a provider's reasons for the end of a call means (docs/adding-a-provider.md).
 
     Attributes:
         status: One of the ended statuses.
-        outcome: What it came to where the way it ended says so; None leaves it to the analysis, or to the status.
+        outcome: The outcome if the reason implies one; None leaves it to the analysis, or to the status.
         answered_by: `human`, `machine` or None.
-        reason: Failure class of a failure. `temporary` and `rate_limited` say that nobody was reached: such a call is
-            made again. None otherwise.
+        reason: Failure class of a failure; `temporary` and `rate_limited` mean that nobody was reached, so the call is
+            retried. Else None.
         do_not_call: Whether the contact asked not to be called again.
     """
 
@@ -96,7 +96,7 @@ class CallEnd:
 
 
 ANSWERED_BY_PERSON: Final = CallEnd(status=CallStatus.COMPLETED, answered_by="human")
-"""Somebody answered, and whoever ended it ended it: hung up, said goodbye, was silent, was handed on."""
+"""Somebody answered, and the call ended normally: by a hang-up, a goodbye, silence or a transfer."""
 MACHINE: Final = CallEnd(status=CallStatus.COMPLETED, outcome="voicemail", answered_by="machine")
 """A mailbox or a menu answered."""
 NO_ANSWER: Final = CallEnd(status=CallStatus.NO_ANSWER)
@@ -104,53 +104,50 @@ BUSY: Final = CallEnd(status=CallStatus.BUSY)
 DECLINED: Final = CallEnd(status=CallStatus.BUSY, outcome="declined")
 DO_NOT_CALL: Final = CallEnd(status=CallStatus.COMPLETED, outcome="negative", answered_by="human", do_not_call=True)
 CANCELED: Final = CallEnd(status=CallStatus.CANCELED)
-"""Somebody stopped it at the provider before it was a call."""
+"""Stopped at the provider before it was placed."""
 INVALID_NUMBER: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="invalid_number")
 BLOCKED: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="filtered")
-"""Taken for spam or fraud, or not let through by somebody's rules."""
+"""Taken for spam or fraud, or blocked."""
 BAD_SETUP: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="bad_sender")
-"""The agent or the number is not as the provider needs it."""
+"""The agent or the number is not set up as the provider requires."""
 CAPACITY: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="rate_limited")
-"""The account has no place for another call: nobody was called."""
+"""The account's concurrency limit is reached: nobody was called."""
 NOT_CONNECTED: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="temporary")
-"""The provider failed before it called anybody."""
+"""The provider failed before calling anybody."""
 FUNDS: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="provider_funds")
 FAILED_AT_PROVIDER: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="provider_error")
-"""The provider failed, and somebody may have answered: the call is not made again. Also what nobody knows yet."""
+"""The provider failed, and somebody may have answered, so the call is not retried; also for unknown reasons."""
 
 
 REASON_DEADLINE: Final = timedelta(minutes=5)
-"""How long after a call's end its reason may still come, with the provider's report or in its record of the call."""
+"""How long after a call's end its reason may still come, in a report or in the provider's record."""
 
 NO_REASON_SUFFIX: Final = ":without-reason"
-"""Ends the identifier of an event that tells an end alone, so that the same event with its reason is another one."""
+"""Suffix of the event id of an end without a reason, so that the same event with a reason is another one."""
 
 
 def provisional_end(end: CallEnd, ended_at: datetime | None, *, now: datetime) -> CallEnd | CallStatus:
-    """Return what a call's end means for which no reason is told (yet): that there was a call, and later how it ended.
+    """Return the meaning of a call's end without a reason: for a while that it was answered, later that it ended.
 
-    Until the reason has had its time, an end of whatever kind would be made up, and could not be taken back. Who asks
-    for the call afterwards is told its end; where no time of it is known the call ends by its silence.
+    Until the reason has had its time, any ending would be a guess that could not be corrected.
 
     Args:
-        end: How it ended, going by the status alone.
-        ended_at: When, by the provider's clock; None where it does not say.
-        now: The present moment.
+        end: How it ended, by its status alone.
+        ended_at: When, by the provider's clock; None if it does not say.
+        now: The current time.
     """
     return end if ended_at is not None and now - ended_at >= REASON_DEADLINE else CallStatus.INITIATED
 
 
 DO_NOT_CALL_FIELD: Final = "do_not_call"
-"""What the analysis of a call has to say about, at every provider, to tell that somebody wants no more of them."""
+"""The field that every provider's analysis has to fill if somebody wants no more calls."""
 
 
 def is_do_not_call(found: object) -> bool:
-    """Return whether an analysis says that somebody asked not to be called again.
-
-    docs/opt-out.md#what-puts-a-number-there.
+    """Return whether an analysis says that somebody asked for no more calls (docs/opt-out.md#what-puts-a-number-there).
 
     Args:
-        found: What it has under `DO_NOT_CALL_FIELD`. A plain yes counts; what is anything else says nothing.
+        found: The value of `DO_NOT_CALL_FIELD`; only a plain yes counts.
     """
     return found is True or (isinstance(found, str) and found.strip().lower() in {"true", "yes"})
 
@@ -171,13 +168,12 @@ def report_of(
     telephony_id: str | None = None,
     raw: Any = None,
 ) -> CallReport:
-    """Return the report of an event, by how the call ended or by the status of one that has not.
+    """Return the report of an event, from the end of the call or the status of one that has not ended.
 
-    `verdict` is whether the provider's analysis calls it a success, None where it does not say; it counts where the
-    way the call ended leaves the outcome open: a machine that was left a message is no success. `answered_by` is
-    for a call that has not ended. `error`, the provider's own reason, is kept where the call failed or was
-    canceled. `do_not_call` is whether the analysis says that no more calls are wanted, which the way the call ended
-    may say too. `telephony_id` is for providers that may have answered with it (`CallReport.telephony_id`).
+    `verdict` is whether the provider's analysis calls it a success, None if unknown; it counts where the end leaves the
+    outcome open. `answered_by` is for a call that has not ended. `error`, the provider's own reason, is kept for failed
+    and canceled calls. `do_not_call` is whether the analysis says that no more calls are wanted. `telephony_id` is
+    `CallReport.telephony_id`.
     """
     if isinstance(end, CallStatus):
         end = CallEnd(status=end, answered_by=answered_by)
@@ -203,10 +199,10 @@ def report_of(
 
 
 def is_accepted(response: httpx.Response) -> bool:
-    """Return whether an answer is one of success; False for a refusal.
+    """Return True for a success response, False for a refusal.
 
     Raises:
-        UnreadableResponse: It is neither, such as a redirect: nobody can tell what the provider did.
+        UnreadableResponse: It is neither, such as a redirect: the outcome is unknown.
     """
     if not response.is_success and not response.is_client_error:
         raise UnreadableResponse
@@ -214,7 +210,7 @@ def is_accepted(response: httpx.Response) -> bool:
 
 
 def refused_locally(reason: FailureClass, message: str) -> DispatchOutcome:
-    """Return the outcome of a call that is not asked for, because the provider could only say no."""
+    """Return the outcome of a call that the provider would refuse, for which no request is made."""
     return DispatchOutcome(state=DispatchState.REFUSED, reason=reason, error_code="not_asked", error_message=message)
 
 
@@ -235,10 +231,10 @@ PHONE_NUMBERS: Final = CredentialField(
 
 
 def phone_number_ids(credentials: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the provider's identifiers of an account's numbers, by number.
+    """Return the provider's ids of an account's numbers, by number.
 
     Raises:
-        ValueError: What is written there is none of that.
+        ValueError: The value is malformed.
     """
     pairs = [pair.partition("=") for pair in credentials.get(PHONE_NUMBERS.name, "").replace(",", " ").split()]
     if any(not (phone.startswith("+") and phone[1:].isdigit() and identifier) for phone, _, identifier in pairs):
@@ -247,23 +243,23 @@ def phone_number_ids(credentials: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def phone_number_problems(credentials: Mapping[str, str]) -> list[str]:
-    """Return what is wrong with the identifiers of an account's numbers."""
+    """Return what is wrong with the ids of an account's numbers."""
     try:
         numbers = phone_number_ids(credentials)
     except ValueError:
         return ["phone_numbers is written +14155550100=IDENTIFIER, more of them after a comma or a space."]
     if not numbers and not credentials.get(PHONE_NUMBER_ID.name):
-        return ["phone_number_id or phone_numbers is needed: calls are placed from a number of the provider's."]
+        return ["phone_number_id or phone_numbers is required: calls are placed from a number at the provider."]
     return []
 
 
 def number_id_of(request: CallRequest, credentials: Mapping[str, str]) -> str | None:
-    """Return the provider's identifier of what a call is placed from; None where there is none.
+    """Return the provider's id of the number to call from; None if there is none.
 
-    Where numbers are listed, a caller ID that is none of them has no identifier: the call would show another number
-    than was asked for. So it would over a trunk that names no number of its own, where none are listed. The trunk's
-    identifier is for calls that name no caller ID; the account's own number for those without a trunk as well, and for
-    all without one where no numbers are listed.
+    With listed numbers, a caller ID that is not listed has no id, because the call would show another number; without
+    listed numbers, the same holds for a caller ID over a trunk without its own number. The trunk's id is for calls
+    without a caller ID; the account's own number is for those without a trunk too, and for all without one if none are
+    listed.
     """
     numbers = phone_number_ids(credentials)
     if request.from_number is not None and (numbers or request.provider_trunk is not None):

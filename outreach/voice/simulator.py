@@ -25,11 +25,11 @@ class SimulatedVoice(SimulatedProvider):
 
     @property
     def capabilities(self) -> VoiceCapabilities:
-        """What it can do: with a log file its look-up also tells what was not accepted."""
+        """With a log file, its look-up can also prove that a request was not accepted."""
         return VoiceCapabilities(look_up=self._look_up_power, supports_not_after=False)
 
     async def place_call(self, request: CallRequest) -> DispatchOutcome:
-        """Take one call, or refuse it for now by chance."""
+        """Accept one call, or refuse it temporarily by chance."""
         provider_id = await self._take(
             "call", to=request.to, from_number=request.from_number, body=None, dispatch_id=request.dispatch_id
         )
@@ -40,7 +40,7 @@ class SimulatedVoice(SimulatedProvider):
         return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
 
     async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
-        """Tell from the log how far a call must have come, also one of an earlier process."""
+        """Return from the log how far a call must have come, also one of an earlier process."""
         accepted = self._log.find(dispatch_id)
         if accepted is None:
             return None

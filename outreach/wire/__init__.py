@@ -1,1 +1,1 @@
-"""What all adapters that speak HTTP share: one request and no second one, outcome classes, signatures."""
+"""What HTTP adapters share: exactly one request, outcome classes, signatures."""

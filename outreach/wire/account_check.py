@@ -1,4 +1,4 @@
-"""What `check` and `problems` of every adapter share: something harmless is asked once, and the answer put in words."""
+"""What the `check` and `problems` of adapters share: one harmless request, and its result in words."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 API_BASE: Final = CredentialField(
     name="api_base",
-    description="Where the provider's API is, when not at its usual address: another region, or a stand-in for tests.",
+    description="URL of the provider's API, if not the default: another region, or a test server.",
     secret=False,
     required=False,
 )
-"""A field that every adapter has."""
+"""A field of every adapter."""
 
 
 def api_base(credentials: Mapping[str, str], usual: str) -> str:
-    """Return where the provider's API is, without a slash at the end."""
+    """Return the base URL of the provider's API, without a final slash."""
     return credentials.get(API_BASE.name, usual).rstrip("/")
 
 
 def api_base_problems(credentials: Mapping[str, str]) -> Sequence[str]:
-    """Return what is wrong with the address: only the loopback is talked to without encryption."""
+    """Return what is wrong with the base URL: without https, only loopback is allowed."""
     address = credentials.get(API_BASE.name)
     if address is None:
         return []
@@ -36,27 +36,27 @@ def api_base_problems(credentials: Mapping[str, str]) -> Sequence[str]:
         parts = urlsplit(address)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        return ["api_base is no URL."]
+        return ["api_base is not a URL."]
     if parts.scheme not in {"http", "https"} or not host or not address.isascii():
         return ["api_base must be a URL such as https://api.example.com."]
     if parts.username or parts.password or parts.query or parts.fragment:
-        return ["api_base must be a plain address: no user, no query, no fragment."]
+        return ["api_base must be a plain URL: no user, no query, no fragment."]
     if parts.scheme == "http" and not _is_loopback(host):
         return ["api_base must begin with https: credentials and messages would go unencrypted."]
     return []
 
 
 def plain_text_problems(credentials: Mapping[str, str], names: Sequence[str]) -> Sequence[str]:
-    """Return one sentence for each of these values that could not stand in a header: blank, or with odd characters."""
+    """Return one sentence for each of these values that cannot be a header: blank, or with special characters."""
     return [
-        f"{name} must be one line of ordinary characters, without spaces at its ends."
+        f"{name} must be one line of printable ASCII, without spaces at its ends."
         for name in names
         if name in credentials and not _is_plain(credentials[name])
     ]
 
 
 def has_value_of(kind: type, *path: str) -> Callable[[object], bool]:
-    """Return what tells whether JSON has a value of a kind at a path of keys; without a path, whether it is one."""
+    """Return a check whether JSON has a value of a kind at a path of keys, or is one without a path."""
     return lambda value: isinstance(value_at(value, *path), kind)
 
 
@@ -73,13 +73,12 @@ async def probe_account(
     Args:
         connection: The account; redirects are not followed.
         request: Built by its client.
-        provider: Its name as people write it, for the words.
-        fields: What the account is made of: they say what is a secret.
-        expected: Tells the JSON of the provider's answer from that of whoever else may answer.
+        provider: Its display name.
+        fields: The account's fields, which say what is secret.
+        expected: Whether JSON looks like the provider's response, not somebody else's.
 
     Returns:
-        The answer where it is the provider's and one of success; else what is wrong and what to do, in words without a
-        secret.
+        The response if it is the provider's and successful; else what is wrong and what to do, without secrets.
     """
     import httpx
 
@@ -109,22 +108,21 @@ def not_ok(message: str) -> AccountCheck:
 
 
 _WORDS: Final[Mapping[int, str]] = {
-    401: "{provider} does not accept the credentials (401): copy them anew from its console, and connect again.",
+    401: "{provider} does not accept the credentials (401): copy them again from its console, and reconnect.",
     402: "{provider} says that the account has no credit (402): add funds there.",
-    403: "{provider} knows the credentials but does not permit this (403): check what the key may do, and the account.",
-    429: "{provider} is asked too often just now (429): try again in a minute.",
+    403: "{provider} knows the credentials but does not permit this (403): check the permissions of the key.",
+    429: "{provider} rate-limits requests (429): try again in a minute.",
 }
-_UNKNOWN: Final = "{provider} does not know the account or resource ({status}): check the identifiers, and api_base."
-_REFUSED: Final = "{provider} does not take the question ({status}): check the identifiers, and api_base."
+_UNKNOWN: Final = "{provider} does not know the account or resource ({status}): check the ids and api_base."
+_REFUSED: Final = "{provider} rejects the request ({status}): check the ids and api_base."
 _REDIRECT: Final = (
-    "{provider} points elsewhere ({status}), where no credentials are sent: check api_base, and what stands between, "
-    "such as a proxy or a page to sign in."
+    "{provider} redirects ({status}), and credentials are not sent elsewhere: check api_base, and proxies or sign-in "
+    "pages in between."
 )
 _NOT_ITS_OWN: Final = (
-    "What answered ({status}) is not the API of {provider}: check api_base, and what stands between, such as a proxy "
-    "or a page to sign in."
+    "The response ({status}) is not from {provider}'s API: check api_base, and proxies or sign-in pages in between."
 )
-_OTHER: Final = "{provider} answered with status {status}: try again later, and look at its status page."
+_OTHER: Final = "{provider} answered with status {status}: try again later, and check its status page."
 
 _MAX_SAID_LENGTH: Final = 200
 _SAID_AT: Final = (
@@ -136,7 +134,7 @@ _SAID_AT: Final = (
     ("error",),
     ("title",),
 )
-"""Where a refusal has words for people, the best ones first."""
+"""Where a refusal may have a message, the best one first."""
 
 
 def _json(response: httpx.Response) -> object:
@@ -147,7 +145,7 @@ def _json(response: httpx.Response) -> object:
 
 
 def _said(refusal: object, secrets: Sequence[str]) -> str | None:
-    """Return a provider's own words about a refusal, cut; None where it has none, or where they hold a secret."""
+    """Return a provider's message about a refusal, cut; None if absent, or if it contains a secret."""
     errors = value_at(refusal, "errors")
     first = errors[0] if isinstance(errors, list) and errors else refusal
     said = next(filter(None, (text_at(first, *path) for path in _SAID_AT)), None)

@@ -1,4 +1,4 @@
-"""Reading the bodies of callbacks: whatever comes, the worst is that the callback is refused."""
+"""Readers of callback bodies; any bad body is refused."""
 
 from __future__ import annotations
 
@@ -13,47 +13,47 @@ from outreach.convert.field_rules import read_timestamp
 from outreach.protocols.adapter import CallbackRefused
 
 MESSAGE_BYTES: Final = 64 * 1024
-"""The largest callback of a carrier: a message of ten segments in an encoding that takes twelve bytes a letter."""
+"""The largest callback of a carrier: ten segments in an encoding with twelve bytes per letter."""
 
 MAX_ID_LENGTH: Final = 200
-"""Characters of an identifier: no provider's is longer, and it is stored."""
+"""The longest stored id; no provider's is longer."""
 
 
 def json_event(body: bytes) -> dict[str, Any]:
-    """Return the JSON object that a body holds; half of a surrogate pair becomes U+FFFD, so that all can be stored.
+    """Return the JSON object of a body; lone surrogates become U+FFFD, so that all can be stored.
 
     Raises:
-        CallbackRefused: It is none, in UTF-8.
+        CallbackRefused: It is not a JSON object in UTF-8.
     """
     try:
-        # Refuses lone surrogates and deep nesting, and reads integers of any length without trouble.
+        # Refuses lone surrogates and deep nesting, and reads integers of any length.
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
         value = _loads_whole(body)
     if not isinstance(value, dict):
-        raise CallbackRefused("The body is no JSON object.")
+        raise CallbackRefused("The body is not a JSON object.")
     return value
 
 
 def _loads_whole(body: bytes) -> object:
-    """Read a body once more, with U+FFFD for each half of a surrogate pair: a text was cut in the midst of an emoji."""
+    """Parse a body again, with U+FFFD for each lone surrogate, of an emoji that was cut."""
     try:
         return orjson.loads(_ESCAPE.sub(lambda found: _REPLACED if found["half"] else found[0], body))
     except orjson.JSONDecodeError:
-        raise CallbackRefused("The body is no JSON.") from None
+        raise CallbackRefused("The body is not JSON.") from None
 
 
 _ESCAPE: Final = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",
     re.DOTALL,
 )
-"""An escape of JSON: a whole pair, half a pair, or another one, of which the backslash and one character are enough."""
+"""A JSON escape: a surrogate pair, a lone surrogate, or the first two characters of another one."""
 
 _REPLACED: Final = b"\\ufffd"
 
 
 def object_in(event: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    """Return the object at the end of a path of names; an empty one where there is none."""
+    """Return the object at a path of names; empty if there is none."""
     value: Any = event
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
@@ -61,7 +61,7 @@ def object_in(event: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
 
 
 def first_in(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return the first object of a list, or the object itself where the provider gives one; an empty one for none."""
+    """Return the first object of a list, or the object itself if it is not a list; empty if there is none."""
     value = event.get(name)
     if isinstance(value, list) and value:
         value = value[0]
@@ -69,7 +69,7 @@ def first_in(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def text_in(event: Mapping[str, Any], name: str) -> str | None:
-    """Return a text, without NUL characters, which cannot be stored everywhere; None where there is none."""
+    """Return a string without NUL characters, which not every database stores; None if it is absent."""
     value = event.get(name)
     if not isinstance(value, str):
         return None
@@ -77,16 +77,16 @@ def text_in(event: Mapping[str, Any], name: str) -> str | None:
 
 
 def address_in(event: Mapping[str, Any], name: str) -> str | None:
-    """Return a number or a name, which is a text, or a JSON number of the same digits; None where there is none."""
+    """Return a number or a name: a string, or a JSON number of the same digits; None if it is absent."""
     value = event.get(name)
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else text_in(event, name)
 
 
 def require_id(event: Mapping[str, Any], name: str) -> str:
-    """Return an identifier that must be there.
+    """Return a required id.
 
     Raises:
-        CallbackRefused: It is not, or is impossibly long.
+        CallbackRefused: It is missing or too long.
     """
     value = text_in(event, name)
     if value is None or len(value) > MAX_ID_LENGTH:
@@ -95,6 +95,6 @@ def require_id(event: Mapping[str, Any], name: str) -> str:
 
 
 def moment_in(event: Mapping[str, Any], name: str, *, otherwise: datetime) -> datetime:
-    """Return the moment that a text names, in UTC; another one where it names none."""
+    """Return a time in UTC; `otherwise` if it is absent or invalid."""
     value = event.get(name)
     return (read_timestamp(value) if isinstance(value, str) else None) or otherwise

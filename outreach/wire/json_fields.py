@@ -1,4 +1,4 @@
-"""Reading JSON that others wrote: nothing in it is sure to be there, or to be what it was said to be."""
+"""Readers of others' JSON, which may lack anything or have another type."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 MAX_TEXT_LENGTH: Final = 4_000
-"""How much of a provider's text is kept, in code points: a summary is a few sentences."""
+"""The longest stored text of a provider, in code points: a summary is a few sentences."""
 
 MAX_NAME_LENGTH: Final = 200
-"""How long an identifier or a status of a provider may be."""
+"""The longest id or status of a provider."""
 
 MILLISECOND_THRESHOLD: Final = 100_000_000_000.0
-"""A number of seconds that lies in the year 5138; as milliseconds it lies in 1973: what is larger is milliseconds."""
+"""Larger numbers are milliseconds: as seconds this is the year 5138, as milliseconds 1973."""
 
 
 def value_at(value: object, *path: str) -> object:
-    """Return what stands at a path of keys; None where anything on the way is missing or is no object."""
+    """Return the value at a path of keys; None if the path does not exist."""
     for key in path:
         if not isinstance(value, Mapping):
             return None
@@ -26,13 +26,13 @@ def value_at(value: object, *path: str) -> object:
 
 
 def object_at(value: object, *path: str) -> Mapping[str, Any]:
-    """Return the object at a path of keys; an empty one where there is none."""
+    """Return the object at a path of keys; empty if there is none."""
     found = value_at(value, *path)
     return found if isinstance(found, Mapping) else {}
 
 
 def name_at(value: object, *path: str) -> str | None:
-    """Return an identifier or a status at a path of keys; None for anything that can be none."""
+    """Return an id or a status at a path of keys; None if there is no valid one."""
     found = value_at(value, *path)
     if not isinstance(found, str) or not found or len(found) > MAX_NAME_LENGTH or not found.isprintable():
         return None
@@ -40,7 +40,7 @@ def name_at(value: object, *path: str) -> str | None:
 
 
 def text_at(value: object, *path: str, longest: int = MAX_TEXT_LENGTH) -> str | None:
-    """Return a text for people at a path of keys, cut, without what cannot be stored; None where there is none."""
+    """Return a text at a path of keys, cut and storable; None if there is none."""
     found = value_at(value, *path)
     if not isinstance(found, str):
         return None
@@ -49,7 +49,7 @@ def text_at(value: object, *path: str, longest: int = MAX_TEXT_LENGTH) -> str | 
 
 
 def moment_at(value: object, *path: str) -> datetime | None:
-    """Return the moment at a path of keys; None where there is none.
+    """Return the time at a path of keys; None if there is none.
 
     Reads Unix time in seconds or milliseconds, as a number or its digits, and ISO 8601, which is UTC without a zone.
     """
@@ -66,7 +66,7 @@ def moment_at(value: object, *path: str) -> datetime | None:
         moment = datetime.fromtimestamp(seconds / 1000 if abs(seconds) > MILLISECOND_THRESHOLD else seconds, tz=UTC)
     except (ValueError, OverflowError, OSError):
         return None
-    # Years that no call is of: what is written there is no time, whatever it is.
+    # Other years are not the time of a call.
     return moment if _FIRST_YEAR <= moment.year <= _LAST_YEAR else None
 
 

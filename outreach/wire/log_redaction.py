@@ -1,4 +1,4 @@
-"""Keeping phone numbers out of what httpx and httpcore log."""
+"""Removes phone numbers from the log lines of httpx and httpcore."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ _ANSWER: Final = re.compile(r" return_value=(?:\(b'[^']*', (?P<status>[0-9]+))?.
 _ERROR: Final = re.compile(r" exception=(?P<kind>[A-Za-z]*).*", re.DOTALL)
 
 _WIRE: Final = ("connection", "http11", "http2", "proxy", "socks")
-"""The loggers of httpcore; a filter of their parent would not be asked."""
+"""httpcore's loggers; a filter on their parent would not apply."""
 
 
 class _WithoutQueries(logging.Filter):
-    """Lets every line through, and cuts the query off each address in it."""
+    """Removes the query of each URL in a line."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Change the line where an address in it has a query."""
+        """Redact the line."""
         told = record.getMessage()
         _tell(record, told, _QUERY.sub(r"\g<address>", told))
         return True
 
 
 class _WithoutAnswers(logging.Filter):
-    """Lets every line through, and leaves of an answer its status, and of an error its kind."""
+    """Reduces a response to its status and an error to its kind."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Change the line where it holds headers, or an error that quotes them."""
+        """Redact the line."""
         told = record.getMessage()
         _tell(record, told, _ERROR.sub(_kind, _ANSWER.sub(_status, told)))
         return True
@@ -52,12 +52,10 @@ _ANSWERS: Final = _WithoutAnswers()
 
 
 def redact_http_logs() -> None:
-    """Keep what may hold phone numbers out of the log, in this process from now on; a second call changes nothing.
+    """Keep phone numbers out of the logs of httpx and httpcore, from now on in the whole process; idempotent.
 
-    httpx logs each request at INFO with its whole address (https://www.python-httpx.org/logging/), and httpcore at
-    DEBUG the headers of each answer, a `Location` with what was asked for among them. A program that embeds the engine
-    may log at either level, and no full phone number may stand in a log. The loggers are those of the whole process:
-    other requests made with httpx are logged without these, too.
+    httpx logs each URL at INFO (https://www.python-httpx.org/logging/), httpcore the headers of each response at DEBUG,
+    `Location` included, and an embedding program may log at either level.
     """
     logging.getLogger("httpx").addFilter(_QUERIES)
     for name in _WIRE:

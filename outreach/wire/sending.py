@@ -1,7 +1,7 @@
-"""One request to a provider, once, and the outcome classes that no provider decides for itself.
+"""Sends one request to a provider, once, with the outcome classes that all providers share.
 
-The rule is docs/delivery-contract.md#rule-5: what the provider says clearly is an outcome; a request that was
-certainly never written is `not_sent`; everything else, a 5xx and an answer that cannot be read among it, is `unknown`.
+By docs/delivery-contract.md#rule-5, a clear response decides; a request that was certainly never written is `not_sent`;
+everything else, such as a 5xx or an unreadable response, is `unknown`.
 """
 
 from __future__ import annotations
@@ -17,30 +17,37 @@ from outreach.models.dispatch import DispatchOutcome, FailureClass
 from outreach.models.states import DispatchState
 from outreach.wire.json_fields import MILLISECOND_THRESHOLD
 
-if TYPE_CHECKING:
+XXXif TYPE_CHECKING:
     import httpx
+YYYNOT_SENT_ERRORS: Final = (
+    httpx.ConnectError,
+    httpx.ConnectTimeout,
+    httpx.PoolTimeout,
+    httpx.ProxyError,
+    httpx.UnsupportedProtocol,
+    httpx.InvalidURL,
+    httpx.LocalProtocolError,
+)
+"""Failures before the first byte of a request, which the provider cannot have received."""
 
 _MAX_RETRY_AFTER_SECONDS: Final = 86_400.0
 _MESSAGE_LENGTH: Final = 300
 
 
 class UnreadableResponse(Exception):
-    """An answer of success that does not have what it must have: nobody can tell what the provider did."""
+    """A success response without its required fields: the outcome is unknown."""
 
 
 async def send_once(
     http: httpx.AsyncClient, request: httpx.Request, read: Callable[[httpx.Response], DispatchOutcome], *, clock: Clock
 ) -> DispatchOutcome:
-    """Make one request and return what became of it.
+    """Make one request and return its outcome; never raises for anything that the provider or the network does.
 
     Args:
-        http: The client; the redirects that it may follow elsewhere are not followed here.
+        http: The client; redirects are not followed.
         request: Built by the same client.
-        read: Turns an answer below 500 into an outcome; an error of its own makes it `unknown`.
-        clock: To read a `Retry-After` that is a date.
-
-    Returns:
-        The outcome; nothing is raised for anything that the provider or the network does.
+        read: Turns a response below 500 into an outcome; an error in it makes the outcome `unknown`.
+        clock: For a `Retry-After` that is a date.
     """
     import httpx
 
@@ -66,13 +73,13 @@ async def send_once(
     try:
         return read(response)
     except (UnreadableResponse, ValueError, KeyError, TypeError, AttributeError, IndexError):
-        # The request arrived and was answered with something that is no answer to it.
+        # The request arrived, but the response is malformed.
         return DispatchOutcome(state=DispatchState.UNKNOWN, reason="unreadable", error_code=str(response.status_code))
 
 
 def _retry_after_of_503(response: httpx.Response, now: datetime) -> float | None:
-    """Return when a provider that is out of order wants to be asked again: the header is one for 503 (RFC 9110)."""
-    if response.status_code != HTTPStatus.SERVICE_UNAVAILABLE:
+    """Return the `Retry-After` of a 503 response, for which RFC 9110 defines it."""
+    if response.status_code != httpx.codes.SERVICE_UNAVAILABLE:
         return None
     return retry_after({"retry-after": response.headers.get("retry-after", "")}, now=now)
 
@@ -86,15 +93,15 @@ def refusal(
     message: str | None = None,
     account_wide: bool = True,
 ) -> DispatchOutcome:
-    """Return the outcome of an answer that says no: by its own code where that is known, else by its status.
+    """Return the outcome of a refusal, by the provider's code if it is known, else by the HTTP status.
 
     Args:
-        reason: The failure class of the provider's code; None for a code that no table has.
-        response: The answer, with a status of 400 to 499.
-        now: To read a `Retry-After` that is a date.
+        reason: The failure class of the provider's code; None for an unknown code.
+        response: A response with a status of 400 to 499.
+        now: For a `Retry-After` that is a date.
         code: The provider's own code.
         message: The provider's own words; cut, for the ledger.
-        account_wide: Whether a limit is the account's, and not that of one sending number.
+        account_wide: Whether a limit throttles the account, not only one sending number.
     """
     reason = reason or _BY_STATUS.get(response.status_code, "rejected")
     deferred = reason == "rate_limited"
@@ -115,14 +122,14 @@ _BY_STATUS: Final[Mapping[int, FailureClass]] = {
     408: "temporary",
     429: "rate_limited",
 }
-"""docs/adding-a-provider.md#the-files: an unknown code goes by its status; every other 4xx is a refusal for good."""
+"""An unknown code goes by its status; every other 4xx is a final refusal (docs/adding-a-provider.md#the-files)."""
 
 
 def retry_after(headers: Mapping[str, str], *, now: datetime) -> float | None:
-    """Return how many seconds a provider wants us to wait; None when it does not say.
+    """Return how many seconds to wait; None if the response does not say.
 
-    Reads `Retry-After` as seconds and as a date (RFC 9110, 10.2.3), and else the reset of limit headers: in seconds, or
-    a moment in Unix time, in seconds or milliseconds.
+    Reads `Retry-After` as seconds or a date (RFC 9110, 10.2.3), else the reset of rate-limit headers: seconds, or Unix
+    time in seconds or milliseconds.
     """
     for name in ("retry-after", "x-ratelimit-reset", "ratelimit-reset"):
         text = headers.get(name, "").strip()
@@ -142,11 +149,11 @@ def _seconds(text: str, now: datetime) -> float | None:
             moment = parsedate_to_datetime(text)
         except (ValueError, OverflowError):
             return None
-        # A date without a zone is not what the standard allows; who knows what it means.
+        # Without a zone it breaks the standard.
         return (moment - now).total_seconds() if moment.tzinfo is not None else None
     if seconds != seconds or seconds in {float("inf"), float("-inf")}:
         return None
-    # A reset that is so large is a moment, not a wait; and one that is larger still is one in milliseconds.
+    # Such a large reset is a time, in seconds or milliseconds.
     if seconds > MILLISECOND_THRESHOLD:
         return seconds / 1000 - now.timestamp()
     return seconds - now.timestamp() if seconds > _TIMESTAMP_THRESHOLD else seconds
@@ -156,10 +163,10 @@ _TIMESTAMP_THRESHOLD: Final = 1_000_000_000.0
 
 
 def json_object(response: httpx.Response) -> Mapping[str, Any]:
-    """Return the JSON object that an answer holds.
+    """Return a response's JSON object.
 
     Raises:
-        UnreadableResponse: It holds none.
+        UnreadableResponse: It has none.
     """
     try:
         value = response.json()
@@ -171,7 +178,7 @@ def json_object(response: httpx.Response) -> Mapping[str, Any]:
 
 
 def json_object_or_empty(response: httpx.Response) -> Mapping[str, Any]:
-    """Return the JSON object of a refusal; an empty one where it has none, for its status tells enough."""
+    """Return a refusal's JSON object; empty if it has none, since its status suffices."""
     try:
         return json_object(response)
     except UnreadableResponse:
@@ -179,10 +186,10 @@ def json_object_or_empty(response: httpx.Response) -> Mapping[str, Any]:
 
 
 def text_of(value: object) -> str:
-    """Return a value of an answer that must be a text with something in it.
+    """Return a value that must be a nonempty string.
 
     Raises:
-        UnreadableResponse: It is none.
+        UnreadableResponse: It is not.
     """
     if not isinstance(value, str) or not value:
         raise UnreadableResponse

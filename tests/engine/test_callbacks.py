@@ -171,7 +171,7 @@ async def test_the_log_tells_once_of_a_message_that_cannot_be_read(
         (told,) = [record for record in caplog.records if getattr(record, "action", None) == "message_unread"]
         assert told.levelno == logging.WARNING
         assert told.getMessage() == (
-            f"A message to account {account.id} (twilio, a.text) cannot be read, and is not stored: it may be a STOP."
+            f"message to account {account.id} (twilio, a.text) is unreadable and not stored: it may be a STOP"
         )
 
 

@@ -115,7 +115,7 @@ async def test_somebody_decides(open_storage: OpenStorage, opted_out: bool) -> N
         assert await engine.unsubscribes.list_pending(workspace.id) == []
         stopped = await engine.unsubscribes.filter_unsubscribed(workspace.id, "sms", [PERSON])
         assert stopped == ({PERSON} if opted_out else set())
-        with pytest.raises(Conflict, match="not held back"):
+        with pytest.raises(Conflict, match="not held"):
             await engine.unsubscribes.resolve(workspace.id, PERSON, opted_out=False)
         with pytest.raises(InvalidRequest):
             await engine.unsubscribes.resolve(workspace.id, "nobody", opted_out=False)

@@ -121,7 +121,7 @@ async def _close(engine: Outreach) -> None:
 @pytest.mark.anyio
 async def test_an_engine_that_is_open_is_not_opened_again(engine: Outreach) -> None:
     """Two that share one would close each other's database."""
-    with pytest.raises(ConfigError, match="is open already"):
+    with pytest.raises(ConfigError, match="is already open"):
         await engine.__aenter__()
     assert list(await engine.workspaces.list()) == []
 

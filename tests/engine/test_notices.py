@@ -47,7 +47,7 @@ def test_trouble_is_told_once_then_counted_each_minute_and_its_end_once(told: To
     ]
     for _ in range(3):
         told.log_throttle.recovered(THIS_WORKSPACE, "%s answers again.", "twilio")
-    assert told.lines[3:] == ["twilio answers again. It was in trouble 600 times."]
+    assert told.lines[3:] == ["twilio answers again. It occurred 600 times."]
 
 
 def test_a_count_is_told_also_when_nothing_more_comes(told: Told) -> None:
@@ -117,7 +117,7 @@ def test_a_full_disk_is_one_line_whatever_was_being_done(told: Told) -> None:
     assert told.lines == ["Nothing was written. The disk is full."]
     assert told._caplog.records[0].exc_info is None
     told.log_throttle.recovered(DATABASE, "It takes writes again.")
-    assert told.lines[1:] == ["It takes writes again. It was in trouble 1000 times."]
+    assert told.lines[1:] == ["It takes writes again. It occurred 1000 times."]
 
 
 def test_an_unexpected_error_has_its_traceback_once(told: Told) -> None:

@@ -81,7 +81,7 @@ def test_a_server_that_may_not_dispatch_is_not_ready_and_says_why(
     with TestClient(create_app(f"sqlite:///{tmp_path / 'a.db'}")) as client:
         ready = client.get("/readyz")
         assert ready.status_code == 503
-        assert ready.json()["reasons"] == ["Nothing may be dispatched from this database here (lock)."]
+        assert ready.json()["reasons"] == ["Dispatch is disabled for this database here (lock)."]
         assert (ready.json()["dispatcher"]["state"], ready.json()["dispatcher"]["refused"]) == ("refused", "lock")
         assert str(tmp_path) not in ready.text
         assert client.get("/healthz").status_code == 200
@@ -116,7 +116,7 @@ def test_a_server_whose_database_takes_no_writes_is_not_ready(tmp_path: Path, ca
             for _ in range(2):
                 ready = client.get("/readyz")
                 assert (ready.status_code, ready.json()["status"]) == (503, "not_ready")
-                assert ready.json()["reasons"] == ["The database takes no write within 1 s."]
+                assert ready.json()["reasons"] == ["A write to the database takes over 1 s."]
                 assert ready.json()["storage"] == {"write_seconds": None, "write_error": "locked"}
                 assert client.get("/healthz").status_code == 200
             other.execute("ROLLBACK")
@@ -124,8 +124,8 @@ def test_a_server_whose_database_takes_no_writes_is_not_ready(tmp_path: Path, ca
         assert client.get("/readyz").status_code == 200
     told = [one.getMessage() for one in caplog.records if one.name == "outreach"]
     assert len(told) == 2, told
-    assert told[0].startswith("The database takes no write within 1 s")
-    assert told[1].startswith("The database takes writes again.")
+    assert told[0].startswith("database write took over 1 s")
+    assert told[1].startswith("database writable again")
 
 
 def test_the_database_comes_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ async def test_only_the_providers_own_answer_is_a_success(
     """A page to sign in, a proxy or another API answers 200 as well, and takes no message."""
     found = await check(provider, credentials, httpx.Response(200, text=body))
     assert not found.ok
-    for words in ("is not the API of", "200", "api_base"):
+    for words in ("is not from", "200", "api_base"):
         assert words in found.message
 
 

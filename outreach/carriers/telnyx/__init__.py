@@ -35,7 +35,7 @@ _STARTS: Final = frozenset({"start", "unstop"})
 
 
 class TelnyxAdapter:
-    """Telnyx as an account works with it; see `docs/carriers/telnyx.md`."""
+    """Telnyx accounts; see `docs/carriers/telnyx.md`."""
 
     name = NAME
     fields: Sequence[CredentialField] = (
@@ -72,7 +72,7 @@ class TelnyxAdapter:
         return found
 
     async def check(self, connection: Connection) -> AccountCheck:
-        """Read the messaging profile, or list one where none is named; once."""
+        """Read the messaging profile, or list one if none is named; one request."""
         credentials, http = connection.credentials, connection.http
         url = f"{api_base(credentials, USUAL_BASE)}/v2/messaging_profiles"
         profile = credentials.get("messaging_profile_id")
@@ -104,7 +104,7 @@ class TelnyxAdapter:
         return TelnyxCarrier(connection)
 
     def carrier_start_words(self, to: str) -> Collection[str]:
-        """Return Telnyx's words of START, which are those of every number."""
+        """Return Telnyx's START words, the same for every number."""
         return _STARTS
 
 

@@ -1,7 +1,7 @@
-"""What Telnyx calls back: https://developers.telnyx.com/docs/messaging/messages/receiving-webhooks.
+"""Telnyx's callbacks: https://developers.telnyx.com/docs/messaging/messages/receiving-webhooks.
 
-The signature is over the time and the raw body, not over the address: what the address says counts only together with
-the number in the body, which is handed on for that.
+The signature covers time and body, not the URL: the dispatch id in the URL counts only together with the number in the
+body, which is passed on for that.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ STATUSES: Final[Mapping[str, MessageStatus]] = {
     "queued": MessageStatus.ACCEPTED,
     "sending": MessageStatus.ACCEPTED,
     "sent": MessageStatus.SENT,
-    # The network will not say any more: sent it was, and failed it is not.
+    # The network reports nothing more: the message was sent, and has not failed.
     "delivery_unconfirmed": MessageStatus.SENT,
     "delivered": MessageStatus.DELIVERED,
     "sending_failed": MessageStatus.FAILED,
     "delivery_failed": MessageStatus.FAILED,
     "expired": MessageStatus.FAILED,
 }
-"""The statuses of an outbound message, in the engine's words."""
+"""Telnyx's statuses of outbound messages."""
 
 _REPORTS: Final = frozenset({"message.sent", "message.finalized"})
 _INBOUND: Final = "message.received"
@@ -55,21 +55,21 @@ def public_key(text: str) -> Ed25519PublicKey:
     """Return the account's public key.
 
     Raises:
-        CallbackRefused: It is none: not 32 bytes in base64.
+        CallbackRefused: It is not 32 bytes in base64.
     """
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
         return Ed25519PublicKey.from_public_bytes(from_base64(text))
     except ValueError:
-        raise CallbackRefused("The account's public key is none.") from None
+        raise CallbackRefused("The account's public key is invalid.") from None
 
 
 def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
-    """Verify a callback, its age too, and read the one event that it is.
+    """Verify a callback's signature and age, and read its one event.
 
     Raises:
-        CallbackRefused: It is not Telnyx's, too old, or cannot be read.
+        CallbackRefused: It is not from Telnyx, too old or unreadable.
     """
     _verify(connection, callback)
     event = object_in(json_event(callback.body), "data")
@@ -79,7 +79,7 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
     if kind in _REPORTS:
         report = _report(connection, callback, event, payload)
         to = text_in(first_in(payload, "to"), "phone_number")
-        # A report whose number is not told could be for anybody.
+        # Without a number, a report cannot be matched safely.
         return [CallbackEvent(event_id=event_id, content=report if to is not None else None, to=to)]
     if kind == _INBOUND:
         text = _inbound(connection, event, payload)
@@ -132,7 +132,7 @@ def _inbound(
     to = text_in(first_in(payload, "to"), "phone_number")
     if provider_id is None or sender is None or to is None:
         return None
-    # Names the answer that Telnyx's own handling of keywords has sent.
+    # Set if Telnyx itself has replied to a keyword.
     keyword = _KEYWORDS.get((text_in(payload, "autoresponse_type") or "").upper())
     occurred_at = moment_in(event, "occurred_at", otherwise=connection.clock.now())
     return InboundMessageEvent(

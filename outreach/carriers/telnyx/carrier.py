@@ -32,7 +32,7 @@ NAME: Final = "telnyx"
 USUAL_BASE: Final = "https://api.telnyx.com"
 
 FAILED: Final = frozenset({"sending_failed", "delivery_failed", "expired"})
-"""Statuses of a message that reached nobody and never will."""
+"""Final statuses of undelivered messages."""
 
 _FAILED_RECORDS: Final = frozenset({"failed", "gw_reject"})
 """The same in detail records."""
@@ -42,15 +42,15 @@ _MAX_PAGES: Final = 4
 
 
 def headers(credentials: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what requests are made with."""
+    """Return the headers of requests."""
     return {"authorization": f"Bearer {credentials['api_key']}", "accept": "application/json"}
 
 
 class TelnyxCarrier:
-    """Sends by one JSON POST each; our dispatch id comes back in the query of the message's own webhook URL.
+    """Sends by one JSON POST each; the message's own webhook URL returns our dispatch id.
 
-    A look-up searches the detail records. One whose webhook URL carries our id is the message; where no record has
-    such an address, the only one between these numbers at the time is taken for it. Records hold no text.
+    A look-up searches the detail records, which have no text. A record whose webhook URL has our id is the message; if
+    no record has such a URL, the only one between these numbers at the time is taken for it.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -60,16 +60,16 @@ class TelnyxCarrier:
 
     @property
     def name(self) -> str:
-        """The name under which the ledger knows it."""
+        """The name in the ledger."""
         return NAME
 
     @property
     def capabilities(self) -> CarrierCapabilities:
-        """What it can do: it has no field for `not_after`."""
+        """Telnyx has no field for `not_after`."""
         return CarrierCapabilities(look_up="evidence", supports_not_after=False)
 
     async def send(self, message: OutboundMessage) -> DispatchOutcome:
-        """Hand one message to Telnyx, once."""
+        """Send one message, once."""
         if message.not_after is not None and message.not_after <= self._connection.clock.now():
             return base.TOO_LATE
         if message.from_number is None:
@@ -77,7 +77,7 @@ class TelnyxCarrier:
         body: dict[str, Any] = {"to": message.to, "from": message.from_number, "text": message.body}
         profile = self._connection.credentials.get("messaging_profile_id")
         if profile is not None and not message.from_number.startswith("+"):
-            # A number belongs to a profile; a name does not, and has to be told its own.
+            # A number belongs to a profile, a name needs one.
             body["messaging_profile_id"] = profile
         if self._connection.callback_url is not None:
             body["webhook_url"] = base.dispatch_callback_url(self._connection.callback_url, message.dispatch_id)
@@ -92,7 +92,7 @@ class TelnyxCarrier:
             answer = await self._get(f"/messages/{quote(lookup.provider_id, safe='')}")
             return _found(object_in(answer, "data")) if answer is not None else None
         if lookup.from_number is None:
-            return None  # Nothing is sent without one.
+            return None  # A message always has a sender.
         rows = await self._records(lookup, lookup.from_number)
         if rows is None:
             return None
@@ -131,8 +131,8 @@ class TelnyxCarrier:
         return await base.fetch_json(http, request)
 
     async def _records(self, lookup: LookupRequest, sender: str) -> list[Mapping[str, Any]] | None:
-        """Return the records of messages between the numbers of those days; None when they cannot all be seen."""
-        # The document shows days only; which of their records are of the time is looked at here.
+        """Return the records of messages between the numbers on those days; None if incomplete."""
+        # The API filters by day only; `_fits` compares the time.
         params = {
             "filter[record_type]": "messaging",
             "filter[direction]": "outbound",
@@ -156,7 +156,7 @@ class TelnyxCarrier:
 
 
 def _found(data: Mapping[str, Any]) -> DispatchOutcome | None:
-    """Return the outcome that a message of Telnyx's is; None for what is no message."""
+    """Return the outcome that a Telnyx message shows; None if it is not a message."""
     provider_id = text_in(data, "id")
     if provider_id is None:
         return None
@@ -192,7 +192,7 @@ def _fits(row: Mapping[str, Any], lookup: LookupRequest) -> bool:
 
 
 def _dispatch_of(row: Mapping[str, Any]) -> str | None:
-    """Return the dispatch that the webhook URL of a record names; None where it names none."""
+    """Return the dispatch id in the webhook URL of a record, if any."""
     try:
         query = urlsplit(text_in(row, "delivery_status_webhook_url") or "").query
         named = parse_qs(query, max_num_fields=50).get(base.DISPATCH_PARAMETER)

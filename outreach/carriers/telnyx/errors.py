@@ -31,7 +31,7 @@ FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
         "20016": "provider_auth",
         "20017": "provider_auth",
         "20100": "provider_funds",
-        # The delivery; some are said at once too.
+        # The delivery; some also come at once.
         "40001": "invalid_number",  # a landline, or not routable
         "40002": "filtered",
         "40003": "filtered",
@@ -77,10 +77,10 @@ FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
         "40329": "bad_sender",  # a toll-free number that is not verified
     }
 )
-"""Failure class by code; what is not here goes by the status of the answer."""
+"""Failure class by code; other codes go by the HTTP status."""
 
 AMBIGUOUS: Final = frozenset({"10007", "10008"})
-"""An error of Telnyx's own, and a request that took it too long: whatever the status, nobody knows what was done."""
+"""An error or timeout at Telnyx: whatever the status, the outcome is unknown."""
 
 _OF_A_NUMBER: Final = frozenset({"10001", "10002", "10016"})
 _BY_POINTER: Final[Mapping[str, FailureClass]] = {"/from": "bad_sender", "/to": "invalid_number"}
@@ -88,21 +88,21 @@ _STOP: Final = "40300"
 
 
 def failure_class(error: Mapping[str, Any]) -> FailureClass | None:
-    """Return the class of one of the `errors` of an answer or an event; None for a code that the table lacks."""
+    """Return the failure class of one of the `errors` of a response or event; None for an unknown code."""
     code = error.get("code")
     if not isinstance(code, str):
         return None
     source = error.get("source")
     pointer = source.get("pointer") if isinstance(source, dict) else None
     if code in _OF_A_NUMBER and isinstance(pointer, str):
-        # These say that a number is wrong, and the pointer says which.
+        # These codes name a wrong number, and the pointer says which.
         return _BY_POINTER.get(pointer, FAILURES[code])
     title = error.get("title")
     if code == _STOP and isinstance(title, str) and "stop" not in title.lower():
-        # Networks use this code for blocks of other kinds too: nobody is put on the register for those.
+        # Networks use this code for other blocks too, so nobody is unsubscribed by it.
         return "rejected"
     return FAILURES.get(code)
 
 
 SENDER_LIMITS: Final = frozenset({"40016", "40018"})
-"""Codes for limits that are not the account's: a network takes no more of a sender today."""
+"""Codes of limits that do not throttle the account: a network takes no more of this sender today."""

@@ -34,10 +34,10 @@ _FORMS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
 }
 
 _STARTS: Final = frozenset({"start", "yes", "unstop"})
-"""https://help.twilio.com/articles/223134027 (default handling of keywords)."""
+"""https://help.twilio.com/articles/223134027 (default keywords)."""
 
 _TOLL_FREE_STARTS: Final = frozenset({"start", "unstop"})
-"""The network's block goes by these alone: https://help.twilio.com/articles/360058144374."""
+"""Only these lift the network's block: https://help.twilio.com/articles/360058144374."""
 
 _TOLL_FREE: Final = re.compile(r"\+18(?:00|33|44|55|66|77|88)[0-9]{7}")
 
@@ -45,7 +45,7 @@ _SHORT_CODE: Final = re.compile(r"\+?[0-9]{3,6}")
 
 
 class TwilioAdapter:
-    """Twilio as an account works with it; see `docs/carriers/twilio.md`."""
+    """Twilio accounts; see `docs/carriers/twilio.md`."""
 
     name = NAME
     fields: Sequence[CredentialField] = (
@@ -86,7 +86,7 @@ class TwilioAdapter:
         return [*found, *plain_text_problems(credentials, secrets), *api_base_problems(credentials)]
 
     async def check(self, connection: Connection) -> AccountCheck:
-        """Read the account with its token and, where an API key is given, one message with that; each once."""
+        """Read the account with its token and, if an API key is given, one message with that; a request each."""
         credentials, http = connection.credentials, connection.http
         url = account_url(connection)
         token = base.basic_auth(credentials["account_sid"], credentials["auth_token"])
@@ -123,9 +123,9 @@ class TwilioAdapter:
         return TwilioCarrier(connection)
 
     def carrier_start_words(self, to: str) -> Collection[str] | None:
-        """Return Twilio's words of START; None for a short code, whose keywords Twilio leaves to its user.
+        """Return Twilio's START words; None for a short code, whose keywords Twilio leaves to its user.
 
-        With Advanced Opt-Out it answers there too, and says so in each callback (`OptOutType`).
+        With Advanced Opt-Out Twilio replies there too, and reports it in each callback (`OptOutType`):
         https://help.twilio.com/articles/223181748.
         """
         if _SHORT_CODE.fullmatch(to):

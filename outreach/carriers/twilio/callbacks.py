@@ -1,12 +1,11 @@
-"""What Twilio calls back: the status of messages, and messages that people write.
+"""Twilio's callbacks: the status of messages, and inbound messages.
 
 https://www.twilio.com/docs/messaging/guides/track-outbound-message-status and
 https://www.twilio.com/docs/messaging/guides/webhook-request; more parameters may come at any time.
 
-What is signed joins names and values without a border between them, so that whoever has seen one callback can cut it up
-anew under the same signature: `MessageSid=SM1` and `NumMedia=0` into `MessageSid=SM1NumMedia0`. So every field that
-counts must be of its form, which no such piece is: what is not is refused, as what nobody signed. Forms that have room
-for words (names of senders, agents) leave out those that hold the name of a field.
+The signature joins names and values without a separator, so an attacker with one callback can split it differently
+under the same signature: `MessageSid=SM1` and `NumMedia=0` into `MessageSid=SM1NumMedia0`. So every field that is used
+must match a pattern that no such split matches. Patterns of free text (senders, agents) exclude the names of fields.
 """
 
 from __future__ import annotations
@@ -44,42 +43,40 @@ STATUSES: Final[Mapping[str, MessageStatus]] = {
     "failed": MessageStatus.FAILED,
     "canceled": MessageStatus.FAILED,
 }
-"""The statuses of an outbound message, in the engine's words."""
+"""Twilio's statuses of outbound messages."""
 
 _INBOUND: Final = frozenset({"received", "receiving"})
 _KEYWORDS: Final[Mapping[str, Keyword]] = {"STOP": "stop", "START": "start", "HELP": "help"}
 
 _STATUS: Final = re.compile(r"[a-z][a-z_]{0,31}")
-"""Also one that Twilio has yet to think of; no name of a field, which begins with a capital, can be hidden in it."""
+"""Includes future values; cannot contain a field name, which begins with a capital."""
 
 _CODE: Final = re.compile(r"[0-9]{1,10}")
 _AFTER_CODE: Final = re.compile(r"ErrorMessage|From|Messag|Sms")
-"""Names of the fields that come after `ErrorCode` in what is signed: with one of them inside it is a piece cut anew."""
+"""Fields that are signed after `ErrorCode`: a code that contains one comes from a different split."""
 
 _OPT_OUT_TYPE: Final = re.compile(r"[A-Za-z_]{1,20}")
 _FIELD: Final = r"(?:(?:From|To)(?![a-z])|(?:Media|Message|Messaging|Num|OptOut|Profile|Referral|Sms|Wa)[A-Z])"
-"""The name of a field that may come after an address in what is signed."""
+"""A field that may be signed after an address."""
 
 _OF_A_CHANNEL: Final = rf"(?!.+{_FIELD})[A-Za-z_]{{1,20}}:(?:\+?[0-9]{{1,20}}|[A-Za-z0-9._@-][A-Za-z0-9 ._@-]{{0,99}})"
 _ADDRESS: Final = re.compile(rf"\+?[0-9]{{1,20}}|{_OF_A_CHANNEL}")
-"""A number, a short code, or what a channel has in its place: `whatsapp:+14155550100`, `rcs:my agent`."""
+"""A number, a short code, or a channel's address: `whatsapp:+14155550100`, `rcs:my agent`."""
 
 _NAME: Final = r"(?!.+From)(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9 &+_.-]{0,10}"
-"""The alphanumeric sender of a message: at most 11 characters, too few for a number and a field.
+"""An alphanumeric sender of at most 11 characters, too few for a number and a field name.
 
-https://www.twilio.com/docs/glossary/what-alphanumeric-sender-id. After a shorter one nothing but `FromCity` and the
-like has room, before `MessageSid` comes."""
+https://www.twilio.com/docs/glossary/what-alphanumeric-sender-id. After a shorter one, only `FromCity` and the like fit
+before `MessageSid`."""
 
 _SENDER: Final = re.compile(rf"{_NAME}|{_ADDRESS.pattern}")
 
 
 def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
-    """Verify a callback and read the one event that it is.
-
-    Twilio names no time, neither in the signature nor in the event: the moment is that of the reading.
+    """Verify a callback and read its one event; Twilio gives no time, so the event's time is now.
 
     Raises:
-        CallbackRefused: It is not Twilio's, or a field that counts is not of its form.
+        CallbackRefused: It is not from Twilio, or a field does not match its pattern.
     """
     require_known_query(callback.url)
     fields = verified_fields(callback, connection.credentials)
@@ -117,7 +114,7 @@ def _inbound(connection: Connection, fields: Mapping[str, Any], sid: str) -> Inb
     sender, to = require_id(fields, "From"), require_id(fields, "To")
     _require_form("From", sender, _SENDER)
     _require_form("To", to, _ADDRESS)
-    # Comes where Advanced Opt-Out is on, and Twilio has then replied itself.
+    # Set if Advanced Opt-Out is on and Twilio has replied itself.
     keyword = _KEYWORDS.get((_formed(fields, "OptOutType", _OPT_OUT_TYPE) or "").upper())
     return InboundMessageEvent(
         provider_id=sid,
@@ -131,21 +128,17 @@ def _inbound(connection: Connection, fields: Mapping[str, Any], sid: str) -> Inb
 
 
 def _code(fields: Mapping[str, Any]) -> str | None:
-    """Return the code of a failure; None for what is none, such as `null`: the receipt counts without it.
-
-    Raises:
-        CallbackRefused: Another field has been made a part of it.
-    """
+    """Return the error code; None for a non-code such as `null`, without which the receipt still counts."""
     code = text_in(fields, "ErrorCode")
     if code is None or _CODE.fullmatch(code):
         return code
     if _AFTER_CODE.search(code):
-        raise CallbackRefused("The callback's ErrorCode is not of its form.")
+        raise CallbackRefused("The callback's ErrorCode is malformed.")
     return None
 
 
 def _formed(fields: Mapping[str, Any], name: str, form: re.Pattern[str]) -> str | None:
-    """Return a field that must be of its form where it is there at all; None where it is not."""
+    """Return a field that must match its pattern; None if it is absent."""
     value = text_in(fields, name)
     if value is not None:
         _require_form(name, value, form)
@@ -154,4 +147,4 @@ def _formed(fields: Mapping[str, Any], name: str, form: re.Pattern[str]) -> str 
 
 def _require_form(name: str, value: str, form: re.Pattern[str]) -> None:
     if not form.fullmatch(value):
-        raise CallbackRefused(f"The callback's {name} is not of its form.")
+        raise CallbackRefused(f"The callback's {name} is malformed.")

@@ -34,36 +34,36 @@ MAX_VALIDITY_SECONDS: Final = 36_000
 """`ValidityPeriod` is 1 to 36,000 s: https://www.twilio.com/docs/api/errors/90007."""
 
 FAILED: Final = frozenset({"failed", "undelivered", "canceled"})
-"""Statuses of a message that reached nobody and never will."""
+"""Final statuses of undelivered messages."""
 
 SID: Final = re.compile(r"(?:SM|MM)[0-9a-fA-F]{32}")
-"""The identifier of a message."""
+"""A message's id."""
 
 _PAGE_SIZE: Final = 200
 _MAX_PAGES: Final = 5
 _SERVICE: Final = re.compile(r"MG[0-9a-fA-F]{32}")
-_NO_SERVICE: Final = base.no_sender("A Messaging Service is no sender here: name one of its numbers.")
-"""Twilio would choose a number that the ledger does not know, and by which no look-up could find the message."""
+_NO_SERVICE: Final = base.no_sender("A Messaging Service cannot be the sender: name one of its numbers.")
+"""Twilio would choose a number that neither the ledger nor a look-up knows."""
 
 
 def account_url(connection: Connection) -> str:
-    """Return the address of the account, without what is asked of it."""
+    """Return the account's base URL."""
     account = quote(connection.credentials["account_sid"], safe="")
     return f"{api_base(connection.credentials, USUAL_BASE)}/2010-04-01/Accounts/{account}"
 
 
 def authorization(credentials: Mapping[str, str]) -> str:
-    """Return what requests are made with: an API key where there is one, else the account's own token."""
+    """Return the credentials for requests: the API key if given, else the account's token."""
     if "api_key_sid" in credentials:
         return base.basic_auth(credentials["api_key_sid"], credentials["api_key_secret"])
     return base.basic_auth(credentials["account_sid"], credentials["auth_token"])
 
 
 class TwilioCarrier:
-    """Sends by one form POST each; our dispatch id comes back in the query of the callback's URL.
+    """Sends by one form POST each; the callback URL returns our dispatch id.
 
-    A look-up lists the messages to the number. What it finds is evidence, and not more: a message has no field for our
-    id, so that one with the same numbers and text, made at the time, is taken for it.
+    A look-up lists the messages to the number and gives evidence only: a message has no field for our id, so one with
+    the same numbers and text from that time is taken for it.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -74,16 +74,16 @@ class TwilioCarrier:
 
     @property
     def name(self) -> str:
-        """The name under which the ledger knows it."""
+        """The name in the ledger."""
         return NAME
 
     @property
     def capabilities(self) -> CarrierCapabilities:
-        """What it can do."""
+        """What the carrier supports."""
         return CarrierCapabilities(look_up="evidence", supports_not_after=True)
 
     async def send(self, message: OutboundMessage) -> DispatchOutcome:
-        """Hand one message to Twilio, once."""
+        """Send one message, once."""
         if message.from_number is None:
             return base.NO_SENDER
         if _SERVICE.fullmatch(message.from_number):
@@ -106,7 +106,7 @@ class TwilioCarrier:
         if lookup.provider_id is not None:
             return self._found(await self._get(f"{self._messages}/{quote(lookup.provider_id, safe='')}.json"))
         if lookup.from_number is None:
-            return None  # Nothing is sent without one.
+            return None  # A message always has a sender.
         listed = await self._list(to=lookup.to, from_number=lookup.from_number)
         if listed is None:
             return None
@@ -133,7 +133,7 @@ class TwilioCarrier:
         )
 
     def _found(self, message: Mapping[str, Any] | None) -> DispatchOutcome | None:
-        """Return the outcome that a message of Twilio's is; None for what is no message."""
+        """Return the outcome that a Twilio message shows; None if it is not a message."""
         sid = message.get("sid") if message else None
         if message is None or not isinstance(sid, str) or not SID.fullmatch(sid):
             return None
@@ -150,9 +150,9 @@ class TwilioCarrier:
         return await base.fetch_json(http, http.build_request("GET", url, params=params, headers=self._headers))
 
     async def _list(self, *, to: str, from_number: str) -> list[Mapping[str, Any]] | None:
-        """Return all messages from one number to another; None when they cannot all be seen.
+        """Return all messages from one number to another; None if incomplete.
 
-        They are not asked for by date: Twilio filters by the day of sending, which a queued one does not have yet.
+        Not filtered by date: Twilio filters by the day of sending, which a queued message does not have yet.
         """
         params = {"To": to, "From": from_number, "PageSize": str(_PAGE_SIZE)}
         found: list[Mapping[str, Any]] = []
@@ -191,7 +191,7 @@ def _code(value: object) -> str | None:
 
 
 def _moment(value: object) -> datetime | None:
-    """Read a date as RFC 2822 has it."""
+    """Read an RFC 2822 date."""
     try:
         moment = parsedate_to_datetime(value) if isinstance(value, str) else None
         return moment.astimezone(UTC) if moment is not None and moment.tzinfo is not None else None

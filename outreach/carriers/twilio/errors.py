@@ -10,48 +10,48 @@ from outreach.models.dispatch import FailureClass
 
 FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
     {
-        # Said at once, in the answer to a request.
-        "10001": "provider_funds",  # account not active: suspended, mostly for want of funds
+        # In the response to a request.
+        "10001": "provider_funds",  # account not active: suspended, mostly for lack of funds
         "14107": "rate_limited",  # too many between the same two numbers
         "20003": "provider_auth",
         "20005": "provider_funds",  # account not active
         "20008": "provider_auth",  # test credentials
-        "20404": "provider_auth",  # the account in the address is not known
+        "20404": "provider_auth",  # unknown account in the URL
         "20429": "rate_limited",
         "21211": "invalid_number",
         "21212": "bad_sender",
         "21265": "invalid_number",  # a short code
         "21266": "invalid_number",  # the sender itself
-        "21267": "bad_sender",  # a trial account sends under no name
+        "21267": "bad_sender",  # a trial account with an alphanumeric sender
         "21268": "invalid_number",  # a premium rate number
         "21408": "bad_sender",  # the account may not send to this region
         "21601": "bad_sender",
         "21602": "bad_body",  # empty
-        "21603": "bad_sender",  # none
-        "21604": "invalid_number",  # none
+        "21603": "bad_sender",  # missing
+        "21604": "invalid_number",  # missing
         "21606": "bad_sender",
         "21608": "rejected",  # a trial account, to a number that it has not verified
         "21610": "opted_out",
         "21611": "rate_limited",  # the sender's queue is full
         "21612": "bad_sender",  # this sender cannot reach this number
-        "21614": "invalid_number",  # no number that takes messages
+        "21614": "invalid_number",  # cannot receive messages
         "21616": "bad_sender",  # it stands for several numbers
         "21617": "bad_body",  # longer than 1600 characters
         "21618": "bad_body",
         "21619": "bad_body",  # neither text nor media
         "21624": "rejected",  # validity period
         "21635": "invalid_number",  # a landline
-        "21657": "bad_sender",  # a name that the country does not take
-        "21659": "bad_sender",  # no number of Twilio's, or a short code of another country
+        "21657": "bad_sender",  # an alphanumeric sender that the country does not allow
+        "21659": "bad_sender",  # not a Twilio number, or a short code of another country
         "21660": "bad_sender",  # not of this account
         "21661": "bad_sender",  # it cannot send messages
         "21703": "bad_sender",  # the messaging service has no numbers
         "21705": "bad_sender",  # no such messaging service
         "21730": "temporary",  # maintenance
-        "63038": "rate_limited",  # the account's messages of a day
+        "63038": "rate_limited",  # the account's daily limit
         "90007": "rejected",  # validity period
         "90010": "provider_funds",  # account not active
-        # Said later, in a status callback.
+        # Later, in a status callback.
         "30001": "rate_limited",  # queue overflow
         "30002": "provider_funds",  # account suspended while the message was queued
         "30003": "unreachable",
@@ -61,7 +61,7 @@ FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
         "30007": "filtered",
         "30008": "unreachable",  # the carrier does not say why
         "30017": "unreachable",  # congestion in the network
-        "30018": "bad_sender",  # the network asks for a registered sender
+        "30018": "bad_sender",  # the network requires a registered sender
         "30019": "bad_body",  # larger than the network takes
         "30022": "rate_limited",  # the rate of the 10DLC campaign
         "30023": "rate_limited",  # the day's messages of the 10DLC brand
@@ -73,12 +73,12 @@ FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
         "30035": "bad_sender",  # a 10DLC number that is still being set up
         "30036": "unreachable",  # expired in the queue
         "30037": "provider_auth",  # the account may not send
-        "30042": "bad_sender",  # a name that is blocked
-        "30410": "provider_error",  # it may have been sent: Twilio, too, does not send it again
-        "30450": "unreachable",  # a block for half an hour, against fraud
+        "30042": "bad_sender",  # a blocked alphanumeric sender
+        "30410": "provider_error",  # may have been sent: Twilio does not retry it either
+        "30450": "unreachable",  # blocked for half an hour, against fraud
     }
 )
-"""Failure class by code; what is not here goes by the status of the answer."""
+"""Failure class by code; other codes go by the HTTP status."""
 
 SENDER_LIMITS: Final = frozenset({"21611"})
-"""Codes for limits that are not the account's: the queue of one sending number is full."""
+"""Codes of limits that do not throttle the account: the queue of one sending number is full."""

@@ -3,8 +3,8 @@
 https://www.twilio.com/docs/usage/webhooks/webhooks-security and
 https://www.twilio.com/docs/usage/webhooks/webhook-shared-keys.
 
-What is signed is the address as Twilio knows it with the sorted parameters of the form after it. There is no time in
-it: what is sent again is told by the identifier of the event.
+The signature covers the URL as Twilio knows it and the sorted form parameters, but no time: a replay is recognised by
+the event's id.
 """
 
 from __future__ import annotations
@@ -26,30 +26,29 @@ SETTINGS: Final = "x-twilio-webhooks-signature-settings"
 _ALGORITHMS: Final[Mapping[str, Literal["sha1", "sha256"]]] = {"HMAC_SHA1": "sha1", "HMAC_SHA256": "sha256"}
 _MAX_FIELDS: Final = 1000
 _AS_IT_CAME: Final = "surrogateescape"
-"""How bytes that are no UTF-8 are kept until the signature over them is checked."""
+"""Keeps bytes that are not UTF-8 until their signature is checked."""
 
 _QUERY: Final = re.compile(
     rf"(?:{DISPATCH_PARAMETER}=[A-Za-z0-9_-]{{0,64}})?(?:(?:^|&)bodySHA256=(?P<hash>[0-9a-fA-F]{{64}}))?"
 )
-"""The query of an address that Twilio was told: ours names a dispatch, or there is none; Twilio adds the hash of a body
-that is no form."""
+"""The query of our callback URL: a dispatch id or nothing; Twilio adds the hash of a body that is not a form."""
 
 _PORTS: Final = {"http": 80, "https": 443}
 
 
 def verified_fields(callback: Callback, credentials: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return the fields of a callback that Twilio signed; of a repeated one the last.
+    """Return the signed fields of a callback; of a repeated one the last.
 
     Raises:
-        CallbackRefused: It is not Twilio's, or cannot be read.
+        CallbackRefused: It is not from Twilio, or unreadable.
     """
     given = from_base64(require_header(callback.headers, SIGNATURE))
     secret, algorithm = _key(callback.headers.get(SETTINGS, ""), credentials)
     body_hash = _body_hash(callback)
     if body_hash is not None:
-        # A body that is no form is signed by its hash, which stands in the signed address.
+        # A body that is not a form is signed by its hash in the URL.
         if not equal_in_constant_time(hashlib.sha256(callback.body).hexdigest(), body_hash):
-            raise CallbackRefused("The signature does not fit the body.")
+            raise CallbackRefused("The signature does not match the body.")
         parameters: Sequence[tuple[str, str]] = ()
     else:
         parameters = _form(callback.body)
@@ -59,15 +58,15 @@ def verified_fields(callback: Callback, credentials: Mapping[str, str]) -> Mappi
             if body_hash is not None:
                 return json_event(callback.body)
             return {_readable(name): _readable(value) for name, value in parameters}
-    raise CallbackRefused("The signature does not fit the address and the body.")
+    raise CallbackRefused("The signature does not match the URL and the body.")
 
 
 def _key(settings: str, credentials: Mapping[str, str]) -> tuple[str, Literal["sha1", "sha256"]]:
-    """Return the secret and the algorithm of a signature; without the header it is the account's token and SHA-1."""
+    """Return the secret and the algorithm of a signature; without the header, the account's token and SHA-1."""
     named = dict(part.strip().partition("=")[::2] for part in settings.split(","))
     algorithm = _ALGORITHMS.get((named.get("algorithm") or "HMAC_SHA1").upper())
     if algorithm is None:
-        raise CallbackRefused("The callback is signed by an algorithm that is not known here.")
+        raise CallbackRefused("The callback is signed with an unknown algorithm.")
     if not named.get("key"):
         return credentials["auth_token"], algorithm
     if "webhook_shared_secret" not in credentials:
@@ -76,20 +75,20 @@ def _key(settings: str, credentials: Mapping[str, str]) -> tuple[str, Literal["s
 
 
 def require_known_query(url: str) -> None:
-    """Check that an address has no parameters but ours and Twilio's, whatever it is signed by.
+    """Check that a URL has only our parameters and Twilio's.
 
-    What is signed joins address and fields without a border: were others let through, the text of a message could be
-    cut off from its fields and made a part of the address, with a hash of any body in it.
+    The signature joins URL and fields without a separator: with other parameters, fields could be moved into the URL,
+    together with the hash of a forged body.
 
     Raises:
-        CallbackRefused: There are others, or they are not of their form.
+        CallbackRefused: It has others, or they are malformed.
     """
     if _QUERY.fullmatch(url.partition("?")[2]) is None:
-        raise CallbackRefused("The address is none that Twilio was told to call back.")
+        raise CallbackRefused("The URL is not one that Twilio was told to call.")
 
 
 def _body_hash(callback: Callback) -> str | None:
-    """Return the hash that the address says the body has; None for a form, whose fields are signed themselves."""
+    """Return the body's hash from the URL; None for a form, whose fields are signed themselves."""
     if callback.headers.get("content-type", "").lower().startswith("application/x-www-form-urlencoded"):
         return None
     known = _QUERY.fullmatch(callback.url.partition("?")[2])
@@ -101,16 +100,16 @@ def _form(body: bytes) -> list[tuple[str, str]]:
         text = body.decode("ascii")
         return parse_qsl(text, keep_blank_values=True, errors=_AS_IT_CAME, max_num_fields=_MAX_FIELDS)
     except ValueError:
-        raise CallbackRefused("The body is no form.") from None
+        raise CallbackRefused("The body is not a form.") from None
 
 
 def _readable(text: str) -> str:
-    """Return a text of a form with U+FFFD for what is no UTF-8: half a surrogate pair of a text that was cut."""
+    """Return a form's text with U+FFFD for invalid UTF-8, such as half an emoji at a cut."""
     return text.encode(errors=_AS_IT_CAME).decode(errors="replace")
 
 
 def _spellings(url: str) -> list[str]:
-    """Return the address as it is, with its port, and without: Twilio signs the one or the other."""
+    """Return the URL as it is, with its port, and without: Twilio signs one of them."""
     spellings = [url]
     try:
         parts = urlsplit(url)

@@ -31,11 +31,11 @@ _TITLE: Final = "Vonage"
 _YES_OR_NO: Final = frozenset({"yes", "no"})
 
 _STARTS: Final = frozenset({"start", "join"})
-"""Of short codes of the United States, and of 10DLC campaigns where they name no others (Opt-Out Assist)."""
+"""Of US short codes, and of 10DLC campaigns without their own (Opt-Out Assist)."""
 
 
 class VonageAdapter:
-    """Vonage as an account works with it; see `docs/carriers/vonage.md`."""
+    """Vonage accounts; see `docs/carriers/vonage.md`."""
 
     name = NAME
     fields: Sequence[CredentialField] = (
@@ -84,7 +84,7 @@ class VonageAdapter:
         return found
 
     async def check(self, connection: Connection) -> AccountCheck:
-        """Read the application, or list one where none is named; once."""
+        """Read the application, or list one if none is named; one request."""
         credentials, http = connection.credentials, connection.http
         url = f"{api_base(credentials, USUAL_BASE)}/v2/applications"
         application = credentials.get("application_id")
@@ -114,7 +114,7 @@ class VonageAdapter:
         return VonageCarrier(connection)
 
     def carrier_start_words(self, to: str) -> Collection[str]:
-        """Return Vonage's words of START, which are those of every number."""
+        """Return Vonage's START words, the same for every number."""
         return _STARTS
 
 

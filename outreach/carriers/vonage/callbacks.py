@@ -1,4 +1,4 @@
-"""What Vonage calls back: https://developer.vonage.com/en/api/messages (status and inbound webhooks, version 1)."""
+"""Vonage's callbacks: https://developer.vonage.com/en/api/messages (status and inbound webhooks, version 1)."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ STATUSES: Final[Mapping[str, MessageStatus]] = {
     "rejected": MessageStatus.FAILED,
     "undeliverable": MessageStatus.FAILED,
 }
-"""The statuses of a message, in the engine's words."""
+"""Vonage's statuses of messages."""
 
 _INBOUND: Final = "inbound"
-"""What Vonage calls the webhook of messages that people write; the event itself names no kind."""
+"""Vonage's name of the inbound webhook; the event itself names no kind."""
 
 _SMS: Final = "sms"
 _MMS: Final = "mms"
 _BY_NUMBER: Final = frozenset({_SMS, _MMS, "rcs", "whatsapp", "viber_service"})
-"""Channels that know people by their phone numbers: a STOP by one of them is heard. Messages are sent by SMS alone."""
+"""Channels by phone number, in which a STOP counts; messages are sent by SMS alone."""
 
 _NUMBER: Final = re.compile(r"[1-9][0-9]{6,14}")
 
 
 def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
-    """Verify a callback, its age and its body too, and read the one event that it is.
+    """Verify a callback's signature, age and body hash, and read its one event.
 
-    Our reference stands in the body, which the token covers. An event is told by message and status: the same token
-    sent again, and the same status in another token, are that event once more.
+    The body, which the token covers, has our reference. An event's id is message and status, so that a repeated token
+    or status is the same event.
 
     Raises:
-        CallbackRefused: It is not Vonage's, too old, of another body, or cannot be read.
+        CallbackRefused: It is not from Vonage, too old, of another body or unreadable.
     """
     credentials = connection.credentials
     verify_callback(
@@ -96,5 +96,5 @@ def _inbound(connection: Connection, event: Mapping[str, Any], uuid: str) -> Inb
 
 
 def _e164(number: str) -> str:
-    """Return a number with its plus; a short code and a name stay what they are."""
+    """Return a number with its plus; a short code or a name unchanged."""
     return f"+{number}" if _NUMBER.fullmatch(number) else number

@@ -32,26 +32,26 @@ USUAL_BASE: Final = "https://api.nexmo.com"
 
 MIN_TTL_SECONDS: Final = 20
 MAX_TTL_SECONDS: Final = 604_800
-"""Bounds of `ttl`, as Vonage's own libraries have them; its document names none."""
+"""Bounds of `ttl`, as in Vonage's own libraries; the documentation gives none."""
 
 _FAILED: Final = frozenset({"rejected", "undeliverable", "failed", "expired"})
 _MAX_PAGES: Final = 5
 
 
 def digits(number: str) -> str:
-    """Return a number as Vonage has it: the digits of E.164 without the plus; a name stays what it is."""
+    """Return a number as Vonage writes it, without the plus; a name unchanged."""
     return number.removeprefix("+")
 
 
 def account_authorization(credentials: Mapping[str, str]) -> str:
-    """Return what the account's own APIs are asked with."""
+    """Return the credentials of the account's own APIs."""
     return base.basic_auth(credentials["api_key"], credentials["api_secret"])
 
 
 class VonageCarrier:
-    """Sends by one JSON POST each; our dispatch id comes back as `client_ref` in every status.
+    """Sends by one JSON POST each; every status returns our dispatch id as `client_ref`.
 
-    A look-up asks the Reports API, which is paid for by the record: it is used only where the account says so.
+    A look-up uses the Reports API, which is charged by the record, and only if the account allows it.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -64,16 +64,16 @@ class VonageCarrier:
 
     @property
     def name(self) -> str:
-        """The name under which the ledger knows it."""
+        """The name in the ledger."""
         return NAME
 
     @property
     def capabilities(self) -> CarrierCapabilities:
-        """What it can do: look-ups only where they may cost something."""
+        """Look-ups only if the account allows paid ones."""
         return CarrierCapabilities(look_up="evidence" if self._reports else "none", supports_not_after=True)
 
     async def send(self, message: OutboundMessage) -> DispatchOutcome:
-        """Hand one message to Vonage, once."""
+        """Send one message, once."""
         if message.from_number is None:
             return base.NO_SENDER
         now = self._connection.clock.now()
@@ -86,7 +86,7 @@ class VonageCarrier:
             "client_ref": message.dispatch_id,
         }
         if self._connection.callback_url is not None:
-            # The version too: what else the account is set to must not decide how its statuses are written.
+            # The version too, because the account's settings must not decide the format of statuses.
             body |= {"webhook_url": self._connection.callback_url, "webhook_version": "v1"}
         if message.not_after is not None:
             left = base.validity_seconds(message.not_after, now=now, least=MIN_TTL_SECONDS, most=MAX_TTL_SECONDS)
@@ -96,14 +96,14 @@ class VonageCarrier:
         http, headers = self._connection.http, dict(self._account)
         if self._key is not None:
             application_id = self._connection.credentials["application_id"]
-            # One request for each dispatch, so that its identifier is the token's as well.
+            # One request per dispatch, so its id serves as the token's.
             token = application_token(self._key, application_id=application_id, token_id=message.dispatch_id, now=now)
             headers["authorization"] = f"Bearer {token}"
         request = http.build_request("POST", f"{self._base}/v1/messages", json=body, headers=headers)
         return await send_once(http, request, self._read, clock=self._connection.clock)
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
-        """Find the record of a message by its id or by our reference, where records may be asked for."""
+        """Find the record of a message by its id or by our reference, if the account allows it."""
         if not self._reports:
             return None
         asked = {"account_id": self._connection.credentials["api_key"], "product": "MESSAGES", "direction": "outbound"}
@@ -142,7 +142,7 @@ class VonageCarrier:
         )
 
     async def _records(self, asked: Mapping[str, str]) -> list[Mapping[str, Any]] | None:
-        """Return all records of an enquiry; None when they cannot all be seen."""
+        """Return all records of a query; None if incomplete."""
         http = self._connection.http
         found: list[Mapping[str, Any]] = []
         more: dict[str, str] = {}

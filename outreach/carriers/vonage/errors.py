@@ -24,7 +24,7 @@ FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
         "1070": "provider_funds",
         "1080": "provider_auth",
         "1090": "bad_body",
-        "1100": "temporary",  # not submitted, for want of a connection
+        "1100": "temporary",  # not submitted, for lack of a connection
         "1120": "bad_sender",
         "1130": "rejected",
         "1140": "bad_sender",
@@ -52,7 +52,7 @@ FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
         "1331": "temporary",
         "1340": "rejected",
         "1350": "rejected",
-        "1360": "unreachable",  # its time had passed
+        "1360": "unreachable",  # expired
         "1370": "rejected",
         "1380": "bad_body",
         "1381": "bad_body",
@@ -76,20 +76,20 @@ FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
         "1484": "rejected",
         "low-balance": "provider_funds",
         "unauthorized": "provider_auth",
-        "unathorized": "provider_auth",  # as the document spells it
+        "unathorized": "provider_auth",  # the documentation's spelling
         "unprovisioned": "provider_auth",
         "forbidden": "provider_auth",
         "invalid-json": "bad_body",
     }
 )
-"""Failure class by code; what is not here goes by the status of the answer."""
+"""Failure class by code; other codes go by the HTTP status."""
 
 AMBIGUOUS: Final = frozenset({"1030", "1320"})
-"""An error of the platform's own, and a message that was sent already: nobody knows what this request did."""
+"""A platform error, and an already sent message: the outcome of this request is unknown."""
 
 
 def error_code(error: Mapping[str, Any]) -> str | None:
-    """Return the code of an error: the fragment of its `type`, else a `title` that is one; None where there is none."""
+    """Return the code of an error: the fragment of its `type`, else a `title` that is one; None if neither."""
     kind, title = error.get("type"), error.get("title")
     if isinstance(kind, str):
         fragment = kind.rpartition("#")[2] if "#" in kind else ""
@@ -100,9 +100,9 @@ def error_code(error: Mapping[str, Any]) -> str | None:
 
 
 def reported_class(code: str | None) -> FailureClass:
-    """Return the class of a message that the carrier reports as failed."""
+    """Return the failure class of a message that the carrier reports as failed."""
     return "unreachable" if code in AMBIGUOUS else FAILURES.get(code or "", "rejected")
 
 
 SENDER_LIMITS: Final = frozenset({"1460"})
-"""Codes for limits that are not the account's: a network takes no more of a sender today."""
+"""Codes of limits that do not throttle the account: a network takes no more of this sender today."""

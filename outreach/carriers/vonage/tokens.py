@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jwt import PyJWS
 
 TOKEN_LIFETIME_SECONDS: Final = 900
-"""How long a token of ours is good for."""
+"""How long our tokens are valid."""
 
 _LONGEST: Final = 8192
 _SCHEME: Final = "bearer"

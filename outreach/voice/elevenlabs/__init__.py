@@ -1,4 +1,4 @@
-"""ElevenLabs Agents: placed over a number of Twilio's or over a SIP trunk."""
+"""ElevenLabs Agents, over a Twilio number or a SIP trunk."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from outreach.wire.account_check import (
 
 
 class ElevenLabsAdapter:
-    """What an account at ElevenLabs needs, and how it is used."""
+    """ElevenLabs accounts."""
 
     name = NAME
     replies_to_keywords = False
     max_callback_bytes = 512 * 1024
-    """The report of half an hour of talk: its turns, with what each took; not its sound."""
+    """The report of half an hour of talk: its turns with their metrics, without sound."""
     fields: Sequence[CredentialField] = (
         CredentialField(
             name="api_key", description="An API key that may use Agents, from the dashboard under API Keys."
@@ -70,10 +70,10 @@ class ElevenLabsAdapter:
         return callbacks.read(connection, callback)
 
     def connect(self, connection: Connection) -> VoiceProvider:
-        """Return the provider that works with an account."""
+        """Return the account's voice provider."""
         return ElevenLabsVoice(connection)
 
 
-_ACCEPTED: Final = "ElevenLabs accepts api_key. Whether webhook_secret is that of the webhook only a callback can show."
+_ACCEPTED: Final = "ElevenLabs accepts api_key. Only a callback can show whether webhook_secret is right."
 
 ADAPTER: Final = ElevenLabsAdapter()

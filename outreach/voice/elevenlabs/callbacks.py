@@ -1,4 +1,4 @@
-"""What ElevenLabs calls back: signed with the webhook's secret, over a time and the raw body."""
+"""ElevenLabs' callbacks: signed with the webhook's secret, over a time and the raw body."""
 
 from __future__ import annotations
 
@@ -24,13 +24,10 @@ from outreach.wire.signatures import keyed_digest, raw, require_header, require_
 SIGNATURE: Final = "elevenlabs-signature"
 
 TELEPHONY: Final = ("CallSid", "call_sid", "sip_call_id")
-"""How the telephony's own event, in the one that ElevenLabs makes of it, names the call: Twilio, then SIP trunks."""
+"""The telephony's id of the call, in the telephony's event that ElevenLabs passes on: Twilio, then SIP trunks."""
 
 MAX_SIGNATURE_AGE: Final = timedelta(minutes=30)
-"""How old a signed time may be, as in ElevenLabs' own verifier: whether a second try is signed anew is told nowhere.
-
-What comes twice is dropped by its identifier.
-"""
+"""The maximum age of a signed time, as in ElevenLabs' own verifier; repeated events are dropped by their id."""
 
 
 def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
@@ -64,7 +61,7 @@ def _verify(connection: Connection, callback: Callback) -> None:
 
 
 def _conversation(connection: Connection, data: Mapping[str, Any], identity: str) -> list[CallbackEvent]:
-    """Return the two things that a conversation's end tells: when somebody answered, and how it ended."""
+    """Return the two events of a conversation's end: when somebody answered, and how it ended."""
     report = report_of_conversation(connection, data)
     events = [_event(f"{identity}:{name_at(data, 'status')}", report)]
     moment = answered_at(data)
@@ -75,7 +72,7 @@ def _conversation(connection: Connection, data: Mapping[str, Any], identity: str
 
 
 def _event(event_id: str, report: CallReport | None) -> CallbackEvent:
-    # Where the answer named no conversation, the call is known by the identifier of its telephony.
+    # If the response named no conversation, the call is known by its telephony's id.
     return CallbackEvent(event_id=event_id, content=report, provider_id_may_differ=True)
 
 
@@ -86,10 +83,7 @@ def _failure(connection: Connection, data: Mapping[str, Any], at: datetime) -> C
 
 
 def _answered(connection: Connection, data: Mapping[str, Any], at: datetime) -> CallReport | None:
-    """Return who answered, by Twilio's detection; it counts where it comes before the end of the call is told.
-
-    The event is not described anywhere; its verdict is Twilio's `AnsweredBy`.
-    """
+    """Return who answered, by Twilio's `AnsweredBy` in an undocumented event; counts before the end of the call."""
     verdict = (name_at(data, "answered_by") or name_at(data, "metadata", "body", "AnsweredBy") or "").lower()
     if verdict != "human" and not verdict.startswith(("machine", "fax")):
         return None
@@ -122,6 +116,6 @@ def _report(
 
 
 def _telephony_id(data: Mapping[str, Any]) -> str | None:
-    """Return the identifier at Twilio or the SIP trunk of a call whose request may have been answered with it alone."""
+    """Return the id at Twilio or the SIP trunk, which may be all that the response to the request had."""
     body = object_at(data, "metadata", "body")
     return next(filter(None, (name_at(body, name) for name in TELEPHONY)), None)

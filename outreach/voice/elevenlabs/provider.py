@@ -1,4 +1,4 @@
-"""Calls through ElevenLabs Agents: one POST each, and the look-ups that find what became of one."""
+"""Calls through ElevenLabs Agents: one POST each, and look-ups."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ USUAL_BASE: Final = "https://api.elevenlabs.io"
 CONVERSATIONS: Final = "/v1/convai/conversations"
 
 _IDENTIFIERS: Final = ("conversation_id", "callSid", "sip_call_id")
-"""Where an answer names the call, the best one first."""
+"""The fields of a response that identify the call, the best one first."""
 
 _MAX_FOUND: Final = 5
-"""How many conversations of one reference are opened to be compared: there is one."""
+"""Conversations of one reference to open and compare; there should be one."""
 
 _SKEW: Final = timedelta(minutes=2)
-"""How far the provider's clock may be from ours."""
+"""The largest difference between the provider's clock and ours."""
 
 
 class ElevenLabsVoice:
     """Places calls of an account at ElevenLabs.
 
-    ElevenLabs carries our identifier as the `user_id` of the conversation. It answers 200 also to what it refuses: the
-    field `success` tells. A no that names a conversation or a call, or tells of a request to the telephony that broke,
-    is unknown: somebody may be called. A success without an identifier of the conversation is known by the one of the
-    telephony; one without any is unknown, for nobody could ever ask about it. There is no field for a latest time.
+    ElevenLabs returns our id as the conversation's `user_id`. It answers 200 to refusals too, with `success` false.
+    Such a refusal is unknown if it names a conversation or a call, or reports a failed request to the telephony:
+    somebody may be called. A success without a conversation id is known by the telephony's id; without any id it is
+    unknown, because nothing could be looked up. There is no field for `not_after`.
     """
 
     name = NAME
@@ -67,13 +67,13 @@ class ElevenLabsVoice:
         self._headers = headers_of(connection)
 
     async def place_call(self, request: CallRequest) -> DispatchOutcome:
-        """Ask for one call, once: over the SIP trunk where there is one, else over Twilio."""
+        """Place one call, once: over the SIP trunk if there is one, else over Twilio."""
         if request.provider_agent_id is None:
-            # As a wrong number to call from: our set-up is wrong, not the contact, so it counts against the budget.
-            return base.refused_locally("bad_sender", "The agent has no identifier at ElevenLabs.")
+            # Like a wrong sending number: our setup is wrong, so it counts against the error budget.
+            return base.refused_locally("bad_sender", "The agent has no id at ElevenLabs.")
         number_id = base.number_id_of(request, self._connection.credentials)
         if number_id is None:
-            return base.refused_locally("bad_sender", "The account names no number at ElevenLabs for this caller ID.")
+            return base.refused_locally("bad_sender", "The account has no number id at ElevenLabs for this caller ID.")
         trunk = request.provider_trunk is not None or self._connection.credentials.get("telephony") == "sip_trunk"
         body = {
             "agent_id": request.provider_agent_id,
@@ -89,7 +89,7 @@ class ElevenLabsVoice:
         return await send_once(self._http, asked, self._read, clock=self._connection.clock)
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
-        """Find a conversation by its identifier, else by our reference."""
+        """Find a conversation by its id, else by our reference."""
         found = await self._find(lookup.provider_id, lookup.dispatch_id, since=lookup.since)
         conversation_id = name_at(found, "conversation_id")
         if conversation_id is None:
@@ -97,7 +97,7 @@ class ElevenLabsVoice:
         return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=lookup.provider_id or conversation_id)
 
     async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
-        """Return how far a call has come, by its identifier, else by our reference."""
+        """Return the status of a call, by its id, else by our reference."""
         found = await self._find(provider_id, dispatch_id)
         if found is None:
             return None
@@ -108,7 +108,7 @@ class ElevenLabsVoice:
     ) -> Mapping[str, Any] | None:
         if provider_id is not None:
             found = await self._conversation(provider_id)
-            # What is known of a call may be its identifier at Twilio or the trunk, which no conversation has.
+            # The known id may be Twilio's or the trunk's, which no conversation has.
             if found is not None:
                 return found
         query = {"user_id": dispatch_id, "page_size": str(_MAX_FOUND)}
@@ -118,7 +118,7 @@ class ElevenLabsVoice:
         for row in listed[:_MAX_FOUND] if isinstance(listed, list) else []:
             conversation_id = name_at(row, "conversation_id")
             found = await self._conversation(conversation_id) if conversation_id is not None else None
-            # The list does not show whose each is, and a filter may not have been understood.
+            # The list does not show references, and the filter may have been ignored.
             if found is not None and reference_of(found) == dispatch_id:
                 return found
         return None
@@ -138,7 +138,7 @@ class ElevenLabsVoice:
         success = answer.get("success")
         if success is False:
             message = text_at(answer, "message")
-            # What has an identifier has begun, whatever went wrong then.
+            # A call with an id has begun, whatever failed then.
             if is_generic_message(message or "") or any(answer.get(name) for name in _IDENTIFIERS):
                 raise UnreadableResponse
             return self._refused(refusal_class(None, message or ""), response, "not_successful", message)
@@ -153,7 +153,7 @@ class ElevenLabsVoice:
         return refusal(reason, response, now=self._connection.clock.now(), code=code, message=message)
 
     async def _get(self, path: str, query: Mapping[str, str] | None = None) -> Any:
-        """Return the JSON of an answer of success; None for any other answer and for none."""
+        """Return the JSON of a successful response, else None."""
         import httpx
 
         asked = self._http.build_request("GET", f"{self._base}{path}", params=query, headers=self._headers)
@@ -165,11 +165,11 @@ class ElevenLabsVoice:
 
 
 _WORDED: Final = frozenset({400, 404, 422})
-"""Statuses of refusals that their message tells apart, where they have no code."""
+"""Statuses of refusals without a code, which only the message tells apart."""
 
 
 def _message(answer: Mapping[str, Any]) -> str | None:
-    """Return the words of a refusal: a text, an object with a message, or what was not valid about which field."""
+    """Return the message of a refusal: a text, an object with a message, or validation errors."""
     detail = answer.get("detail")
     if isinstance(detail, list):
         parts = [f"{value_at(one, 'loc')}: {value_at(one, 'msg')}" for one in detail[:5]]
@@ -178,12 +178,12 @@ def _message(answer: Mapping[str, Any]) -> str | None:
 
 
 def headers_of(connection: Connection) -> dict[str, str]:
-    """Return the headers that say who asks."""
+    """Return the headers that authenticate requests."""
     return {"xi-api-key": connection.credentials["api_key"]}
 
 
 def reference_of(conversation: object) -> str | None:
-    """Return our identifier as a conversation brings it back; None where it has none."""
+    """Return our id in a conversation, if any."""
     data = "conversation_initiation_client_data"
     return (
         name_at(conversation, "user_id")
@@ -193,14 +193,14 @@ def reference_of(conversation: object) -> str | None:
 
 
 def answered_at(conversation: object) -> datetime | None:
-    """Return when somebody answered; None where that is not told."""
+    """Return when somebody answered, if known."""
     return moment_at(conversation, "metadata", "accepted_time_unix_secs")
 
 
 def report_of_conversation(
     connection: Connection, conversation: Mapping[str, Any], *, dispatch_id: str | None = None
 ) -> CallReport | None:
-    """Return what a conversation tells; None where its status says nothing of it."""
+    """Return a conversation's report; None if its status says nothing."""
     status = name_at(conversation, "status") or "none"
     began = moment_at(conversation, "metadata", "start_time_unix_secs")
     end: base.CallEnd | CallStatus

@@ -1,7 +1,7 @@
-"""What ElevenLabs' statuses, failures and refusals mean.
+"""The meanings of ElevenLabs' statuses, failures and refusals.
 
-ElevenLabs publishes no list of reasons: a conversation has a status, a text of why it ended, and an analysis; a call
-that did not come about has a reason of three values, beside what Twilio or the SIP trunk said.
+ElevenLabs publishes no list of reasons: a conversation has a status, a text of why it ended, and an analysis; a failed
+call has a reason of three values, beside Twilio's or the SIP trunk's.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ STATUSES: Final[Mapping[str, CallStatus]] = MappingProxyType(
         "processing": CallStatus.IN_PROGRESS,
     }
 )
-"""Statuses of a conversation of which more will be told: one that is being processed gets its analysis in a moment."""
+"""Statuses of a conversation with more to come: one in processing gets its analysis in a moment."""
 
 ENDED: Final = frozenset({"done", "failed"})
-"""Statuses of a conversation that has ended."""
+"""Statuses of an ended conversation."""
 
 VOICEMAIL_TOOL: Final = "voicemail_detection"
 
 FAILURES: Final[Mapping[str, CallEnd]] = MappingProxyType({"busy": BUSY, "no-answer": NO_ANSWER})
-"""`failure_reason` of a call that did not come about; the third value is `unknown`."""
+"""`failure_reason` of a failed call; the third value is `unknown`."""
 
 TWILIO: Final[Mapping[str, CallEnd]] = MappingProxyType({"busy": BUSY, "no-answer": NO_ANSWER, "canceled": CANCELED})
-"""Twilio's `CallStatus` of such a call; `failed` is told by its SIP code."""
+"""Twilio's `CallStatus` of a failed call; its SIP code explains `failed`."""
 
 SIP: Final[Mapping[int, CallEnd]] = MappingProxyType(
     {
@@ -75,7 +75,7 @@ SIP: Final[Mapping[int, CallEnd]] = MappingProxyType(
 
 
 def end_of_conversation(data: Mapping[str, Any]) -> CallEnd:
-    """Return how a conversation ended that came about; see `GET /v1/convai/conversations/{id}`."""
+    """Return how a conversation ended; see `GET /v1/convai/conversations/{id}`."""
     why = (text_at(data, "metadata", "termination_reason") or "").lower()
     if name_at(data, "status") == "failed":
         said = f"{why} {text_at(data, 'metadata', 'error', 'reason') or ''}".lower()
@@ -83,12 +83,12 @@ def end_of_conversation(data: Mapping[str, Any]) -> CallEnd:
     detection = object_at(data, "metadata", "features_usage", VOICEMAIL_TOOL)
     if "voicemail" in why or detection.get("used") is True or _used(data, VOICEMAIL_TOOL):
         return MACHINE
-    # Only where a machine would have been found out is it known to have been a person.
+    # Only with voicemail detection is it known to have been a person.
     return attrs.evolve(ANSWERED_BY_PERSON, answered_by="human" if detection.get("enabled") is True else None)
 
 
 def end_of_failure(data: Mapping[str, Any]) -> CallEnd:
-    """Return how a call ended that did not come about: nobody was reached, so at worst it is made again."""
+    """Return how a failed call ended: nobody was reached, so at worst it is retried."""
     body = object_at(data, "metadata", "body")
     return (
         FAILURES.get(name_at(data, "failure_reason") or "")
@@ -108,7 +108,7 @@ _SIP_DIGITS: Final = 3
 
 
 def _used(data: Mapping[str, Any], tool: str) -> bool:
-    """Return whether the agent called one of its tools, and that succeeded."""
+    """Return whether the agent successfully called one of its tools."""
     turns = value_at(data, "transcript")
     for turn in turns if isinstance(turns, list) else []:
         results = value_at(turn, "tool_results")
@@ -133,7 +133,7 @@ _CODES: Final[Mapping[str, FailureClass]] = MappingProxyType(
         "invalid_provider_config": "bad_sender",
     }
 )
-"""`detail.status` of refusals, as far as it is known; a quota that is used up comes with a 401."""
+"""Known values of a refusal's `detail.status`; an exhausted quota comes with a 401."""
 
 _WORDS: Final[tuple[tuple[tuple[str, ...], FailureClass], ...]] = (
     (("quota",), "provider_funds"),
@@ -152,18 +152,18 @@ _WORDS: Final[tuple[tuple[tuple[str, ...], FailureClass], ...]] = (
     (("unauthorized",), "provider_auth"),
     (("authenticat",), "provider_auth"),
 )
-"""Words of a message: all of a row must occur, and the first row decides. The messages are not documented."""
+"""Undocumented message texts: the first row whose words all occur decides."""
 
 
 def refusal_class(code: str | None, message: str) -> FailureClass | None:
-    """Return what a refusal is by its code, else by its words; None where its status has to tell."""
+    """Return the class of a refusal by its code, else by its message; None leaves it to the HTTP status."""
     known = _CODES.get(code or "")
     said = message.lower()
     return known or next((reason for words, reason in _WORDS if all(word in said for word in words)), None)
 
 
 def is_generic_message(message: str) -> bool:
-    """Return whether a call that was not successful may have been placed: a request on the way to it broke."""
+    """Return whether an unsuccessful call may have been placed, because a request to the telephony failed."""
     said = message.lower()
     return any(words in said for words in _BROKEN)
 
@@ -195,7 +195,7 @@ _BROKEN: Final = (
     "internal",
     "unexpected",
 )
-"""What is said of a request to the telephony that broke, or that nobody answered in time: it may have arrived.
+"""Messages about a failed or timed-out request to the telephony, which may have arrived.
 
-Wide on purpose: what is unknown is looked up, what is taken for a refusal may be called a second time.
+Wide on purpose: an unknown request is looked up, a refused one may be called again.
 """

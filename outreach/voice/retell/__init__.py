@@ -21,12 +21,12 @@ from outreach.wire.account_check import (
 
 
 class RetellAdapter:
-    """What an account at Retell needs, and how it is used."""
+    """Retell accounts."""
 
     name = NAME
     replies_to_keywords = False
     max_callback_bytes = 1024 * 1024
-    """The report of half an hour of talk: its words three times, each with its time."""
+    """The report of half an hour of talk: its words three times, with times."""
     fields: Sequence[CredentialField] = (
         CredentialField(name="api_key", description="An API key, from the dashboard under API Keys."),
         CredentialField(
@@ -38,14 +38,14 @@ class RetellAdapter:
     )
 
     def problems(self, credentials: Mapping[str, str]) -> Sequence[str]:
-        """Return what is wrong with credentials, one sentence each; the API key is itself what verifies callbacks."""
+        """Return what is wrong with credentials, one sentence each; the API key itself verifies callbacks."""
         return [
             *api_base_problems(credentials),
             *plain_text_problems(credentials, ["api_key", "webhook_api_key"]),
         ]
 
     async def check(self, connection: Connection) -> AccountCheck:
-        """Ask how many calls are going on, which changes nothing."""
+        """Request the number of running calls, which changes nothing."""
         url = f"{api_base(connection.credentials, USUAL_BASE)}/get-concurrency"
         request = connection.http.build_request("GET", url, headers=headers_of(connection))
         answer = await probe_account(
@@ -62,10 +62,10 @@ class RetellAdapter:
         return callbacks.read(connection, callback)
 
     def connect(self, connection: Connection) -> VoiceProvider:
-        """Return the provider that works with an account."""
+        """Return the account's voice provider."""
         return RetellVoice(connection)
 
 
-_ACCEPTED: Final = "Retell accepts api_key. Whether it is the key with the webhook badge only a callback can show."
+_ACCEPTED: Final = "Retell accepts api_key. Only a callback can show whether it is the key with the webhook badge."
 
 ADAPTER: Final = RetellAdapter()

@@ -1,4 +1,4 @@
-"""What Retell calls back: signed with the API key that has the webhook badge, over the raw body and a time."""
+"""Retell's callbacks: signed with the API key that has the webhook badge, over the raw body and a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIGNATURE: Final = "x-retell-signature"
 _FORM: Final = re.compile(r"v=([0-9]{1,16}),d=([0-9a-f]{64})")
 
 REPORTED: Final = frozenset({"call_started", "call_ended", "call_analyzed"})
-"""Events that say how far a call has come; the others are kept, and mean nothing here."""
+"""Events about a call's status; others are only logged."""
 
 
 def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
@@ -32,7 +32,7 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
     call = object_at(event, "call")
     status = name_at(call, "call_status")
     report = report_of_call(connection, call) if kind in REPORTED else None
-    # A transcript or a transfer is told several times of one call; each time it is another event.
+    # Transcripts and transfers come several times for one call, each a different event.
     mark = status if kind in REPORTED else name_at(event, "event_timestamp") or _signed_at(callback)
     if kind in REPORTED and status in ENDED and reason_of(call) is None:
         mark = f"{status}{base.NO_REASON_SUFFIX}"

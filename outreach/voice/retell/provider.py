@@ -1,4 +1,4 @@
-"""Calls through Retell: one POST each, and the look-ups that find what became of one."""
+"""Calls through Retell: one POST each, and look-ups."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NAME: Final = "retell"
 USUAL_BASE: Final = "https://api.retellai.com"
 
 METADATA_KEY: Final = "outreach_dispatch_id"
-"""Under which our identifier stands in a call's metadata."""
+"""The key of our id in a call's metadata."""
 
 WEBHOOK_EVENTS: Final = ("call_started", "call_ended", "call_analyzed")
 
@@ -47,17 +47,15 @@ MIN_CALL_SECONDS: Final = 60
 MAX_CALL_SECONDS: Final = 7_200
 
 _MAX_FOUND: Final = 20
-"""How many calls are asked for where one is sought: the filter leaves one."""
+"""Calls to list in a search; the filter should leave one."""
 
 
 class RetellVoice:
     """Places calls of an account at Retell.
 
-    Retell carries our identifier in the call's metadata, and takes it as `idempotency_key` too: were a network to
-    deliver a request twice, one call would be made. Its list of calls follows what happens with a delay that nobody has
-    put a number to, so what it does not hold is no evidence. The trunk belongs to the number that is called from, since
-    the number was imported, so a campaign's trunk decides nothing here; it is kept in the metadata. There is no field
-    for a latest time.
+    Retell returns our id in the call's metadata, and takes it as `idempotency_key`, so that a duplicated request makes
+    one call. Its list of calls lags by an unknown time, so a missing call proves nothing. The trunk belongs to the
+    imported number that calls, so a campaign's trunk is only kept in the metadata. There is no field for `not_after`.
     """
 
     name = NAME
@@ -70,10 +68,10 @@ class RetellVoice:
         self._headers = headers_of(connection)
 
     async def place_call(self, request: CallRequest) -> DispatchOutcome:
-        """Ask for one call, once."""
+        """Place one call, once."""
         if request.provider_agent_id is None:
-            # As a wrong number to call from: our set-up is wrong, not the contact, so it counts against the budget.
-            return base.refused_locally("bad_sender", "The agent has no identifier at Retell.")
+            # Like a wrong sending number: our setup is wrong, so it counts against the error budget.
+            return base.refused_locally("bad_sender", "The agent has no id at Retell.")
         if request.from_number is None:
             return base.refused_locally(
                 "bad_sender", "Retell calls from a number of the account: the agent needs a caller ID."
@@ -83,13 +81,13 @@ class RetellVoice:
         return await send_once(self._http, asked, self._read, clock=self._connection.clock)
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
-        """Find a call by its identifier, else by our reference."""
+        """Find a call by its id, else by our reference."""
         call = await self._find(lookup.provider_id, lookup.dispatch_id)
         call_id = name_at(call, "call_id")
         return None if call_id is None else DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=call_id)
 
     async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
-        """Return how far a call has come, by its identifier, else by our reference."""
+        """Return the status of a call, by its id, else by our reference."""
         call = await self._find(provider_id, dispatch_id)
         return None if call is None else report_of_call(self._connection, call, dispatch_id=dispatch_id)
 
@@ -101,7 +99,7 @@ class RetellVoice:
         body = {"filter_criteria": {f"metadata.{METADATA_KEY}": [dispatch_id]}, "limit": _MAX_FOUND}
         asked = self._http.build_request("POST", f"{self._base}/v2/list-calls", json=body, headers=self._headers)
         calls = await self._answer(asked)
-        # A filter that is not understood may leave every call: each is compared before it is believed.
+        # An ignored filter would return every call, so each is compared.
         found = calls if isinstance(calls, list) else []
         return next((call for call in found if reference_of(call) == dispatch_id), None)
 
@@ -116,7 +114,7 @@ class RetellVoice:
         return refusal(known, response, now=self._connection.clock.now(), message=message)
 
     async def _answer(self, asked: httpx.Request) -> Any:
-        """Return the JSON of an answer of success; None for any other answer and for none."""
+        """Return the JSON of a successful response, else None."""
         import httpx
 
         try:
@@ -127,16 +125,16 @@ class RetellVoice:
 
 
 _WORDED: Final = frozenset({400, 404, 422})
-"""Statuses of refusals that only their message tells apart."""
+"""Statuses of refusals that only the message tells apart."""
 
 
 def headers_of(connection: Connection) -> dict[str, str]:
-    """Return the headers that say who asks."""
+    """Return the headers that authenticate requests."""
     return {"authorization": f"Bearer {connection.credentials['api_key']}"}
 
 
 def body_of(request: CallRequest, *, callback_url: str | None) -> dict[str, Any]:
-    """Return what is asked for; the variables are texts, as Retell wants them."""
+    """Return the request's body; its variables are texts, as Retell requires."""
     screens = request.call_screen_enabled and bool(request.screen_identity) and bool(request.screen_purpose)
     leaves = request.voicemail == "leave_message" and bool(request.voicemail_message)
     native = {base.MAX_SECONDS}
@@ -154,7 +152,7 @@ def body_of(request: CallRequest, *, callback_url: str | None) -> dict[str, Any]
         "metadata": metadata,
         "retell_llm_dynamic_variables": base.variables_of(request, native=native),
         "idempotency_key": request.dispatch_id,
-        # The account's own list of people who are not to be called: a call to one of them is refused.
+        # Refuses calls to numbers on the account's own do-not-call list.
         "honor_internal_dnc": True,
     }
     agent: dict[str, Any] = {}
@@ -178,24 +176,23 @@ def body_of(request: CallRequest, *, callback_url: str | None) -> dict[str, Any]
 
 
 def reference_of(call: object) -> str | None:
-    """Return our identifier as a call of Retell's brings it back; None where it has none."""
+    """Return our id in a Retell call, if any."""
     return name_at(call, "metadata", METADATA_KEY) or name_at(
         call, "retell_llm_dynamic_variables", base.DISPATCH_ID_VARIABLE
     )
 
 
 def reason_of(call: object) -> str | None:
-    """Return why a call ended; None where that is not told."""
+    """Return why a call ended, if known."""
     return name_at(call, "disconnection_reason")
 
 
 def report_of_call(
     connection: Connection, call: Mapping[str, Any], *, dispatch_id: str | None = None
 ) -> CallReport | None:
-    """Return what a call object tells; None where its status says nothing of it.
+    """Return a call's report; None if its status says nothing.
 
-    Who answered is told by the reason or by the analysis, which comes later; an analysis that finds a mailbox where the
-    reason speaks of a talk makes no second call of it, whichever of the two came first.
+    An analysis that finds voicemail after a reason of a talk does not cause another call, whichever came first.
     """
     status = name_at(call, "call_status") or "none"
     reason = reason_of(call)

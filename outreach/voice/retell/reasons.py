@@ -1,6 +1,6 @@
-"""What Retell's reasons to disconnect, its statuses and its refusals mean.
+"""The meanings of Retell's disconnection reasons, statuses and refusals.
 
-The list of reasons grew from 31 to 39 within half a year: what is not in the table is a failure of the provider's.
+The list of reasons grew from 31 to 39 in half a year: an unknown one is a failure of the provider.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ ENDS: Final[Mapping[str, CallEnd]] = MappingProxyType(
         "manual_stopped": CANCELED,
     }
 )
-"""Reasons that stand for themselves."""
+"""Reasons by their full value."""
 
 PARTS: Final[tuple[tuple[str, CallEnd], ...]] = (("error_", FAILED_AT_PROVIDER),)
-"""How other reasons begin."""
+"""Other reasons by their prefix."""
 
 STATUSES: Final[Mapping[str, CallStatus]] = MappingProxyType(
     {"registered": CallStatus.INITIATED, "ongoing": CallStatus.IN_PROGRESS}
@@ -79,16 +79,16 @@ ENDED: Final[Mapping[str, CallEnd]] = MappingProxyType(
         "error": FAILED_AT_PROVIDER,
     }
 )
-"""Statuses of a call that has ended, and what they mean where no reason is told."""
+"""Statuses of an ended call, with their meaning without a reason."""
 
 
 def call_end_for_reason(reason: str) -> CallEnd | None:
-    """Return what a reason means; None for one that the table lacks."""
+    """Return the meaning of a reason; None for an unknown one."""
     return ENDS.get(reason) or next((end for part, end in PARTS if reason.startswith(part)), None)
 
 
 def end_of(status: str, reason: str | None) -> CallEnd:
-    """Return how a call ended, by its reason and else by its status."""
+    """Return how a call ended, by its reason, else by its status."""
     if reason is None:
         return ENDED.get(status, FAILED_AT_PROVIDER)
     return call_end_for_reason(reason) or FAILED_AT_PROVIDER
@@ -108,15 +108,14 @@ _REFUSALS: Final[tuple[tuple[tuple[str, ...], FailureClass], ...]] = (
     (("agent",), "bad_sender"),
     (("cannot find requested asset",), "bad_sender"),
 )
-"""Words of the messages of a 400 and a 422, which have no code: the first row of which all words occur decides.
+"""Words of the messages of a 400 and a 422, which have no code: the first row whose words all occur decides.
 
-Two of them are from the published document; the others are the names of fields. What none of the rows has goes by its
-status. `dnc` is in no row: a field of ours has it in its name, and an
-opt-out puts the contact on the register for good.
+Two rows are from the published API description; the others are field names. Other messages go by the status. `dnc` is
+not a row: one of our fields contains it, and an opt-out unsubscribes the contact for good.
 """
 
 
 def refusal_class(message: str) -> FailureClass | None:
-    """Return what a refusal is by its message; None where its status has to tell."""
+    """Return the class of a refusal by its message; None leaves it to the HTTP status."""
     said = message.lower()
     return next((reason for words, reason in _REFUSALS if all(word in said for word in words)), None)

@@ -22,7 +22,7 @@ from outreach.wire.account_check import (
 
 
 class VapiAdapter:
-    """What an account at Vapi needs, and how it is used."""
+    """Vapi accounts."""
 
     name = NAME
     replies_to_keywords = False
@@ -63,7 +63,7 @@ class VapiAdapter:
         if credentials.get("webhook_timestamp_header") and not credentials.get("webhook_signature_header"):
             problems.append("webhook_timestamp_header goes with webhook_signature_header.")
         if len(credentials.get("webhook_secret", "")) < _MIN_SECRET_LENGTH:
-            problems.append(f"webhook_secret is all that proves a callback: at least {_MIN_SECRET_LENGTH} characters.")
+            problems.append(f"webhook_secret alone verifies callbacks: use at least {_MIN_SECRET_LENGTH} characters.")
         return problems
 
     async def check(self, connection: Connection) -> AccountCheck:
@@ -80,11 +80,11 @@ class VapiAdapter:
         return callbacks.read(connection, callback)
 
     def connect(self, connection: Connection) -> VoiceProvider:
-        """Return the provider that works with an account."""
+        """Return the account's voice provider."""
         return VapiVoice(connection)
 
 
 _MIN_SECRET_LENGTH: Final = 16
-_ACCEPTED: Final = "Vapi accepts api_key. Whether webhook_secret is that of the assistant only a call can show."
+_ACCEPTED: Final = "Vapi accepts api_key. Only a call can show whether webhook_secret is that of the assistant."
 
 ADAPTER: Final = VapiAdapter()

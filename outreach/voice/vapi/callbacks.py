@@ -1,8 +1,8 @@
-"""What Vapi calls back: verified as the account says, and read into reports.
+"""Vapi's callbacks: verified as the account is configured, and read into reports.
 
-Vapi has no signature of its own. A custom credential of its dashboard decides what comes with a callback: a secret in
-`X-Vapi-Secret` or in `Authorization: Bearer`, or an HMAC-SHA256 with headers of one's choice. An account that names the
-header of a signature takes callbacks with a signature only; the secret alone would let anybody in who has once seen it.
+Vapi has no fixed signature. A custom credential in its dashboard decides what a callback has: a secret in
+`X-Vapi-Secret` or `Authorization: Bearer`, or an HMAC-SHA256 in configurable headers. An account with a signature
+header accepts signed callbacks only, because the secret alone would let in anybody who has once seen it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _verify(connection: Connection, callback: Callback) -> None:
         bearer = callback.headers.get("authorization", "")
         given = callback.headers.get("x-vapi-secret") or (bearer[7:] if bearer[:7].lower() == "bearer " else "")
         if not given:
-            raise CallbackRefused("The callback brings neither X-Vapi-Secret nor Authorization: Bearer.")
+            raise CallbackRefused("The callback has neither X-Vapi-Secret nor Authorization: Bearer.")
         require_signature(given, secret)
         return
     given = require_header(callback.headers, header.lower()).removeprefix("sha256=").lower()

@@ -1,4 +1,4 @@
-"""Calls through Vapi: one POST each, and the look-ups that find what became of one."""
+"""Calls through Vapi: one POST each, and look-ups."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NAME: Final = "vapi"
 USUAL_BASE: Final = "https://api.vapi.ai"
 
 METADATA_KEY: Final = "outreach_dispatch_id"
-"""Under which our identifier stands in the metadata of a call's assistant."""
+"""The key of our id in the metadata of a call's assistant."""
 
 MIN_CALL_SECONDS: Final = 10
 MAX_CALL_SECONDS: Final = 43_200
@@ -48,15 +48,15 @@ _MAX_NAME_LENGTH: Final = 40
 _PAGE: Final = 100
 _MAX_PAGES: Final = 10
 _SKEW: Final = timedelta(minutes=2)
-"""How far the provider's clock may be from ours."""
+"""The largest difference between the provider's clock and ours."""
 
 
 class VapiVoice:
     """Places calls of an account at Vapi.
 
-    Vapi carries our identifier in the name of the call, in the customer's `externalId` and in the assistant's metadata.
-    It has a field for a latest time, `schedulePlan.latestAt`, but only beside a required `earliestAt`, which makes a
-    scheduled call of one that is to start at once; so no time is handed on.
+    Vapi returns our id in the call's name, in the customer's `externalId` and in the assistant's metadata. Its field
+    for a latest time, `schedulePlan.latestAt`, requires `earliestAt`, which would make an immediate call a scheduled
+    one; so `not_after` is not sent.
     """
 
     name = NAME
@@ -69,13 +69,13 @@ class VapiVoice:
         self._headers = headers_of(connection)
 
     async def place_call(self, request: CallRequest) -> DispatchOutcome:
-        """Ask for one call, once."""
+        """Place one call, once."""
         if request.provider_agent_id is None:
-            # As a wrong number to call from: our set-up is wrong, not the contact, so it counts against the budget.
-            return base.refused_locally("bad_sender", "The agent has no identifier at Vapi.")
+            # Like a wrong sending number: our setup is wrong, so it counts against the error budget.
+            return base.refused_locally("bad_sender", "The agent has no id at Vapi.")
         number_id = base.number_id_of(request, self._connection.credentials)
         if number_id is None:
-            return base.refused_locally("bad_sender", "The account names no number at Vapi for this caller ID.")
+            return base.refused_locally("bad_sender", "The account has no number id at Vapi for this caller ID.")
         if len(request.voicemail_message or "") > MAX_MESSAGE_LENGTH:
             return base.refused_locally(
                 "bad_body", f"A message for voicemail has at most {MAX_MESSAGE_LENGTH} characters."
@@ -91,10 +91,11 @@ class VapiVoice:
         return await send_once(self._http, asked, self._read, clock=self._connection.clock)
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
-        """Find a call by its identifier, else among all that were created while it can have been.
+        """Find a call by its id, else among all calls created in the dispatch's time.
 
-        The list has no filter for our reference, so calls are compared here; it is read in pages and not without end.
-        What it does not hold may still be on its way: only what is found is evidence.
+        The list has no filter for our reference, so a bounded number of pages is read and compared. A missing call
+        proves
+        nothing: it may not be listed yet.
         """
         if lookup.provider_id is not None:
             call = await self._get(f"/call/{quote(lookup.provider_id, safe='')}")
@@ -116,7 +117,7 @@ class VapiVoice:
         return None
 
     async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
-        """Return how far a call has come, by its identifier, else as one of the latest calls."""
+        """Return the status of a call, by its id, else among the latest calls."""
         if provider_id is not None:
             call = await self._get(f"/call/{quote(provider_id, safe='')}")
         else:
@@ -140,7 +141,7 @@ class VapiVoice:
         return refusal(known, response, now=self._connection.clock.now(), message=message)
 
     async def _get(self, path: str, query: Mapping[str, str] | None = None) -> Any:
-        """Return the JSON of an answer of success; None for any other answer and for none."""
+        """Return the JSON of a successful response, else None."""
         import httpx
 
         asked = self._http.build_request("GET", f"{self._base}{path}", params=query, headers=self._headers)
@@ -152,28 +153,28 @@ class VapiVoice:
 
 
 _WORDED: Final = frozenset({400, 404, 422})
-"""Statuses of refusals that only their message tells apart."""
+"""Statuses of refusals that only the message tells apart."""
 
 
 def headers_of(connection: Connection) -> dict[str, str]:
-    """Return the headers that say who asks."""
+    """Return the headers that authenticate requests."""
     return {"authorization": f"Bearer {connection.credentials['api_key']}"}
 
 
 def overrides_of(request: CallRequest) -> dict[str, Any]:
-    """Return what differs in this one call from the assistant as it is set up."""
+    """Return this call's changes to the assistant."""
     native = {base.VOICEMAIL, base.VOICEMAIL_MESSAGE, base.MAX_SECONDS}
     overrides: dict[str, Any] = {
         "variableValues": base.variables_of(request, native=native),
         "metadata": {METADATA_KEY: request.dispatch_id},
     }
     if request.ivr_enabled:
-        # The tool lets the assistant press keys; the variable, which stays, lets its prompt say when.
+        # The tool lets the assistant press keys; the variable tells its prompt when.
         overrides["tools:append"] = [{"type": "dtmf"}]
     if request.voicemail is not None:
         overrides["voicemailDetection"] = {"provider": "vapi"}
         if request.voicemail == "hang_up":
-            # Nothing said, whatever the assistant would leave by itself.
+            # Leave no message, whatever the assistant is set to.
             overrides["voicemailMessage"] = ""
         elif request.voicemail_message:
             overrides["voicemailMessage"] = request.voicemail_message
@@ -183,7 +184,7 @@ def overrides_of(request: CallRequest) -> dict[str, Any]:
 
 
 def reference_of(call: object) -> str | None:
-    """Return our identifier as a call of Vapi's brings it back; None where it has none."""
+    """Return our id in a Vapi call, if any."""
     return (
         name_at(call, "assistantOverrides", "metadata", METADATA_KEY)
         or name_at(call, "customer", "externalId")
@@ -192,7 +193,7 @@ def reference_of(call: object) -> str | None:
 
 
 def report_of_call(connection: Connection, call: Mapping[str, Any], *, dispatch_id: str | None) -> CallReport | None:
-    """Return what a call object tells; None where its status says nothing of it."""
+    """Return a call's report; None if its status says nothing."""
     status = name_at(call, "status") or "none"
     end: base.CallEnd | CallStatus
     if status == "ended":
@@ -224,9 +225,7 @@ def report_of_call(connection: Connection, call: Mapping[str, Any], *, dispatch_
 
 
 def asked_not_to_call(told: Mapping[str, Any]) -> bool:
-    """Return whether the analysis says that no more calls are wanted.
-
-    Either the plan for structured data has a property of that name, or a structured output is called so.
+    """Return whether the analysis says that no more calls are wanted, in its structured data or a structured output.
 
     Args:
         told: A call, or the message of its end.
@@ -240,10 +239,10 @@ def asked_not_to_call(told: Mapping[str, Any]) -> bool:
 
 
 def verdict_of(evaluation: object) -> bool | None:
-    """Return whether an analysis calls a call a success.
+    """Return whether an analysis calls a call a success; None if unclear.
 
-    The evaluation follows a rubric that the assistant chooses; only one of two values says yes or no by itself. A
-    number, a percentage or a word of a longer scale would need a border that nobody has drawn.
+    The assistant's rubric decides the scale; only a yes-or-no value is clear, since a number or a grade has no known
+    limit.
     """
     if isinstance(evaluation, bool):
         return evaluation

@@ -1,9 +1,8 @@
-"""What Vapi's ways to end a call, its statuses and its refusals mean.
+"""The meanings of Vapi's ended reasons, statuses and refusals.
 
-The list of `endedReason` had 627 values in 2026 and grows: it is read by table, then by the parts of which its values
-are made, and what is still unknown is a failure of the provider's. Two values go against their words: in
-`call.forwarding.operator-busy` and `call.forwarding.no-answer` it is not the contact that was busy or did not answer
-but whom the call was handed on to, so the contact has been talked to and is not called again.
+The list of `endedReason` had 627 values in 2026 and grows: it is read by table, then by the parts of the values; an
+unknown one is a failure of the provider. In `call.forwarding.operator-busy` and `call.forwarding.no-answer` the busy
+or absent party is the transfer's target, not the contact, who has been talked to and is not called again.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ ENDS: Final[Mapping[str, CallEnd]] = MappingProxyType(
         "customer-did-not-give-microphone-permission": FAILED_AT_PROVIDER,
     }
 )
-"""Reasons that stand for themselves."""
+"""Reasons by their full value."""
 
 PARTS: Final[tuple[tuple[str, CallEnd], ...]] = (
     ("warm-transfer", ANSWERED_BY_PERSON),
@@ -93,7 +92,7 @@ PARTS: Final[tuple[tuple[str, CallEnd], ...]] = (
     ("worker-", FAILED_AT_PROVIDER),
     ("phone-call-provider-", FAILED_AT_PROVIDER),
 )
-"""Parts of reasons, the telling ones first: the first that a reason holds decides."""
+"""Parts of reasons: the first that a reason contains decides."""
 
 STATUSES: Final[Mapping[str, CallStatus]] = MappingProxyType(
     {
@@ -104,16 +103,16 @@ STATUSES: Final[Mapping[str, CallStatus]] = MappingProxyType(
         "forwarding": CallStatus.IN_PROGRESS,
     }
 )
-"""Statuses of a call that has not ended; `not-found` and `deletion-failed` say nothing of one."""
+"""Statuses of a call that has not ended; `not-found` and `deletion-failed` mean nothing."""
 
 
 def call_end_for_reason(reason: str) -> CallEnd | None:
-    """Return what a reason means; None for one that neither the table nor its parts tell."""
+    """Return the meaning of a reason; None for an unknown one."""
     return ENDS.get(reason) or next((end for part, end in PARTS if part in reason), None)
 
 
 def end_of(reason: str | None) -> CallEnd:
-    """Return how a call ended; one without a reason has ended, and nobody knows how."""
+    """Return how a call ended; without a reason that is unknown."""
     if reason is None:
         return CallEnd(status=CallStatus.COMPLETED)
     return call_end_for_reason(reason) or FAILED_AT_PROVIDER
@@ -134,13 +133,13 @@ _REFUSALS: Final[tuple[tuple[tuple[str, ...], FailureClass], ...]] = (
     (("phonenumber",), "bad_sender"),
     (("assistant",), "bad_sender"),
 )
-"""Words of the messages of a 400, which has no code: all that stand together must occur, and the first row decides.
+"""Words of the undocumented messages of a 400, which have no code: the first row whose words all occur decides.
 
-The messages are not documented; what none of the rows has goes by its status.
+Other messages go by the status.
 """
 
 
 def refusal_class(message: str) -> FailureClass | None:
-    """Return what a refusal is by its message; None where its status has to tell."""
+    """Return the class of a refusal by its message; None leaves it to the HTTP status."""
     said = message.lower()
     return next((reason for words, reason in _REFUSALS if all(word in said for word in words)), None)

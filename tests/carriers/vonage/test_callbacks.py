@@ -203,7 +203,7 @@ def test_the_same_event_in_another_token_is_the_same_event() -> None:
         ({"iat": 10**30}, "cannot be read"),
         ({"iat": -1e300}, "cannot be read"),
         ({"exp": NOW.timestamp() - 301}, "expired"),
-        ({"nbf": NOW.timestamp() + 301}, "not count yet"),
+        ({"nbf": NOW.timestamp() + 301}, "not valid yet"),
         ({"exp": "1772443815"}, "exp is no time"),
         ({"nbf": True}, "nbf is no time"),
         ({"exp": -1e300}, "cannot be read"),
