@@ -17,18 +17,8 @@ from outreach.models.dispatch import DispatchOutcome, FailureClass
 from outreach.models.states import DispatchState
 from outreach.wire.json_fields import MILLISECOND_THRESHOLD
 
-XXXif TYPE_CHECKING:
+if TYPE_CHECKING:
     import httpx
-YYYNOT_SENT_ERRORS: Final = (
-    httpx.ConnectError,
-    httpx.ConnectTimeout,
-    httpx.PoolTimeout,
-    httpx.ProxyError,
-    httpx.UnsupportedProtocol,
-    httpx.InvalidURL,
-    httpx.LocalProtocolError,
-)
-"""Failures before the first byte of a request, which the provider cannot have received."""
 
 _MAX_RETRY_AFTER_SECONDS: Final = 86_400.0
 _MESSAGE_LENGTH: Final = 300

@@ -196,7 +196,8 @@ class FileWatch:
                 time.sleep(_TRY_AGAIN_SECONDS)
         self._replaced = (
             f"The database file {str(self._path)!r} was replaced while it is open: this process no longer "
-            "reads, writes or sends. Stop it, and restore the backup with `outreach-server db restore FILE` (restore_database)."
+            "reads, writes or sends. Stop it, and restore the backup with `outreach-server db restore FILE` "
+            "(restore_database)."
         )
 
     def stamp(self, raw: sqlite3.Connection) -> None:
