@@ -2,7 +2,9 @@
 #
 #   make venv         create or refresh .venv, with the project and its development tools
 #   make check        lint, format, types, direction of imports
-#   make test         check, then all tests, then the branch coverage
+#   make test         check, then all tests but the slow ones
+#   make soak         the slow tests: many seeds, killed processes, fuzzing, every combination
+#   make coverage     check, then the tests of both with the branch coverage
 #   make format       let ruff rewrite what it can
 #   make demo         run the demonstration (ARGS=--exit ends it by itself)
 #   make fuzz         fuzz a running server against openapi.yaml
@@ -36,7 +38,7 @@ CONTRACT = .venv-contract
 TOOLS = .venv-contract-tools
 TOOLS_FROM = tests/contract_tools
 
-.PHONY: help venv check test format demo fuzz simulate bench contract contract-tools wheel-check clean
+.PHONY: help venv check test soak coverage format demo fuzz simulate bench contract contract-tools wheel-check clean
 
 help:
 	@sed -n -e '/^$$/q' -e 's/^#$$//' -e 's/^# //' -e p Makefile
@@ -81,12 +83,23 @@ check: $(STAMP)
 	@echo "==> lint-imports"
 	@$(BIN)/lint-imports --no-logo
 
-# The report is printed also when tests fail, and the outcome of the tests is the outcome of the target.
+# tests/suite.py decides which tests are slow.
 test: check
-	@echo "==> pytest, under coverage"
+	@echo "==> pytest, without the tests of \`make soak\`"
+	@$(BIN)/python -m pytest --suite quick $(PYTEST_ARGS) </dev/null
+
+soak: $(STAMP)
+	@echo "==> pytest, the tests that \`make test\` leaves out"
+	@$(BIN)/python -m pytest --suite soak $(PYTEST_ARGS) </dev/null
+
+# The report is printed also when tests fail, and the outcome of the tests is the outcome of the target.
+coverage: check
 	@$(BIN)/coverage erase
 	@outcome=0; \
-	$(BIN)/coverage run -m pytest $(PYTEST_ARGS) </dev/null || outcome=$$?; \
+	for suite in quick soak; do \
+	    echo "==> pytest --suite $$suite, under coverage"; \
+	    $(BIN)/coverage run -m pytest --suite $$suite $(PYTEST_ARGS) </dev/null || outcome=$$?; \
+	done; \
 	echo "==> branch coverage"; \
 	$(BIN)/coverage combine --quiet; \
 	$(BIN)/coverage report || outcome=$$?; \
