@@ -2,7 +2,9 @@
 #
 #   make venv         create or refresh .venv, with the project and its development tools
 #   make check        lint, format, types, direction of imports
-#   make test         check, then all tests, then the branch coverage
+#   make test         check, then all tests but the slow ones
+#   make soak         the slow tests: many seeds, killed processes, fuzzing, every combination
+#   make coverage     the branch coverage of `make test COVERAGE=1` and `make soak COVERAGE=1`
 #   make format       let ruff rewrite what it can
 #   make sync         write outreach/sync/services.py anew, after a change of an asynchronous service
 #   make demo         run the demonstration (ARGS=--exit ends it by itself)
@@ -29,6 +31,7 @@ ROWS =
 ROUNDS = 5
 QUICK =
 BASE =
+COVERAGE =
 
 VENV = .venv
 BIN = $(VENV)/bin
@@ -38,7 +41,8 @@ CONTRACT = .venv-contract
 TOOLS = .venv-contract-tools
 TOOLS_FROM = tests/contract_tools
 
-.PHONY: help venv check test format sync demo fuzz simulate bench contract contract-tools wheel-check number-zones clean
+.PHONY: help venv check test soak coverage format sync demo fuzz simulate bench contract contract-tools wheel-check \
+    number-zones clean
 
 help:
 	@sed -n -e '/^$$/q' -e 's/^#$$//' -e 's/^# //' -e p Makefile
@@ -83,16 +87,22 @@ check: $(STAMP)
 	@echo "==> lint-imports"
 	@$(BIN)/lint-imports --no-logo
 
-# The report is printed also when tests fail, and the outcome of the tests is the outcome of the target.
+# tests/suite.py decides which tests are slow. COVERAGE=1 measures the branches that they reach, for `make coverage`.
+TESTED = $(BIN)/$(if $(COVERAGE),coverage run,python)
+
 test: check
-	@echo "==> pytest, under coverage"
-	@$(BIN)/coverage erase
-	@outcome=0; \
-	$(BIN)/coverage run -m pytest $(PYTEST_ARGS) </dev/null || outcome=$$?; \
-	echo "==> branch coverage"; \
-	$(BIN)/coverage combine --quiet; \
-	$(BIN)/coverage report || outcome=$$?; \
-	exit $$outcome
+	@$(if $(COVERAGE),$(BIN)/coverage erase)
+	@echo "==> pytest, without the tests of \`make soak\`"
+	@$(TESTED) -m pytest --suite quick $(PYTEST_ARGS) </dev/null
+
+soak: $(STAMP)
+	@echo "==> pytest, the tests that \`make test\` leaves out"
+	@$(TESTED) -m pytest --suite soak $(PYTEST_ARGS) </dev/null
+
+coverage: $(STAMP)
+	@echo "==> branch coverage of what ran with COVERAGE=1"
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
 
 format: $(STAMP)
 	@echo "==> ruff check --fix, ruff format"

@@ -13,6 +13,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background, a shell has it ignored, and so would every process that a test starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+pytest_plugins = ["tests.suite"]
+
 # The contract suites that ship are tests too: show what their assertions compared. Before they are imported.
 pytest.register_assert_rewrite("outreach.testing")
 

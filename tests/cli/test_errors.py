@@ -103,6 +103,7 @@ def test_ctrl_c_ends_a_command_cleanly(
     assert process.stderr.strip() == "Interrupted."
 
 
+@pytest.mark.soak("interrupts three processes for each delay")
 @pytest.mark.parametrize("apart_seconds", [0.0, 0.0002, 0.001, 0.005, 0.02])
 def test_two_quick_ctrl_cs_end_a_command_as_one_does(
     cli: Cli, workspace_id: str, csv_file: Write, start: Callable[..., Process], apart_seconds: float
@@ -198,6 +199,7 @@ def test_ctrl_c_in_an_import_leaves_nothing_behind(
     assert not [entry for entry in cli.ask("audit", workspace_id) if entry["action"] == "campaign.create"]
 
 
+@pytest.mark.soak("runs 300 commands")
 def test_a_reader_that_goes_away_is_no_error(cli: Cli, start: Callable[..., Process]) -> None:
     """`… | head` prints what it prints."""
     for number in range(300):
@@ -212,6 +214,7 @@ def test_a_reader_that_goes_away_is_no_error(cli: Cli, start: Callable[..., Proc
     assert process.stderr == ""
 
 
+@pytest.mark.soak("interrupts four processes for each delay")
 @pytest.mark.skipif(not Path("/proc/self/wchan").exists(), reason="nothing tells where a process stands still")
 @pytest.mark.parametrize("apart_seconds", [0.0, 0.0005])
 def test_several_ctrl_cs_end_a_read_before_anything_is_opened_as_one_does(

@@ -233,6 +233,7 @@ def test_local_numbers_are_read_in_the_workspaces_region(cli: Cli, csv_file: Wri
     assert "--default-region" in told
 
 
+@pytest.mark.soak("imports 20,000 rows")
 def test_twenty_thousand_rows_come_through_a_pipe(cli: Cli, workspace_id: str) -> None:
     """All of them, in order."""
     content = b"phone,n\n" + b"".join(b"+1415%07d,%d\n" % (2_000_000 + n, n) for n in range(20_000))

@@ -907,6 +907,7 @@ def test_a_body_is_accepted_or_refused(operation_id: str, name: str, body: Json,
 # -------------------------------------------------------------------------------------------------------- generators
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["positive", "negative"])
 @pytest.mark.parametrize("operation_id", OPERATIONS)
 def test_requests_can_be_generated(operation_id: str, mode: GenerationMode) -> None:

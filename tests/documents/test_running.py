@@ -21,6 +21,9 @@ RUN: Final = [
 CONTACTS: Final = "Mobile,First name,Plan\n+14155550102,Ada,Comfort\n+14155550103,Grace,Basic\n"
 
 
+pytestmark = pytest.mark.soak("each page runs its commands, many of which start servers")
+
+
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
     """Return a directory with a database that knows somebody, and a list of contacts."""

@@ -1,4 +1,4 @@
-"""Fixtures of the engine's tests: every test that asks for a storage runs in memory and on SQLite."""
+"""Fixtures of the engine's tests: in memory, and for `make soak` on SQLite too where they ask for a storage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_
 OpenStorage = Callable[[Clock], Storage]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", pytest.param("sqlite", marks=pytest.mark.soak("the engine is the same in memory"))])
 def open_storage(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStorage:
     """Return what makes a storage, not yet entered, on a database of its own."""
     if request.param == "memory":

@@ -25,6 +25,7 @@ def method_of(engine: Outreach, name: str) -> Method:
 
 
 @pytest.mark.anyio
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_call_from_another_thread_is_refused_in_words(engine: Outreach, name: str) -> None:
     """It would wait for an answer that comes to another loop, for ever."""

@@ -10,6 +10,7 @@ pytestmark = pytest.mark.anyio
 NAMES = [method.name for method in every_method(Outreach.open("memory://")) if method.takes_workspace]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("workspace_id", ["01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01", "nope"])
 async def test_a_workspace_that_is_not_there_is_told(engine: Outreach, name: str, workspace_id: str) -> None:

@@ -1,4 +1,4 @@
-"""Fixtures of the acceptance tests: each runs in memory and on SQLite."""
+"""Fixtures of the acceptance tests: each runs in memory, and for `make soak` on SQLite too."""
 
 from __future__ import annotations
 

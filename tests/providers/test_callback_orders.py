@@ -148,6 +148,8 @@ async def line(part: P) -> AsyncIterator[Line[P]]:
         )
 
 
+pytestmark = pytest.mark.sample(6)
+
 NOBODYS: Final = Taken(provider_id=f"SM{0xB2:032x}", dispatch_id="0195554e-0000-7000-8000-00000000beef", to=PERSON)
 """A message or a call of which the ledger knows nothing."""
 

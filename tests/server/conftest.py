@@ -99,7 +99,7 @@ def sms_body(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in body.items() if value is not ...}
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", pytest.param("sqlite", marks=pytest.mark.soak("the server is the same in memory"))])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Name a database of each storage."""
     return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'outreach.db'}"

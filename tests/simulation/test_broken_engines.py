@@ -14,6 +14,7 @@ from tests.simulation.broken_engines import BROKEN
 MAX_SEEDS = 300
 
 
+@pytest.mark.soak("simulates up to 300 seeds for each broken engine")
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("patch", "says"), BROKEN.values(), ids=list(BROKEN))
 def test_a_broken_engine_is_found_out(

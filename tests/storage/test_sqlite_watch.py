@@ -74,7 +74,7 @@ async def crash(database: Path, copy: Path, how: Callable[[Path, Path], None], *
             with opened(database) as other:
                 assert other.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[0] == 0
             await write_some(storage, 5, clock)
-            storage._watch._look_again = 0.0
+            storage._watch._next_check = 0.0
             await storage.write(subjects)
             storage.lock.record_high_water(MARK)
         await write_some(storage, 1, clock)

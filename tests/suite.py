@@ -1,0 +1,113 @@
+"""Which tests `make test` runs, and which it leaves to `make soak`. A bare `pytest` runs all of them.
+
+A test is left to `make soak` when its folder is in `SOAK_FOLDERS`, when it (or one set of its parameters) is marked
+`soak`, or when it is marked `sample(n)` and its parameters are not among the first, the last and every n-th.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final, Protocol
+
+import pytest
+
+SOAK_FOLDERS: Final[Mapping[str, str]] = {
+    "bench": "each test runs a part of the benchmark",
+    "fuzz": "each test sends many generated requests",
+    "process": "each test starts servers, and many kill them",
+}
+"""The folders of `tests` that are slow as a whole, and why."""
+
+PARTS: Final = ("all", "quick", "soak")
+_HERE: Final = Path(__file__).parent
+_COUNTS: Final = pytest.StashKey[tuple[int, int]]()
+_REPORTED: Final = "suite_counts"
+
+
+class Worker(Protocol):
+    """The part of pytest-xdist's worker controller that is read here."""
+
+    config: pytest.Config
+    workeroutput: dict[str, list[int]]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--suite`."""
+    parser.addoption(
+        "--suite",
+        choices=PARTS,
+        default="all",
+        help="which tests to run: quick (make test), soak (make soak) or all, the default",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the tests of the other part. Plain order: after what notes all tests, before `-k` and `-m`."""
+    quick, soak = split(items)
+    config.stash[_COUNTS] = (len(quick), len(soak))
+    part = config.getoption("suite")
+    if part != "all":
+        items[:], left = (quick, soak) if part == "quick" else (soak, quick)
+        config.hook.pytest_deselected(items=left)
+
+
+def split(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """Return the tests of `make test` and those of `make soak`, each in the order given."""
+    quick: list[pytest.Item] = []
+    soak: list[pytest.Item] = []
+    sampled: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if not _is_soak(item) and item.get_closest_marker("sample"):
+            sampled[item.nodeid.partition("[")[0]].append(item)
+    skipped = {item for group in sampled.values() for item in _outside_sample(group)}
+    for item in items:
+        (soak if item in skipped or _is_soak(item) else quick).append(item)
+    return quick, soak
+
+
+def _is_soak(item: pytest.Item) -> bool:
+    return item.get_closest_marker("soak") is not None or (
+        item.path.is_relative_to(_HERE) and item.path.relative_to(_HERE).parts[0] in SOAK_FOLDERS
+    )
+
+
+def _outside_sample(group: list[pytest.Item]) -> list[pytest.Item]:
+    """Return all but the first, the last and every n-th of one test's sets of parameters."""
+    marker = group[0].get_closest_marker("sample")
+    assert marker is not None
+    (every,) = marker.args
+    last = len(group) - 1
+    return [item for number, item in enumerate(group) if number % every and number != last]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Send a worker's counts to the process that prints the summary."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None and _COUNTS in session.config.stash:
+        quick, soak = session.config.stash[_COUNTS]
+        output[_REPORTED] = [quick, soak]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Worker) -> None:
+    """Take the counts from a worker of pytest-xdist; each of them collects all tests."""
+    counts = getattr(node, "workeroutput", {}).get(_REPORTED)
+    if counts is not None:
+        node.config.stash[_COUNTS] = (counts[0], counts[1])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print how many tests the other command has."""
+    if _COUNTS not in config.stash:
+        return
+    quick, soak = config.stash[_COUNTS]
+    match config.getoption("suite"):
+        case "quick":
+            terminalreporter.write_line(f"{soak:,} tests are left to `make soak`; {quick:,} are in `make test`")
+        case "soak":
+            terminalreporter.write_line(f"{quick:,} tests are in `make test`; {soak:,} are in `make soak`")
+        case _:
+            terminalreporter.write_line(f"all tests: {quick:,} of `make test` and {soak:,} of `make soak`")
