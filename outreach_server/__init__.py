@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["create_app", "running"]
 
 
-# Hidden from type checkers, for which it would make every name one of this package.
+# Hidden from type checkers, which would accept any name otherwise.
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Import what is asked for: the command line is in this package too, and most of it needs no web framework."""
+        """Import a name when it is used: the command line is in this package too, and mostly needs no web framework."""
         match name:
             case "create_app":
                 with server_extra("outreach_server.create_app"):

@@ -1,4 +1,4 @@
-"""Request bodies: bounded before they are read, and on disk instead of in memory where they are large."""
+"""Request bodies: bounded before they are read, and large ones on disk instead of in memory."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from outreach_server.context import request_state_of, server_of
 from outreach_server.spool import spool_directory
 
 MAX_SMALL_BYTES: Final = 1024 * 1024
-"""The largest body of the operations that take no contacts."""
+"""The largest body of operations without contacts."""
 
 MAX_WITHOUT_TURN: Final = 256 * 1024
-"""A larger body waits for its turn."""
+"""Larger bodies wait for a turn."""
 
 MAX_IN_MEMORY: Final = 2 * 1024 * 1024
-"""A larger body of contacts goes to disk, and to a helper process."""
+"""Larger bodies of contacts go to disk, and to a helper process."""
 
 _FILE: Final = "body.json"
 
 _IDLE_SECONDS: Final = 30.0
-"""A body that stops arriving for so long is given up."""
+"""A body that stops arriving for this long is given up."""
 
 _BASE_SECONDS: Final = 15.0
 _MIN_BYTES_PER_SECOND: Final = 64 * 1024
-"""How long a body may take: some seconds, and more in proportion to what has arrived, half a megabit in a second. So
-whoever trickles keeps a turn and a connection for those seconds alone, whatever length he has announced."""
+"""The minimum time for a body; more is allowed in proportion to what has arrived, at half a megabit per second, so
+that a slow sender holds a turn and a connection only for these seconds."""
 
 _DRAIN_SECONDS: Final = 5.0
 _DRAIN_BYTES: Final = 64 * 1024 * 1024
@@ -42,12 +42,12 @@ _WRITE_BYTES: Final = 1024 * 1024
 
 @attrs.frozen(kw_only=True)
 class Body:
-    """A body that was received.
+    """A received body.
 
     Attributes:
-        digest: SHA-256 of it, in hexadecimal.
-        raw: All of it, or nothing where it is in a file.
-        file: Where it is when it is large, in a directory of its own.
+        digest: SHA-256, in hexadecimal.
+        raw: All of it; empty if it is in a file.
+        file: The file of a large one, in its own directory.
     """
 
     digest: str
@@ -56,10 +56,10 @@ class Body:
 
 
 async def read_small_body(request: Request) -> Body:
-    """Return a body of an operation that takes no contacts.
+    """Return the body of an operation without contacts.
 
     Raises:
-        InvalidRequest: It is too large, is not announced as JSON, or does not arrive in time.
+        InvalidRequest: It is too large or too slow, or its content type is not JSON.
     """
     _check_headers(request)
     raw = bytearray()
@@ -70,10 +70,10 @@ async def read_small_body(request: Request) -> Body:
 
 @asynccontextmanager
 async def receive_callback_body(request: Request, limit: int, *, account_id: str) -> AsyncIterator[bytes]:
-    """Receive a body of any kind, byte by byte as it came; a large one holds its turn until the end.
+    """Receive a body of any kind; a large one holds its turn until the end of the context.
 
     Raises:
-        InvalidRequest: It is larger than the limit, or does not arrive in time.
+        InvalidRequest: It is larger than the limit, or too slow.
     """
     chunks = _chunks(request, limit)
     raw = bytearray()
@@ -89,10 +89,10 @@ async def receive_callback_body(request: Request, limit: int, *, account_id: str
 
 @asynccontextmanager
 async def receive_body(request: Request) -> AsyncIterator[Body]:
-    """Receive a body that may hold many contacts; what it leaves on disk is deleted at the end.
+    """Receive a body that may have many contacts; its file is deleted at the end of the context.
 
     Raises:
-        InvalidRequest: It is too large, is not announced as JSON, or does not arrive in time.
+        InvalidRequest: It is too large or too slow, or its content type is not JSON.
     """
     _check_headers(request)
     server = server_of(request)
@@ -103,7 +103,7 @@ async def receive_body(request: Request) -> AsyncIterator[Body]:
         if await _read_all(request, chunks, raw, MAX_WITHOUT_TURN, limit):
             yield _in_memory(raw)
             return
-        # From here on nothing is read from the socket until it is this body's turn.
+        # Nothing more is read from the socket until this body's turn.
         await stack.enter_async_context(server.large_bodies.turn(request_state_of(request).workspace_id or ""))
         if await _read_all(request, chunks, raw, MAX_IN_MEMORY, limit):
             yield _in_memory(raw)
@@ -113,7 +113,7 @@ async def receive_body(request: Request) -> AsyncIterator[Body]:
 
 
 def refuse_unread(request: Request, message: str) -> InvalidRequest:
-    """Return the error for a body that is not read to its end; the connection ends with the answer."""
+    """Return the error for a body that is not read to its end; the response closes the connection."""
     request_state_of(request).closes = True
     return InvalidRequest.at("", message)
 
@@ -123,9 +123,9 @@ def _in_memory(raw: bytearray) -> Body:
 
 
 async def _read_all(request: Request, chunks: AsyncIterator[bytes], raw: bytearray, most: int, limit: int) -> bool:
-    """Read a body as far as so many bytes, and return whether that is all of it.
+    """Read a body up to a number of bytes, and return whether that was all of it.
 
-    Of one that says it is larger nothing is read; one that says it is larger than the limit is refused here.
+    Nothing is read of a body with a larger Content-Length; one over the limit is refused here.
     """
     if most < (_announced(request) or 0) <= limit:
         return False
@@ -137,7 +137,7 @@ async def _read_all(request: Request, chunks: AsyncIterator[bytes], raw: bytearr
 
 
 async def _spool(chunks: AsyncIterator[bytes], begun: bytearray, directory: Path) -> Body:
-    """Write what has been received and what still comes to disk."""
+    """Write the received part and the rest to disk."""
     digest = hashlib.sha256()
     pending = begun
     async with await anyio.open_file(directory / _FILE, "xb") as file:
@@ -153,21 +153,16 @@ async def _spool(chunks: AsyncIterator[bytes], begun: bytearray, directory: Path
 
 
 async def _chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
-    """Yield a body as it arrives.
-
-    Raises:
-        InvalidRequest: It is larger than the limit, which is seen before it is read where it says its length; or
-            it does not arrive in time.
-    """
+    """Yield a body as it arrives; raise InvalidRequest if it is larger than the limit or too slow."""
     announced = _announced(request)
-    too_large = f"The body is larger than {limit} bytes, which is the most that is taken here."
+    too_large = f"The body is larger than the limit of {limit} bytes."
     stream = aiter(request.stream())
     if announced is not None and announced > limit:
         await _drain(request, stream)
         raise refuse_unread(request, too_large)
     received, waited = 0, 0.0
     while True:
-        # What counts is the time for which the client is waited for, and not that in which others had their turn.
+        # Only the time spent waiting for this client counts.
         left = _BASE_SECONDS + received / _MIN_BYTES_PER_SECOND - waited
         began = anyio.current_time()
         try:
@@ -190,7 +185,7 @@ async def _chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
 
 
 async def _drain(request: Request, stream: AsyncIterator[bytes]) -> None:
-    """Throw away what a client still sends, for a while: most read no answer before they have sent everything."""
+    """Discard what a client still sends, for a while: most read a response only after sending everything."""
     if "expect" in request.headers:
         return
     dropped = 0
@@ -207,17 +202,13 @@ def _announced(request: Request) -> int | None:
 
 
 def _check_headers(request: Request) -> None:
-    """Check that a body is announced as JSON in UTF-8, or not announced as anything.
-
-    Raises:
-        InvalidRequest: It is announced as something else.
-    """
+    """Check that the content type of a body is JSON in UTF-8, or absent."""
     kind, _, parameters = request.headers.get("Content-Type", "application/json").partition(";")
     if kind.strip().lower() != "application/json":
         raise InvalidRequest.at("Content-Type", "must be application/json")
     for parameter in parameters.split(";"):
         name, _, value = parameter.partition("=")
         if name.strip().lower() == "charset" and value.strip().strip('"').lower() not in {"utf-8", "utf8"}:
-            raise InvalidRequest.at("Content-Type", "must name no other charset than utf-8")
+            raise InvalidRequest.at("Content-Type", "must have no charset other than utf-8")
     if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
-        raise InvalidRequest.at("Content-Encoding", "must be left out: compressed bodies are not taken")
+        raise InvalidRequest.at("Content-Encoding", "must be absent: compressed bodies are not supported")

@@ -1,4 +1,4 @@
-"""What a server's parts share, typed: the server itself, and one exchange of a request and its answer."""
+"""What a server's parts share: the server itself, and the state of each request."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ _SERVER: Final = "outreach_server.server"
 _EXCHANGE: Final = "outreach_server.exchange"
 
 MAX_LARGE_BODIES: Final = 8
-"""Large bodies that are received or worked on at a time; the others wait before they are read."""
+"""Large bodies received or processed at a time; others wait before they are read."""
 
 MAX_LARGE_CALLBACKS: Final = 8
-"""The same for large callbacks: whoever calls back shows no key, and is not to keep the turns of those who do."""
+"""The same for large callbacks, which are apart because they come without an API key."""
 
 MAX_HELPERS: Final = 2
 """Helper processes at a time, each of another workspace."""
 
 MAX_LARGE_EACH: Final = 2
-"""How many of these turns one workspace, or one account that is called back, may have: the others are for others."""
+"""Turns of one workspace, or of one account's callbacks, so that others get theirs."""
 
 
 @attrs.define(kw_only=True)
 class Server:
-    """One app and what belongs to it.
+    """One app with its resources.
 
     Attributes:
         open_engine: The engine while it is open.
         max_body_bytes: The largest body of a campaign.
-        spool_root: Where large bodies are kept while they are worked on; the system's place by default.
-        large_bodies: FairSemaphore for large bodies, shared by workspace.
-        large_callbacks: FairSemaphore for large bodies of callbacks, shared by account.
-        helper: The command that starts a helper process for large bodies; None to read them in a thread.
-        helpers: FairSemaphore for helper processes, shared by workspace: few, since each may need much memory.
-        readers: Threads that read bodies: one, because they compute, and whatever else the server does waits for them.
+        spool_root: The directory of large bodies; by default the system's temporary one.
+        large_bodies: Turns for large bodies, by workspace.
+        large_callbacks: Turns for large callbacks, by account.
+        helper: The command of a helper process for large bodies; None to read them in a thread.
+        helpers: Turns for helper processes, by workspace: few, because each may need much memory.
+        readers: Threads that read bodies: one, because they hold the interpreter lock.
     """
 
     open_engine: Outreach | None = None
@@ -60,7 +60,7 @@ class Server:
         """The open engine.
 
         Raises:
-            ConfigError: It is not open: the lifespan has not been run.
+            ConfigError: It is not open, because the lifespan has not run.
         """
         if self.open_engine is None:
             raise ConfigError(
@@ -72,13 +72,13 @@ class Server:
 
 @attrs.define(kw_only=True)
 class RequestState:
-    """One request and its answer, as the layers around the endpoints see it.
+    """One request's state, for the layers around the endpoints.
 
     Attributes:
-        request_id: Identifies it in logs and answers.
-        workspace_id: Whose it is, once that is known.
-        quota: What is left of the request limit, once it was counted and where there is one.
-        closes: Whether the connection cannot be used again, because the body was not read to its end.
+        request_id: Its id in logs and responses.
+        workspace_id: The workspace, once known.
+        quota: The state of the request limit, once counted, if there is one.
+        closes: Whether to close the connection, because the body was not read to its end.
     """
 
     request_id: str
@@ -88,24 +88,24 @@ class RequestState:
 
 
 def set_server(scope: Scope, server: Server) -> None:
-    """Let everything that handles this scope find the server."""
+    """Store the server in a scope."""
     scope[_SERVER] = server
 
 
 def set_request_state(scope: Scope, exchange: RequestState) -> None:
-    """Let everything that handles this scope find the exchange."""
+    """Store the request's state in a scope."""
     scope[_EXCHANGE] = exchange
 
 
 def server_of(connection: HTTPConnection) -> Server:
-    """Return the server that handles a request."""
+    """Return the server of a request."""
     server = connection.scope[_SERVER]
-    assert isinstance(server, Server)  # noqa: S101 - tells the type checker what the middleware put there
+    assert isinstance(server, Server)  # noqa: S101 - for the type checker
     return server
 
 
 def request_state_of(connection: HTTPConnection) -> RequestState:
-    """Return the exchange that a request is part of."""
+    """Return the state of a request."""
     exchange = connection.scope[_EXCHANGE]
-    assert isinstance(exchange, RequestState)  # noqa: S101 - tells the type checker what the middleware put there
+    assert isinstance(exchange, RequestState)  # noqa: S101 - for the type checker
     return exchange

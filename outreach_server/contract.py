@@ -1,7 +1,6 @@
 """The HTTP contract, `openapi.yaml`, wherever this package runs from.
 
-The file is written by hand at the root of the repository. The wheel carries it inside this package; a
-checkout, and an editable installation of one, reads it from the root, so that there is one copy to edit.
+The wheel has a copy in this package; a checkout, and an editable installation, read the one file at the root.
 """
 
 from __future__ import annotations
@@ -20,16 +19,16 @@ _SERVER: Final = re.compile(rb"(?m)^(servers:\n {2}- url: )/$")
 
 
 def contract_bytes() -> bytes:
-    """Return the contract exactly as its file holds it.
+    """Return the contract's bytes.
 
     Raises:
-        FileNotFoundError: The installation is broken: it lacks the file.
+        FileNotFoundError: The installation lacks the file.
     """
     packaged = resources.files(__package__) / CONTRACT_NAME
     if packaged.is_file():
         return packaged.read_bytes()
     root = Path(__file__).resolve().parent.parent
-    # In site-packages a file of this name is somebody else's: only a checkout's root has the project file.
+    # Only a checkout's root has the project file; in site-packages the file would be another package's.
     if (root / "pyproject.toml").is_file() and (root / CONTRACT_NAME).is_file():
         return (root / CONTRACT_NAME).read_bytes()
     raise FileNotFoundError(
@@ -38,10 +37,10 @@ def contract_bytes() -> bytes:
 
 
 def contract_mounted_at(path: str) -> bytes:
-    """Return the contract of a server that is mounted under a path, which its paths then begin with.
+    """Return the contract of a server mounted under a path, as a prefix of its paths.
 
     Raises:
-        FileNotFoundError: The installation is broken: it lacks the file.
+        FileNotFoundError: The installation lacks the file.
     """
     if not path:
         return contract_bytes()
@@ -50,9 +49,9 @@ def contract_mounted_at(path: str) -> bytes:
 
 
 def contract_text() -> str:
-    """Return the contract as text: YAML in UTF-8.
+    """Return the contract as YAML text.
 
     Raises:
-        FileNotFoundError: The installation is broken: it lacks the file.
+        FileNotFoundError: The installation lacks the file.
     """
     return contract_bytes().decode("utf-8")

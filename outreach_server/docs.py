@@ -1,7 +1,6 @@
-"""The page at /docs: openapi.yaml for people, shown by Swagger UI, with nothing fetched from anywhere else.
+"""The page at /docs: openapi.yaml in Swagger UI, with nothing fetched from elsewhere.
 
-Swagger UI's files are those of the package `offapi`, which ships them as they are published. The package is never
-imported: that would lay out its own pages, of three viewers, in memory.
+Swagger UI's files come from the package `offapi`, which is not imported: it would build its own pages in memory.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Content-Security-Policy of the page: everything comes from this server, and its requests go to it alone."""
+"""Content-Security-Policy of the page: it loads from this server and sends requests to it alone."""
 
 _PACKAGE: Final = "offapi"
 _PAGES: Final = Path(__file__).parent / "pages"
@@ -27,11 +26,11 @@ _PAGES: Final = Path(__file__).parent / "pages"
 
 @attrs.frozen(kw_only=True)
 class PageFile:
-    """A file that the page loads, as /docs/NAME.
+    """A file of the page, served as /docs/NAME.
 
     Attributes:
-        path: Where it is.
-        media_type: What it is.
+        path: Its path.
+        media_type: Its media type.
     """
 
     path: Path
@@ -40,13 +39,13 @@ class PageFile:
 
 @functools.cache
 def docs_page() -> str:
-    """Return the page as HTML; it is made once.
+    """Return the page as HTML, cached.
 
     Raises:
-        FileNotFoundError: The installation is broken: it lacks the viewer.
+        FileNotFoundError: The installation lacks the viewer.
     """
     page = (_PAGES / "docs.html").read_text("utf-8")
-    # Files that have changed have another address, so that a browser may keep them for as long as it likes.
+    # Changed files get another URL, so that browsers may cache them for ever.
     content = b"".join(file.path.read_bytes() for file in page_files().values())
     version = hashlib.sha256(content).hexdigest()[:12]
     return page.replace("{{version}}", version)
@@ -54,10 +53,10 @@ def docs_page() -> str:
 
 @functools.cache
 def page_files() -> Mapping[str, PageFile]:
-    """Return the files that the page loads, by their names.
+    """Return the files of the page, by name.
 
     Raises:
-        FileNotFoundError: The installation is broken: it lacks the viewer.
+        FileNotFoundError: The installation lacks the viewer.
     """
     found = find_spec(_PACKAGE)
     if found is None or found.origin is None:

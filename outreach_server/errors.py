@@ -1,4 +1,4 @@
-"""Errors as answers: one envelope for everything that is not 2xx. Nothing else in the project knows statuses."""
+"""Error responses: one envelope for everything that is not 2xx. Only this module maps errors to statuses."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STATUS_BY_ERROR: Final[Mapping[type[OutreachError], int]] = {
     RequestInProgress: 429,
     StorageBusy: 503,
 }
-"""The status of an error is that of its nearest ancestor here; whatever has none is our fault, a 500."""
+"""An error has the status of its nearest ancestor here; others are a 500."""
 
 _CODES: Final = {400: "invalid_request", 401: "unauthorized", 404: "not_found", 405: "method_not_allowed"}
 _MAX_MESSAGE_LENGTH: Final = 1000
@@ -49,8 +49,8 @@ _NOT_NOW: Final = "The database cannot be written at the moment, and nothing was
 _TOO_MANY: Final = "Too many large bodies are being worked on, and nothing was changed. Send this one again later."
 
 _log = logging.getLogger("outreach_server")
-_crowded = RefusalCounter(_log, "no_turn", "A large body was answered 503: its turn did not come.")
-_busy = RefusalCounter(_log, "storage_busy", "A request was answered 503: another process holds the database.")
+_crowded = RefusalCounter(_log, "no_turn", "large body answered 503: too many are in work")
+_busy = RefusalCounter(_log, "storage_busy", "request answered 503: another process holds the database")
 
 
 def status_of(error: OutreachError) -> int:
@@ -67,13 +67,13 @@ def error_response(
     details: Sequence[ErrorDetail] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return an answer in the envelope."""
+    """Return an error response in the envelope."""
     content = envelope(code, message, request_id=request_state_of(request).request_id, details=details)
     return json_response(content, status=status, headers=headers)
 
 
 def envelope(code: str, message: str, *, request_id: str, details: Sequence[ErrorDetail] = ()) -> dict[str, Any]:
-    """Return what every answer holds that is not 2xx (docs/interface.md#error-envelope)."""
+    """Return the envelope of every response that is not 2xx (docs/interface.md#error-envelope)."""
     return {
         "error": {
             "code": code,
@@ -91,8 +91,8 @@ def envelope(code: str, message: str, *, request_id: str, details: Sequence[Erro
 
 
 async def answer_outreach_error(request: Request, error: Exception) -> Response:
-    """Answer for an error that the engine raised."""
-    assert isinstance(error, OutreachError)  # noqa: S101 - what this handler is registered for
+    """Return the response to an error of the engine."""
+    assert isinstance(error, OutreachError)  # noqa: S101 - the handler's registered type
     if isinstance(error, StorageBusy):
         return answer_busy(request)
     status = status_of(error)
@@ -108,14 +108,14 @@ async def answer_outreach_error(request: Request, error: Exception) -> Response:
 
 
 async def answer_http_exception(request: Request, error: Exception) -> Response:
-    """Answer for what the router refuses: unknown paths and methods."""
-    assert isinstance(error, HTTPException)  # noqa: S101 - what this handler is registered for
+    """Return the response to an unknown path or method."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - the handler's registered type
     status = error.status_code
     match status:
         case HTTPStatus.NOT_FOUND:
-            message = "There is no such path here. The operations are described at /docs."
+            message = "This path does not exist. The operations are described at /docs."
         case HTTPStatus.METHOD_NOT_ALLOWED:
-            message = f"This path does not take {request.method[:20]}. The header Allow names what it takes."
+            message = f"This path does not support {request.method[:20]}. The header Allow lists its methods."
         case _:
             message = str(error.detail)
     code = _CODES.get(status, "invalid_request" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "internal_error")
@@ -123,23 +123,23 @@ async def answer_http_exception(request: Request, error: Exception) -> Response:
 
 
 def answer_busy(request: Request) -> Response:
-    """Answer where nothing can be written for a while: it is our trouble, it passes, and nothing was changed."""
+    """Return the 503 response for a database that is not writable for a while; nothing was changed."""
     _busy.add()
     return error_response(request, 503, "internal_error", _NOT_NOW, headers={"Retry-After": "1"})
 
 
 async def answer_overloaded(request: Request, _: Exception) -> Response:
-    """Answer where a large body was not read, because too many of the same workspace, or account, are worked on."""
+    """Return the 503 response to a large body that got no turn."""
     _crowded.add()
-    # The body was not read, so that the connection cannot be used again.
+    # The body was not read, so the connection cannot be reused.
     request_state_of(request).closes = True
     return error_response(request, 503, "internal_error", _TOO_MANY, headers={"Retry-After": "30"})
 
 
 def answer_fault(request: Request, error: Exception) -> Response:
-    """Answer for something that went wrong on our side: logged with all of it, told with nothing of it."""
+    """Return the 500 response to an unexpected error, which is logged and not shown."""
     if isinstance(error, StorageError) and (engine := server_of(request).open_engine) is not None:
-        # It fails every request: once in the log, and counted.
+        # A storage error fails every request: logged once, and counted.
         engine.log_throttle.failure(
             "request_failed", error, "request failed", request_id=request_state_of(request).request_id
         )
@@ -154,10 +154,10 @@ def answer_fault(request: Request, error: Exception) -> Response:
 
 
 class FaultMiddleware:
-    """Answer for whatever nobody expected, also where the host's own middleware would not.
+    """Answers unexpected errors, also where the host's own middleware would not.
 
     Args:
-        app: What handles the request.
+        app: The wrapped app.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -178,7 +178,7 @@ class FaultMiddleware:
         try:
             await self._app(scope, receive, send_watched)
         except ClientDisconnect:
-            # Nobody is left to be answered.
+            # The client has gone.
             return
         except Exception as error:
             response = answer_fault(Request(scope), error)
@@ -188,6 +188,6 @@ class FaultMiddleware:
 
 
 def _printable(text: str, longest: int) -> str:
-    """Return a text that fits into an answer: short, and without what UTF-8 cannot write."""
+    """Return a text cut to a length, without characters that UTF-8 cannot encode."""
     cut = text if len(text) <= longest else text[:longest] + "..."
     return cut.encode("utf-8", "backslashreplace").decode()

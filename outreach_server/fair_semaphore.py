@@ -1,4 +1,4 @@
-"""FairSemaphore: so many at a time, and of those so many for each owner, whoever came first."""
+"""A semaphore with a limit per owner, first come, first served."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import anyio
 import attrs
 
 MAX_WAITING: Final = 16
-"""How many of one owner may wait at a time: each keeps a connection, and the last would wait for all of them."""
+"""How many of one owner may wait at a time: each holds a connection."""
 
 WAIT_SECONDS: Final = 120.0
-"""How long one waits at the most; few clients wait longer for an answer."""
+"""The longest wait; few clients wait longer for a response."""
 
 
 class FairSemaphoreTimeout(Exception):
-    """Somebody whose turn did not come: too many of his own wait, or he has waited for too long."""
+    """No turn: too many of the same owner wait, or the wait was too long."""
 
 
 @attrs.frozen(eq=False)
@@ -28,11 +28,11 @@ class _Waiting:
 
 
 class FairSemaphore:
-    """Lets so many go on at a time; who has had his share lets those of others go before him.
+    """Grants a number of turns at a time; an owner at its limit lets others go first.
 
     Args:
-        most: How many turns there are.
-        each: How many of them one owner may have.
+        most: All turns.
+        each: Turns of one owner.
     """
 
     def __init__(self, most: int, each: int) -> None:
@@ -43,20 +43,20 @@ class FairSemaphore:
 
     @property
     def free(self) -> int:
-        """How many turns nobody has."""
+        """The free turns."""
         return self._free
 
     @property
     def waiting(self) -> int:
-        """How many wait for one."""
+        """How many wait for a turn."""
         return len(self._queue)
 
     @asynccontextmanager
     async def turn(self, owner: str) -> AsyncIterator[None]:
-        """Wait for a turn, and hold it until the end.
+        """Wait for a turn, and hold it until the end of the context.
 
         Raises:
-            FairSemaphoreTimeout: It did not come.
+            FairSemaphoreTimeout: There was none in time.
         """
         waiting = _Waiting(owner)
         self._queue.append(waiting)
@@ -80,12 +80,12 @@ class FairSemaphore:
             raise FairSemaphoreTimeout
         with anyio.move_on_after(WAIT_SECONDS):
             await waiting.called.wait()
-        # It may have come in the very moment.
+        # It may have come at the same moment.
         if not waiting.called.is_set():
             raise FairSemaphoreTimeout
 
     def _call(self) -> None:
-        """Give the free turns to those who have waited for longest and have not had their share."""
+        """Give the free turns to the longest-waiting whose owners are below their limit."""
         for waiting in list(self._queue):
             if not self._free:
                 return

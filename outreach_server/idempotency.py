@@ -1,4 +1,4 @@
-"""POSTs that may safely be sent again: the header `Idempotency-Key` (docs/interface.md#safe-retry)."""
+"""The header `Idempotency-Key`, which makes POSTs safe to retry (docs/interface.md#safe-retry)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 
 
 def idempotency_key(request: Request) -> str | None:
-    """Return the key that a request brings, if any.
+    """Return a request's idempotency key, if any.
 
     Raises:
-        InvalidRequest: It is empty, too long, given twice, or holds more than visible ASCII.
+        InvalidRequest: It is empty, too long, repeated, or not visible ASCII.
     """
     given = request.headers.getlist(IDEMPOTENCY_KEY)
     if not given:
@@ -30,11 +30,11 @@ def idempotency_key(request: Request) -> str | None:
 
 
 def keyed_request(request: Request, operation: str, *, digest: str) -> IdempotentRequest | None:
-    """Return what a POST asks for under its key; None where it brings none.
+    """Return a POST under its key; None without a key.
 
     Args:
         request: The request.
-        operation: The operation's name, under which its keys are kept.
+        operation: The operation's name, which scopes its keys.
         digest: SHA-256 of its raw body, in hexadecimal.
 
     Raises:

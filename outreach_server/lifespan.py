@@ -20,7 +20,7 @@ def make_lifespan(
 
     Args:
         server: The server that gets the engine.
-        make_engine: Makes the engine; None when the host opens and closes it.
+        make_engine: Creates the engine; None if the host opens and closes it.
     """
 
     @asynccontextmanager

@@ -1,7 +1,4 @@
-"""The request limit of a workspace, counted and shown.
-
-docs/interface.md#request-limit; draft-ietf-httpapi-ratelimit-headers.
-"""
+"""The request limit of a workspace (docs/interface.md#request-limit; draft-ietf-httpapi-ratelimit-headers)."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ async def count_against_rate_limit(request: Request, workspace: Workspace) -> No
 
     Raises:
         RateLimited: The limit is used up.
-        StorageBusy: It cannot be counted at the moment.
+        StorageBusy: It cannot be counted now.
     """
     exchange = request_state_of(request)
     try:
@@ -31,7 +28,7 @@ async def count_against_rate_limit(request: Request, workspace: Workspace) -> No
 
 
 def limit_headers(quota: RateLimitState | None) -> Sequence[tuple[bytes, bytes]]:
-    """Return what tells the client its limit and what is left; nothing where there is no limit or none was counted."""
+    """Return the rate-limit headers; none without a limit or a count."""
     if quota is None:
         return ()
     return (

@@ -1,4 +1,4 @@
-"""Having a large body read by a helper process: see `outreach_server.parser_process`."""
+"""Reads a large body in a helper process: see `outreach_server.parser_process`."""
 
 from __future__ import annotations
 
@@ -30,14 +30,11 @@ _MAX_TOLD: Final = 2000
 
 
 class ParserProcessFailed(RuntimeError):
-    """The helper process ended before it had read all of the body."""
+    """The helper process ended before it had read the whole body."""
 
 
 def default_command() -> Sequence[str] | None:
-    """Return the command that starts a helper, to which two arguments are added; None where there is none.
-
-    An executable that holds Python in itself does with arguments what it likes.
-    """
+    """Return the command of a helper, to which two arguments are added; None for an executable that bundles Python."""
     if not sys.executable or getattr(sys, "frozen", False):
         return None
     return sys.executable, "-m", "outreach_server.parser_process"
@@ -47,13 +44,13 @@ def default_command() -> Sequence[str] | None:
 async def parse_in_subprocess(
     command: Sequence[str], body: Path, reading: ParseOptions
 ) -> AsyncIterator[tuple[NewSmsCampaign | NewCallCampaign, AsyncIterator[list[PreparedRecipient]]]]:
-    """Have the body in a file read by a helper process, which ends with the context at the latest.
+    """Read a body's file in a helper process, which ends with the context at the latest.
 
     Yields:
-        What the body asks for, and its contacts, some at a time as the helper gets to them.
+        The campaign of the body, and its contacts in chunks.
 
     Raises:
-        OutreachError: What reading the body raised.
+        OutreachError: The error of reading the body.
         ParserProcessFailed: The process died.
     """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
@@ -76,12 +73,12 @@ async def parse_in_subprocess(
 async def _contacts(frames: AsyncIterator[bytes]) -> AsyncIterator[list[PreparedRecipient]]:
     async for frame in frames:
         rows = marshal.loads(frame)  # noqa: S302 - written by our own process
-        # `_make` without its look at each length.
+        # Like `_make`, without its check of each length.
         yield list(map(tuple.__new__, repeat(PreparedRecipient), rows))
 
 
 async def _frames(process: Process, log: Path) -> AsyncIterator[bytes]:
-    """Yield what a helper has written, as it comes."""
+    """Yield a helper's frames."""
     assert process.stdout is not None  # noqa: S101 - asked for
     stream = BufferedByteReceiveStream(process.stdout)
     try:

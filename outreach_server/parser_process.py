@@ -1,8 +1,7 @@
 """The helper process for one large body: `python -m outreach_server.parser_process BODY READING`.
 
-It reads the body in a file, as the JSON of READING says, and writes to its standard output what came of it and then the
-contacts, some at a time, while the server writes those before. It imports little, so that it begins at once, and ends
-with its body: what it has allocated is gone with it, and it can be killed when the client goes away.
+It reads the body's file by the JSON of READING, and writes the campaign and then chunks of contacts to stdout. It
+imports little, so that it starts fast; its memory is freed with it, and it can be killed when the client has gone.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from outreach import NewCallCampaign, NewSmsCampaign, OutreachError
 from outreach_server.reading import ParseOptions, read_campaign
 
 LENGTH: Final = struct.Struct("<I")
-"""Before each frame: its length. A frame of no bytes is the last one."""
+"""The length before each frame; an empty frame is the last one."""
 
 _NICENESS: Final = 5
 
 FirstFrame = NewSmsCampaign | NewCallCampaign | OutreachError
-"""What the first frame holds, pickled: the campaign that is asked for, or why there is none."""
+"""The first frame, pickled: the campaign, or the error."""
 
 
 def read_body(body: Path, reading: ParseOptions, out: IO[bytes]) -> None:
@@ -44,16 +43,16 @@ def read_body(body: Path, reading: ParseOptions, out: IO[bytes]) -> None:
     else:
         write(pickle.dumps(read.campaign))
         for chunk in read.chunks:
-            # Plain tuples: marshal knows no others, and is several times as fast as pickle.
+            # Tuples, because marshal writes them several times as fast as pickle.
             write(marshal.dumps([tuple(recipient) for recipient in chunk]))
     write(b"")
 
 
 def main(body: str, reading: str) -> None:
-    """Be the helper process: read the body in a file, as some JSON says."""
+    """Run the helper process for a body's file and options in JSON."""
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
-    # Nothing here goes round in circles, and looking for what does would take as long as the work.
+    # There is no cyclic garbage, and searching for it would double the time.
     gc.disable()
     read_body(Path(body), ParseOptions(**json.loads(reading)), sys.stdout.buffer)
 

@@ -13,11 +13,11 @@ from outreach_server.body import Body
 T = TypeVar("T")
 
 _MAX_INLINE: Final = 64 * 1024
-"""What is parsed within a millisecond or two."""
+"""The largest body to parse on the event loop, in a millisecond or two."""
 
 
 async def read_model(body: Body, read: Callable[[Any], T]) -> T:
-    """Return the model that a small body describes; a larger one of these is parsed in a thread.
+    """Return the model of a small body; a larger one is parsed in a thread.
 
     Raises:
         InvalidRequest: The body breaks a rule; the details name each place.

@@ -1,4 +1,4 @@
-"""Choosing where the body of a new campaign is read: here, in a thread, or in a helper process."""
+"""Chooses where to read the body of a new campaign: here, in a thread, or in a helper process."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from outreach_server.parser_client import parse_in_subprocess
 from outreach_server.reading import ParsedCampaign, ParseOptions, read_campaign
 
 _MAX_INLINE: Final = 32 * 1024
-"""What takes a millisecond or two, whatever it holds."""
+"""The largest body to read on the event loop, in a millisecond or two."""
 
 
 @attrs.frozen(kw_only=True)
 class PreparedCampaign:
-    """A campaign that can be created.
+    """A campaign ready to be created.
 
     Attributes:
-        chunks: Its contacts, some at a time; to be gone through once.
+        chunks: Its contacts; can be iterated once.
     """
 
     campaign: NewSmsCampaign | NewCallCampaign
@@ -36,11 +36,11 @@ class PreparedCampaign:
 async def prepared_campaign(
     server: Server, body: Body, reading: ParseOptions, *, workspace_id: str
 ) -> AsyncIterator[PreparedCampaign]:
-    """Provide the campaign that a body asks for, with its contacts.
+    """Provide a body's campaign with its contacts.
 
     Raises:
         InvalidRequest: The body breaks a rule; the details name each place.
-        SmsCampaignsDisabled: It asks for an SMS campaign, which the workspace may not have.
+        SmsCampaignsDisabled: The workspace does not have SMS campaigns enabled.
     """
     if body.file is not None and server.helper is not None:
         async with (

@@ -1,4 +1,4 @@
-"""Query parameters of the lists, read strictly (docs/interface.md#query)."""
+"""Query parameters of lists (docs/interface.md#query)."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _SHORT: Final = 200
 
 @attrs.frozen(kw_only=True)
 class ListQuery:
-    """What a list was asked for.
+    """The query of a list.
 
     Attributes:
-        page: The page to look up; one far past the end stands for all that are further.
-        page_echo: The page as the answer echoes it: no number is too large for that.
+        page: The page to look up; one far past the end stands for all further ones.
+        page_echo: The page in the response, which may be any number.
     """
 
     page: int
@@ -38,10 +38,10 @@ class ListQuery:
 
 
 def read_list_query(raw: bytes) -> ListQuery:
-    """Return what a query asks for; parameters that there are not are ignored.
+    """Return a parsed query; unknown parameters are ignored.
 
     Raises:
-        InvalidRequest: A parameter is wrong; the details name each.
+        InvalidRequest: A parameter is invalid; the details name each.
     """
     return _read_short(raw) if len(raw) <= _SHORT else _read(raw)
 
@@ -66,7 +66,7 @@ def _read(raw: bytes) -> ListQuery:
     )
 
 
-# The same few queries come again and again.
+# Clients repeat the same few queries.
 _read_short: Final = lru_cache(maxsize=1000)(_read)
 
 

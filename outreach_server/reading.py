@@ -1,7 +1,7 @@
-"""Reading the body of a new campaign: parsed, checked and its contacts made ready to be written.
+"""Reads the body of a new campaign: parsed, checked, and with prepared contacts.
 
-All of this is plain computing. A small body is read where the request is handled, a larger one in a thread, and
-a large one in a process of its own (`outreach_server.parser_process`), so that other requests do not wait for it.
+This only computes. A small body is read on the event loop, a larger one in a thread, and a large one in its own process
+(`outreach_server.parser_process`), so that other requests do not wait.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from outreach.http import (
 from outreach.models import PreparedRecipient
 
 CHUNK: Final = 2_500
-"""Contacts made ready at a time."""
+"""Contacts in a chunk."""
 
 
 @attrs.frozen(kw_only=True)
 class ParseOptions:
-    """How a body is to be read.
+    """How to read a body.
 
     Attributes:
         channel_from_body: Whether `channel` selects the kind of campaign; otherwise it is SMS.
         sms_campaigns_enabled: Whether the workspace may have SMS campaigns.
-        default_region: Where local phone numbers belong.
-        this_year: The first year for which a country's holidays are filled in.
+        default_region: The region of local phone numbers.
+        this_year: The first year of a country's holidays.
     """
 
     channel_from_body: bool
@@ -46,10 +46,10 @@ class ParseOptions:
 
 @attrs.frozen(kw_only=True)
 class ParsedCampaign:
-    """A campaign that was asked for, and its contacts.
+    """A campaign to create, and its contacts.
 
     Attributes:
-        chunks: The contacts, made ready some at a time as they are gone through, once.
+        chunks: The contacts, prepared in chunks during the one iteration.
     """
 
     campaign: NewSmsCampaign | NewCallCampaign
@@ -57,15 +57,15 @@ class ParsedCampaign:
 
 
 def read_campaign(raw: bytes, reading: ParseOptions) -> ParsedCampaign:
-    """Return the campaign that a body asks for.
+    """Return a body's campaign.
 
     Raises:
         InvalidRequest: The body breaks a rule; the details name each place.
-        SmsCampaignsDisabled: It asks for an SMS campaign, which the workspace may not have.
+        SmsCampaignsDisabled: The workspace does not have SMS campaigns enabled.
     """
     plain = read_simple_body(raw)
     if plain is not None:
-        # What is wrong with the rest of it is told by the long way, which names all places.
+        # The slow reader below reports everything that is wrong.
         with suppress(InvalidRequest):
             campaign, _ = _read(plain.head, reading)
             return ParsedCampaign(campaign=campaign, chunks=plain.chunks(reading.default_region, size=CHUNK))

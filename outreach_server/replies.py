@@ -1,4 +1,4 @@
-"""JSON answers."""
+"""JSON responses."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ JSON: Final = "application/json"
 
 
 def json_response(content: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return an answer with a JSON body."""
+    """Return a JSON response."""
     return Response(orjson.dumps(content), status_code=status, headers=headers, media_type=JSON)
 
 
 def created_response(answer: StoredAnswer) -> Response:
-    """Return the answer of a POST that has made something, now or when it was sent for the first time."""
+    """Return the response to a POST that has created something, now or at its first request."""
     headers = {} if answer.location is None else {"Location": answer.location}
     return Response(answer.body, status_code=201, headers=headers, media_type=JSON)
 
 
 def answer_of(content: Any, *, location: str | None = None) -> StoredAnswer:
-    """Return what a POST answers, in the form in which an idempotency key keeps it."""
+    """Return a POST's response, in the form that an idempotency key stores."""
     return StoredAnswer(body=orjson.dumps(content), location=location)

@@ -1,4 +1,4 @@
-"""The layer around everything: a request's id, the headers that every answer has, and one line in the log."""
+"""The outermost layer: a request's id, the headers of every response, and one line in the log."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from outreach_server.limits import limit_headers
 
 REQUEST_ID: Final = b"x-request-id"
 
-# What comes from outside ends in log lines and headers: short, and of harmless characters only.
+# Goes into log lines and headers, so it must be short and harmless.
 _ACCEPTABLE: Final = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._~:=+/-]{0,127}")
 
 _log = logging.getLogger("outreach_server.access")
 
 
 class RequestStateMiddleware:
-    """Give each request its exchange, and each answer the headers that come from it.
+    """Adds the request's state, and its headers to the response.
 
-    A request that brings a sane `X-Request-Id` keeps it, so that it can be followed through several services.
+    A valid `X-Request-Id` of the request is kept, so that it can be traced through several services.
 
     Args:
-        app: What handles the request.
-        server: The server that this is part of.
+        app: The wrapped app.
+        server: The server.
     """
 
     def __init__(self, app: ASGIApp, server: Server) -> None:
@@ -65,10 +65,10 @@ class RequestStateMiddleware:
 
 
 def choose_request_id(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """Return the id that a request brings, or a new one where it brings none or a strange one.
+    """Return the request's id, or a new one if it is absent or invalid.
 
     Args:
-        headers: As they came, their names in lower case.
+        headers: Raw headers with lower-case names.
     """
     given = next((value for name, value in headers if name == REQUEST_ID), b"")
     return given.decode("ascii") if _ACCEPTABLE.fullmatch(given) else str(uuid.uuid4())
@@ -77,7 +77,7 @@ def choose_request_id(headers: Iterable[tuple[bytes, bytes]]) -> str:
 def _log_exchange(scope: Scope, exchange: RequestState, status: int, seconds: float) -> None:
     if not _log.isEnabledFor(logging.INFO):
         return
-    # The endpoint's name and not the path: a path may hold a phone number that somebody took for a call's id.
+    # The endpoint's name, because the path may contain a phone number given as a call's id.
     endpoint = getattr(scope.get("endpoint"), "__name__", "none")
     _log.info(
         "%s %s %d in %.0f ms, request %s, workspace %s",

@@ -1,4 +1,4 @@
-"""Which path is served by what."""
+"""The endpoints by path."""
 
 from __future__ import annotations
 
@@ -29,4 +29,4 @@ ROUTES: Final = (
     Route("/docs/{name}", DocsFile),
     Route("/webhooks/{account}", Webhooks),
 )
-"""The operations of openapi.yaml, paths that need no key, and where providers call back."""
+"""The operations of openapi.yaml, paths without a key, and providers' callbacks."""

@@ -1,7 +1,7 @@
-"""The short way to the answers that are asked for most: past the router, and past what looks for the method.
+"""A fast path for the most frequent requests, without the router.
 
-Whatever is no plain GET of one of these paths goes the long way: another method, a mounted app, any other path. Both
-ways lead to the same functions, and errors are answered by the same one.
+Everything but a plain GET of these paths goes through the router: other methods, mounted apps, other paths. Both ways
+call the same functions and handle errors alike.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _LISTS: Final[Mapping[str, type[SmsCampaigns | Campaigns]]] = {"/sms-campaigns":
 
 
 class FastListMiddleware:
-    """Answer the lists of campaigns at once, and hand on everything else.
+    """Answers the lists of campaigns, and passes on everything else.
 
     Args:
-        app: What handles the rest.
+        app: The wrapped app.
     """
 
     def __init__(self, app: ASGIApp) -> None:

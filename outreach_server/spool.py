@@ -1,4 +1,4 @@
-"""Directories in which large bodies lie while they are worked on. They hold people's data: none may stay behind."""
+"""Directories of large bodies in work. They contain personal data, so none may stay behind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAME: Final = re.compile(r"outreach-body-([0-9]+)-.*")
 
 @asynccontextmanager
 async def spool_directory(root: Path | None) -> AsyncIterator[Path]:
-    """Make a directory that only this user can look into, and delete it at the end, whatever happens."""
+    """Create a private directory, and delete it at the end in any case."""
     made = await to_thread.run_sync(lambda: tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=root))
     try:
         yield Path(made)
@@ -31,7 +31,7 @@ async def spool_directory(root: Path | None) -> AsyncIterator[Path]:
 
 
 def sweep(root: Path | None) -> int:
-    """Delete what servers that were killed have left behind; return how many directories that were."""
+    """Delete the directories of killed servers; return how many there were."""
     swept = 0
     for path in Path(root or tempfile.gettempdir()).glob(_PREFIX + "*"):
         match = _NAME.fullmatch(path.name)

@@ -64,7 +64,7 @@ class FakeAdapter:
         """Read a signed list of events."""
         wanted = sign(callback.url, callback.body, connection.credentials["signing_secret"])
         if not hmac.compare_digest(callback.headers.get("x-signature", ""), wanted):
-            raise CallbackRefused("The signature does not fit the body.")
+            raise CallbackRefused("The signature does not match the body.")
         return [_event(connection, event) for event in json.loads(callback.body)]
 
 

@@ -1,4 +1,4 @@
-"""`accounts`: what live workspaces send and call with."""
+"""`accounts`: the provider accounts of live workspaces."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from outreach_server.cli.values import ACCOUNT, WORKSPACE, name_of
 _PROVIDER: Final = click.Choice(tuple(PROVIDERS))
 _LARGEST_FILE: Final = 100_000
 _NO_ADDRESS: Final = (
-    f"No callback_url is known here: set {PUBLIC_URL_VARIABLE}, such as https://outreach.example.com, for this command "
-    "and for the server alike (a serve --public-url is known to that server alone)."
+    f"No callback URL: set {PUBLIC_URL_VARIABLE}, such as https://outreach.example.com, for this command and for the "
+    "server (serve --public-url sets it for that server only)."
 )
 
 
@@ -38,7 +38,7 @@ def accounts() -> None:
 @click.argument("provider", type=_PROVIDER)
 def fields(provider: str) -> None:
     """Show what an account at PROVIDER needs."""
-    # What a provider asks for stands in no database.
+    # The fields depend on no database.
     found = Outreach.open("memory://").accounts.credential_fields(provider)
     show_list(
         [{"name": f.name, "required": f.required, "secret": f.secret, "meaning": f.description} for f in found],
@@ -58,16 +58,15 @@ def fields(provider: str) -> None:
     "--replies-to-keywords/--no-replies-to-keywords",
     "replies",
     default=None,
-    help="Whether the provider answers STOP, START and HELP itself, so that we do not.",
+    help="Whether the provider itself replies to STOP, START and HELP, so that the engine does not.",
 )
 def connect(
     workspace_id: str, provider: str, file: BinaryIO | None, given: Sequence[str], replies: bool | None
 ) -> None:
-    """Connect a workspace to PROVIDER, or give its account other credentials.
+    """Connect a workspace to PROVIDER, or replace its account's credentials.
 
-    What is required and not given is asked for at a terminal. Credentials are encrypted before they are stored. An
-    account that is there keeps its id, and so its callback address. A provider that asked to be left alone is asked
-    again at once.
+    Required values that are not given are asked for at a terminal. Credentials are encrypted before they are stored. An
+    existing account keeps its id and callback URL. Connecting ends a throttle of the provider.
     """
 
     async def work(engine: Outreach) -> tuple[AccountSummary, Workspace]:
@@ -111,7 +110,7 @@ def list_(workspace_id: str) -> None:
 @accounts.command("check")
 @click.argument("account_id", type=ACCOUNT)
 def check(account_id: str) -> None:
-    """Ask the provider something harmless, and say what is wrong; exits with 1 when something is."""
+    """Test an account with a harmless request, and say what is wrong; exits with 1 if something is."""
 
     async def work(engine: Outreach) -> tuple[Account, AccountCheck, datetime | None, Workspace]:
         account = await engine.accounts.get_anywhere(account_id)
@@ -137,7 +136,7 @@ def check(account_id: str) -> None:
 def remove(account_id: str) -> None:
     """Remove an account and its credentials; campaigns that need it are paused at their next request.
 
-    Its callback address is gone with it. To change credentials, connect again instead: the address stays.
+    Its callback URL is removed too. To change credentials, connect again instead, which keeps the URL.
     """
 
     async def work(engine: Outreach) -> Account:
@@ -147,9 +146,9 @@ def remove(account_id: str) -> None:
     gone = with_engine(work)
     show({"id": gone.id, "workspace_id": gone.workspace_id, "provider": gone.provider, "removed": True})
     note(
-        f"Its callback address, …/webhooks/{gone.id}, is gone with it: what {gone.provider} still sends there is "
-        "answered with 404 and lost, STOPs too. An account that is connected anew has another address, which must be "
-        "set at the provider. (To change credentials, connect without removing: the address stays.)"
+        f"Its callback URL, …/webhooks/{gone.id}, is removed: what {gone.provider} still sends there is answered with "
+        "404 and lost, STOPs too. A new account has another URL, which must be set at the provider. (To change "
+        "credentials, connect without removing, which keeps the URL.)"
     )
 
 
@@ -162,9 +161,9 @@ def _from_file(file: BinaryIO | None) -> Mapping[str, str]:
             raise ValueError
         values = json.loads(raw)
     except ValueError:
-        raise click.ClickException(f"{name_of(file)} is no JSON object.") from None
+        raise click.ClickException(f"{name_of(file)} is not a JSON object.") from None
     if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
-        raise click.ClickException(f"{name_of(file)} must hold one JSON object whose values are texts.")
+        raise click.ClickException(f"{name_of(file)} must be one JSON object whose values are strings.")
     return values
 
 
@@ -184,7 +183,7 @@ def _from_options(given: Sequence[str], wanted: Sequence[CredentialField]) -> Ma
 
 
 def _asked_for(wanted: Sequence[CredentialField], values: Mapping[str, str]) -> Mapping[str, str]:
-    """Ask for what is required and was not given, where somebody is there to be asked."""
+    """Prompt for missing required values, at a terminal."""
     if state().as_json or not sys.stdin.isatty():
         return {}
     return {

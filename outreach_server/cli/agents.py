@@ -24,11 +24,11 @@ _CLEARABLE = {
 }
 
 _OPTIONS = {"from_number": "from", "placeholders": "placeholder"}
-"""What a field's option is called where it has another name."""
+"""Options with another name than their field."""
 
 
 def _call_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for what an agent's calls do."""
+    """Add the options of an agent's calls."""
     for option in (
         click.option("--max-call-seconds", type=int, help="How long a call may last: 10 to 43200."),
         click.option("--voicemail-message", metavar="TEXT", help="What to leave there with leave_message."),
@@ -41,7 +41,7 @@ def _call_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _clearing_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that leave an agent without something."""
+    """Add the options that clear a field."""
     for name, meaning in reversed(_CLEARABLE.items()):
         word = _OPTIONS.get(name) or name.replace("_", "-")
         command = click.option(f"--no-{word}", f"no_{name}", is_flag=True, help=meaning)(command)
@@ -50,7 +50,7 @@ def _clearing_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.group(cls=Group)
 def agents() -> None:
-    """Make, change and list voice agents."""
+    """Create, change and list voice agents."""
 
 
 @agents.command()
@@ -77,7 +77,7 @@ def agents() -> None:
 @click.option("--from", "from_number", metavar="NUMBER", help="Caller ID.")
 @_call_options
 def create(workspace_id: str, name: str, inactive: bool, placeholders: tuple[str, ...], **options: Any) -> None:
-    """Make an agent called NAME."""
+    """Create an agent called NAME."""
     made = with_engine(
         lambda engine: engine.agents.create(
             workspace_id, name, is_active=not inactive, placeholders=placeholders or None, actor=actor(), **options
@@ -111,7 +111,7 @@ def list_(workspace_id: str) -> None:
 def update(ids: tuple[str, ...], placeholders: tuple[str, ...], **options: Any) -> None:
     """Change an agent; its identifier alone is enough."""
     if len(ids) > 2:
-        raise click.UsageError("One agent at a time: [WORKSPACE_ID] AGENT_ID.")
+        raise click.UsageError("Give one agent: [WORKSPACE_ID] AGENT_ID.")
     agent_id = ids[-1]
     cleared = {name: options.pop(f"no_{name}") for name in _CLEARABLE}
     changes = changed(placeholders=placeholders or None, **options)
@@ -129,7 +129,7 @@ def update(ids: tuple[str, ...], placeholders: tuple[str, ...], **options: Any) 
 
 
 async def _owner(engine: Outreach, agent_id: str) -> str:
-    """Return the workspace that an agent belongs to: the operator names agents alone."""
+    """Return the workspace of an agent, which the operator names alone."""
     for workspace in await engine.workspaces.list():
         try:
             return (await engine.agents.get(workspace.id, agent_id)).workspace_id

@@ -1,4 +1,4 @@
-"""What all commands share: the options that each takes, opening the engine, and how errors end a command."""
+"""What all commands share: common options, opening the engine, and how errors end a command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import click
 
 from outreach_server.cli.deafness import block_sigint, single_interrupt
 
-# The engine is imported by what needs it: `--help` comes without it.
+# The engine is imported when it is used, so that `--help` is fast.
 if TYPE_CHECKING:
     from outreach import Outreach, OutreachError, SimulatorConfig
     from outreach_server.cli.later import LazyCommands
@@ -28,11 +28,11 @@ DATABASE_VARIABLE: Final = "OUTREACH_DATABASE_URL"
 CONFIG_VARIABLE: Final = "OUTREACH_CONFIG"
 
 HELPER: Final = "read-body"
-"""The command that is not shown."""
+"""The hidden command."""
 
 EXIT_FAILED: Final = 1
 EXIT_INTERRUPTED: Final = 130
-"""What a shell reports of a command that Ctrl-C ended: 128 and the number of the signal."""
+"""The exit status after Ctrl-C: 128 and the number of the signal."""
 
 _LISTING: Final = {
     "workspace": "outreach-server workspaces list",
@@ -49,12 +49,12 @@ _LISTING: Final = {
 
 @attrs.define
 class State:
-    """What the common options of one invocation said.
+    """The common options of one invocation.
 
     Attributes:
-        database_flag: URL of the database, where it was named on the command line.
-        config_file: The configuration file, where it was named on the command line.
-        as_json: Whether the answer is one JSON document.
+        database_flag: URL of the database, if given on the command line.
+        config_file: The configuration file, if given on the command line.
+        as_json: Whether to print one JSON document.
     """
 
     database_flag: str | None = None
@@ -66,7 +66,7 @@ class State:
         """URL of the database.
 
         Raises:
-            ConfigError: The configuration is wrong.
+            ConfigError: The configuration is invalid.
         """
         return self.configuration()[0].database_url
 
@@ -74,7 +74,7 @@ class State:
         """Return the configuration, with the flags of a command.
 
         Raises:
-            ConfigError: It is wrong.
+            ConfigError: It is invalid.
         """
         from outreach_server import config
 
@@ -84,7 +84,7 @@ class State:
         """Return where each setting comes from, by its key; those with their default are absent.
 
         Raises:
-            ConfigError: The configuration file is wrong.
+            ConfigError: The configuration file is invalid.
         """
         from outreach_server import config
 
@@ -95,16 +95,16 @@ class State:
 
 
 def state() -> State:
-    """Return what the common options of this invocation said."""
+    """Return the common options of this invocation."""
     return click.get_current_context().ensure_object(State)
 
 
 def actor() -> str:
-    """Return who is at the keyboard, for the audit trail."""
+    """Return the current user, for the audit trail."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
-        user = str(os.getuid())  # a container's user need not have a name
+        user = str(os.getuid())  # a container's user may have no name
     return f"cli:{user}"
 
 
@@ -113,8 +113,8 @@ def with_engine(work: Callable[[Outreach], Awaitable[T]], *, create: bool = Fals
 
     Args:
         work: What to do.
-        create: Whether a database that is not there is made. Only what begins with an empty one asks for it: a slip
-            in the name must not look like a database in which everything is gone.
+        create: Whether to create a missing database. Only commands that start with an empty one do, so that a typo in
+            the name is noticed.
     """
     from outreach import Outreach
     from outreach_server.cli import interruptions
@@ -130,7 +130,7 @@ def with_engine(work: Callable[[Outreach], Awaitable[T]], *, create: bool = Fals
 
 @contextmanager
 def unwrapped() -> Iterator[None]:
-    """Raise the first error of a task group as itself: people are told one thing at a time."""
+    """Raise the first error of a task group unwrapped."""
     try:
         yield
     except BaseExceptionGroup as group:
@@ -191,14 +191,14 @@ def json_option() -> click.Option:
 
 
 class Command(click.Command):
-    """A command that takes `--database`, `--config` and `--json`, and names in place of identifiers."""
+    """A command that takes `--database`, `--config` and `--json`, and accepts names for ids."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params.extend([database_option(), config_option(), json_option()])
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run it with the identifiers of what was named."""
+        """Run it with ids in place of names."""
         from outreach_server.cli.names import Named, resolve
 
         if any(isinstance(value, Named) for given in ctx.params.values() for value in _each(given)):
@@ -222,21 +222,21 @@ def _kinds(param: click.Parameter, given: object) -> tuple[str, ...]:
 
 
 class OwnDatabaseCommand(click.Command):
-    """A command that makes a temporary database of its own, and takes `--config` and `--json` alone."""
+    """A command with its own temporary database, which takes `--config` and `--json` alone."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params.extend([config_option(), json_option()])
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run it, unless a database was named."""
+        """Run it, unless a database was given."""
         if ctx.ensure_object(State).database_flag is not None:
-            raise click.UsageError(f"{self.name} makes a temporary database of its own; leave --database out.", ctx)
+            raise click.UsageError(f"{self.name} creates a temporary database; leave --database out.", ctx)
         return super().invoke(ctx)
 
 
 class Group(click.Group):
-    """A group of commands; the common options may stand before the command's name too."""
+    """A group of commands; the common options may precede the command's name too."""
 
     command_class = Command
     group_class = type
@@ -247,10 +247,10 @@ class Group(click.Group):
 
 
 class Root(Group):
-    """The whole command line: here every error becomes words for people and an exit status.
+    """The whole command line; turns every error into a message and an exit status.
 
     Args:
-        commands: All commands, in the order in which somebody comes to need them.
+        commands: All commands, in the order in which people need them.
     """
 
     def __init__(self, *args: Any, commands: LazyCommands, **kwargs: Any) -> None:
@@ -262,7 +262,7 @@ class Root(Group):
         return list(self.commands)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command, also the one that is not shown: this executable's own helper."""
+        """Return a command, also the hidden helper."""
         if cmd_name == HELPER:
             from outreach_server.cli.reading import read_body
 
@@ -270,7 +270,7 @@ class Root(Group):
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what each command is for, without importing one."""
+        """Write the purpose of each command, without importing one."""
         limit = formatter.width - 6 - max(len(name) for name in self._later)
         with formatter.section("Commands"):
             formatter.write_dl([(name, self._later.purpose(name, limit)) for name in self._later])
@@ -295,12 +295,12 @@ class Root(Group):
             if not isinstance(error, OutreachError):
                 raise
             _fail(explain(error))
-        # A command that called `Context.exit` comes back with the status.
+        # `Context.exit` returns the status.
         sys.exit(result if isinstance(result, int) else 0)
 
 
 def explain(error: OutreachError) -> str:
-    """Return an error in words for somebody at a command line."""
+    """Return the message of an error for the command line."""
     from outreach import InvalidRequest, NotFound
     from outreach.errors import AccountMissing, DatabaseMissing, DatabaseOlder
     from outreach.models import PROVIDERS
@@ -311,13 +311,13 @@ def explain(error: OutreachError) -> str:
             return f"There is no {error.kind} {error.identifier!r}." + (f" List them with: {hint}" if hint else "")
         case InvalidRequest() if len(error.details) > 1:
             lines = [f"  {detail.path}: {detail.message}" for detail in error.details]
-            return "\n".join([f"{len(lines)} things are wrong:", *lines])
+            return "\n".join([f"{len(lines)} problems:", *lines])
         case AccountMissing() if error.provider in PROVIDERS:
             command = f"outreach-server accounts connect {error.workspace_id} {error.provider}"
             return f"{error.message} Connect one: {command}"
         case DatabaseOlder():
             return (
-                f"{error.message} To do it now, stop every server that runs on it, make a copy with "
+                f"{error.message} To migrate now, stop every server that uses it, back it up with "
                 "`outreach-server db backup FILE`, and run: outreach-server db migrate"
             )
         case DatabaseMissing():

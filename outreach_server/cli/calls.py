@@ -13,13 +13,13 @@ from outreach_server.cli.values import CALL
 
 @click.group(cls=Group)
 def calls() -> None:
-    """Look at calls."""
+    """Show calls."""
 
 
 @calls.command("show")
 @click.argument("call_id", type=CALL)
 def show_(call_id: str) -> None:
-    """Show what became of a call; of one that failed, what the provider said, what it means and what to do."""
+    """Show a call; for a failed one, what the provider said, what it means and what to do."""
 
     async def work(engine: Outreach) -> tuple[Call, ProviderFailure | None]:
         call = await engine.calls.get_anywhere(call_id)

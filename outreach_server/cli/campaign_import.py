@@ -1,4 +1,4 @@
-"""`campaigns import`: a campaign out of a CSV file, row by row."""
+"""`campaigns import`: creates a campaign from a CSV file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Chunk = list[PreparedRecipient]
 @click.argument("file", metavar="FILE.csv", type=click.File("rb"))
 @campaign_options
 @click.option("--encoding", type=Encoding(), help="The file's encoding; by default its byte order mark's, or UTF-8.")
-@click.option("--delimiter", type=Delimiter(), default="auto", show_default=True, help="What parts the cells.")
+@click.option("--delimiter", type=Delimiter(), default="auto", show_default=True, help="What separates the cells.")
 @click.option("--phone-column", metavar="NAME", help="The column with the phone number.")
 @click.option(
     "--rejects", "rejects_file", type=click.File("w", encoding="utf-8", lazy=False), help="A CSV file for bad rows."
@@ -54,14 +54,14 @@ def import_(
 ) -> None:
     """Load a campaign from a CSV file; nothing is sent before it is started.
 
-    It sends messages (--message, or --flow), or makes calls (--channel call --agent AGENT).
+    It sends messages (--message, or --flow), or places calls (--channel call --agent AGENT).
 
-    The first line names the columns. Phone number, first and last name, email and company go by their usual
-    names, in whatever case; every other column is a variable of its own name for the message or the call. - is stdin.
+    The first line names the columns. Phone number, first and last name, email and company are recognised by their usual
+    names, in any case; every other column is a variable of that name. - is stdin.
 
-    Rows without a number, with one that is no possible number, or that are malformed are named and not loaded,
-    the others are (over HTTP an impossible number is loaded, and skipped). Numbers on the unsubscribe register
-    are left out; a number that comes twice is reached once.
+    Rows with a missing or invalid number and malformed rows are reported and not loaded (over HTTP an invalid number
+    is loaded, and skipped). Numbers on the unsubscribe register are excluded; a number that occurs twice is contacted
+    once.
     """
     wanted = CampaignOptions(**options)
     wanted.check(ctx)
@@ -80,10 +80,10 @@ def import_(
 
 @attrs.frozen(kw_only=True)
 class Loaded:
-    """What became of a file.
+    """The result of an import.
 
     Attributes:
-        duplicates: Contacts whose number comes earlier in the file.
+        duplicates: Contacts whose number occurs earlier in the file.
     """
 
     made: CampaignCreated
@@ -103,9 +103,9 @@ async def _load(
     with interruptions.reading():
         first = next(chunks, None)
     if first is None:
-        # Looked at before anything is created, so that nothing has to be undone.
+        # Checked before anything is created, so that nothing has to be undone.
         rejects.tell(hint="--rejects FILE.csv writes all of them")
-        raise click.ClickException(f"No row can be loaded, of {contacts.rows}. Nothing was created.")
+        raise click.ClickException(f"None of the {contacts.rows} rows can be loaded. Nothing was created.")
     stream = _stream(first, chunks, advance)
     new = attrs.evolve(await wanted.campaign(engine, workspace), csv_column_headers=contacts.columns.headers)
     if isinstance(new, NewSmsCampaign):
@@ -128,7 +128,7 @@ async def _stream(first: Chunk, rest: Iterator[Chunk], advance: Callable[[], Non
             return
         advance()
         yield chunk
-        # An interruption is heard between chunks, also while the file has only bad rows.
+        # Lets an interruption in between chunks, also while the file has only bad rows.
         await anyio.lowlevel.checkpoint()
 
 
@@ -173,7 +173,7 @@ def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_fil
 
 
 def _size(file: BinaryIO) -> int | None:
-    """Return how many bytes a file has; None where that cannot be known, as of a pipe."""
+    """Return the size of a file in bytes; None if unknown, as for a pipe."""
     try:
         here = file.tell()
         end = file.seek(0, 2)
@@ -185,7 +185,7 @@ def _size(file: BinaryIO) -> int | None:
 
 @contextmanager
 def _progress(size: int | None) -> Iterator[Callable[[int], None]]:
-    """Show how much of the file is read, where stderr is a terminal and somebody may be waiting."""
+    """Show how much of the file has been read, if stderr is a terminal."""
     out = console(stderr=True)
     columns = (TextColumn("Loading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=out, transient=True, disable=not out.is_terminal) as progress:
@@ -194,7 +194,7 @@ def _progress(size: int | None) -> Iterator[Callable[[int], None]]:
 
 
 def _parts_left_out(campaign: Campaign) -> str | None:
-    """Return what is to be said where a calendar has the holidays of a whole country, whose parts may have more."""
+    """Return a hint if a calendar has the holidays of a whole country whose parts have more."""
     calendar = campaign.holidays
     if calendar is None or calendar.country is None or calendar.subdivision is not None:
         return None
@@ -204,6 +204,6 @@ def _parts_left_out(campaign: Campaign) -> str | None:
     named = ", ".join(f"{country}-{part}" for part in parts[:_MAX_PARTS])
     more = ", and so on" if len(parts) > _MAX_PARTS else ""
     return (
-        f"Nobody is reached on the holidays of the whole of {country}. A part of it may have more of its own; "
-        f"--holidays takes it with them: {named}{more}."
+        f"Nobody is contacted on the national holidays of {country}. Its parts may have more; --holidays includes them "
+        f"as: {named}{more}."
     )

@@ -1,4 +1,4 @@
-"""The options of a new campaign, of either channel, and the campaign that they ask for."""
+"""The options of a new campaign of either channel."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _OPTIONS: Final = (
         "--channel", type=click.Choice(["sms", "call"]), default="sms", show_default=True, help="Messages, or calls."
     ),
     click.option("--message", type=Text(0, 1600), help="The text; {{first_name}} or {{any column}} in it."),
-    click.option("--flow", "flow_id", type=FLOW, help="The automation flow that drives it, instead of one text."),
+    click.option("--flow", "flow_id", type=FLOW, help="The automation flow to run, instead of one text."),
     click.option("--from", "from_number", metavar="NUMBER", help="The sending number."),
     click.option("--carrier", type=CARRIER, help="The carrier; by default that of the sending number."),
     click.option("--rate", type=click.IntRange(1, 600), default=60, show_default=True, help="Messages a minute."),
-    click.option("--agent", "agent_id", type=AGENT, help="Calls: the agent that makes them."),
-    click.option("--trunk", "trunk_id", type=TRUNK, help="Calls: the SIP trunk that they go over."),
+    click.option("--agent", "agent_id", type=AGENT, help="Calls: the agent that places them."),
+    click.option("--trunk", "trunk_id", type=TRUNK, help="Calls: the SIP trunk to use."),
     click.option(
         "--caller-id",
         "caller_ids",
@@ -48,9 +48,9 @@ _OPTIONS: Final = (
         multiple=True,
         help="Calls: a number to call from, for so many contacts in turn; repeat for a rotation.",
     ),
-    click.option("--double-dial", is_flag=True, help="Calls: dial a second time at once where nobody answers."),
-    click.option("--ivr", is_flag=True, help="Calls: let the agent find its way through menus."),
-    click.option("--call-screen", is_flag=True, help="Calls: let the agent answer those who screen calls."),
+    click.option("--double-dial", is_flag=True, help="Calls: dial a second time at once if nobody answers."),
+    click.option("--ivr", is_flag=True, help="Calls: let the agent navigate phone menus."),
+    click.option("--call-screen", is_flag=True, help="Calls: let the agent answer call screening."),
     click.option(
         "--batch-concurrency",
         type=click.IntRange(1, 40),
@@ -70,7 +70,7 @@ def campaign_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @attrs.frozen(kw_only=True)
 class CampaignOptions:
-    """What was asked for on the command line, named as the options are."""
+    """The values of the options, with the options' names."""
 
     name: str
     channel: Channel
@@ -95,24 +95,24 @@ class CampaignOptions:
     dates: Sequence[date]
 
     def check(self, ctx: click.Context) -> None:
-        """Check what can be checked before anything is opened.
+        """Check what can be checked without a database.
 
         Raises:
-            click.UsageError: Options do not go together, or lack one another.
+            click.UsageError: Options exclude or require each other.
         """
         foreign = _SMS_ONLY if self.channel == "call" else _CALLS_ONLY
         for param in ctx.command.params:
             named = ctx.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE
             if param.name in foreign and named:
-                raise click.UsageError(f"{param.opts[0]} is for campaigns of the other channel than {self.channel}.")
+                raise click.UsageError(f"{param.opts[0]} does not apply to campaigns of channel {self.channel}.")
         if self.channel == "call" and self.agent_id is None:
             raise click.UsageError("A calling campaign needs an --agent.")
         if self.channel == "sms" and (self.message is None) == (self.flow_id is None):
-            raise click.UsageError("Give it either a --message or a --flow.")
+            raise click.UsageError("Give either a --message or a --flow.")
         check_times(self.schedule_at, self.expires_at, self.hours, self.timezone)
 
     async def campaign(self, engine: Outreach, workspace: Workspace) -> NewSmsCampaign | NewCallCampaign:
-        """Return the campaign that is asked for."""
+        """Return the campaign to create."""
         if self.channel == "call":
             return NewCallCampaign(
                 **self._shared(),
@@ -155,7 +155,7 @@ class CampaignOptions:
         for written in self.caller_ids:
             phone, _, count = written.partition("=")
             if count and not (count.isascii() and count.isdecimal() and 0 < int(count) <= 1_000_000):
-                raise click.UsageError(f"--caller-id {written!r}: {count!r} is no number of contacts, such as 20.")
+                raise click.UsageError(f"--caller-id {written!r}: {count!r} is not a number of contacts, such as 20.")
             number = prepare_recipient(NewRecipient(phone_number=phone.strip() or "-"), workspace.default_region).phone
             if number is None or number not in owned:
                 raise click.ClickException(
@@ -167,7 +167,7 @@ class CampaignOptions:
 
 
 async def carrier_of(engine: Outreach, workspace: Workspace, written: str | None) -> CarrierName | None:
-    """Return the carrier that a sending number belongs to; None where that is not known."""
+    """Return the carrier of a sending number; None if unknown."""
     if written is None:
         return None
     sender = prepare_recipient(NewRecipient(phone_number=written), workspace.default_region).phone

@@ -1,4 +1,4 @@
-"""A campaign at one moment: how far it is, what it waits for and why, and what its messages came to."""
+"""A snapshot of a campaign: its progress, what it waits for and why, and the outcomes of its messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from outreach_server.cli.nobody import no_dispatcher_text
 from outreach_server.cli.obstacles import explain_obstacles
 
 _SHARE: Final = 20.0
-"""What takes long is done so seldom that it takes a twentieth of the time at the most."""
+"""Slow queries may take at most a twentieth of the time."""
 
 _NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 _NOBODY: Final = "no_dispatcher"
@@ -29,12 +29,12 @@ class Snapshot:
     """A campaign at one moment.
 
     Attributes:
-        holds: What keeps it from going on although its state would let it.
-        waits: For each state and reason, until when the first of its recipients waits, where that is known.
-        sent: What its requests came to at the provider.
-        missing: What is in the way of the start of one that has not been started.
-        rate_per_minute: Recipients that ended a minute, lately.
-        eta_seconds: How long the rest takes at this rate; None when nothing moves.
+        holds: What blocks it.
+        waits: When the first waiting recipient is due, for each state and reason with a known time.
+        sent: Its requests by outcome.
+        missing: What prevents its start, if it has not started.
+        rate_per_minute: Recipients that ended per minute, recently.
+        eta_seconds: The remaining time at this rate; None without progress.
     """
 
     campaign: Campaign
@@ -54,7 +54,7 @@ class Snapshot:
 
     @property
     def documents(self) -> list[documents.Document]:
-        """How many recipients are in which state, why, and until when."""
+        """The numbers of recipients by state and reason, with when they are due."""
         shown = [documents.group(group, self.campaign.channel, self.waits) for group in self.groups]
         counts = message_counts(self.campaign, self.sent)
         for document in shown:
@@ -65,7 +65,7 @@ class Snapshot:
 
 @attrs.define
 class SnapshotReader:
-    """Looks at a campaign, again and again; what is costly where it is large is looked at less often."""
+    """Reads snapshots of a campaign; slow queries of a large one run less often."""
 
     _engine: Outreach
     _workspace_id: str
@@ -74,9 +74,9 @@ class SnapshotReader:
     _again_at: float = 0.0
 
     async def now(self) -> Snapshot:
-        """Return how it is now, its rate left open."""
+        """Return the current snapshot, without its rate."""
         engine, place = self._engine, (self._workspace_id, self._campaign_id)
-        # In this order, so that a campaign that is over is shown with its last groups.
+        # In this order, so that an ended campaign is shown with its final counts.
         campaign = await engine.campaigns.get(*place)
         groups = await engine.campaigns.count_recipients(*place)
         began = time.monotonic()
@@ -97,7 +97,7 @@ class SnapshotReader:
 
 
 def hints(snapshot: Snapshot) -> list[str]:
-    """Return what people have to know or to do before a campaign goes on, each in a line."""
+    """Return a line for each thing that a person has to know or do before a campaign continues."""
     campaign = snapshot.campaign
     paused = PAUSE_REASONS.get(campaign.pause_reason or "")
     waits_for = explain_obstacles(snapshot.missing, campaign) if snapshot.missing else waiting_text(campaign)
@@ -109,7 +109,7 @@ def hints(snapshot: Snapshot) -> list[str]:
 
 
 def hold_text(hold: CampaignBlocker) -> str:
-    """Return what keeps a campaign from going on, until when, and what to do."""
+    """Return what blocks a campaign, until when, and what to do."""
     if hold.by == _NOBODY:
         return no_dispatcher_text(hold.why)
     until = f" Until {documents.plain(hold.until)}." if hold.until is not None else ""
@@ -117,10 +117,7 @@ def hold_text(hold: CampaignBlocker) -> str:
 
 
 def message_counts(campaign: Campaign, sent: Sequence[DispatchCount]) -> dict[str, int] | None:
-    """Return what the messages of a campaign came to at the carrier; None of calls.
-
-    Messages and not contacts: a retry and each message of a flow count.
-    """
+    """Return a campaign's messages by outcome; None for calls. Retries and each message of a flow count."""
     if campaign.channel == "call":
         return None
     counts = dict.fromkeys(("accepted", "delivered", "failed", "unknown"), 0)
@@ -136,14 +133,14 @@ def message_counts(campaign: Campaign, sent: Sequence[DispatchCount]) -> dict[st
 
 
 def _how_sent(counts: Mapping[str, int]) -> str:
-    """Return what is known of messages that were sent: that a carrier took them is not yet that they arrived."""
+    """Describe sent messages: an accepted one is not yet delivered."""
     if not counts["delivered"]:
         return "sent, not yet confirmed"
     return "sent, and some of it not yet confirmed" if counts["accepted"] else "sent and confirmed"
 
 
 def messages_text(campaign: Campaign, sent: Sequence[DispatchCount]) -> str:
-    """Return what the messages of a campaign came to, in a line; empty where there are none."""
+    """Return a campaign's messages by outcome in a line; empty if there are none."""
     counts = message_counts(campaign, sent)
     if counts is None or not any(counts.values()):
         return ""
@@ -151,13 +148,13 @@ def messages_text(campaign: Campaign, sent: Sequence[DispatchCount]) -> str:
         "delivered": "delivered",
         "accepted": "sent, not yet confirmed",
         "failed": "failed",
-        "unknown": "nobody knows of",
+        "unknown": "outcome unknown",
     }
     return "Messages: " + ", ".join(f"{counts[name]} {words[name]}" for name in words if counts[name])
 
 
 def waiting_text(campaign: Campaign) -> str | None:
-    """Return what has to happen before a campaign goes on, in words; None when nobody has to do anything."""
+    """Return what has to happen before a campaign continues; None if no action is needed."""
     match campaign.status:
         case CampaignStatus.DRAFT:
             return f"It is not ready yet: finish it with outreach-server campaigns update {campaign.id}"

@@ -1,4 +1,4 @@
-"""`campaigns show` and `recipients`: how a campaign is, and what became of each of its contacts."""
+"""`campaigns show` and `recipients`: a campaign's state, and each of its contacts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _COUNTERS = {
     "successful_calls": "successful",
     "failed_calls": "failed",
 }
-"""The interface counts recipients as calls, of whatever channel; people are told of recipients."""
+"""The interface counts recipients as calls in both channels; people see recipients."""
 _HEAD = ("id", "workspace_id", "name", "description", "channel", "status", "effective_status")
 _ALWAYS = frozenset(
     {
@@ -43,7 +43,7 @@ _ALWAYS = frozenset(
         *("total_recipients", "pending_calls", "completed_calls", "successful_calls", "failed_calls", "created_at"),
     }
 )
-"""What is shown of every campaign; the rest where it holds something."""
+"""The fields shown of every campaign; others only if they have a value."""
 _BRIEF = (
     *_HEAD,
     *(
@@ -96,7 +96,7 @@ def show_(campaign_id: str) -> None:
 @click.option("--status", type=click.Choice(list(RecipientStatus), case_sensitive=False), help="In this state only.")
 @click.option("--limit", type=click.IntRange(1), help="The first so many; by default all.")
 def recipients_(campaign_id: str, status: RecipientStatus | None, limit: int | None) -> None:
-    """List a campaign's recipients: what became of each, and why."""
+    """List a campaign's recipients with their status and its reason."""
     as_json = state().as_json
     legend = explained.Legend()
 
@@ -108,7 +108,7 @@ def recipients_(campaign_id: str, status: RecipientStatus | None, limit: int | N
                 **explained.failure(one.failure),
             }
             legend.add(shown)
-            # A line has room for one sentence: what the provider says tells more.
+            # A line has room for one sentence; the provider's explanation says more.
             yield shown if as_json else {**shown, "why": shown["meaning"] or shown["why"]}
             count += 1
             if count == limit:
@@ -130,7 +130,7 @@ def recipients_(campaign_id: str, status: RecipientStatus | None, limit: int | N
 
 
 def show_campaign(document: documents.Document) -> None:
-    """Print a campaign: its document, or for people the fields that hold something."""
+    """Print a campaign: its document, or for people the fields with a value."""
     if state().as_json:
         echo_json(document)
         return
@@ -148,5 +148,5 @@ def show_campaign(document: documents.Document) -> None:
 
 
 def in_words(document: documents.Document) -> documents.Document:
-    """Return a campaign's document with its counters under the names that people know."""
+    """Return a campaign's document with its counters under people's names."""
     return {_COUNTERS.get(name, name): value for name, value in document.items()}

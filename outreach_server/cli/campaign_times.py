@@ -1,4 +1,4 @@
-"""When a campaign runs: the options of its start and expiry, business hours and holidays, and what they ask for."""
+"""The options of a campaign's times: start, expiry, business hours and holidays."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from outreach_server.cli.hours import Opening, OpeningHours, schedule_of
 from outreach_server.cli.values import DATE, MOMENT
 
 TIMES: Final = (
-    click.option("--schedule-at", type=MOMENT, help="Start it then, and not at once when it is started."),
-    click.option("--expires-at", type=MOMENT, help="Reach nobody from then on."),
+    click.option("--schedule-at", type=MOMENT, help="Begin then, instead of at once after the start."),
+    click.option("--expires-at", type=MOMENT, help="Contact nobody from then on."),
     click.option(
         "--hours",
         type=OpeningHours(),
@@ -30,14 +30,14 @@ TIMES: Final = (
         "--holidays",
         "country",
         metavar="COUNTRY[-PART]",
-        help="Reach nobody on the public holidays of a country, such as US, or of a part of one too, such as GB-ENG.",
+        help="Contact nobody on the public holidays of a country, such as US, or of a part of it too, such as GB-ENG.",
     ),
-    click.option("--holiday", "dates", type=DATE, multiple=True, help="Reach nobody on this date; repeat for more."),
+    click.option("--holiday", "dates", type=DATE, multiple=True, help="Contact nobody on this date; repeat for more."),
 )
 
 
 def time_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add these options to a command."""
+    """Add the options of times to a command."""
     for option in reversed(TIMES):
         command = option(command)
     return command
@@ -46,13 +46,13 @@ def time_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def check_times(
     schedule_at: datetime | None, expires_at: datetime | None, hours: Sequence[Opening], timezone: str | None
 ) -> None:
-    """Check what can be checked before anything is opened.
+    """Check what can be checked without a database.
 
     Raises:
-        click.UsageError: A time has passed, or options do not go together.
+        click.UsageError: A time has passed, or options exclude or require each other.
     """
     if bool(hours) != (timezone is not None):
-        raise click.UsageError("--hours and --timezone go together: opening hours are those of a place.")
+        raise click.UsageError("--hours and --timezone go together: hours need a time zone.")
     now = SystemClock().now()
     if schedule_at is not None and schedule_at <= now:
         raise click.UsageError(
@@ -60,13 +60,13 @@ def check_times(
             "started. Name a time ahead, or leave it out."
         )
     if expires_at is not None and expires_at <= now:
-        raise click.UsageError(f"--expires-at {expires_at:%Y-%m-%d %H:%M} UTC has passed: nobody would be reached.")
+        raise click.UsageError(f"--expires-at {expires_at:%Y-%m-%d %H:%M} UTC has passed: nobody would be contacted.")
     if schedule_at is not None and expires_at is not None and expires_at <= schedule_at:
         raise click.UsageError("--expires-at must come after --schedule-at.")
 
 
 def business_hours(hours: Sequence[Opening], timezone: str | None, batch_concurrency: int) -> BusinessHours | None:
-    """Return the business hours that are asked for; None where none are."""
+    """Return the requested business hours, if any."""
     if timezone is None:
         return None
     return BusinessHours(
@@ -75,10 +75,10 @@ def business_hours(hours: Sequence[Opening], timezone: str | None, batch_concurr
 
 
 def holiday_calendar(country: str | None, dates: Sequence[date]) -> HolidayCalendar | None:
-    """Return the holidays that are asked for, of a country such as `GB-ENG` and on dates; None where none are.
+    """Return the requested holidays, of a country such as `GB-ENG` and on dates, if any.
 
     Raises:
-        InvalidRequest: There is no such country.
+        InvalidRequest: The country is unknown.
     """
     if country is None and not dates:
         return None

@@ -34,10 +34,10 @@ from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, Text, cha
 @click.option("--agent", "agent_id", type=AGENT, help="The agent of a calling campaign.")
 @click.option("--description", type=Text(0, 500), help="For people.")
 @time_options
-@click.option("--no-schedule-at", is_flag=True, help="Start it at once when it is started.")
-@click.option("--no-expires-at", is_flag=True, help="It does not expire.")
-@click.option("--no-hours", is_flag=True, help="Reach people at any hour of the day.")
-@click.option("--no-holidays", is_flag=True, help="Reach people on holidays too.")
+@click.option("--no-schedule-at", is_flag=True, help="Begin at once after the start.")
+@click.option("--no-expires-at", is_flag=True, help="Never expire.")
+@click.option("--no-hours", is_flag=True, help="Contact people at any hour of the day.")
+@click.option("--no-holidays", is_flag=True, help="Contact people on holidays too.")
 def update_(
     campaign_id: str,
     schedule_at: datetime | None,
@@ -52,9 +52,9 @@ def update_(
     no_holidays: bool,
     **options: Any,
 ) -> None:
-    """Change a campaign that has not started; it becomes ready once it lacks nothing.
+    """Change a campaign that has not started; it becomes ready once nothing is missing.
 
-    Hours, and holidays, take the place of all that it had.
+    New hours or holidays replace all previous ones.
     """
     check_times(schedule_at, expires_at, hours, timezone)
     changes = changed(
@@ -88,7 +88,7 @@ def update_(
 
 
 async def _with_carrier(engine: Outreach, workspace_id: str, changes: dict[str, Any]) -> dict[str, Any]:
-    """Return the changes with the carrier of a new sending number, unless one is named, or none is known."""
+    """Add the carrier of a new sending number, unless one is given or none is known."""
     if "carrier" in changes or not changes.get("from_number"):
         return dict(changes)
     carrier = await carrier_of(engine, await engine.workspaces.get(workspace_id), changes["from_number"])

@@ -1,4 +1,4 @@
-"""`campaigns watch`: a campaign on the screen until it has ended."""
+"""`campaigns watch`: a live view of a campaign."""
 
 from __future__ import annotations
 

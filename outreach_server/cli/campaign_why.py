@@ -1,4 +1,4 @@
-"""`campaigns why`: what happened to a number in a campaign, step by step, and by which rule."""
+"""`campaigns why`: the history of a number in a campaign."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def why_(campaign_id: str, phone: str) -> None:
             if error.kind != "recipient":
                 raise
             raise click.ClickException(
-                f"{phone!r} is not in this campaign, and not on the unsubscribe register. List who is in it with: "
+                f"{phone!r} is neither in this campaign nor on the unsubscribe register. List the recipients with: "
                 f"outreach-server campaigns recipients {campaign_id}"
             ) from None
         return campaign, found, [await _explained(engine, campaign, one) for one in found]
@@ -62,7 +62,7 @@ async def _explained(engine: Outreach, campaign: Campaign, history: ContactHisto
 
 def _title(campaign: Campaign, history: ContactHistory) -> str:
     if history.position is None:
-        return f"{history.phone} has no place in campaign {campaign.name!r}."
+        return f"{history.phone} is not a recipient of campaign {campaign.name!r}."
     reason = f" ({history.reason})" if history.reason is not None else ""
     words = (
         describe_reason(history.status or "", history.reason, campaign.channel) if history.reason is not None else None
@@ -74,7 +74,7 @@ def _title(campaign: Campaign, history: ContactHistory) -> str:
 
 
 def _row(step: documents.Document) -> documents.Document:
-    """Return a step as a row: the second leg of an attempt as a part of it, repeated holds as such."""
+    """Return a step as a row: a second leg as part of its attempt, with the count of repeats."""
     attempt = f"{step['attempt']}, leg 2" if step["leg"] == 2 else step["attempt"] or None
     again = f" ({step['repeats']} times more)" if step["repeats"] else ""
     return {**step, "attempt": attempt, "reason": f"{step['reason']}{again}" if step["reason"] else again.strip()}

@@ -1,4 +1,4 @@
-"""`campaigns`: loading, looking at and moving campaigns."""
+"""`campaigns`: creating, showing and controlling campaigns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PAGE = 100
 
 @click.group(cls=Group)
 def campaigns() -> None:
-    """Load, look at and move campaigns."""
+    """Create, show and control campaigns."""
 
 
 campaigns.add_command(import_)
@@ -41,12 +41,12 @@ campaigns.add_command(why_)
 
 @campaigns.command("list")
 @click.argument("workspace_id", type=WORKSPACE)
-@click.option("--channel", type=click.Choice(["sms", "call"]), help="Of one channel only.")
+@click.option("--channel", type=click.Choice(["sms", "call"]), help="Only this channel.")
 @click.option(
-    "--status", type=click.Choice(list(CampaignStatus), case_sensitive=False), help="In this stored status only."
+    "--status", type=click.Choice(list(CampaignStatus), case_sensitive=False), help="Only this stored status."
 )
-@click.option("--search", metavar="TEXT", help="With this in the name, in whatever case.")
-@click.option("--limit", type=click.IntRange(1), help="The newest so many; by default all.")
+@click.option("--search", metavar="TEXT", help="Part of the name, in any case.")
+@click.option("--limit", type=click.IntRange(1), help="Only the newest so many.")
 def list_(
     workspace_id: str,
     channel: Literal["sms", "call"] | None,
@@ -82,15 +82,15 @@ def list_(
 @click.option(
     "--allow-unknown-placeholders",
     is_flag=True,
-    help="Start it although its text has placeholders that nothing fills: a blank is sent there.",
+    help="Start although the text has placeholders without a value: a blank is sent for them.",
 )
 def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
-    """Start a ready campaign; one with a start ahead becomes scheduled."""
+    """Start a ready campaign; one with a future start becomes scheduled."""
 
     async def work(engine: Outreach) -> tuple[Campaign, StartCheck, str | None]:
         campaign = await engine.campaigns.get_anywhere(campaign_id)
         try:
-            # Before, so that it is told of those who wait to be sent to, and not of those who have been.
+            # Checked before the start, so that it counts recipients that still wait.
             checked = await engine.campaigns.check_start(campaign.workspace_id, campaign_id)
             started = await engine.campaigns.start(
                 campaign.workspace_id,
@@ -112,7 +112,7 @@ def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
 
 
 Hint = Callable[[Outreach, Campaign], Awaitable[str]]
-"""What people may want to do after a campaign was moved."""
+"""A hint for people after a campaign was moved."""
 
 
 def _move(name: str, description: str, hint: Hint | None) -> click.Command:
@@ -136,7 +136,7 @@ def _move(name: str, description: str, hint: Hint | None) -> click.Command:
 
 
 async def _hint(engine: Outreach, moved: Campaign, hint: Hint | None) -> str | None:
-    # It is for people: programs do not wait for what is looked up for it.
+    # For people only: programs should not wait for the look-up.
     return None if hint is None or state().as_json else await hint(engine, moved)
 
 
@@ -159,12 +159,12 @@ async def _follow(engine: Outreach, campaign: Campaign) -> str:
 
 
 async def _resumable(_: Outreach, campaign: Campaign) -> str:
-    return f"Go on with: outreach-server campaigns resume {campaign.id}"
+    return f"Resume it with: outreach-server campaigns resume {campaign.id}"
 
 
 for name, description, hint in (
-    ("pause", "Pause a campaign; what is not on its way stays unsent.", _resumable),
-    ("resume", "Let a paused campaign go on.", _follow),
+    ("pause", "Pause a campaign; no new message of it is sent.", _resumable),
+    ("resume", "Resume a paused campaign.", _follow),
     ("cancel", "Cancel a campaign for good.", None),
     ("unschedule", "Take a scheduled campaign back to ready.", None),
 ):

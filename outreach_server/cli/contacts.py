@@ -1,4 +1,4 @@
-"""Contacts out of a CSV file, in chunks ready to be written; what is wrong is told row by row."""
+"""Reads contacts from a CSV file in prepared chunks, and reports bad rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from outreach_server.cli.rejects import Rejects
 
 CHUNK: Final = 500
 MAX_CELL_LENGTH: Final = 4_000
-"""Characters; what is longer is no field of a contact but a slip in the file."""
+"""A longer cell is a mistake in the file, not a contact's field."""
 
 
 @attrs.define(kw_only=True)
@@ -27,8 +27,8 @@ class ContactFile:
     """A CSV file of contacts.
 
     Attributes:
-        columns: What its columns are.
-        rows: Rows with anything in them that were read so far.
+        columns: The meaning of its columns.
+        rows: Nonempty rows read so far.
     """
 
     columns: Columns
@@ -51,7 +51,7 @@ class ContactFile:
         return cls(columns=read_columns(header.cells, phone_column=phone_column), records=found)
 
     def contacts(self, rejects: Rejects) -> Iterator[tuple[Record, NewRecipient]]:
-        """Go through the rows that are contacts, whatever their number is worth; name the others."""
+        """Iterate over the contacts, whose numbers may be invalid; report malformed rows."""
         rejects.header(self.columns.headers)
         width = len(self.columns.headers)
         for record in self._records:
@@ -76,7 +76,7 @@ class ContactFile:
             yield record, contact
 
     def chunks(self, rejects: Rejects, *, default_region: str | None) -> Iterator[list[PreparedRecipient]]:
-        """Go through the contacts that can be reached, prepared, in chunks; name every other row."""
+        """Iterate over the prepared contacts with valid numbers, in chunks; report all other rows."""
         chunk: list[PreparedRecipient] = []
         for record, contact in self.contacts(rejects):
             try:
@@ -87,7 +87,7 @@ class ContactFile:
                 continue
             if prepared.phone is None:
                 shown = contact.phone_number[:40]
-                message = f"{shown!r} is no possible phone number"
+                message = f"{shown!r} is not a phone number"
                 if default_region is None and not contact.phone_number.startswith("+"):
                     message += "; write it like +14155550102, or give the workspace a --default-region"
                 _reject(rejects, record, self.columns.headers[self.columns.phone], message)
@@ -101,7 +101,7 @@ class ContactFile:
 
     def _contact(self, record: Record) -> NewRecipient:
         columns, cells = self.columns, record.cells
-        width = len(cells)  # a row may end early: what it lacks is empty
+        width = len(cells)  # a row may have fewer cells than the header
         fields = {name: text for index, name in columns.fields if index < width and (text := cells[index].strip())}
         variables = {
             name: text for index, name in columns.variables if index < width and (text := cells[index].strip())
@@ -116,7 +116,7 @@ class ContactFile:
 
 
 def open_records(source: Source, *, delimiter: str) -> Iterator[Record]:
-    """Return a file's rows, the header included; `auto` finds the delimiter in the first line that holds anything."""
+    """Return a file's rows with the header; `auto` detects the delimiter in the first nonempty line."""
     lines = source.lines()
     first: list[str] = []
     for line in lines:
@@ -129,7 +129,7 @@ def open_records(source: Source, *, delimiter: str) -> Iterator[Record]:
 
 
 def is_blank(record: Record) -> bool:
-    """Return whether a row holds nothing."""
+    """Return whether a row is empty."""
     return record.problem is None and not any(cell.strip() for cell in record.cells)
 
 

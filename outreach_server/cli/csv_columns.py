@@ -1,4 +1,4 @@
-"""Which column of a CSV file is what."""
+"""The meaning of a CSV file's columns."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _LOOKS_LIKE_A_PHONE: Final = re.compile(r"\+?[\d\s().-]{7,}")
 
 @attrs.frozen(kw_only=True)
 class Columns:
-    """What the columns of a file are.
+    """The meaning of a file's columns.
 
     Attributes:
         headers: The column names, in the file's order.
         phone: Index of the phone number.
         fields: (index, field) of the other fields of a contact.
-        variables: (index, name) of what becomes custom variables.
-        notes: What people should know of how the columns were read.
+        variables: (index, name) of custom variables.
+        notes: Hints for people on how the columns were read.
     """
 
     headers: tuple[str, ...]
@@ -47,14 +47,14 @@ class Columns:
 
 
 def read_columns(cells: Sequence[str], *, phone_column: str | None) -> Columns:
-    """Return what the columns are by their header.
+    """Return the meaning of the columns by their header.
 
     Args:
         cells: The header row.
-        phone_column: The name of the column with the phone number; None goes by the usual names.
+        phone_column: The name of the phone number's column; None for the usual names.
 
     Raises:
-        click.ClickException: No column, or more than one, is the phone number, or a name cannot be stored.
+        click.ClickException: Not exactly one column is the phone number, or a name cannot be stored.
     """
     headers = tuple(cell.strip() for cell in cells)
     if any("\0" in header for header in headers):
@@ -72,7 +72,7 @@ def read_columns(cells: Sequence[str], *, phone_column: str | None) -> Columns:
 
 
 def find_phone_column(cells: Sequence[str]) -> int | None:
-    """Return the first column that goes by a usual name of a phone number; None when none does."""
+    """Return the first column with a usual name of a phone number, if any."""
     return _first([cell.strip() for cell in cells], "phone_number", set())
 
 
@@ -94,7 +94,7 @@ def _phone_column(headers: Sequence[str], wanted: str | None) -> int:
     if len(matches) > 1:
         places = " and ".join(str(index + 1) for index in matches)
         raise click.ClickException(
-            f"Columns {places} are both called {headers[matches[0]]!r}: whom to reach is not clear. Rename one."
+            f"Columns {places} are both called {headers[matches[0]]!r}, so the phone number is ambiguous. Rename one."
         )
     return matches[0]
 

@@ -10,12 +10,12 @@ from typing import IO, Final
 import click
 
 MAX_LINE_LENGTH: Final = 65_536
-"""Characters; a longer line is cut, so that a file without line ends cannot fill the memory."""
+"""Longer lines are cut, so that a file without line ends cannot fill the memory."""
 
 _BLOCK: Final = 65_536
 _BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark is a prefix
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
@@ -23,12 +23,12 @@ _BYTE_ORDER_MARKS: Final = (
 
 
 class Source:
-    """A file that is read from its beginning to its end, once.
+    """A file that is read once, from its beginning to its end.
 
     Args:
-        file: Read in blocks; it need not be seekable.
-        name: What to call it.
-        encoding: Its encoding; None goes by its byte order mark and takes UTF-8 where it has none.
+        file: Read in blocks; need not be seekable.
+        name: Its name in messages.
+        encoding: Its encoding; None for its byte order mark's, or UTF-8.
 
     Attributes:
         position: Bytes read so far.
@@ -50,7 +50,7 @@ class Source:
         encoding = self._encoding or _by_mark(block) or "utf-8"
         if codecs.lookup(encoding).name == "utf-8":
             encoding = "utf-8-sig"
-        # The newline decoder keeps a `\r` back until it is known whether `\n` follows.
+        # The newline decoder holds a `\r` back until it knows whether `\n` follows.
         decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)("strict"), translate=False)
         pending, line_number, cutting = "", 1, False
         while True:
@@ -101,7 +101,7 @@ class Encoding(click.ParamType[str]):
         try:
             io.TextIOWrapper(io.BytesIO(), encoding=value)
         except (LookupError, ValueError):
-            self.fail(f"{value!r} is no text encoding; use a name such as utf-8, cp1252 or utf-16.", param, ctx)
+            self.fail(f"{value!r} is not a text encoding; use a name such as utf-8, cp1252 or utf-16.", param, ctx)
         return value
 
 

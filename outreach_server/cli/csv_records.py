@@ -1,4 +1,4 @@
-"""The rows of a CSV file: one that is broken is named and does not take the next ones with it."""
+"""The rows of a CSV file; a malformed one is reported and does not affect the next ones."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Record(NamedTuple):
     """One row.
 
     Attributes:
-        row: Its number, as a spreadsheet counts: the header is row 1, empty rows count.
-        line: The number of the line of text that it begins on.
-        cells: What it holds; of a row with a problem, its first line as it stands.
-        problem: Why it is no row; None when it is one.
+        row: Its number as in a spreadsheet: the header is row 1, and empty rows count.
+        line: The number of its first line.
+        cells: Its cells; for a malformed row, its first line.
+        problem: Why it is malformed, if it is.
     """
 
     row: int
@@ -34,7 +34,7 @@ class Record(NamedTuple):
 
 
 class Delimiter(click.ParamType[str]):
-    """What parts the cells of a row."""
+    """The separator of a row's cells."""
 
     name = "delimiter"
 
@@ -53,10 +53,10 @@ def detect_delimiter(line: str) -> str:
 
 
 def records(lines: Iterable[str], delimiter: str) -> Iterator[Record]:
-    """Cut lines into rows.
+    """Cut lines into rows, by RFC 4180.
 
-    Rows are as RFC 4180 has them. Where a quote is opened that never closes, or a closed one is followed by
-    more text, the row's first line alone is given up, and the next line begins a row again.
+    After an unclosed quote, or text after a closing quote, only the row's first line is dropped, and the next line
+    begins a new row.
     """
     source = _Lines(lines)
     reader = csv.reader(source, delimiter=delimiter, strict=True)
@@ -80,14 +80,14 @@ def records(lines: Iterable[str], delimiter: str) -> Iterator[Record]:
 
 
 class _TooLong(Exception):
-    """A row that has taken more characters than a line may have."""
+    """A row is longer than a line may be."""
 
 
 class _Lines:
-    """Lines for a reader, which takes several for a row with quotes; they can be put back.
+    """Lines for a CSV reader, which takes several for a row with quotes; they can be put back.
 
     Attributes:
-        taken: The lines that the present row has taken.
+        taken: The lines of the current row.
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
@@ -108,18 +108,18 @@ class _Lines:
         return line
 
     def requeue(self, lines: list[str]) -> None:
-        """Give lines again."""
+        """Put lines back."""
         self._ahead.extendleft(reversed(lines))
 
 
 def _broken(taken: list[str], error: csv.Error | _TooLong) -> tuple[list[str], str]:
-    """Return what is shown of a row that is none, and why it is none."""
+    """Return the first line of a malformed row, and the problem."""
     first = taken[0]
     if len(first) > MAX_LINE_LENGTH:
         return [first[:80]], f"the row is longer than {MAX_LINE_LENGTH} characters"
     unclosed = isinstance(error, _TooLong) or "unexpected end" in str(error)
     problem = (
-        "a quote is opened here that never closes"
+        "a quote is never closed"
         if unclosed
         else "a quoted cell is followed by more text; quotes inside a cell are written twice"
     )

@@ -1,4 +1,4 @@
-"""`db`: looking after the database file."""
+"""`db`: maintenance of the database file."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ FILE: Final = click.Path(path_type=Path, dir_okay=False)
 
 @click.group(cls=Group)
 def db() -> None:
-    """Back the database up, restore it, look it through, bring it up to date."""
+    """Back up, restore, check and migrate the database."""
 
 
 @db.command()
 @click.argument("file", type=FILE)
-@click.option("--overwrite", is_flag=True, help="Replace FILE where it is there already.")
+@click.option("--overwrite", is_flag=True, help="Replace FILE if it exists.")
 def backup(file: Path, overwrite: bool) -> None:
     """Copy the database into FILE, also while a server runs on it."""
     made = backup_database(state().database, file, overwrite=overwrite)
@@ -33,15 +33,15 @@ def backup(file: Path, overwrite: bool) -> None:
     show({"file": str(made.file), "bytes": made.size, "key_file": key_file})
     if key_file is not None:
         note(
-            f"The key of the accounts' credentials is not in it: {key_file}. Keep a copy of it too, in another place "
-            "than the backups."
+            f"The key of the accounts' credentials is not in it: {key_file}. Back it up too, in another place than the "
+            "database."
         )
 
 
 @db.command()
 @click.argument("file", type=FILE)
 def restore(file: Path) -> None:
-    """Put a copy of the backup FILE in the place of the database; no server may run on it."""
+    """Replace the database with a copy of the backup FILE; no server may be running on it."""
     done = restore_database(state().database, file)
     problems = [] if done.pending_migrations else anyio.run(_accounts_in_trouble)
     show(
@@ -59,21 +59,21 @@ def restore(file: Path) -> None:
 def _tell_what_follows(done: Restore, problems: Sequence[dict[str, Any]]) -> None:
     if done.replaced_database is not None:
         note(
-            f"What was there before lies at {done.replaced_database}; delete it (and what has its "
-            f"name) when you do not need it."
+            f"The previous database is at {done.replaced_database}; delete it (and the files with its name) when you "
+            "do not need it."
         )
     note(
-        "Campaigns that were active or scheduled in the backup are paused at the next start: what was sent after it "
-        "stands in no ledger any more. Resume each that is to go on."
+        "Campaigns that were active or scheduled in the backup are paused at the next start, because what was sent "
+        "after the backup is not in its ledger. Resume each one that should continue."
     )
     if done.pending_migrations:
-        note("It is of an older version: `serve` brings it up to date, and so does: outreach-server db migrate")
+        note("It is of an older version: `serve` migrates it, and so does: outreach-server db migrate")
     for problem in problems:
         note(f"Account {problem['account_id']} at {problem['provider']}: {problem['problem']}")
 
 
 async def _accounts_in_trouble() -> list[dict[str, Any]]:
-    """Return the accounts of the restored database whose credentials cannot be opened with the key that is here."""
+    """Return the restored accounts whose credentials cannot be decrypted with the key here."""
     found = []
     try:
         async with Outreach.open(state().database, create=False) as engine:
@@ -84,14 +84,14 @@ async def _accounts_in_trouble() -> list[dict[str, Any]]:
                     if one.problem is not None
                 ]
     except OutreachError as error:
-        note(f"Whether the accounts can be used could not be looked at. {error.message}")
+        note(f"could not check the accounts: {error.message}")
     return found
 
 
 @db.command()
-@click.option("--quick", is_flag=True, help="Leave out the indexes and the references: several times as fast.")
+@click.option("--quick", is_flag=True, help="Skip indexes and references: several times as fast.")
 def check(quick: bool) -> None:
-    """Look the whole database through, also while a server runs on it; exit with 1 when something is wrong."""
+    """Check the whole database, also while a server runs on it; exits with 1 if something is wrong."""
     found = check_database(state().database, quick=quick)
     show(
         {
@@ -110,7 +110,7 @@ def check(quick: bool) -> None:
 
 @db.command()
 def migrate() -> None:
-    """Bring a database of an older version up to date; no server may run on it."""
+    """Migrate a database of an older version; no server may be running on it."""
     steps = migrate_database(state().database, on_progress=note)
     show({"database": state().database, "applied": list(steps)})
     if not steps:

@@ -1,4 +1,4 @@
-"""Ctrl-C is heard once: what a second one would break into is the end that the first has begun."""
+"""Handles only the first Ctrl-C: a second one would interrupt the clean end that the first has begun."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Final
 
 AGAIN_SECONDS: Final = 1.0
-"""The end of a command begins within this; else the first Ctrl-C came where Python drops an exception."""
+"""A command that has not begun to end within this lost its first Ctrl-C where Python drops exceptions."""
 
 
 def ignore_sigint(_number: int, _frame: FrameType | None) -> None:
@@ -19,10 +19,9 @@ def ignore_sigint(_number: int, _frame: FrameType | None) -> None:
 
 
 class _Ear:
-    """Raises KeyboardInterrupt at a SIGINT, and not at those that come right after it.
+    """Raises KeyboardInterrupt at a SIGINT, but not at those that follow immediately.
 
-    One that is raised where nothing can be raised, such as while something is finalised, is lost: then it is raised
-    once more, by a timer, or by another Ctrl-C.
+    One that Python drops, for example in a finaliser, is raised again, by a timer or by another Ctrl-C.
     """
 
     def __init__(self) -> None:
@@ -46,7 +45,7 @@ class _Ear:
 
 
 def _again(_number: int, frame: FrameType | None) -> None:
-    # Whoever listens to SIGINT now: also what a command has begun since.
+    # The current handler, which a command may have replaced since.
     handler = signal.getsignal(signal.SIGINT)
     if callable(handler):
         handler(signal.SIGINT, frame)
@@ -56,7 +55,7 @@ def _again(_number: int, frame: FrameType | None) -> None:
 def single_interrupt() -> Iterator[None]:
     """Raise KeyboardInterrupt at the first SIGINT within a block, and not at those that follow while it ends.
 
-    Where none came, SIGINT is handled as before once the block is over; else nothing is left to do but to exit.
+    Without a SIGINT, the previous handler is restored after the block; after one, the process has only to exit.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -65,7 +64,7 @@ def single_interrupt() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, ear.hear)
     try:
         yield
-    except BaseException:  # click makes an error of its own of KeyboardInterrupt
+    except BaseException:  # click replaces KeyboardInterrupt by its own error
         if ear.has_heard:
             signal.signal(signal.SIGINT, ignore_sigint)
         raise
@@ -77,7 +76,7 @@ def single_interrupt() -> Iterator[None]:
 
 
 def block_sigint() -> None:
-    """Let no SIGINT end the interpreter in the midst of its own end; only for who is deaf already."""
+    """Block SIGINT while the interpreter exits."""
     if signal.getsignal(signal.SIGINT) is ignore_sigint:
         if hasattr(signal, "pthread_sigmask"):  # Windows has none
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

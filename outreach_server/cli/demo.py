@@ -1,4 +1,4 @@
-"""`demo`: the whole engine in a minute, on a database that is thrown away."""
+"""`demo`: the whole engine in a minute, on a temporary database."""
 
 from __future__ import annotations
 
@@ -20,19 +20,17 @@ from outreach_server.cli.values import PORT
 
 
 @click.command(cls=OwnDatabaseCommand)
-@click.option(
-    "--exit", "exit_", is_flag=True, help="End when the story is told, instead of leaving the server running."
-)
+@click.option("--exit", "exit_", is_flag=True, help="Exit at the end, instead of leaving the server running.")
 @click.option("--port", type=PORT, default=8000, show_default=True, help="The port; the next free one if it is taken.")
 def demo(exit_: bool, port: int) -> None:
     """Show a campaign and a call from beginning to end, simulated: no message leaves this machine.
 
-    It serves a temporary database, loads the sample contacts that come with the package, sends to them, and
-    leaves the server running to be tried out with curl.
+    It serves a temporary database, loads the sample contacts of the package, sends to them, and leaves the server
+    running to be tried with curl.
     """
     from outreach_server.app import create_app
 
-    # Here and not above: it is a client over HTTP, and no other command needs to load one.
+    # Imported here, because no other command needs an HTTP client.
     from outreach_server.cli.demo_story import Story, tell
 
     as_json = state().as_json
@@ -67,7 +65,7 @@ def demo(exit_: bool, port: int) -> None:
                     await up.wait()
                     try:
                         told.append(await tell(story))
-                    except Exception as error:  # raised again once the server has ended its work
+                    except Exception as error:  # raised again after the server has stopped
                         failures.append(error)
                     if as_json and told:
                         echo_json(told[0])

@@ -1,4 +1,4 @@
-"""What the demonstration shows, step by step, over HTTP as a client would, and as an operator would."""
+"""The steps of the demonstration, over HTTP like a client, and like an operator."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _LINE_SECONDS: Final = 1.0
 
 @attrs.frozen(kw_only=True)
 class Story:
-    """What a telling needs.
+    """The state of a demonstration.
 
     Attributes:
-        out: Where it is told.
-        silent: Whether nothing is told, only done.
-        stays: Whether the server is left running afterwards.
+        out: The console.
+        silent: Whether nothing is printed.
+        stays: Whether the server keeps running afterwards.
     """
 
     engine: Outreach
@@ -56,9 +56,9 @@ class Story:
     stays: bool
 
     def say(self, *parts: str | tuple[str, str]) -> None:
-        """Tell one line; a part is text, or text with its style."""
+        """Print one line; a part is text, or text with its style."""
         if not self.silent:
-            # Not folded: somebody copies commands from here.
+            # Not wrapped, so that commands can be copied.
             self.out.print(Text.assemble(*parts), soft_wrap=True)
 
     def chapter(self, number: int, title: str) -> None:
@@ -68,7 +68,7 @@ class Story:
 
 
 async def tell(story: Story) -> dict[str, Any]:
-    """Tell the whole story; return it as one document."""
+    """Run the whole demonstration; return its result as one document."""
     headers = {"Authorization": f"Bearer {story.tenant.api_key}"}
     async with httpx.AsyncClient(base_url=story.url, headers=headers, timeout=30.0, trust_env=False) as client:
         story.say(
@@ -98,7 +98,7 @@ def sample() -> tuple[Sequence[NewRecipient], Sequence[str]]:
     """Return the sample contacts that ship with the package, and their column headers."""
     with resources.files(__package__).joinpath(SAMPLE).open("rb") as file, Rejects() as rejects:
         contacts = ContactFile.open(Source(file, name=SAMPLE, encoding=None), delimiter="auto", phone_column=None)
-        # Impossible numbers too: over HTTP they are loaded and skipped, which the demonstration shows.
+        # With invalid numbers too: over HTTP they are loaded and skipped, which the demonstration shows.
         return [contact for _, contact in contacts.contacts(rejects)], contacts.columns.headers
 
 
@@ -126,7 +126,7 @@ async def _import(story: Story, client: httpx.AsyncClient) -> tuple[dict[str, An
     created = await _ask(client, "POST", "/sms-campaigns", body)
     story.chapter(2, f"{len(contacts)} people from {SAMPLE}, over POST /sms-campaigns")
     story.say("   loaded     ", str(created["total_recipients"]))
-    story.say("   left out   ", str(created["sms_opted_out_excluded"]), "   on the unsubscribe register")
+    story.say("   excluded   ", str(created["sms_opted_out_excluded"]), "   on the unsubscribe register")
     story.say("   status     ", created["status"], "   nothing is sent before it is started")
     return created, len(contacts)
 

@@ -1,4 +1,4 @@
-"""`dispatches`: what was asked of a provider and never answered, and the operator's decision about it."""
+"""`dispatches`: requests with an unknown outcome, and the operator's decisions about them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from outreach_server.cli.values import DISPATCH, WORKSPACE
 
 @click.group(cls=Group)
 def dispatches() -> None:
-    """Look at requests of which nobody knows what became, and decide about them."""
+    """List requests with an unknown outcome, and resolve them."""
 
 
 @dispatches.command("unknown")
 @click.argument("workspace_id", type=WORKSPACE)
 @click.option("--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="How many.")
 def unknown(workspace_id: str, limit: int) -> None:
-    """List the unknown ones, oldest first. They are looked up at the provider until their deadline."""
+    """List the unknown requests, oldest first. They are looked up at the provider until their deadline."""
 
     async def work(engine: Outreach) -> Sequence[Dispatch]:
         return await engine.dispatches.list_unknown(workspace_id, limit=limit + 1)
@@ -31,24 +31,24 @@ def unknown(workspace_id: str, limit: int) -> None:
     show_list(
         [documents.dispatch(item) for item in found[:limit]],
         ("id", "created_at", "channel", "to", "provider", "reason", "campaign_id"),
-        empty="Nothing is unknown.",
+        empty="No request is unknown.",
     )
     if len(found) > limit:
-        # Programs are told too: they would take the list for all of it.
+        # For programs too, which would take the list as complete.
         click.echo(f"There are more than these {limit}. See more of them with --limit.", err=True)
 
 
 @dispatches.command("resolve")
 @click.argument("dispatch_id", type=DISPATCH)
-@click.option("--assume-sent", is_flag=True, help="Take it as accepted.")
-@click.option("--retry", is_flag=True, help="Send it once more: the contact may get it twice.")
+@click.option("--assume-sent", is_flag=True, help="Treat it as accepted.")
+@click.option("--retry", is_flag=True, help="Send it again: the contact may get it twice.")
 def resolve(dispatch_id: str, assume_sent: bool, retry: bool) -> None:
-    """Decide about an unknown one: either --assume-sent or --retry.
+    """Resolve an unknown request by either --assume-sent or --retry.
 
-    A retry is refused while the first request may still be on its way.
+    A retry is refused while the first request may still be running.
     """
     if assume_sent == retry:
-        raise click.UsageError("Say either --assume-sent or --retry.")
+        raise click.UsageError("Give either --assume-sent or --retry.")
 
     async def work(engine: Outreach) -> Dispatch:
         workspace_id = (await engine.dispatches.get_anywhere(dispatch_id)).workspace_id

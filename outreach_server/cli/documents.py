@@ -45,7 +45,7 @@ _REPLIES: Final = {"opt_out_confirmation": "stop", "opt_in_confirmation": "start
 
 
 def plain(value: object) -> Any:
-    """Return a value as JSON knows it."""
+    """Return a value as JSON types."""
     match value:
         case Enum():
             return value.value
@@ -93,16 +93,16 @@ def flow(item: Flow) -> Document:
 
 
 def inbound(item: InboundMessage) -> Document:
-    """Return the document of a message that somebody wrote back."""
+    """Return an inbound message's document."""
     return _document(item)
 
 
 def settings(
     messages: SmsSettings, calls: CallSettings, replies: ReplySettings, texts: Sequence[ReplyText]
 ) -> Document:
-    """Return the document of a workspace's settings: the interface's names, those of calls behind `call_`.
+    """Return the document of a workspace's settings: the interface's names, with the prefix `call_` for calls.
 
-    Answers to keywords stand behind `reply_`, with the texts as they are sent, the defaults included.
+    Replies to keywords have the prefix `reply_`, with the effective texts.
     """
     shown: Document = {
         "reply_enabled": replies.enabled,
@@ -119,7 +119,7 @@ def settings(
 
 
 def dispatch(item: Dispatch) -> Document:
-    """Return the document of a dispatch: what it was for and what is known of it, never the text."""
+    """Return a dispatch's document, without its text."""
     return _document(item, "body", "epoch")
 
 
@@ -140,7 +140,7 @@ def campaign(item: Campaign) -> Document:
 
 
 def holds(items: Sequence[CampaignBlocker]) -> Document:
-    """Return what keeps a campaign from going on: the first of all as `blocked_by`, and all of them."""
+    """Return what blocks a campaign: the most urgent as `blocked_by`, and all."""
     first = items[0] if items else None
     return {
         "blocked_by": first.by if first else None,
@@ -150,18 +150,18 @@ def holds(items: Sequence[CampaignBlocker]) -> Document:
 
 
 def provider_hold(blocked_until: datetime | None) -> str | None:
-    """Return `provider_hold` while a provider is left alone; None when it is not."""
+    """Return `provider_hold` while a provider throttles; else None."""
     return "provider_hold" if blocked_until is not None else None
 
 
 def group(item: RecipientCount, channel: Channel, waits: Mapping[tuple[str, str | None], datetime]) -> Document:
-    """Return the document of a group of recipients: with why it is so in words, and until when its first one waits."""
+    """Return the document of a group of recipients, with its reason in words and when its first one is due."""
     until = waits.get((item.status, item.reason))
     return {**_document(item), "why": describe_reason(item.status, item.reason, channel), "until": plain(until)}
 
 
 def recipient(item: Recipient, channel: Channel, report: MessageStatus | None = None) -> Document:
-    """Return a recipient's document, with what the carrier told of its message, and why it is as it is in words."""
+    """Return a recipient's document, with the carrier's report and its reason in words."""
     why = describe_reason(item.status, item.reason, channel, report=report)
     document = {**_document(item, "campaign_id"), "report": plain(report), "why": why}
     first = {name: document.pop(name) for name in ("position", "phone_number", "phone", "status", "reason", "why")}
@@ -169,7 +169,7 @@ def recipient(item: Recipient, channel: Channel, report: MessageStatus | None = 
 
 
 def history(item: ContactHistory) -> Document:
-    """Return the document of what happened to a contact."""
+    """Return the document of a contact's history."""
     return _document(item)
 
 

@@ -1,4 +1,4 @@
-"""What providers said of what went wrong, for documents and for people."""
+"""Provider failures, as documents and for people."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TOLD_BY: Final = frozenset({"outcome", "reported", "call_ended"})
 
 
 def failure(item: ProviderFailure | None) -> Document:
-    """Return what a provider said, what that means and what to do; every field is null where nothing went wrong."""
+    """Return a failure with its meaning and advice; every field is null without one."""
     if item is None:
         return dict.fromkeys(FIELDS)
     explanation = item.explanation
@@ -36,13 +36,13 @@ def failure(item: ProviderFailure | None) -> Document:
 
 
 def show_with(document: Document, item: ProviderFailure | None) -> None:
-    """Print a document with what a provider said; people are not told that it said nothing."""
+    """Print a document with a failure, if any."""
     told = failure(item)
     show({**document, **(told if state().as_json else {name: value for name, value in told.items() if value})})
 
 
 def counted(items: Sequence[tuple[ProviderFailure, int]]) -> list[Document]:
-    """Return what went wrong in a campaign, the most frequent first, with how many requests each."""
+    """Return a campaign's failures with the number of requests, most frequent first."""
     documents = []
     for item, count in items:
         documents.append({"count": count, "provider": item.provider, "reason": item.reason, **failure(item)})
@@ -55,27 +55,24 @@ def counted_table(documents: Sequence[Document]) -> Table:
 
 
 class Legend:
-    """What providers said of many contacts, each kind of it once, to be told below them: at most so many kinds."""
+    """Collects the different failures of many contacts, up to a limit, to be printed below them."""
 
     def __init__(self) -> None:
         self._kinds: dict[tuple[object, object], Document] = {}
 
     def add(self, document: Document) -> None:
-        """Take what is said of one contact; nothing where nothing went wrong."""
+        """Add one contact's failure, if any."""
         kind = (document["error_code"], document["meaning"])
         if any(kind) and len(self._kinds) < _MAX_TOLD:
             self._kinds.setdefault(kind, document)
 
     def table(self) -> Table | None:
-        """Return it as a table for people; None where nothing was said."""
+        """Return the failures as a table; None if there are none."""
         return listing(self._kinds.values(), _TOLD_ONCE) if self._kinds else None
 
 
 def steps(history: Document, failures: Mapping[str, ProviderFailure], channel: Channel) -> Document:
-    """Return a contact's history whose steps say why in words, and what the provider said.
-
-    What it said stands at the last step that tells of the request.
-    """
+    """Return a contact's history with reasons in words, and each failure at the last step of its request."""
     told: set[str] = set()
     found = []
     for step in reversed(history["steps"]):
@@ -95,6 +92,6 @@ def _why(step: Document, channel: Channel) -> str | None:
 
 
 def steps_table(history: Document) -> Table | None:
-    """Return a table of what providers said of a contact's requests; None where they said nothing."""
+    """Return a table of the failures in a history; None if there are none."""
     wrong = [step for step in history["steps"] if step["error_code"] or step["meaning"]]
     return listing(wrong, _OF_STEP) if wrong else None

@@ -19,7 +19,7 @@ _LARGEST_FLOW: Final = 1_000_000
 
 @click.group(cls=Group)
 def flows() -> None:
-    """Make, change, remove and list automation flows."""
+    """Create, change, remove and list automation flows."""
 
 
 @flows.command("create")
@@ -27,16 +27,16 @@ def flows() -> None:
 @click.argument("name", type=NAME)
 @click.option("--file", "file", type=click.File("rb"), required=True, help="The steps, as JSON; - is stdin.")
 def create_flow(workspace_id: str, name: str, file: BinaryIO) -> None:
-    """Make a flow called NAME from a file.
+    """Create a flow called NAME from a file.
 
-    The file holds an array of 1 to 50 steps, or an object with the key "steps". Each contact goes through them in
-    their order; at least one of them sends.
+    The file has an array of 1 to 50 steps, or an object with the key "steps". Each contact goes through them in order;
+    at least one of them sends.
 
     \b
-    {"kind": "send", "body": "Hi {{first_name}}"}   sends a message; the footer of the settings follows
+    {"kind": "send", "body": "Hi {{first_name}}"}   sends a message, with the footer of the settings
     {"kind": "wait", "wait_minutes": 60}            waits, at most 525600 minutes (a year)
-    {"kind": "stop_if_replied"}                     ends here for who has written back since the campaign started
-    """  # noqa: D301 - click reads the \b as what it is: do not wrap
+    {"kind": "stop_if_replied"}                     ends for contacts who have written since the start
+    """  # noqa: D301 - \b tells click not to wrap
     steps = _read_steps(file)
     made = with_engine(lambda engine: engine.flows.create(workspace_id, name, steps=steps, actor=actor()))
     show(documents.flow(made))
@@ -58,9 +58,9 @@ def list_flows(workspace_id: str) -> None:
 @click.argument("workspace_id", type=WORKSPACE)
 @click.argument("flow_id", type=FLOW)
 @click.option("--name", type=NAME, help="A new name.")
-@click.option("--file", "file", type=click.File("rb"), help="Other steps, as JSON; - is stdin.")
+@click.option("--file", "file", type=click.File("rb"), help="New steps, as JSON; - is stdin.")
 def update_flow(workspace_id: str, flow_id: str, name: str | None, file: BinaryIO | None) -> None:
-    """Change a flow; its steps only while no campaign that has been started goes through them."""
+    """Change a flow; its steps only while no running campaign uses it."""
     changes = changed(name=name, steps=None if file is None else _read_steps(file))
     if not changes:
         raise click.UsageError("Name something to change; see --help.")
@@ -72,7 +72,7 @@ def update_flow(workspace_id: str, flow_id: str, name: str | None, file: BinaryI
 @click.argument("workspace_id", type=WORKSPACE)
 @click.argument("flow_id", type=FLOW)
 def remove_flow(workspace_id: str, flow_id: str) -> None:
-    """Remove a flow; one that drives a campaign that is not over is not removed."""
+    """Remove a flow, unless a campaign that has not ended uses it."""
     gone = with_engine(lambda engine: engine.flows.remove(workspace_id, flow_id, actor=actor()))
     show({"id": gone.id, "name": gone.name, "removed": True})
 
@@ -84,7 +84,7 @@ def _read_steps(file: BinaryIO) -> list[FlowStep]:
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise click.ClickException(f"{name_of(file)} is no JSON: {error}.") from None
+        raise click.ClickException(f"{name_of(file)} is not JSON: {error}.") from None
     if isinstance(document, dict) and set(document) == {"steps"}:
         document = document["steps"]
     if not isinstance(document, list):

@@ -1,4 +1,4 @@
-"""Opening hours as people write them: `mon-fri 09:00-17:00`."""
+"""Opening hours in text form: `mon-fri 09:00-17:00`."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Opening:
 
 
 class OpeningHours(click.ParamType[Opening]):
-    """Days and a window of the wall clock; one that ends before it starts runs into the next day."""
+    """Days and a window of local time; one that ends before it starts runs into the next day."""
 
     name = "hours"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Opening:
-        """Return the opening that is written."""
+        """Return the parsed opening hours."""
         if isinstance(value, Opening):
             return value
         days, _, times = str(value).strip().lower().rpartition(" ")
@@ -41,7 +41,7 @@ class OpeningHours(click.ParamType[Opening]):
             start, end = _minute(found[1], found[2]), _minute(found[3], found[4])
             return Opening(days=_days(days), window=TimeWindow(start_minute=start, end_minute=end))
         except ValueError:
-            self.fail(f"{value!r} is no opening; write it like {_EXAMPLES}.", param, ctx)
+            self.fail(f"{value!r} is not valid; write it like {_EXAMPLES}.", param, ctx)
 
 
 def schedule_of(openings: Iterable[Opening]) -> Mapping[str, tuple[TimeWindow, ...]]:
@@ -74,11 +74,7 @@ def _span(days: Sequence[str]) -> str:
 
 
 def _days(text: str) -> Sequence[str]:
-    """Return the days that are named.
-
-    Raises:
-        ValueError: They are none.
-    """
+    """Return the named days; raise ValueError for unknown ones."""
     if text.strip() == "daily":
         return _DAYS
     days: list[str] = []
@@ -86,7 +82,7 @@ def _days(text: str) -> Sequence[str]:
         first, dash, last = (piece.strip() for piece in part.partition("-"))
         begin = _day(first)
         end = _day(last) if dash else begin
-        # From Friday to Monday goes over the weekend.
+        # Wraps around the weekend, as from Friday to Monday.
         days += [_DAYS[(begin + step) % 7] for step in range((end - begin) % 7 + 1)]
     return tuple(days)
 

@@ -1,4 +1,4 @@
-"""Ctrl-C: a command is cancelled once, ends in order, and is not broken into while it does."""
+"""Ctrl-C: cancels a command once, and does not interrupt its clean end."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from outreach_server.cli.deafness import ignore_sigint
 T = TypeVar("T")
 
 PATIENCE_SECONDS: Final = 5.0
-"""How long the end of a command may take before another Ctrl-C ends the process as it stands."""
+"""After this long, another Ctrl-C ends the process immediately."""
 
 
 class _Ear:
-    """Hears SIGINT while a command runs.
+    """Handles SIGINT while a command runs.
 
-    Python's own handling raises KeyboardInterrupt wherever the second one finds the program, which may be in the
-    midst of closing the database: its thread is never told to end then, and the process waits for it for ever.
+    Python's own handler raises KeyboardInterrupt at the second one wherever the program is, such as while closing the
+    database, whose thread would then never end.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class _Ear:
         self._cancel: Callable[[], object] | None = None
 
     def listen(self, cancel: Callable[[], object]) -> None:
-        """Name what the first one calls; at once, if it has come already."""
+        """Set what the first SIGINT calls; at once, if it has come already."""
         self._cancel = cancel
         if self.heard_at is not None:
             cancel()
@@ -52,7 +52,7 @@ class _Ear:
             if self._cancel is not None:
                 self._cancel()
         elif now - self.heard_at >= PATIENCE_SECONDS:
-            # What is committed is committed, and what is not is swept: a process of ours may be killed at any time.
+            # Safe at any time: what is committed stays, and the rest is cleaned up at the next start.
             os._exit(EXIT_INTERRUPTED)
 
 
@@ -60,15 +60,14 @@ _ear = _Ear()
 
 
 def run(work: Callable[[], Awaitable[T]], *, fast: bool = False) -> T:
-    """Run asynchronous work to its end; the first Ctrl-C cancels it, later ones are not heard until it has ended.
+    """Run asynchronous work to its end; the first Ctrl-C cancels it, and later ones are ignored until it has ended.
 
     Args:
         work: What to run.
-        fast: On the fastest loop there is: uvloop, which Windows does not have.
+        fast: Use uvloop where available (not on Windows).
 
     Raises:
-        KeyboardInterrupt: It was interrupted, and has ended in order. SIGINT does nothing from then on: nothing is
-            left to do but to say so and exit.
+        KeyboardInterrupt: It was interrupted and has ended cleanly. SIGINT is ignored from then on.
     """
     options = {"use_uvloop": fast and find_spec("uvloop") is not None}
     if threading.current_thread() is not threading.main_thread():
@@ -92,7 +91,7 @@ def run(work: Callable[[], Awaitable[T]], *, fast: bool = False) -> T:
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Let Ctrl-C break into a block that may stand still in a read, such as of a terminal, and changes nothing."""
+    """Let Ctrl-C interrupt a block that may wait in a read, such as of a terminal, and changes nothing."""
     _ear.reading = True
     try:
         if _ear.heard_at is not None:
@@ -103,10 +102,10 @@ def reading() -> Iterator[None]:
 
 
 async def _cancellable(work: Callable[[], Awaitable[T]], ear: _Ear) -> tuple[T] | None:
-    """Return the result of the work; None when it was interrupted."""
+    """Return the result of the work; None if it was interrupted."""
     loop = asyncio.get_running_loop()
     with anyio.CancelScope() as scope:
-        # A handler of signals may run in the midst of anything: the loop cancels, when it comes to it.
+        # A signal handler may run anywhere, so the loop does the cancelling.
         ear.listen(lambda: loop.call_soon_threadsafe(scope.cancel))
         try:
             return (await work(),)

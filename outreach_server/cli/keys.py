@@ -14,14 +14,14 @@ from outreach_server.cli.values import KEY, WORKSPACE, Text
 
 @click.group(cls=Group)
 def keys() -> None:
-    """Make, list and revoke API keys."""
+    """Create, list and revoke API keys."""
 
 
 @keys.command()
 @click.argument("workspace_id", type=WORKSPACE)
 @click.option("--name", type=Text(0, 255), default="", help="What the key is for.")
 def create(workspace_id: str, name: str) -> None:
-    """Make an API key; it is shown this once and never again."""
+    """Create an API key, which is shown only this once."""
     made = with_engine(lambda engine: engine.api_keys.create(workspace_id, name=name, actor=actor()))
     show({"id": made.id, "api_key": made.api_key})
     note("Keep the key now: only its hash is stored, it cannot be shown again.")
@@ -42,7 +42,7 @@ def list_(workspace_id: str) -> None:
 @keys.command()
 @click.argument("key_id", type=KEY)
 def revoke(key_id: str) -> None:
-    """Make a key worthless; a running server heeds it within a second."""
+    """Revoke a key; a running server rejects it within a second."""
 
     async def work(engine: Outreach) -> ApiKey:
         workspace_id = (await engine.api_keys.get_anywhere(key_id)).workspace_id

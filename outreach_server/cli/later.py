@@ -1,4 +1,4 @@
-"""Commands that are imported when one of them is asked for: `--help` shows all of them and needs none."""
+"""Commands that are imported when they are used, so that `--help` is fast."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from outreach_server.needs import server_extra
 
 @attrs.frozen
 class CommandModule:
-    """Where a command is.
+    """The place of a command.
 
     Attributes:
-        module: The module of this package that has it, under its name with `_` for `-`.
+        module: Its module in this package.
         purpose: The first sentence of its help.
     """
 
@@ -26,10 +26,10 @@ class CommandModule:
 
 
 class LazyCommands(MutableMapping[str, click.Command]):
-    """Commands by name, in the order in which they are shown.
+    """Commands by name, in the order of the help.
 
     Args:
-        places: Where each of them is.
+        places: The place of each.
     """
 
     def __init__(self, places: Mapping[str, CommandModule]) -> None:
@@ -37,18 +37,18 @@ class LazyCommands(MutableMapping[str, click.Command]):
         self._loaded: dict[str, click.Command] = {}
 
     def purpose(self, name: str, limit: int) -> str:
-        """Return what a command is for, in so many characters at most, as its own help has it."""
+        """Return a command's purpose, cut like click's own help."""
         return click.Command(name, help=self._places[name].purpose).get_short_help_str(limit)
 
     def __getitem__(self, name: str) -> click.Command:
-        """Return a command, which is imported with all that it needs."""
+        """Import and return a command."""
         if name not in self._loaded:
             module = _import(name, f"outreach_server.cli.{self._places[name].module}")
             self._loaded[name] = getattr(module, name.replace("-", "_"))
         return self._loaded[name]
 
     def __setitem__(self, name: str, command: click.Command) -> None:
-        """Refuse: a command that is there already would have been imported.
+        """Refuse an imported command.
 
         Raises:
             TypeError: Always.
@@ -56,7 +56,7 @@ class LazyCommands(MutableMapping[str, click.Command]):
         raise TypeError(f"Name the place of {name} instead.")
 
     def __delitem__(self, name: str) -> None:
-        """Take a command away."""
+        """Remove a command."""
         del self._places[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -64,7 +64,7 @@ class LazyCommands(MutableMapping[str, click.Command]):
         return iter(self._places)
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of commands."""
         return len(self._places)
 
 

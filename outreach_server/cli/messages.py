@@ -1,4 +1,4 @@
-"""`messages`: what people wrote back."""
+"""`messages`: inbound messages."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from outreach_server.cli.values import WORKSPACE
 
 @click.group(cls=Group)
 def messages() -> None:
-    """List what people wrote back."""
+    """List inbound messages."""
 
 
 @messages.command("list")
 @click.argument("workspace_id", type=WORKSPACE)
-@click.option("--unclear", is_flag=True, help="Only those that may be meant as an opt-out and were taken for none.")
-@click.option("--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="How many at the most.")
+@click.option("--unclear", is_flag=True, help="Only those that may be an unrecognised opt-out.")
+@click.option("--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="The most to list.")
 def list_(workspace_id: str, unclear: bool, limit: int) -> None:
-    """List the messages that people wrote to a workspace's numbers, newest first."""
+    """List the messages to a workspace's numbers, newest first."""
     found = with_engine(lambda engine: engine.messages.list_inbound(workspace_id, unclear=unclear, limit=limit))
     show_list(
         [documents.inbound(item) for item in found],
         ("id", "provider", "from_number", "to", "keyword", "unclear", "body", "received_at"),
-        empty="Nobody has written.",
+        empty="There are no messages.",
     )

@@ -1,4 +1,4 @@
-"""Names in place of identifiers: a command takes the name of what there is one of."""
+"""Names in place of ids."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _SHOWN: Final = 5
 
 
 class Named(str):
-    """What was given where an identifier is wanted and is none: a name that has to be looked up."""
+    """A value for an id that is not one: a name to be looked up."""
 
     __slots__ = ()
 
 
 @attrs.frozen(kw_only=True)
 class Candidate:
-    """Something that has a name."""
+    """An object with a name."""
 
     id: str
     name: str
@@ -35,20 +35,20 @@ Find = Callable[[Outreach, Workspace, str], Awaitable[Sequence[Candidate]]]
 
 
 async def resolve(engine: Outreach, kinds: Mapping[str, Sequence[str]], params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a command with identifiers in place of names.
+    """Return the parameters of a command with ids in place of names.
 
     Args:
-        engine: To look them up.
-        kinds: For each parameter that takes identifiers, the kinds of its values; the last goes for all further.
-        params: What was given.
+        engine: Looks them up.
+        kinds: For each parameter with ids, the kinds of its values; the last one applies to all further values.
+        params: The given values.
 
     Raises:
         NotFound: Nothing has such a name.
-        click.ClickException: More than one has it.
+        click.ClickException: The name is ambiguous.
     """
     workspaces = await engine.workspaces.list()
     found = dict(params)
-    # Workspaces first: what else is named is looked for in the one that the command names.
+    # Workspaces first: other names are searched in the workspace that the command names.
     within: Sequence[Workspace] = workspaces
     for name in sorted(kinds, key=lambda name: "workspace" not in kinds[name]):
         given = found[name]
@@ -71,14 +71,14 @@ async def _find(engine: Outreach, kind: str, name: str, workspaces: Sequence[Wor
     else:
         candidates = [one for workspace in workspaces for one in await _FINDERS[kind](engine, workspace, name)]
     exact = [one for one in candidates if one.name == name]
-    # Whoever writes a name by hand may not remember its capitals; where these tell two apart, they count.
+    # Case matters only if it tells two names apart.
     matches = exact or [one for one in candidates if one.name.casefold() == name.casefold()]
     if not matches:
         raise NotFound(kind, str(name))
     if len(matches) > 1:
         listed = "\n".join(f"  {one.id}  in workspace {one.workspace.name!r}" for one in matches[:_SHOWN])
         more = f"\n  … and {len(matches) - _SHOWN} more" if len(matches) > _SHOWN else ""
-        raise click.ClickException(f"There are {len(matches)} {kind}s {name!r}. Name one by its id:\n{listed}{more}")
+        raise click.ClickException(f"There are {len(matches)} {kind}s {name!r}. Give the id of one:\n{listed}{more}")
     return matches[0].id
 
 
@@ -95,13 +95,13 @@ async def _flows(engine: Outreach, workspace: Workspace, _: str) -> Sequence[Can
 
 
 async def _accounts(engine: Outreach, workspace: Workspace, _: str) -> Sequence[Candidate]:
-    """Return a workspace's accounts: each is known by its provider."""
+    """Return a workspace's accounts, named by their providers."""
     found = await engine.accounts.list(workspace.id)
     return [Candidate(id=one.id, name=one.provider, workspace=workspace) for one in found]
 
 
 async def _numbers(engine: Outreach, workspace: Workspace, written: str) -> Sequence[Candidate]:
-    """Return a workspace's number that is written so, in whatever notation."""
+    """Return a workspace's number in any notation."""
     phone = prepare_recipient(NewRecipient(phone_number=written), workspace.default_region).phone
     found = await engine.numbers.list(workspace.id)
     return [Candidate(id=one.id, name=written, workspace=workspace) for one in found if one.phone == phone]
@@ -131,4 +131,4 @@ _FINDERS: Final[Mapping[str, Find]] = {
 }
 
 KINDS: Final = frozenset({"workspace", *_FINDERS})
-"""What has a name: of calls, dispatches and keys there is none that could be typed."""
+"""Kinds with names; calls, dispatches and keys have none."""

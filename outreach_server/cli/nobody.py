@@ -1,13 +1,13 @@
-"""What is told where no process sends from the database, and the command that begins one."""
+"""The hint if no process dispatches from the database."""
 
 from __future__ import annotations
 
 from typing import Final
 
 SERVE: Final = "outreach-server serve"
-"""The command that sends what is due."""
+"""The command that dispatches."""
 
 
 def no_dispatcher_text(why: str) -> str:
-    """Return that nobody sends, why in a sentence of the library's, and what to type."""
+    """Return the library's sentence that no process dispatches, and the command to run."""
     return f"{why} Send what is due with: {SERVE}"

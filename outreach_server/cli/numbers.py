@@ -20,8 +20,8 @@ def numbers() -> None:
 @numbers.command("add")
 @click.argument("workspace_id", type=WORKSPACE)
 @click.argument("phone")
-@click.option("--carrier", type=CARRIER, help="The SMS carrier that it belongs to.")
-@click.option("--trunk", "trunk_id", type=TRUNK, help="The trunk that it is reached over.")
+@click.option("--carrier", type=CARRIER, help="Its SMS carrier.")
+@click.option("--trunk", "trunk_id", type=TRUNK, help="Its trunk.")
 @click.option(
     "--rate", type=click.IntRange(1, 600), metavar="N", help="At most N messages a minute, over all campaigns."
 )
@@ -52,12 +52,12 @@ def list_numbers(workspace_id: str) -> None:
 @numbers.command("update")
 @click.argument("workspace_id", type=WORKSPACE)
 @click.argument("number_id", metavar="PHONE", type=NUMBER)
-@click.option("--carrier", type=CARRIER, help="The SMS carrier that it belongs to.")
-@click.option("--no-carrier", is_flag=True, help="It belongs to no SMS carrier: calls alone come from it.")
-@click.option("--trunk", "trunk_id", type=TRUNK, help="The trunk that it is reached over.")
-@click.option("--no-trunk", is_flag=True, help="It is reached over no trunk.")
+@click.option("--carrier", type=CARRIER, help="Its SMS carrier.")
+@click.option("--no-carrier", is_flag=True, help="Use it for calls only.")
+@click.option("--trunk", "trunk_id", type=TRUNK, help="Its trunk.")
+@click.option("--no-trunk", is_flag=True, help="Use no trunk.")
 @click.option("--rate", type=click.IntRange(1, 600), metavar="N", help="At most N messages a minute.")
-@click.option("--no-rate", is_flag=True, help="It has no rate of its own.")
+@click.option("--no-rate", is_flag=True, help="Remove its own rate.")
 def update_number(
     workspace_id: str,
     number_id: str,
@@ -68,7 +68,7 @@ def update_number(
     rate: int | None,
     no_rate: bool,
 ) -> None:
-    """Change what the number PHONE is for; running campaigns heed its rate at once."""
+    """Change the number PHONE; running campaigns use its new rate at once."""
     changes = changed(carrier=carrier, trunk=trunk_id, rate=rate)
     for name, is_cleared in (("carrier", no_carrier), ("trunk", no_trunk), ("rate", no_rate)):
         clear(changes, name, is_cleared)
@@ -83,6 +83,6 @@ def update_number(
 @click.argument("workspace_id", type=WORKSPACE)
 @click.argument("number_id", metavar="PHONE", type=NUMBER)
 def remove_number(workspace_id: str, number_id: str) -> None:
-    """Remove the number PHONE; one that a campaign or an active agent uses is not removed."""
+    """Remove the number PHONE, unless a campaign or an active agent uses it."""
     gone = with_engine(lambda engine: engine.numbers.remove(workspace_id, number_id, actor=actor()))
     show({"id": gone.id, "phone": gone.phone, "removed": True})

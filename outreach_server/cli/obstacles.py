@@ -1,4 +1,4 @@
-"""What is in the way of a campaign's start, each with the command that takes it away."""
+"""What prevents a campaign's start, each with the command that fixes it."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ _UPDATES: Final = {
 """The option of `campaigns update` that sets a field."""
 
 _OF_AGENTS: Final = {"agent.is_active": "--active", "agent.allow_outbound": "--allow-outbound"}
-"""Those of `agents update`."""
+"""The options of `agents update`."""
 
 
 def explain_start(error: CannotStart, campaign: Campaign) -> str:
-    """Return why a campaign cannot start, and what to type."""
+    """Return why a campaign cannot start, and what to run."""
     lines = [f"Campaign {campaign.name!r} cannot start:", *(f"  {detail.message}" for detail in error.details)]
     return "\n".join([*lines, *_commands(error.details, campaign)])
 
 
 def explain_obstacles(missing: Sequence[ErrorDetail], campaign: Campaign) -> str:
-    """Return what is in the way of a campaign that has not been started, and what to type."""
+    """Return what prevents the start of a campaign, and what to run."""
     head = "It is a draft: " if campaign.status == "draft" else "It cannot be started yet: "
     lines = [head + " ".join(detail.message for detail in missing)]
     return "\n".join([*lines, *_commands(missing, campaign)])
 
 
 def _commands(details: Sequence[ErrorDetail], campaign: Campaign) -> list[str]:
-    """Return the commands that take obstacles away: one for each thing that is to be changed."""
+    """Return the commands that fix the problems."""
     commands = []
-    # The text of a flow is the flow's: a text of the campaign's own would take the flow away.
+    # With a flow, `--message` would remove the flow, so the flow's text has to change.
     of_flow = {"body"} if campaign.message_source == "flow" else set()
     paths = [detail.path for detail in details if detail.path not in of_flow]
     for what, known in (
@@ -60,14 +60,14 @@ def _commands(details: Sequence[ErrorDetail], campaign: Campaign) -> list[str]:
 
 
 def explain_placeholders(names: Sequence[str], campaign: Campaign) -> str:
-    """Return which placeholders nothing fills, and what to do about it."""
+    """Return which placeholders have no value, and what to do."""
     listed = ", ".join(f"{{{{{cell(name[:_MAX_NAME_LENGTH])}}}}}" for name in names[:_MAX_NAMES])
     more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
     known = ", ".join(cell(name[:_MAX_NAME_LENGTH]) for name in (campaign.variable_names or ())[:_MAX_NAMES])
     variables = f" and these variables: {known}" if known else ", and no variables of their own"
     where = "flows update" if campaign.message_source == "flow" else "campaigns update"
     return (
-        f"Nothing fills {listed}{more}: a blank would stand there. The contacts have first_name, last_name, email, "
+        f"No value for {listed}{more}: a blank would be sent. The contacts have first_name, last_name, email, "
         f"company, phone_number{variables}. Correct the text ({where}), give a fallback such as "
         "{{first_name|there}}, declare the variable (settings set --variable NAME), or start the campaign with "
         "--allow-unknown-placeholders."
@@ -75,17 +75,17 @@ def explain_placeholders(names: Sequence[str], campaign: Campaign) -> str:
 
 
 def explain_failing(checked: StartCheck, campaign: Campaign) -> str:
-    """Return how many contacts will fail for what they would be sent, and what to do about it."""
+    """Return how many contacts will fail because of their text, and what to do."""
     everybody = checked.checked >= checked.contacts
-    looked = f"{checked.checked:,} contacts" if everybody else f"the first {checked.checked:,} contacts looked at"
+    looked = f"{checked.checked:,} contacts" if everybody else f"the first {checked.checked:,} contacts"
     why = {
-        "over_segment_cap": "with a text over the cap of segments (settings set --max-segments)",
-        "empty_message": "with nothing to send to them",
+        "over_segment_cap": "with a text over the segment cap (settings set --max-segments)",
+        "empty_message": "with an empty text",
     }
     counts = " and ".join(f"{count:,} {why[reason]}" for reason, count in checked.failures_by_reason.items())
     return (
-        f"Of {looked}, {checked.failing:,} will fail: {counts}. A text can be changed only before the start: to begin "
-        f"anew, cancel it with: outreach-server campaigns cancel {campaign.id}"
+        f"Of {looked}, {checked.failing:,} will fail: {counts}. The text can be changed only before the start: to "
+        f"start over, cancel it with: outreach-server campaigns cancel {campaign.id}"
     )
 
 
@@ -95,7 +95,7 @@ def started_late(campaign: Campaign) -> bool:
 
 
 def _command_for(detail: ErrorDetail, campaign: Campaign) -> str | None:
-    """Return the command that takes an obstacle away; None where there is no single one."""
+    """Return the command that fixes a problem; None if there is no single one."""
     kind, _, rest = detail.path.partition(".")
     match kind:
         case "account":

@@ -1,4 +1,4 @@
-"""`stop` and `audit`: the operator's emergency brake, and who did what."""
+"""`stop` and `audit`: the emergency stop, and the audit trail."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from outreach_server.cli.values import WORKSPACE
 @click.command(cls=Command)
 @click.argument("workspace_id", type=WORKSPACE, required=False)
 def stop(workspace_id: str | None) -> None:
-    """Pause everything that is active or scheduled, at once, in one workspace or in all."""
+    """Pause all active and scheduled campaigns at once, in one workspace or in all."""
 
     async def work(engine: Outreach) -> Sequence[Campaign]:
         if workspace_id is not None:

@@ -1,4 +1,4 @@
-"""Answers: one JSON document for programs, tables and text for people."""
+"""Output: one JSON document for programs, tables and text for people."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rich.text import Text
 from outreach_server.cli.base import state
 
 _WIDE: Final = 400
-"""Columns where no terminal sets them: a pipe's reader wants whole lines."""
+"""Width without a terminal: a pipe's reader needs whole lines."""
 
 _MISSING: Final = "-"
 _PROGRAM: Final = "outreach-server"
@@ -29,9 +29,9 @@ Document = Mapping[str, Any]
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return the console for people, on what stdout or stderr is now."""
+    """Return a console for people on the current stdout or stderr."""
     stream = sys.stderr if stderr else sys.stdout
-    # Names come from spreadsheets and requests: nothing in them is markup.
+    # Names come from spreadsheets and requests, so they must not be markup.
     out = Console(file=stream, markup=False, highlight=False, emoji=False)
     if not out.is_terminal:
         out.width = _WIDE
@@ -39,10 +39,10 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def cell(value: object) -> str:
-    """Return a value for a table; what a terminal would obey is made visible instead."""
+    """Return a table cell, with control characters made visible."""
     match value:
         case dict() if value:
-            # Before the next one: an empty mapping as a pattern is any mapping.
+            # First, because an empty mapping pattern matches any mapping.
             return cell(orjson.dumps(value).decode())
         case None | "" | [] | {}:
             return _MISSING
@@ -58,18 +58,18 @@ def cell(value: object) -> str:
 
 
 def note(text: str) -> None:
-    """Tell people something that is not the answer."""
+    """Print a hint for people on stderr."""
     if not state().as_json:
         click.echo(text, err=True)
 
 
 def echo_json(document: object) -> None:
-    """Print the one JSON document, in UTF-8 whatever the terminal speaks."""
+    """Print the one JSON document, in UTF-8 whatever the terminal's encoding."""
     click.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2))
 
 
 def program() -> str:
-    """Return how a shell calls this command line: by its name where the PATH has it, else by where it is."""
+    """Return the shell command of this program: its name if it is in the PATH, else its place."""
     if shutil.which(_PROGRAM):
         return _PROGRAM
     called_as = sys.argv[0]
@@ -85,7 +85,7 @@ def show(document: Document) -> None:
 
 
 def fields(document: Document) -> Table:
-    """Return a table of a document's fields, one a line."""
+    """Return a table with a line for each field."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -100,7 +100,7 @@ def show_list(documents: Sequence[Document], columns: Sequence[str], *, empty: s
     Args:
         documents: The list.
         columns: The fields of the table.
-        empty: What to tell people when there is nothing.
+        empty: The hint for people if there are none.
     """
     if state().as_json:
         echo_json(list(documents))
@@ -114,7 +114,7 @@ def listing(documents: Iterable[Document], columns: Sequence[str]) -> Table:
     """Return a table of documents."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in columns:
-        # An identifier that is cut or folded cannot be copied.
+        # An id that is cut or wrapped cannot be copied.
         whole = name == "id" or name.endswith("_id")
         table.add_column(name, no_wrap=whole, overflow="fold", min_width=36 if whole else None)
     for document in documents:
@@ -123,7 +123,7 @@ def listing(documents: Iterable[Document], columns: Sequence[str]) -> Table:
 
 
 async def stream_array(documents: AsyncIterator[Document]) -> None:
-    """Print an array of documents as they come: it may be far longer than memory."""
+    """Stream an array of documents, which may be larger than memory."""
     out = sys.stdout.buffer
     out.write(b"[")
     separator = b"\n"
@@ -135,7 +135,7 @@ async def stream_array(documents: AsyncIterator[Document]) -> None:
 
 
 async def stream_lines(documents: AsyncIterator[Document], columns: Mapping[str, int]) -> int:
-    """Print documents as lines of fixed columns, as they come; return how many there were."""
+    """Stream documents as lines of fixed columns; return their number."""
     count = 0
     async for document in documents:
         if count == 0:
@@ -146,7 +146,7 @@ async def stream_lines(documents: AsyncIterator[Document], columns: Mapping[str,
 
 
 def echo_json_with(head: Document, name: str, items: Iterable[bytes]) -> None:
-    """Print one document whose last field is an array of items that are JSON already."""
+    """Print one document whose last field is an array of encoded items."""
     out = sys.stdout.buffer
     out.write(orjson.dumps(head, option=orjson.OPT_INDENT_2).removesuffix(b"\n}"))
     out.write(b",\n  " + orjson.dumps(name) + b": [")

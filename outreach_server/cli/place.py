@@ -1,4 +1,4 @@
-"""Where a database is, in words: whoever stands in the wrong directory must see it."""
+"""The place of a database, printed so that a wrong directory is noticed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _SQLITE: Final = "sqlite:///"
 
 @attrs.frozen(kw_only=True)
 class DatabasePlace:
-    """Where a database is.
+    """The place of a database.
 
     Attributes:
-        path: The absolute path of its file; its URL where it is none.
-        new: Whether there is nothing yet.
+        path: The absolute path of its file; its URL if it is not a file.
+        new: Whether it does not exist yet.
     """
 
     path: str
@@ -24,7 +24,7 @@ class DatabasePlace:
 
 
 def place_of(url: str) -> DatabasePlace:
-    """Return where a database is, before it is opened."""
+    """Return the place of a database, before it is opened."""
     if not url.startswith(_SQLITE):
         return DatabasePlace(path=url, new=False)
     path = Path(url.removeprefix(_SQLITE)).absolute()

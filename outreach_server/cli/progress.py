@@ -1,4 +1,4 @@
-"""How a campaign that runs is shown: on a terminal, line by line, or not at all."""
+"""Views of a running campaign: on a terminal, line by line, or none."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class View(Protocol):
     """Shows a campaign while it runs."""
 
     def update(self, snapshot: Snapshot) -> None:
-        """Show how it is now."""
+        """Show the current state."""
         ...
 
 
@@ -55,7 +55,7 @@ class Lines:
         self._last: tuple[object, ...] = ()
 
     def update(self, snapshot: Snapshot) -> None:
-        """Print how it is now, unless it is as before."""
+        """Print the current state, if it has changed."""
         campaign = snapshot.campaign
         messages = messages_text(campaign, snapshot.sent)
         key = (campaign.status, [hold.by for hold in snapshot.holds], campaign.counters, messages)
@@ -69,18 +69,18 @@ class Lines:
 
 
 class Terminal:
-    """Keeps a progress bar and a table on the screen up to date."""
+    """A progress bar and a table on the screen."""
 
     def __init__(self, live: Live) -> None:
         self._live = live
 
     def update(self, snapshot: Snapshot) -> None:
-        """Draw how it is now."""
+        """Draw the current state."""
         self._live.update(render(snapshot), refresh=True)
 
 
 def view_for(out: Console, *, silent: bool, transient: bool = False) -> tuple[View, AbstractContextManager[Any]]:
-    """Return the view that fits, and what has to be entered while it is used; a transient one leaves no trace."""
+    """Return the fitting view, and the context to use it in; a transient one is erased at the end."""
     if silent:
         return Silent(), nullcontext()
     if not out.is_terminal:
@@ -97,7 +97,7 @@ async def follow(
     *,
     poll_seconds: float = POLL_SECONDS,
 ) -> Snapshot:
-    """Show a campaign until it has ended for good; return how it ended."""
+    """Show a campaign until it has ended; return its last state."""
     clock = SystemClock()
     look = SnapshotReader(engine, workspace_id, campaign_id)
     seen: deque[tuple[float, int]] = deque()
@@ -140,7 +140,7 @@ def render(snapshot: Snapshot) -> RenderableType:
 
 
 def groups_table(groups: Sequence[documents.Document]) -> Table:
-    """Return a table of how many recipients are in which state, why, and until when the first of them waits."""
+    """Return a table of recipients by state and reason, with when they are due."""
     timed = any(group["until"] for group in groups)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("recipients", justify="right")

@@ -1,4 +1,4 @@
-"""`read-body`: what an executable that holds all of this in one file starts itself with, to be its own helper."""
+"""`read-body`: the helper command of an executable that bundles Python."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from outreach_server.cli.base import HELPER
 
 
 def parser_command() -> Sequence[str] | None:
-    """Return how this executable starts itself as a helper; None where it is Python, which needs no such way."""
+    """Return the command that starts this executable as a helper; None for a normal Python."""
     return (sys.executable, HELPER) if getattr(sys, "frozen", False) else None
 
 
@@ -19,7 +19,7 @@ def parser_command() -> Sequence[str] | None:
 @click.argument("body")
 @click.argument("reading")
 def read_body(body: str, reading: str) -> None:
-    """Read a large body for a server: nobody calls this by hand."""
+    """Read a large body for a server (internal)."""
     from outreach_server.parser_process import main
 
     main(body, reading)

@@ -1,4 +1,4 @@
-"""The rows of a file that could not be loaded: all of them are kept, few of them in memory."""
+"""The rows of a file that could not be loaded; all are kept, few in memory."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ import orjson
 from outreach_server.cli.output import cell
 
 SHOWN: Final = 20
-"""How many are named on a terminal; a file or the JSON document has them all."""
+"""The most to print; a file or the JSON document has all."""
 
 _IN_MEMORY: Final = 1_000_000
 
 
 _RUN: Final = re.compile(r"[\s\x00-\x1f]*[=+\-@\uff0b\uff0d\uff1d\uff20]|[\t\r\n\0]")
-"""How cells begin that a spreadsheet runs: as a formula, in its full-width form too, or after what it skips."""
+"""The first characters of cells that a spreadsheet runs as a formula, also full-width or after skipped ones."""
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9][0-9 ().-]*")
-"""A phone number, which has nothing in it to be run, and is there to be corrected and loaded again."""
+"""A phone number, which is not a formula and is kept for correction."""
 
 
 def escape_formula(text: str) -> str:
-    """Return a cell that a spreadsheet shows and does not run: with an apostrophe before what it would."""
+    """Return a cell that a spreadsheet shows and does not run, with a leading apostrophe if needed."""
     return f"'{text}" if _RUN.match(text) and not _NUMBER.fullmatch(text) else text
 
 
@@ -36,10 +36,10 @@ class Rejects:
     """Collects rejected rows.
 
     Args:
-        file: A CSV file that gets every one as it comes, with the row's own cells, made escape_formula; None for none.
+        file: A CSV file for each rejected row with its own cells, formulas escaped; None for no file.
 
     Attributes:
-        count: How many there are.
+        count: The number of rejected rows.
     """
 
     def __init__(self, file: TextIO | None = None) -> None:
@@ -56,19 +56,19 @@ class Rejects:
         self._spool.close()
 
     def header(self, cells: Sequence[str]) -> None:
-        """Begin the CSV file, where there is one."""
+        """Begin the CSV file, if any."""
         if self._writer is not None:
             self._writer.writerow(["row", "column", "message", *map(escape_formula, cells)])
 
     def add(self, *, row: int, line: int, column: str | None, message: str, cells: Sequence[str] = ()) -> None:
-        """Keep one rejected row.
+        """Add one rejected row.
 
         Args:
             row: Its number in the file; the header is row 1.
-            line: The line of text that it begins on.
-            column: The column at fault; None for the row as a whole.
+            line: The number of its first line.
+            column: The column with the problem; None for the row as a whole.
             message: What is wrong.
-            cells: What the row holds.
+            cells: The row's cells.
         """
         self.count += 1
         item = {"row": row, "line": line, "column": column, "message": message}
@@ -79,13 +79,13 @@ class Rejects:
             )
 
     def items(self) -> Iterator[bytes]:
-        """Go through them, each as JSON, in the order of the file."""
+        """Iterate over the rejected rows, as JSON, in the order of the file."""
         self._spool.seek(0)
         for line in self._spool:
             yield line.rstrip(b"\n")
 
     def tell(self, *, hint: str) -> None:
-        """Name the first ones on stderr for people; `hint` says where all of them are."""
+        """Print the first ones on stderr; `hint` says where all of them are."""
         for index, item in enumerate(self.items()):
             if index == SHOWN:
                 click.echo(f"  … and {self.count - SHOWN} more; {hint}", err=True)

@@ -19,44 +19,42 @@ COMMANDS: Final = LazyCommands(
             "sandbox", "Serve a temporary database with a workspace, a key and an agent, until Ctrl-C or SIGTERM."
         ),
         "workspaces": CommandModule(
-            "workspaces", "Make, change and list workspaces: the tenants that everything else belongs to."
+            "workspaces", "Create, change and list workspaces: the tenants that everything else belongs to."
         ),
-        "keys": CommandModule("keys", "Make, list and revoke API keys."),
+        "keys": CommandModule("keys", "Create, list and revoke API keys."),
         "accounts": CommandModule("accounts", "Connect workspaces to carriers and voice providers."),
-        "agents": CommandModule("agents", "Make, change and list voice agents."),
-        "trunks": CommandModule("trunks", "Make, change, remove and list SIP trunks."),
+        "agents": CommandModule("agents", "Create, change and list voice agents."),
+        "trunks": CommandModule("trunks", "Create, change, remove and list SIP trunks."),
         "numbers": CommandModule(
             "numbers", "Add, change, remove and list the numbers that a workspace sends and calls from."
         ),
-        "flows": CommandModule("flows", "Make, change, remove and list automation flows."),
+        "flows": CommandModule("flows", "Create, change, remove and list automation flows."),
         "settings": CommandModule(
             "settings", "Show and set the settings of a workspace, of its messages and of its calling campaigns."
         ),
-        "unsubscribes": CommandModule("unsubscribes", "Keep the register of numbers that must not be contacted."),
-        "campaigns": CommandModule("campaigns", "Load, look at and move campaigns."),
-        "messages": CommandModule("messages", "List what people wrote back."),
-        "calls": CommandModule("calls", "Look at calls."),
-        "dispatches": CommandModule(
-            "dispatches", "Look at requests of which nobody knows what became, and decide about them."
-        ),
+        "unsubscribes": CommandModule("unsubscribes", "Manage the register of numbers that must not be contacted."),
+        "campaigns": CommandModule("campaigns", "Create, show and control campaigns."),
+        "messages": CommandModule("messages", "List inbound messages."),
+        "calls": CommandModule("calls", "Show calls."),
+        "dispatches": CommandModule("dispatches", "List requests with an unknown outcome, and resolve them."),
         "test-send": CommandModule(
             "test_send",
-            "Send one message, or place one call, and tell what becomes of it.",
+            "Send one message, or place one call, and report its outcome.",
         ),
         "status": CommandModule(
             "status", "Show who dispatches, what runs, and what needs a person, in one workspace or in all."
         ),
         "stop": CommandModule(
-            "operating", "Pause everything that is active or scheduled, at once, in one workspace or in all."
+            "operating", "Pause all active and scheduled campaigns at once, in one workspace or in all."
         ),
         "audit": CommandModule("operating", "Show who did what, newest first, in one workspace or in all."),
         "config": CommandModule(
             "config", "Show every setting, its value, and the flag, variable or key that it comes from."
         ),
-        "db": CommandModule("db", "Back the database up, restore it, look it through, bring it up to date."),
+        "db": CommandModule("db", "Back up, restore, check and migrate the database."),
     }
 )
-"""Every command, with the first sentence of its help: they are imported when one of them is run."""
+"""Every command with the first sentence of its help; imported when it is run."""
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:

@@ -1,4 +1,4 @@
-"""`sandbox`: a server on a temporary database, with everything to try it out."""
+"""`sandbox`: a server on a temporary database, ready to try."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from outreach_server.cli.values import PORT
 from outreach_server.config import LOG_LEVELS
 
 SENDER: Final = "+14155550100"
-"""The sending number of a sandbox: one that is reserved for stories."""
+"""The sandbox's sending number, reserved for fiction."""
 
 CARRIER: Final[CarrierName] = "twilio"
 
 
 @attrs.frozen(kw_only=True)
 class Tenant:
-    """What somebody needs to try a server out."""
+    """The ids and the key to try a server with."""
 
     workspace_id: str
     agent_id: str
@@ -34,7 +34,7 @@ class Tenant:
 
 
 async def create_demo_workspace(engine: Outreach, name: str) -> Tenant:
-    """Make a sandbox workspace without a request limit, with a key, an agent and a number."""
+    """Create a sandbox workspace without a request limit, with a key, an agent and a number."""
     who = actor()
     workspace = await engine.workspaces.create(name, request_limit=None, default_region="US", actor=who)
     key = await engine.api_keys.create(workspace.id, name=name, actor=who)

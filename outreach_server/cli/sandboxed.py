@@ -1,4 +1,4 @@
-"""What is told of a sandbox, so that nobody takes its answers for those of a provider."""
+"""The hint that a workspace is a sandbox, so that its results are not taken for a provider's."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from outreach import Workspace, WorkspaceMode
 from outreach_server.cli.output import note
 
 _SANDBOX: Final = (
-    "This workspace is a sandbox: no message and no call reaches a provider, whatever account it has; the simulator "
-    "answers. It stays one. To reach people, make a live workspace, with numbers, agents and accounts of its own: "
+    "This workspace is a sandbox: no message or call reaches a provider; the simulator answers. It stays one. To "
+    "contact people, create a live workspace, with its own numbers, agents and accounts: "
     "outreach-server workspaces create NAME --live"
 )
 
 
 def note_sandbox(workspace: Workspace) -> None:
-    """Tell people that nothing leaves a workspace, where it is a sandbox."""
+    """Print the hint, if a workspace is a sandbox."""
     if workspace.mode is WorkspaceMode.SANDBOX:
         note(_SANDBOX)

@@ -15,7 +15,7 @@ from outreach_server.cli.serving import Server, bind, log_to_stderr, run_fast, u
 from outreach_server.cli.setting_flags import ConfiguredCommand, given, setting_options
 
 _EMPTY: Final = (
-    "There was none, and it is empty. If another one was meant, stop this and name it with --database; else begin with "
+    "It is new and empty. If you meant another one, stop this and name it with --database; else start with: "
     "outreach-server workspaces create NAME"
 )
 
@@ -59,7 +59,7 @@ def serve(**flags: str | bool | None) -> None:
         server = Server(app, listener, level=config.log_level, on_started=started)
 
         async def run() -> None:
-            # Opened once before, so that what is wrong with the database is told before anything listens.
+            # Opened once before listening, so that problems of the database are reported first.
             async with Outreach.open(url, migrate=True, config=config, simulator=simulator):
                 pass
             await server.serve()

@@ -1,4 +1,4 @@
-"""Running the server inside a command: a socket that is known beforehand, and signals that end it cleanly."""
+"""Running the server inside a command: a socket bound beforehand, and signals that end it cleanly."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from outreach_server.listening.listener import Listener
 from outreach_server.listening.room import ConnectionLimiter
 
 DRAIN_SECONDS: Final = 1
-"""How long open requests may take after a signal; the engine then has 7 s for what is on its way, and a
-moment to record what came of it: 10 s in all."""
+"""How long open requests may take after a signal; the engine then has 7 s for requests in flight, and a moment to
+record their outcomes: 10 s in all."""
 
 END_SECONDS: Final = 9.5
-"""When the process ends after a signal, whatever still hangs: a disk that does not answer, the code of others."""
+"""When the process ends after a signal even if something hangs, such as a disk or other code."""
 
 _STOPPING: Final = (
-    "The server is being stopped before it has an answer. With an Idempotency-Key it is safe to send this again."
+    "The server is stopping before it has a response. With an Idempotency-Key it is safe to send this again."
 )
 _log = logging.getLogger("outreach_server")
 
@@ -49,17 +49,17 @@ _NEIGHBOURS: Final = 20
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a listening socket; port 0 is any that is free.
+    """Return a listening socket; port 0 is any free one.
 
     Raises:
-        click.ClickException: The host is none of this machine, or the port is taken or not allowed.
+        click.ClickException: The host is not an address of this machine, or the port is taken or not allowed.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except (socket.gaierror, UnicodeError) as error:
-        raise click.ClickException(f"{host!r} is no address of this machine: {error}.") from None
+        raise click.ClickException(f"{host!r} is not an address of this machine: {error}.") from None
     listener = socket.socket(family, kind, protocol)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -72,7 +72,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def bind_near(host: str, port: int) -> socket.socket:
-    """Return a socket listening on a port or, where it is taken, on the next one that is free."""
+    """Return a socket listening on a port or, if it is taken, on the next free one."""
     for candidate in range(port, min(port + _NEIGHBOURS, _PORTS)):
         with suppress(click.ClickException):
             return bind(host, candidate)
@@ -82,18 +82,18 @@ def bind_near(host: str, port: int) -> socket.socket:
 def url_of(listener: socket.socket) -> str:
     """Return the URL at which a listening socket is reached from this machine."""
     host, port = listener.getsockname()[:2]
-    # Listening everywhere is an address to listen on, not one to open.
+    # A wildcard address can be listened on, not opened.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def run_fast(work: Callable[[], Awaitable[None]]) -> None:
-    """Run a command that serves on the fastest loop there is: uvloop, which Windows does not have."""
+    """Run a server command on uvloop where available (not on Windows)."""
     interruptions.run(work, fast=True)
 
 
 def log_to_stderr(level: str) -> None:
-    """Set logging up for a server: on stderr, without access lines, which hold what clients search for."""
+    """Configure a server's logging: on stderr, without access lines, which contain clients' searches."""
     logging.basicConfig(
         stream=sys.stderr, level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
@@ -102,7 +102,7 @@ def log_to_stderr(level: str) -> None:
 
 @contextmanager
 def ending_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the block as Ctrl-C does, so that what it made is cleaned up."""
+    """Let SIGTERM end the block like Ctrl-C, so that it is cleaned up."""
 
     def as_ctrl_c(number: int, frame: FrameType | None) -> None:
         handler = signal.getsignal(signal.SIGINT)
@@ -117,16 +117,16 @@ def ending_on_sigterm() -> Iterator[None]:
 
 
 class Server(uvicorn.Server):
-    """A server that says when it is up, and leaves the process to the command when it ends.
+    """A uvicorn server that reports its start, and leaves signals to the command.
 
-    It takes its connections itself (`outreach_server.listening`): bounded, each with its deadlines.
+    It accepts connections itself (`outreach_server.listening`): bounded, each with deadlines.
 
     Args:
         app: The application.
-        listener: The socket that it listens on.
-        level: The least severe level that is logged.
-        on_started: Called once it answers requests.
-        most_connections: How many connections there may be; by default as many as the process has descriptors for.
+        listener: The listening socket.
+        level: The log level.
+        on_started: Called when requests are answered.
+        most_connections: The connection limit; by default from the process's descriptors.
     """
 
     def __init__(
@@ -173,15 +173,15 @@ class Server(uvicorn.Server):
         self._on_started()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin the end: the process is gone in time, also where something hangs that nothing can interrupt.
+        """Begin the shutdown, with a deadline after which the process ends even if something hangs.
 
-        Another signal does not make it forget to close the engine, which takes seconds at most.
+        Another signal does not skip closing the engine, which takes seconds at most.
         """
         self.should_exit = True
         self._end_for_sure.begin()
 
     async def on_tick(self, counter: int) -> bool:
-        """Look after the connections once a second."""
+        """Check the connections once a second."""
         if counter % _TICKS_A_SECOND == 0:
             now = asyncio.get_running_loop().time()
             for connection in list(self.server_state.connections):
@@ -191,7 +191,7 @@ class Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take no more connections, let open requests end, and close the application."""
+        """Accept no more connections, let open requests end, and close the application."""
         await self._listener.aclose()
         await super().shutdown(sockets=sockets)
 
@@ -200,7 +200,7 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End at SIGINT and SIGTERM; do not raise them again, for the command has to clean up after it."""
+        """Handle SIGINT and SIGTERM without raising them again, because the command has to clean up."""
         signals = (signal.SIGINT, signal.SIGTERM)
         self._end_for_sure.start()
         before = {number: signal.signal(number, self.handle_exit) for number in signals}
@@ -213,10 +213,10 @@ class Server(uvicorn.Server):
 
 
 class _EndForSure(threading.Thread):
-    """Ends the process some time after a signal, unless it has ended in order until then.
+    """Ends the process some time after a signal, unless it has ended cleanly before.
 
-    It runs before the first signal: a handler that starts a thread, or takes a lock, stands still for ever where the
-    next signal finds it in the midst of that. Putting into a `SimpleQueue` is the one thing that may be broken into.
+    It runs before the first signal: a handler that starts a thread or takes a lock can deadlock with the next signal.
+    `SimpleQueue.put` is reentrant.
     """
 
     def __init__(self) -> None:
@@ -224,15 +224,15 @@ class _EndForSure(threading.Thread):
         self._begun: SimpleQueue[bool] = SimpleQueue()
 
     def begin(self) -> None:
-        """Count from now on, unless it does already; for a handler of signals."""
+        """Start the countdown once; safe in a signal handler."""
         self._begun.put(True)
 
     def cancel(self) -> None:
-        """Let the process live."""
+        """Stop the countdown."""
         self._begun.put(False)
 
     def run(self) -> None:
-        """Wait for the first signal, and then for the end in order, but not for long."""
+        """Wait for the first signal, then for a clean end, but not for long."""
         signalled = self._begun.get()
         deadline = time.monotonic() + END_SECONDS
         while signalled:
@@ -243,17 +243,16 @@ class _EndForSure(threading.Thread):
 
 
 def _end_now() -> None:
-    _log.error("Something hangs and keeps the server from ending in order: it ends now.", extra={"action": "cut_short"})
+    _log.error("shutdown hangs; ending the process now", extra={"action": "cut_short"})
     logging.shutdown()
-    # What was committed is safe, and what has no outcome is unknown to the next start: as after a power cut.
+    # Safe, as after a power cut: what is committed stays, and requests without an outcome become unknown.
     os._exit(1)
 
 
 class _Guard:
-    """Keeps from the server what it would print as a traceback, and what is none.
+    """Hides two expected errors from the server, which would print tracebacks.
 
-    That is the error with which the application's lifespan fails, and the end of a request that is cancelled
-    because it outlasts the drain.
+    They are the error of a failed lifespan, and the cancellation of a request that outlasts the drain.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -285,7 +284,7 @@ class _Guard:
         try:
             await self._app(scope, receive, send_watched)
         except asyncio.CancelledError:
-            # Nobody else cancels a request: the server is stopping, and its client is told to try again.
+            # Only a stopping server cancels a request; the client should retry.
             if not started:
                 headers = {"Connection": "close", "Retry-After": "1"}
                 answer = error_response(Request(scope), 503, "internal_error", _STOPPING, headers=headers)
@@ -297,6 +296,6 @@ def _bind_problem(host: str, port: int, error: OSError) -> str:
         case errno.EADDRINUSE:
             return f"Port {port} on {host} is taken. Choose another with --port, or --port 0 for any that is free."
         case errno.EACCES:
-            return f"Port {port} needs rights that this user lacks. Choose one from 1024 on."
+            return f"Port {port} requires privileges that this user lacks. Choose one from 1024 on."
         case _:
             return f"Cannot listen on {host} port {port}: {error.strerror or error}."

@@ -1,4 +1,4 @@
-"""`settings`: what a workspace's messages and calling campaigns keep to, and what it answers."""
+"""`settings`: a workspace's settings for messages, calling campaigns and replies."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def show_(workspace_id: str) -> None:
     "--help-when-opted-out/--no-help-when-opted-out",
     "help_when_opted_out",
     default=None,
-    help="Whether HELP is answered to who has opted out, too.",
+    help="Whether HELP from unsubscribed numbers is answered too.",
 )
 def set_(
     workspace_id: str,
@@ -60,7 +60,7 @@ def set_(
     help_when_opted_out: bool | None,
     **options: Any,
 ) -> None:
-    """Change the settings that are named; the others stay."""
+    """Change the given settings; the others stay."""
     if variables and no_variables:
         raise click.UsageError("--variable and --no-variables exclude each other.")
     declared = variables if variables or no_variables else None

@@ -1,4 +1,4 @@
-"""`status`: who dispatches, what runs, and what needs a person, with the command that mends it."""
+"""`status`: who dispatches, what runs, and what needs a person, with the command for it."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _PROCESSES: Final = {
 _LONGER: Final = {
     "paused": "There are more campaigns that the engine has paused; the oldest are shown.",
     "unknown": "There are more unknown requests; the oldest are counted.",
-    "waits": "There are more providers that asked to wait; those that end first are shown.",
-    "held": "There are more numbers that are held back; the latest are shown.",
+    "waits": "There are more throttled providers; the first to end are shown.",
+    "held": "There are more held numbers; the latest are shown.",
 }
-"""What is told where a list goes on, by its name in the status."""
+"""The hint for an incomplete list, by its name in the status."""
 
 
 @attrs.frozen(kw_only=True)
 class Finding:
-    """Something that goes on only when a person does something.
+    """Something that needs a person.
 
     Attributes:
         kind: `nobody_dispatches`, `campaign_paused`, `requests_unknown` or `number_held`.
-        workspace_id: In which workspace; None where it is about all of the database.
-        id: Of the campaign, or the number; None where it is about neither.
+        workspace_id: The workspace; None for the whole database.
+        id: The campaign's id, or the number; else None.
         why: What it is, in a sentence.
-        commands: What mends it, in this order; of `number_held` one for each decision.
+        commands: What fixes it, in this order; for `number_held` one for each decision.
     """
 
     kind: str
@@ -68,7 +68,7 @@ def status(workspace_id: str | None) -> None:
 
 
 def findings(found: EngineStatus) -> Iterator[Finding]:
-    """Yield what needs a person, what stops most first."""
+    """Yield what needs a person, most urgent first."""
     if found.dispatching.problem is not None:
         yield Finding(
             kind="nobody_dispatches",
@@ -93,7 +93,7 @@ def findings(found: EngineStatus) -> Iterator[Finding]:
             kind="requests_unknown",
             workspace_id=group.workspace_id,
             id=None,
-            why=f"Nobody knows what became of {many}.",
+            why=f"The outcome of {many} is unknown.",
             commands=[f"outreach-server dispatches unknown {group.workspace_id}"],
         )
     for entry in found.held:
@@ -102,7 +102,7 @@ def findings(found: EngineStatus) -> Iterator[Finding]:
             kind="number_held",
             workspace_id=entry.workspace_id,
             id=entry.phone,
-            why=f"{entry.phone} may have opted out, and is held back from campaigns: {entry.evidence or 'no evidence'}",
+            why=f"{entry.phone} may have opted out, and is held: {entry.evidence or 'no evidence'}",
             commands=[f"{decide} --opted-out", f"{decide} --not-opted-out"],
         )
 
@@ -116,12 +116,12 @@ def _resuming(campaign: PausedCampaign) -> Iterator[str]:
 
 
 def lines(found: EngineStatus, needed: Sequence[Finding]) -> Iterator[str]:
-    """Yield a status for people, a line at a time: whole lines, which can be copied."""
+    """Yield a status for people, in whole lines that can be copied."""
     yield f"DispatchOverview: {_dispatching(found.dispatching)}"
     yield f"Campaigns:   {found.active_campaigns} active, {found.scheduled_campaigns} scheduled"
     for wait in found.waits:
         until = documents.plain(wait.until)
-        yield f"Waiting:     {wait.provider} asked workspace {wait.workspace_id} to be left alone until {until}"
+        yield f"Throttled:   {wait.provider} for workspace {wait.workspace_id}, sending paused until {until}"
     yield ""
     yield "What needs a person:" if needed else "Nothing needs a person."
     for finding in needed:

@@ -25,9 +25,9 @@ from outreach_server.cli.verdicts import ENDED, pending_text, succeeded
 _LOOK_SECONDS: Final = 0.3
 _HINT_SECONDS: Final = 10.0
 _REPORT_SECONDS: Final = 10.0
-"""How long what a provider makes of a call is waited for after its end: that a mailbox answered comes with it."""
+"""How long to wait after a call's end for the provider's analysis, which reports voicemail."""
 
-_NOBODY: Final = f"Nothing has taken it yet. Is a server running on this database ({SERVE})?"
+_NOBODY: Final = f"It has not been sent yet. Is a server running on this database ({SERVE})?"
 
 
 @click.command("test-send", cls=Command)
@@ -55,15 +55,15 @@ def test_send(
     variables: Sequence[str],
     wait: float,
 ) -> None:
-    """Send one message, or place one call, and tell what becomes of it.
+    """Send one message, or place one call, and report its outcome.
 
-    Exits with 0 for a message that was accepted or delivered and a call that somebody answered, else with 1: busy, no
-    answer, a mailbox, and what nobody knows the end of are no success. It goes through the ledger as everything does,
-    and the running server sends it. The register counts here too.
+    Exits with 0 for a message that was accepted or delivered or a call that was answered, else with 1: busy, no answer,
+    voicemail, or an unknown outcome. It goes through the ledger, and the running server sends it. The unsubscribe
+    register applies too.
     """
     given = dict(_variable(text) for text in variables)
     if given and agent_id is None:
-        raise click.UsageError("--variable is for calls: name an --agent.")
+        raise click.UsageError("--variable is for calls: give an --agent.")
 
     async def work(engine: Outreach) -> tuple[Message | Call, datetime | None, ProviderFailure | None]:
         item: Message | Call
@@ -79,19 +79,19 @@ def test_send(
 
     done, until, failed = with_engine(work)
     if done.status not in ENDED:
-        note(f"Watched for {wait:g} s. It goes on without this command.")
+        note(f"Watched for {wait:g} s. It continues without this command.")
         missing = pending_text(done)
         if missing is not None:
             note(missing)
     held = {"throttled_by": documents.provider_hold(until), "throttled_until": documents.plain(until)}
     explained.show_with({**_document(done), **held}, failed)
-    # With nothing to wait for, to be queued is all that was asked for.
+    # Without waiting, queued is success.
     if not succeeded(done) and not (wait == 0 and done.status in QUEUED):
         sys.exit(1)
 
 
 async def _watch(engine: Outreach, item: Message | Call, wait: float) -> Message | Call:
-    """Tell each change of status until it has ended, or the time is over; and why it waits, while it is queued."""
+    """Print each change of status, and why it waits, until it has ended or the time is over."""
     began = time.monotonic()
     ended_at: float | None = None
     told: str | None = None

@@ -1,4 +1,4 @@
-"""`trunks`: the SIP trunks that calling campaigns dial over."""
+"""`trunks`: the SIP trunks of calling campaigns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from outreach_server.cli.values import NAME, TRUNK, WORKSPACE, changed, clear
 
 @click.group(cls=Group)
 def trunks() -> None:
-    """Make, change, remove and list SIP trunks."""
+    """Create, change, remove and list SIP trunks."""
 
 
 @trunks.command("create")
@@ -22,7 +22,7 @@ def trunks() -> None:
 @click.option("--address", type=NAME, required=True, help="SIP host or URI at which the trunk ends.")
 @click.option("--provider-trunk-id", metavar="ID", help="Its identifier at the voice provider.")
 def create_trunk(workspace_id: str, name: str, address: str, provider_trunk_id: str | None) -> None:
-    """Make a trunk called NAME."""
+    """Create a trunk called NAME."""
     made = with_engine(
         lambda engine: engine.trunks.create(
             workspace_id, name, address=address, provider_trunk_id=provider_trunk_id, actor=actor()
@@ -58,7 +58,7 @@ def update_trunk(
     provider_trunk_id: str | None,
     no_provider_trunk_id: bool,
 ) -> None:
-    """Change a trunk; calls that are placed from then on go by it."""
+    """Change a trunk, for calls placed from then on."""
     changes = changed(name=name, address=address, provider_trunk_id=provider_trunk_id)
     clear(changes, "provider_trunk_id", no_provider_trunk_id)
     if not changes:
@@ -71,6 +71,6 @@ def update_trunk(
 @click.argument("workspace_id", type=WORKSPACE)
 @click.argument("trunk_id", type=TRUNK)
 def remove_trunk(workspace_id: str, trunk_id: str) -> None:
-    """Remove a trunk; one that a campaign or a number uses is not removed."""
+    """Remove a trunk, unless a campaign or a number uses it."""
     gone = with_engine(lambda engine: engine.trunks.remove(workspace_id, trunk_id, actor=actor()))
     show({"id": gone.id, "name": gone.name, "removed": True})

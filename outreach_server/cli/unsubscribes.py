@@ -28,7 +28,7 @@ _WIDTHS = {"phone": 16, "scope": 5, "source": 10, "created_at": 27, "evidence": 
 
 @click.group(cls=Group)
 def unsubscribes() -> None:
-    """Keep the register of numbers that must not be contacted."""
+    """Manage the register of numbers that must not be contacted."""
 
 
 @unsubscribes.command()
@@ -37,7 +37,7 @@ def unsubscribes() -> None:
 @click.option("--scope", type=SCOPE, default="all", show_default=True, help="Which channels are stopped.")
 @click.option("--evidence", type=Text(0, 1000), help="Why: free text that is kept with the numbers.")
 def add(workspace_id: str, phones: tuple[str, ...], scope: Scope, evidence: str | None) -> None:
-    """Put numbers on the register, at once and for every campaign."""
+    """Unsubscribe numbers, with immediate effect in every campaign."""
     entries = with_engine(
         lambda engine: engine.unsubscribes.add(workspace_id, *phones, scope=scope, evidence=evidence, actor=actor())
     )
@@ -48,7 +48,7 @@ def add(workspace_id: str, phones: tuple[str, ...], scope: Scope, evidence: str 
 @click.argument("workspace_id", type=WORKSPACE)
 @click.argument("phones", metavar="PHONE...", nargs=-1, required=True)
 def remove(workspace_id: str, phones: tuple[str, ...]) -> None:
-    """Take numbers off the register."""
+    """Remove numbers from the register."""
     removed = with_engine(lambda engine: engine.unsubscribes.remove(workspace_id, *phones, actor=actor()))
     if state().as_json:
         echo_json({"removed": removed})
@@ -68,7 +68,7 @@ def list_(workspace_id: str) -> None:
         if as_json:
             await stream_array(entries)
         elif await stream_lines(entries, _WIDTHS) == 0:
-            note("Nobody is on the register.")
+            note("The register is empty.")
 
     with_engine(work)
 
@@ -76,26 +76,26 @@ def list_(workspace_id: str) -> None:
 @unsubscribes.command()
 @click.argument("workspace_id", type=WORKSPACE)
 def held(workspace_id: str) -> None:
-    """List who is held back from campaigns: each wrote what may be an opt-out, and somebody has to decide."""
+    """List held numbers: each wrote what may be an opt-out, and needs a decision."""
     entries = with_engine(lambda engine: engine.unsubscribes.list_pending(workspace_id))
-    show_list([documents.unsubscribe(entry) for entry in entries], _COLUMNS, empty="Nobody is held back.")
+    show_list([documents.unsubscribe(entry) for entry in entries], _COLUMNS, empty="No number is held.")
 
 
 @unsubscribes.command()
 @click.argument("workspace_id", type=WORKSPACE)
 @click.argument("phone")
-@click.option("--opted-out", "meaning", flag_value="opted_out", help="It was one: the number is put on the register.")
-@click.option("--not-opted-out", "meaning", flag_value="other", help="It was none: campaigns go on with the number.")
+@click.option("--opted-out", "meaning", flag_value="opted_out", help="It was an opt-out: unsubscribe the number.")
+@click.option("--not-opted-out", "meaning", flag_value="other", help="It was not: campaigns continue with the number.")
 def decide(workspace_id: str, phone: str, meaning: str | None) -> None:
-    """Decide what the message of somebody who is held back meant: an opt-out, or none."""
+    """Decide whether the message of a held number was an opt-out."""
     if meaning is None:
-        raise click.UsageError("Say what the message meant: --opted-out or --not-opted-out.")
+        raise click.UsageError("Give --opted-out or --not-opted-out.")
     opted_out = meaning == "opted_out"
     with_engine(lambda engine: engine.unsubscribes.resolve(workspace_id, phone, opted_out=opted_out, actor=actor()))
     if state().as_json:
         echo_json({"phone": phone, "opted_out": opted_out})
     else:
-        click.echo(f"{phone} is on the register." if opted_out else f"Campaigns go on with {phone}.")
+        click.echo(f"{phone} is on the register." if opted_out else f"Campaigns continue with {phone}.")
 
 
 @unsubscribes.command("import")
@@ -104,10 +104,10 @@ def decide(workspace_id: str, phone: str, meaning: str | None) -> None:
 @click.option("--scope", type=SCOPE, default="all", show_default=True, help="Which channels are stopped.")
 @click.option("--encoding", type=Encoding(), help="The file's encoding; by default its byte order mark's, or UTF-8.")
 def import_(workspace_id: str, file: BinaryIO, scope: Scope, encoding: str | None) -> None:
-    """Put the numbers of a file on the register; - is stdin.
+    """Unsubscribe the numbers of a file; - is stdin.
 
-    One number a line, or a CSV file: with a header that names the phone column, else the first column counts.
-    Rows that are no possible number are named; the others are written.
+    One number a line, or a CSV file: with a header that names the phone column, else the first column counts. Invalid
+    rows are reported; the others are written.
     """
     source = Source(file, name=name_of(file), encoding=encoding)
     with Rejects() as rejects:
@@ -120,18 +120,18 @@ def import_(workspace_id: str, file: BinaryIO, scope: Scope, encoding: str | Non
         added = with_engine(work).added
         if added == 0 and rejects.count:
             rejects.tell(hint="--json names all of them")
-            raise click.ClickException(f"No row of {source.name} is a possible phone number; nothing was added.")
+            raise click.ClickException(f"No row of {source.name} is a phone number; nothing was added.")
         if state().as_json:
             echo_json_with({"added": added, "rejected_count": rejects.count}, "rejected", rejects.items())
         else:
             click.echo(f"Added {added}.")
             if rejects.count:
-                note(f"{rejects.count} rows are no possible phone number:")
+                note(f"{rejects.count} rows are not phone numbers:")
                 rejects.tell(hint="--json names all of them")
 
 
 def _possible(source: Source, rejects: Rejects, region: str | None) -> Iterator[str]:
-    """Go through the numbers of a file; name the rows that are none."""
+    """Iterate over the numbers of a file; report invalid rows."""
     column: int | None = None
     for record in open_records(source, delimiter="auto"):
         if is_blank(record):
@@ -154,7 +154,7 @@ def _problem(raw: str, region: str | None) -> str | None:
         prepared = prepare_recipient(NewRecipient(phone_number=raw), region, path="")
     except InvalidRequest as error:
         return error.details[0].message if raw else "there is no phone number"
-    return f"{raw[:40]!r} is no possible phone number" if prepared.phone is None else None
+    return f"{raw[:40]!r} is not a phone number" if prepared.phone is None else None
 
 
 async def _async(items: Iterator[Any]) -> AsyncIterator[Any]:

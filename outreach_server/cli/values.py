@@ -1,4 +1,4 @@
-"""Kinds of values on the command line, checked before anything is opened."""
+"""Types of command-line values, checked before anything is opened."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _PLACE: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
 
 
 def name_of(file: IO[Any]) -> str:
-    """Return what to call an opened file in a message."""
+    """Return a file's name for messages."""
     name = getattr(file, "name", None)
     return name if isinstance(name, str) and name != "<stdin>" else "standard input"
 
 
 def changed(**options: Any) -> dict[str, Any]:
-    """Return the options that were given: one that was not leaves its field as it is."""
+    """Return the options that were given."""
     return {name: value for name, value in options.items() if value is not None}
 
 
 def clear(changes: dict[str, Any], name: str, is_cleared: bool, *, option: str | None = None) -> None:
-    """Clear a field where that was asked for, by an option such as `--no-frequency-cap`.
+    """Clear a field by an option such as `--no-frequency-cap`.
 
     Raises:
         UsageError: It was given a value too.
@@ -40,7 +40,7 @@ def clear(changes: dict[str, Any], name: str, is_cleared: bool, *, option: str |
 
 
 class Identifier(click.ParamType[str]):
-    """The identifier of a thing of some kind, as a UUID in its usual form; or its name, where it has one."""
+    """The id of an object, a UUID; or its name, if it has one."""
 
     name = "id"
 
@@ -48,27 +48,26 @@ class Identifier(click.ParamType[str]):
         self.kind = kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the identifier in lower case, or a name that is yet to be looked up."""
+        """Return the id in lower case, or a name to be looked up."""
         try:
             return str(uuid.UUID(value))
         except ValueError:
             if self.kind in KINDS and value.strip():
                 return Named(value.strip())
             self.fail(
-                f"There is no {self.kind} {value!r}: an identifier is a UUID such as "
-                "019a9f6e-7c3b-7d1e-8f00-3a5b6c7d8e9f.",
+                f"There is no {self.kind} {value!r}: an id is a UUID such as 019a9f6e-7c3b-7d1e-8f00-3a5b6c7d8e9f.",
                 param,
                 ctx,
             )
 
 
 class Moment(click.ParamType[datetime]):
-    """A moment as RFC 3339 writes it; without an offset it is UTC."""
+    """A time by RFC 3339; without an offset it is UTC."""
 
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Return the moment, aware."""
+        """Return the time, aware."""
         try:
             if not _PLACE.match(value):
                 raise ValueError(value)
@@ -76,14 +75,14 @@ class Moment(click.ParamType[datetime]):
             return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
         except (ValueError, OverflowError):
             self.fail(
-                f"{value!r} is no time; write it like 2026-11-20T09:00:00+01:00, or 2026-11-20T09:00 for UTC.",
+                f"{value!r} is not a time; write it like 2026-11-20T09:00:00+01:00, or 2026-11-20T09:00 for UTC.",
                 param,
                 ctx,
             )
 
 
 class Day(click.ParamType[date]):
-    """A date as ISO 8601 writes it."""
+    """A date by ISO 8601."""
 
     name = "date"
 
@@ -92,7 +91,7 @@ class Day(click.ParamType[date]):
         try:
             return date.fromisoformat(value)
         except ValueError:
-            self.fail(f"{value!r} is no date; write it like 2026-12-24.", param, ctx)
+            self.fail(f"{value!r} is not a date; write it like 2026-12-24.", param, ctx)
 
 
 class Text(click.ParamType[str]):

@@ -1,4 +1,4 @@
-"""Whether a single message or call came to what somebody wants who tries it out."""
+"""Whether a test message or call succeeded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ENDED: Final = frozenset(
         CallStatus.NO_ANSWER,
     }
 )
-"""Nothing more is to be waited for, but for what a provider makes of a call afterwards."""
+"""Statuses with nothing more to wait for, except the analysis of a call."""
 
 _TAKEN: Final = frozenset({MessageStatus.ACCEPTED, MessageStatus.SENT, MessageStatus.DELIVERED})
 _TALKED: Final = frozenset({CallStatus.IN_PROGRESS, CallStatus.COMPLETED})
@@ -28,22 +28,22 @@ _NOBODY: Final = frozenset({"voicemail", "busy", "no_answer", "declined", "faile
 
 
 def succeeded(item: Message | Call) -> bool:
-    """Return whether a message was accepted or delivered, or somebody answered a call; a mailbox is nobody."""
+    """Return whether a message was accepted or delivered, or a person answered a call."""
     if isinstance(item, Message):
         return item.status in _TAKEN
     return item.status in _TALKED and item.outcome not in _NOBODY and item.answered_by != "machine"
 
 
 def pending_text(item: Message | Call) -> str | None:
-    """Return what is not known of one that has not failed; None when it has come to its end, or has failed."""
+    """Return what is still unknown of a message or call; None if it has ended or failed."""
     match item.status:
         case MessageStatus.ACCEPTED | MessageStatus.SENT:
-            return "The carrier has taken it, and has not said yet whether it was delivered."
+            return "The carrier has accepted it, and has not reported delivery yet."
         case CallStatus.IN_PROGRESS:
-            return "Somebody has answered, and the call still goes on."
+            return "The call was answered and has not ended yet."
         case CallStatus.INITIATED | CallStatus.RINGING:
-            return "The provider has taken it, and nobody has answered yet."
+            return "The provider has accepted it, and nobody has answered yet."
         case MessageStatus.UNKNOWN | CallStatus.UNKNOWN:
-            return "The provider gave no answer: whether it was taken is being looked up."
+            return "The provider did not respond; its outcome is being looked up."
         case _:
             return None

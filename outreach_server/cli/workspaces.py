@@ -16,12 +16,12 @@ _CAP = click.IntRange(1, 1000)
 _COLUMNS = ("id", "name", "mode", "status", "sms_campaigns_enabled", "request_limit", "default_region", "created_at")
 
 
-_SAME_NAME = click.option("--same-name", is_flag=True, help="Although another workspace has this name.")
+_SAME_NAME = click.option("--same-name", is_flag=True, help="Allow the name of another workspace.")
 
 
 @click.group(cls=Group)
 def workspaces() -> None:
-    """Make, change and list workspaces: the tenants that everything else belongs to."""
+    """Create, change and list workspaces: the tenants that everything else belongs to."""
 
 
 @workspaces.command()
@@ -33,12 +33,12 @@ def workspaces() -> None:
 )
 @click.option("--sms-campaigns/--no-sms-campaigns", default=True, help="Whether it may create SMS campaigns.")
 @click.option("--request-limit", type=_LIMIT, default=600, show_default=True, help="Requests a minute over all keys.")
-@click.option("--no-request-limit", is_flag=True, help="Limit no requests.")
-@click.option("--default-region", metavar="REGION", help="Where local phone numbers are read, such as US.")
+@click.option("--no-request-limit", is_flag=True, help="No request limit.")
+@click.option("--default-region", metavar="REGION", help="The region of local phone numbers, such as US.")
 @click.option(
     "--contact-hours/--no-contact-hours",
     default=None,
-    help="Contact people between 8 and 21 of their own clocks only; by default yes where it is live.",
+    help="Contact people only from 8 to 21 in their own time zones; by default yes in a live workspace.",
 )
 @click.option(
     "--frequency-cap", type=_CAP, metavar="N", help="At most N requests to one number in 24 hours, over all campaigns."
@@ -55,7 +55,7 @@ def create(
     frequency_cap: int | None,
     same_name: bool,
 ) -> None:
-    """Make a workspace called NAME."""
+    """Create a workspace called NAME."""
     place = place_of(state().database)
 
     async def work(engine: Outreach) -> Workspace:
@@ -75,29 +75,29 @@ def create(
     made = with_engine(work, create=True)
     show(documents.workspace(made))
     if place.new:
-        note(f"There was no database: made {place.path}")
+        note(f"Created a new database: {place.path}")
 
 
 @workspaces.command()
 @click.argument("workspace_id", type=WORKSPACE)
 @click.option("--name", type=NAME, help="A new name.")
 @click.option(
-    "--status", type=click.Choice(list(WorkspaceStatus), case_sensitive=False), help="Only an active one works."
+    "--status", type=click.Choice(list(WorkspaceStatus), case_sensitive=False), help="Only an active one sends."
 )
 @click.option("--sms-campaigns/--no-sms-campaigns", default=None, help="Whether it may create SMS campaigns.")
 @click.option("--request-limit", type=_LIMIT, help="Requests a minute over all keys.")
-@click.option("--no-request-limit", is_flag=True, help="Take the request limit away.")
-@click.option("--default-region", metavar="REGION", help="Where local phone numbers are read, such as US.")
-@click.option("--no-default-region", is_flag=True, help="Read international numbers only.")
+@click.option("--no-request-limit", is_flag=True, help="Remove the request limit.")
+@click.option("--default-region", metavar="REGION", help="The region of local phone numbers, such as US.")
+@click.option("--no-default-region", is_flag=True, help="Accept international numbers only.")
 @click.option(
     "--contact-hours/--no-contact-hours",
     default=None,
-    help="Contact people between 8 and 21 of their own clocks only.",
+    help="Contact people only from 8 to 21 in their own time zones.",
 )
 @click.option(
     "--frequency-cap", type=_CAP, metavar="N", help="At most N requests to one number in 24 hours, over all campaigns."
 )
-@click.option("--no-frequency-cap", is_flag=True, help="Take the frequency cap away.")
+@click.option("--no-frequency-cap", is_flag=True, help="Remove the frequency cap.")
 @_SAME_NAME
 def update(
     workspace_id: str,
@@ -113,7 +113,7 @@ def update(
     no_frequency_cap: bool,
     same_name: bool,
 ) -> None:
-    """Change a workspace; a running server heeds it within a second."""
+    """Change a workspace; a running server applies it within a second."""
     changes = changed(
         name=name,
         status=status,
@@ -142,12 +142,12 @@ def update(
 
 
 async def _require_other_name(engine: Outreach, name: str, *, than: str | None = None) -> None:
-    """Check that no other workspace has a name: commands name workspaces by it."""
+    """Check that no other workspace has this name, because commands accept names."""
     for workspace in await engine.workspaces.list():
         if workspace.name.casefold() == name.casefold() and workspace.id != than:
             raise click.ClickException(
-                f"There is a workspace {workspace.name!r} already: {workspace.id}. Choose another name, or say "
-                "--same-name if two are meant; commands take its identifier then."
+                f"There is already a workspace {workspace.name!r}: {workspace.id}. Choose another name, or give "
+                "--same-name; commands then need its id."
             )
 
 

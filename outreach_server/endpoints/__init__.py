@@ -1,1 +1,1 @@
-"""One endpoint a path."""
+"""One endpoint per path."""

@@ -20,7 +20,7 @@ class Calls(HTTPEndpoint):
     """Place calls (docs/interface.md#4.1)."""
 
     async def post(self, request: Request) -> Response:
-        """Queue a call, and wait a moment for the provider to accept it."""
+        """Queue a call, and wait briefly for the provider to accept it."""
         workspace = await authenticate_request(request)
         idempotency_key(request)
         body = await read_small_body(request)
@@ -36,13 +36,13 @@ class Calls(HTTPEndpoint):
 
 
 class OneCall(HTTPEndpoint):
-    """Look a call up."""
+    """Show a call."""
 
     async def get(self, request: Request) -> Response:
-        """Answer with a call record, by our identifier or by the provider's."""
+        """Return a call record, by our id or by the provider's."""
         workspace = await authenticate_request(request)
         identifier: str = request.path_params["id"]
         if not identifier.isprintable():
-            # No identifier holds such characters, and some databases cannot even be asked for them.
+            # No id has such characters, and some databases refuse them.
             raise NotFound("call", identifier)
         return json_response(write_call(await server_of(request).engine.calls.get(workspace.id, identifier)))

@@ -20,10 +20,10 @@ class Campaigns(HTTPEndpoint):
         return await list_campaigns(request, await authenticate_request(request), channel=None)
 
     async def get(self, request: Request) -> Response:
-        """Answer with the list."""
+        """Return a page of the list."""
         return await self.list(request)
 
     async def post(self, request: Request) -> Response:
-        """Create a campaign of the channel that the body names; nothing is sent or placed."""
+        """Create a campaign of the body's channel, without starting it."""
         workspace = await authenticate_request(request)
         return await create_campaign(request, workspace, operation="createCampaign", channel_from_body=True)

@@ -32,9 +32,9 @@ async def create_campaign(
 
     Args:
         request: The request.
-        workspace: Whose campaign it will be.
-        operation: The operation's name, under which its idempotency keys are kept.
-        channel_from_body: Whether the body says which channel it is; otherwise it is SMS.
+        workspace: The workspace.
+        operation: The operation's name, which scopes its idempotency keys.
+        channel_from_body: Whether the body names the channel; otherwise it is SMS.
 
     Raises:
         OutreachError: The request is refused.
@@ -47,7 +47,7 @@ async def create_campaign(
         default_region=workspace.default_region,
         this_year=server.engine.now().year,
     )
-    # Read before the key is claimed: reading a large body may take longer than a claim lasts.
+    # Before the key is claimed, because reading a large body may take longer than a claim lasts.
     async with (
         receive_body(request) as body,
         prepared_campaign(server, body, reading, workspace_id=workspace.id) as prepared,
@@ -66,7 +66,7 @@ async def _create(
         return answer_of(write_campaign_created(created, now=server.engine.now()))
 
     answer = await _answer(server, workspace, prepared, request, render)
-    # What a key replays has been told of before; a transaction that ran twice has rendered twice.
+    # Warned once: a replay was warned about before, and a repeated transaction renders twice.
     if made:
         _warn_of_blanks(made[-1])
     return answer
@@ -88,23 +88,23 @@ async def _answer(
         except InvalidRequest as error:
             raise in_json_names(error) from None
         except NotFound as error:
-            # An SMS campaign names nothing that could be missing: what is gone is the campaign itself, and the
-            # interface lists no 404 here.
-            raise StorageError("The campaign was swept away while its contacts were being loaded.") from error
+            # An SMS campaign refers to nothing that could be missing, so the campaign itself is gone, and the interface
+            # has no 404 here.
+            raise StorageError("The campaign was deleted while its contacts were being loaded.") from error
     return await creation.create_call_response(
         workspace.id, prepared.campaign, prepared.chunks, request=request, render=render, actor="api"
     )
 
 
 def _warn_of_blanks(created: CampaignCreated) -> None:
-    """Log placeholders that nothing fills: the answer is fixed, and has no place for them."""
+    """Log placeholders without a value; the response has no field for them."""
     unknown = created.unknown_placeholders
     if unknown:
         _log.warning(
-            "Nothing fills %d placeholder(s) of campaign %s: %s.",
+            "campaign has %d placeholder(s) without a value: %s: %s",
             len(unknown),
             created.campaign.id,
-            # Names alone, as Python writes them: what stands between braces may be anything.
+            # repr, because the text between braces may be anything.
             ", ".join(repr(name[:_MAX_NAME_LENGTH]) for name in unknown[:_MAX_NAMES]),
             extra={"action": "unknown_placeholders", "campaign_id": created.campaign.id},
         )

@@ -19,23 +19,23 @@ class Contract(HTTPEndpoint):
     """Serve the HTTP contract."""
 
     async def get(self, request: Request) -> Response:
-        """Answer with openapi.yaml."""
+        """Return openapi.yaml."""
         return Response(contract_mounted_at(request.scope.get("root_path", "")), media_type="application/yaml")
 
 
 class Docs(HTTPEndpoint):
-    """Serve the contract for people."""
+    """Serve the documentation page."""
 
     async def get(self, request: Request) -> Response:
-        """Answer with a page that needs nothing from anywhere else."""
+        """Return the page."""
         return HTMLResponse(docs_page(), headers={"Content-Security-Policy": POLICY})
 
 
 class DocsFile(HTTPEndpoint):
-    """Serve what the page for people loads."""
+    """Serve the files of the documentation page."""
 
     async def get(self, request: Request) -> Response:
-        """Answer with a file of the viewer."""
+        """Return a file of the viewer."""
         file = page_files().get(request.path_params["name"])
         if file is None:
             raise HTTPException(404)

@@ -16,18 +16,18 @@ from outreach_server.replies import json_response
 
 
 class Health(HTTPEndpoint):
-    """Tell that the process lives; needs no key, and touches nothing that could hang."""
+    """Liveness: needs no key, and uses nothing that could hang."""
 
     async def get(self, request: Request) -> Response:
-        """Answer 200 while the process answers at all: to start it anew would mend nothing that `/readyz` tells of."""
+        """Return 200; a restart would fix nothing that `/readyz` reports."""
         return json_response({"status": "ok", "version": __version__})
 
 
 class Ready(HTTPEndpoint):
-    """Tell whether the server can do its work; needs no key, and tells nothing of any workspace."""
+    """Readiness: needs no key, and reveals nothing about workspaces."""
 
     async def get(self, request: Request) -> Response:
-        """Answer 200 when a small write was committed in time and nothing forbids the dispatching, else 503.
+        """Return 200 if a small write was committed in time and dispatch is not disabled, else 503.
 
         A server that does not dispatch because another process does, or because it was not asked to, is ready.
         """
@@ -47,7 +47,7 @@ def _dispatcher(health: DispatcherHealth) -> dict[str, Any]:
     return {
         "state": health.state,
         "dispatching": health.dispatching,
-        # In one word: the words of the log name files.
+        # One word, because the log's text names files.
         "refused": health.refused_reason,
         "epoch": health.epoch,
         "lease_seconds_left": _rounded(health.lease_seconds_left),

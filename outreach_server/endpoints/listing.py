@@ -13,10 +13,10 @@ from outreach_server.replies import JSON
 
 
 async def list_campaigns(request: Request, workspace: Workspace, *, channel: Channel | None) -> Response:
-    """Answer with a page of campaigns, of one channel or of both.
+    """Return a page of campaigns, of one channel or of both.
 
     Raises:
-        InvalidRequest: A query parameter is wrong.
+        InvalidRequest: A query parameter is invalid.
     """
     query = read_list_query(request.scope["query_string"])
     found = await server_of(request).engine.campaigns.list_json(

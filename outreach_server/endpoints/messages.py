@@ -20,7 +20,7 @@ class Messages(HTTPEndpoint):
     """Send single messages (docs/interface.md#post-sms)."""
 
     async def post(self, request: Request) -> Response:
-        """Queue a message; it carries no footer."""
+        """Queue a message, which has no footer."""
         workspace = await authenticate_request(request)
         idempotency_key(request)
         body = await read_small_body(request)

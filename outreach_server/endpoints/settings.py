@@ -18,7 +18,7 @@ class SmsSettings(HTTPEndpoint):
     """Change the SMS settings (docs/interface.md#4.4)."""
 
     async def patch(self, request: Request) -> Response:
-        """Change the settings that are given, and answer with all."""
+        """Change the given settings, and return all."""
         workspace = await authenticate_request(request)
         change = await read_model(await read_small_body(request), read_sms_settings_update)
         return json_response(

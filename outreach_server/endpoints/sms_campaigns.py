@@ -20,10 +20,10 @@ class SmsCampaigns(HTTPEndpoint):
         return await list_campaigns(request, await authenticate_request(request), channel="sms")
 
     async def get(self, request: Request) -> Response:
-        """Answer with the list."""
+        """Return a page of the list."""
         return await self.list(request)
 
     async def post(self, request: Request) -> Response:
-        """Create an SMS campaign with its contacts; nothing is sent."""
+        """Create an SMS campaign with its contacts, without starting it."""
         workspace = await authenticate_request(request, sms_campaigns=True)
         return await create_campaign(request, workspace, operation="createSmsCampaign", channel_from_body=False)

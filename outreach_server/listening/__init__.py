@@ -1,1 +1,1 @@
-"""Connections: how many there are, how long each may take, and what is answered to what is no HTTP."""
+"""Connections: their number, their deadlines, and the responses to malformed requests."""

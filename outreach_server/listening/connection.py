@@ -1,4 +1,4 @@
-"""One connection: uvicorn's, with deadlines for what must come, bounds on it, and the envelope for what is no HTTP."""
+"""One connection: uvicorn's, with deadlines and limits, and the error envelope for malformed requests."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from outreach_server.listening.tally import RefusalCounter
 from outreach_server.request_id import choose_request_id
 
 HEAD_SECONDS: Final = 10.0
-"""How long after it was made, or after the last answer, a connection may take for the head of a request."""
+"""How long the head of a request may take, after the connection or the last response."""
 
 MAX_HEAD_BYTES: Final = 64 * 1024
-"""The largest head of a request; also what may come between two parts of its body, and after it."""
+"""The largest head of a request; also the limit between parts of its body, and after it."""
 
 STUCK_SECONDS: Final = 30.0
-"""How long a client may leave an answer unread."""
+"""How long a client may leave a response unread."""
 
 CLOSING_SECONDS: Final = 10.0
-"""The same once the connection is to be closed."""
+"""The same for a connection that is to be closed."""
 
 _VERSIONS: Final = frozenset({"1.0", "1.1"})
 
@@ -41,49 +41,47 @@ class ListenerState:
     """What all connections share.
 
     Attributes:
-        room: Who is connected.
-        malformed: Counts what is no HTTP.
-        late: Counts heads of requests that did not come.
-        evicted: Counts connections that had to go because there were too many.
+        room: The open connections.
+        malformed: Counts malformed requests.
+        late: Counts incomplete heads of requests.
+        evicted: Counts connections closed to make room.
     """
 
     room: ConnectionLimiter
     malformed: RefusalCounter = attrs.field(
-        factory=lambda: RefusalCounter(_log, "request_malformed", "A request that is no HTTP was refused.")
+        factory=lambda: RefusalCounter(_log, "request_malformed", "malformed request refused")
     )
     late: RefusalCounter = attrs.field(
-        factory=lambda: RefusalCounter(
-            _log, "request_late", "A connection was closed: its request did not come to its end."
-        )
+        factory=lambda: RefusalCounter(_log, "request_late", "connection closed: its request was incomplete")
     )
 
     evicted: RefusalCounter = attrs.field(
         factory=lambda: RefusalCounter(
             _log,
             "connection_let_go",
-            "A connection that asked nothing was closed to make room: too many are open, in all or from one address.",
+            "idle connection closed to make room: too many are open, in all or from one address",
         )
     )
 
     @property
     def tallies(self) -> Sequence[RefusalCounter]:
-        """All that is counted here."""
+        """All counters."""
         return self.malformed, self.late, self.evicted
 
 
 class _Malformed(Exception):
-    """What a callback of the parser finds wrong."""
+    """A problem found in a parser callback."""
 
 
 class Connection(HttpToolsProtocol):
-    """A connection of HTTP/1.
+    """An HTTP/1 connection.
 
     Args:
         config: uvicorn's.
         server_state: uvicorn's.
-        app_state: What the application's lifespan has left.
+        app_state: The state of the application's lifespan.
         house: What it shares with the others.
-        address: Whose it is, as the room has it.
+        address: Its client, as in the room.
     """
 
     def __init__(
@@ -106,10 +104,10 @@ class Connection(HttpToolsProtocol):
         self._refused = False
         self._problem = ""
 
-    # ---------------------------------------------------------------- what the loop tells
+    # ---------------------------------------------------------------- called by the event loop
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a request."""
+        """Start waiting for a request."""
         super().connection_made(transport)
         self._house.room.enter(self, self._address)
         self._waiting_since = self.loop.time()
@@ -120,17 +118,17 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Note since when the client does not read."""
+        """Note when the client stopped reading."""
         super().pause_writing()
         self._stuck_since = self.loop.time()
 
     def resume_writing(self) -> None:
-        """Note that it reads again."""
+        """Note that the client reads again."""
         super().resume_writing()
         self._stuck_since = None
 
     def data_received(self, data: bytes) -> None:
-        """Read on in what comes; answer with the envelope where it is no HTTP."""
+        """Parse data; answer malformed requests with the envelope."""
         if self._refused:
             return
         self._unset_keepalive_if_required()
@@ -138,7 +136,7 @@ class Connection(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # Nothing else is spoken here: the request is answered, and what follows it cannot be read.
+            # No other protocol is supported: the request is answered, and the rest is unreadable.
             self._end_after_answer()
         except httptools.HttpParserError as error:
             self._house.malformed.add()
@@ -148,7 +146,7 @@ class Connection(HttpToolsProtocol):
                 self._house.malformed.add()
                 self._refuse(f"The request's headers are larger than {MAX_HEAD_BYTES} bytes.")
 
-    # ---------------------------------------------------------------- what the parser tells
+    # ---------------------------------------------------------------- called by the parser
 
     def on_message_begin(self) -> None:
         """Begin a request."""
@@ -156,12 +154,12 @@ class Connection(HttpToolsProtocol):
         self._in_head = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header; what comes after the body is none, and must not pass for one."""
+        """Keep a header, but not a trailer, which must not pass for one."""
         if self._in_head:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Begin to serve the request, where its head is one."""
+        """Start serving the request, if its head is valid."""
         problem = self._problem_of_head()
         if problem is not None:
             self._problem = problem
@@ -173,17 +171,17 @@ class Connection(HttpToolsProtocol):
         self._house.room.serve(self)
 
     def on_body(self, body: bytes) -> None:
-        """Hand on a part of the body."""
+        """Pass on a part of the body."""
         self._unclaimed = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Hand on that the body has ended."""
+        """Pass on the end of the body."""
         self._unclaimed = 0
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, where none has come yet."""
+        """Wait for the next request, unless it has come already."""
         queued = bool(self.pipeline)
         super().on_response_complete()
         if not queued and not self.transport.is_closing():
@@ -191,17 +189,17 @@ class Connection(HttpToolsProtocol):
             self._house.room.wait(self)
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Say nothing: any client may ask for what is not spoken here."""
+        """Do not warn: any client may request an upgrade."""
 
-    # ---------------------------------------------------------------- what others ask of it
+    # ---------------------------------------------------------------- called by the listener
 
     def leave(self) -> None:
-        """Go at once: others need the place."""
+        """Close at once, to make room."""
         self._house.evicted.add()
         self.transport.abort()
 
     def look(self, now: float) -> None:
-        """End it where something has not come, or not been taken, for too long; `now` is the loop's time."""
+        """Close it if a deadline has passed; `now` is the loop's time."""
         if self.transport.is_closing():
             if self._closing_since is None:
                 self._closing_since = now
@@ -223,7 +221,7 @@ class Connection(HttpToolsProtocol):
         version = self.parser.get_http_version()
         if version not in _VERSIONS:
             return "this server speaks HTTP/1.1"
-        # Read at once it is not noticed otherwise.
+        # A head that arrives in one read is not checked elsewhere.
         if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > MAX_HEAD_BYTES:
             return f"its headers are larger than {MAX_HEAD_BYTES} bytes"
         names = [name for name, _ in self.headers]
@@ -242,18 +240,18 @@ class Connection(HttpToolsProtocol):
                 return "its target is no path"
             case httptools.HttpParserCallbackError():
                 return self._problem or "its target is no path"
-        # The parser's own words, which hold nothing of the request.
+        # The parser's own words contain nothing of the request.
         return str(error).rstrip(".")
 
     def _refuse(self, message: str) -> None:
-        """Answer that this is no request, and close; what is being answered already comes to its end before."""
+        """Answer a malformed request and close, after the response in progress."""
         self._refused = True
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is not None and not cycle.response_complete:
             if self.pipeline or not cycle.more_body or cycle.response_started:
                 self._end_after_answer()
                 return
-            # Its body breaks off here: who serves it hears that the client is gone, and is not listened to any more.
+            # Its body ends here: the app sees a disconnected client.
             cycle.disconnected = True
             cycle.message_event.set()
         given = choose_request_id(self.headers or ())
@@ -263,7 +261,7 @@ class Connection(HttpToolsProtocol):
         self.transport.close()
 
     def _end_after_answer(self) -> None:
-        """Read nothing more, and close once what has begun is answered."""
+        """Read nothing more, and close after the current response."""
         self._refused = True
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is None or cycle.response_complete:

@@ -1,4 +1,4 @@
-"""How many connections this process can have: its files and its database need descriptors too."""
+"""How many connections this process can have, since files and the database need descriptors too."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from contextlib import suppress
 from typing import Final
 
 MAX_CONNECTIONS: Final = 1000
-"""More than one process with one database can serve; whoever waits is better off in the kernel's queue."""
+"""More than one process with one database can serve; others wait in the kernel's queue."""
 
 KEPT_BACK: Final = 192
-"""Descriptors for the engine: the database and its readers, a hundred connections to providers, helpers, the log."""
+"""Descriptors for the engine: the database and its readers, provider connections, helpers, the log."""
 
 
 def connections_for(descriptors: int) -> int:
-    """Return how many connections a process with so many descriptors may have: half of them where they are few."""
+    """Return how many connections fit into a number of descriptors: half of them if they are few."""
     return min(MAX_CONNECTIONS, descriptors - min(KEPT_BACK, descriptors // 2))
 
 
 def max_connections() -> int:
-    """Return how many connections this process may have, after it has raised its own limit as far as it may."""
+    """Raise this process's descriptor limit as far as allowed; return how many connections fit."""
     try:
         import resource
     except ImportError:

@@ -1,4 +1,4 @@
-"""Taking connections from a socket, one at a time, and looking after them."""
+"""Accepts connections one at a time, and checks their deadlines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from outreach_server.listening.tally import RefusalCounter
 
 _SHORT: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _PAUSE_SECONDS: Final = 0.25
-"""After a failure to take a connection: the one that waits is there at once again, and there must be no busy loop."""
+"""The pause after a failed accept, to avoid a busy loop."""
 
 _NO_PLACE: Final = "There are too many connections. Close some, or try again in a moment."
 
@@ -26,41 +26,37 @@ _log = logging.getLogger("outreach_server")
 
 
 class Listener:
-    """Takes connections from a listening socket.
-
-    One is taken at a time, so that whatever else the loop has to do comes between two of them, however many there are.
+    """Accepts connections from a listening socket, one at a time, so that other work runs in between.
 
     Args:
-        listening: The socket; it stays its owner's.
+        listening: The socket; its owner closes it.
         house: What the connections share.
-        make: Makes the connection of an address.
+        make: Creates the connection of an address.
     """
 
     def __init__(self, listening: socket.socket, house: ListenerState, make: Callable[[str], Connection]) -> None:
         self._socket = listening
         self._house = house
         self._make = make
-        self._full = RefusalCounter(
-            _log, "connections_full", "A connection was refused: there are as many as there may be."
-        )
+        self._full = RefusalCounter(_log, "connections_full", "connection refused: the limit is reached")
         self._short = RefusalCounter(
-            _log, "descriptors_short", "No connection could be taken: the system has no descriptor left."
+            _log, "descriptors_short", "connection not accepted: the system has no descriptor left"
         )
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to take connections."""
+        """Start accepting connections."""
         self._socket.setblocking(False)
         self._task = asyncio.create_task(self._take_all(), name="outreach listener")
 
     async def aclose(self) -> None:
-        """Take no more."""
+        """Stop accepting connections."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     def look(self) -> None:
-        """Tell of what has been counted."""
+        """Log the counts."""
         for tally in (self._full, self._short, *self._house.tallies):
             tally.look()
 
@@ -82,7 +78,7 @@ class Listener:
             try:
                 await loop.connect_accepted_socket(lambda address=address: self._make(address), taken)  # type: ignore[misc]
             except OSError:
-                # Who has gone away by now is no connection.
+                # The client has gone already.
                 taken.close()
 
 

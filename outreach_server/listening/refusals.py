@@ -1,4 +1,4 @@
-"""Answers that no application gives: to what is no HTTP, and where there is no place for a connection."""
+"""Responses without the application: to malformed requests, and at the connection limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def refusal(
     request_id: str | None = None,
     headers: Sequence[tuple[bytes, bytes]] = (),
 ) -> bytes:
-    """Return a whole answer, the envelope in it, after which the connection is closed."""
+    """Return a complete error response, after which the connection is closed."""
     request_id = request_id or str(uuid.uuid4())
     body = orjson.dumps(envelope(code, message, request_id=request_id))
     lines = [

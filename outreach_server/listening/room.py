@@ -1,7 +1,7 @@
-"""Who may be connected: so many in all, so many from one address, and who goes where there is no place left.
+"""Limits on connections, in all and from one address, and which one goes to make room.
 
-Somebody who has sent no request yet, or has been answered, keeps nobody out: of those, who has been silent for longest
-goes. Half-sent requests, as many as anybody likes, therefore cost other clients nothing.
+Idle connections (before a complete request, or after a response) go first, the longest idle one first, so that any
+number of half-sent requests keeps nobody out.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Any, Final, Protocol
 import attrs
 
 _NETWORK_BITS: Final = 64
-"""What one customer of a network gets in IPv6: his addresses are one."""
+"""The usual IPv6 prefix of one customer, whose addresses count as one."""
 
 
 class LimitedConnection(Protocol):
-    """A connection, as far as a room knows it."""
+    """A connection, as the limiter sees it."""
 
     def leave(self) -> None:
-        """Go at once."""
+        """Close at once."""
         ...
 
 
 @attrs.define
 class _AddressConnections:
-    """Those from one address: how many, and who of them waits, who has waited for longest first."""
+    """The connections from one address: their number, and the idle ones, longest first."""
 
     count: int = 0
     waiting: dict[LimitedConnection, None] = attrs.field(factory=dict)
@@ -35,8 +35,8 @@ class ConnectionLimiter:
     """Counts connections.
 
     Args:
-        most: How many there may be.
-        share: How many of them from one address; half by default.
+        most: The limit.
+        share: The limit for one address; half by default.
     """
 
     def __init__(self, most: int, share: int | None = None) -> None:
@@ -50,33 +50,33 @@ class ConnectionLimiter:
         return len(self._guests)
 
     def admit(self, address: str) -> bool:
-        """Make a place for one more from an address; False where all there are being served."""
+        """Make room for one more from an address; False if all connections are being served."""
         party = self._parties.get(address)
         if party is not None and party.count >= self._share:
             return self._let_go(party.waiting)
         return len(self._guests) < self._most or self._let_go(self._waiting)
 
     def enter(self, guest: LimitedConnection, address: str) -> None:
-        """Take one in, who waits."""
+        """Add an idle connection."""
         self._guests[guest] = address
         self._parties.setdefault(address, _AddressConnections()).count += 1
         self.wait(guest)
 
     def wait(self, guest: LimitedConnection) -> None:
-        """Note that one is not being served, from now on."""
+        """Mark a connection as idle."""
         if guest in self._guests:
             for waiting in (self._waiting, self._parties[self._guests[guest]].waiting):
                 waiting.pop(guest, None)
                 waiting[guest] = None
 
     def serve(self, guest: LimitedConnection) -> None:
-        """Note that one is being served."""
+        """Mark a connection as being served."""
         self._waiting.pop(guest, None)
         if guest in self._guests:
             self._parties[self._guests[guest]].waiting.pop(guest, None)
 
     def exit(self, guest: LimitedConnection) -> None:
-        """Forget one who is gone; nothing happens where that has been noted before."""
+        """Remove a connection; idempotent."""
         self.serve(guest)
         address = self._guests.pop(guest, None)
         if address is not None:
@@ -95,7 +95,7 @@ class ConnectionLimiter:
 
 
 def address_of(peer: Any) -> str:
-    """Return what tells one client from another in the address of a socket's other end."""
+    """Return the address that identifies a client, from a socket's peer."""
     try:
         address = ipaddress.ip_address(peer[0].partition("%")[0])
     except (ValueError, TypeError, IndexError, AttributeError):

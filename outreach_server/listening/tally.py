@@ -1,4 +1,4 @@
-"""Telling of what may happen a thousand times a second: one line, then a count a minute."""
+"""Logs events that may happen a thousand times a second: one line, then a count per minute."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ EVERY_SECONDS: Final = 60.0
 
 
 class RefusalCounter:
-    """Logs the first of many like events, and then how many there were.
+    """Logs the first of many similar events, and then their number.
 
     Args:
-        log: Where to.
-        action: What the line's `action` says.
-        message: What has happened, a sentence.
+        log: The logger.
+        action: The line's `action`.
+        message: What has happened.
         now: Seconds on a monotonic clock.
     """
 
@@ -31,13 +31,13 @@ class RefusalCounter:
         self._untold = 0
 
     def add(self) -> None:
-        """Count one; tell of it, and of those before it, where none was told of for a minute."""
+        """Count an event; log the count, at most once a minute."""
         self._untold += 1
         if self._told_at is None or self._now() - self._told_at >= EVERY_SECONDS:
             self._tell()
 
     def look(self) -> None:
-        """Tell of those that have come since, once a minute; to be called now and then."""
+        """Log the events since the last line, at most once a minute; call it regularly."""
         if self._told_at is None or self._now() - self._told_at < EVERY_SECONDS:
             return
         if self._untold:

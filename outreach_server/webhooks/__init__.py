@@ -1,1 +1,1 @@
-"""What carriers and voice providers call back (`docs/webhooks.md`); no part of `openapi.yaml`."""
+"""The callbacks of carriers and voice providers (`docs/webhooks.md`), not part of `openapi.yaml`."""

@@ -14,22 +14,22 @@ from outreach_server.body import receive_callback_body
 from outreach_server.context import request_state_of, server_of
 from outreach_server.errors import error_response
 
-_NOT_NOW: Final = "The account's credentials cannot be opened here. The server's log says what to do."
+_NOT_NOW: Final = "The account's credentials cannot be decrypted here. The server's log says what to do."
 
 
 class Webhooks(HTTPEndpoint):
-    """Take in what a provider calls back; it needs no key, for each is signed."""
+    """Receive a provider's callbacks, which are signed and need no key."""
 
     async def post(self, request: Request) -> Response:
-        """Answer 204 when what it tells is committed, or has been before.
+        """Return 204 when the events are committed, now or before.
 
-        A callback that is not the provider's is a 403 and changes nothing; an address that names no account a 404.
-        Where it cannot be taken in now the answer is a 5xx, after which providers come again.
+        A callback that is not from the provider is a 403 and changes nothing; an unknown account a 404. A temporary
+        problem is a 5xx, after which providers retry.
         """
         account_id = request.path_params["account"]
         try:
             engine = server_of(request).engine
-            # First, so that for an address of no account nothing of a body is held.
+            # First, so that nothing of a body is held for an unknown account.
             limit = await engine.callbacks.max_body_bytes(account_id)
             async with receive_callback_body(request, limit, account_id=account_id) as body:
                 await engine.callbacks.receive(
@@ -39,7 +39,7 @@ class Webhooks(HTTPEndpoint):
             server_of(request).engine.log_throttle.problem(
                 ("callbacks", account_id),
                 "not_received",
-                "A callback for account %s was not received: %s",
+                "callback for account %s not received: %s",
                 account_id,
                 error.message,
                 action="callback_not_received",
@@ -51,7 +51,7 @@ class Webhooks(HTTPEndpoint):
             server_of(request).engine.log_throttle.problem(
                 ("callbacks", account_id),
                 "not_taken",
-                "A callback could not be taken in: %s",
+                "could not store a callback: %s",
                 error.message,
                 level=logging.ERROR,
                 action="callback_not_taken",

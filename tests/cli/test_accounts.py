@@ -82,9 +82,9 @@ def test_the_fields_of_a_provider_are_told(cli: Cli, fake: FakeAdapter) -> None:
     ("options", "stdin", "code", "words"),
     [
         (["--file", "-"], b"[]", 1, "one JSON object"),
-        (["--file", "-"], b"{", 1, "no JSON object"),
+        (["--file", "-"], b"{", 1, "not a JSON object"),
         (["--file", "-"], b'{"account": 1}', 1, "texts"),
-        (["--file", "-"], b" " * 100_001, 1, "no JSON object"),
+        (["--file", "-"], b" " * 100_001, 1, "not a JSON object"),
         (["--set", "token=x"], b"", 2, "is a secret"),
         (["--set", "token"], b"", 2, "NAME=VALUE"),
         ([], b"", 1, "credentials.token"),
@@ -139,7 +139,7 @@ def test_a_provider_that_is_left_alone_is_told_of(cli: Cli, live_id: str, creden
     until = hold(cli, live_id)
     for words in (("list", live_id), ("check", made["id"])):
         told = cli.tell("accounts", *words)
-        for part in ("asked to be left alone (429", f"until {until:%Y-%m-%d %H:%M:%S} UTC", "accounts connect"):
+        for part in ("throttles this workspace (429", f"until {until:%Y-%m-%d %H:%M:%S} UTC", "accounts connect"):
             assert part in told
     (listed,) = cli.ask("accounts", "list", live_id)
     checked = cli.ask("accounts", "check", made["id"])
@@ -185,7 +185,7 @@ def test_what_the_provider_is_not_told_can_be_set(
     assert account["callback_url"] is None
     for shown in (told, cli.tell("accounts", "list", live_id), cli.tell("accounts", "check", account["id"])):
         assert "set OUTREACH_PUBLIC_URL" in shown
-        assert "for the server alike" in shown
+        assert "for the server (serve" in shown
     monkeypatch.setenv("OUTREACH_PUBLIC_URL", "https://outreach.example.com")
     shown = cli.tell("accounts", "list", live_id)
     assert f"https://outreach.example.com/webhooks/{account['id']}" in shown

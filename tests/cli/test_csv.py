@@ -103,7 +103,7 @@ def test_a_quote_that_never_closes_costs_one_row() -> None:
         (2, 2, True),
         (3, 3, True),
     ]
-    assert "never closes" in (got[0].problem or "")
+    assert "is never closed" in (got[0].problem or "")
     assert [record.cells for record in got[1:]] == [["b", "c"], ["d", "e"]]
 
 

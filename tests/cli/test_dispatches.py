@@ -59,7 +59,7 @@ def given_a_steady_clock(cli: Cli) -> None:
 def test_the_unknown_ones_are_listed_oldest_first_without_their_text(cli: Cli, workspace_id: str) -> None:
     """What nobody knows the end of is shown; what was written to somebody is not."""
     assert cli.ask("dispatches", "unknown", workspace_id) == []
-    assert "Nothing is unknown." in cli.tell("dispatches", "unknown", workspace_id)
+    assert "No request is unknown." in cli.tell("dispatches", "unknown", workspace_id)
     later = given_unknown(cli, workspace_id)
     first = given_unknown(cli, workspace_id, LONG_AGO - timedelta(minutes=1))
     listed = cli.ask("dispatches", "unknown", workspace_id)

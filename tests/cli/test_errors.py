@@ -71,7 +71,7 @@ def test_several_wrong_values_are_told_one_a_line(cli: Cli, workspace_id: str) -
 @pytest.mark.parametrize("command", ["sandbox", "demo"])
 def test_commands_with_a_database_of_their_own_take_none(cli: Cli, command: str) -> None:
     """An option that would do nothing is refused; the environment may name one for the other commands."""
-    assert "makes a temporary database" in cli.refuse("--database", "sqlite:///x.db", command, code=2)
+    assert "creates a temporary database" in cli.refuse("--database", "sqlite:///x.db", command, code=2)
 
 
 def test_the_first_error_of_a_group_is_told_as_itself() -> None:

@@ -97,9 +97,9 @@ def test_what_is_wrong_is_named_row_by_row_and_the_rest_is_loaded(
     messages = " ".join(bad["message"] for bad in made["rejected"])
     for words in (
         "no phone number",
-        "'12' is no possible",
+        "'12' is not a phone",
         "3 cells, the header names 2",
-        "never closes",
+        "is never closed",
         "NUL",
         "5000",
     ):
@@ -119,7 +119,7 @@ def test_people_are_told_the_first_bad_rows_and_where_the_others_are(
     file = csv_file("phone\n+14155550101\n" + "bad\n" * 25)
     args = ("campaigns", "import", workspace_id, file, "--name", "C", "--message", "Hi")
     told = cli.tell(*args)
-    assert "row 3, column phone: 'bad' is no possible phone number" in told
+    assert "row 3, column phone: 'bad' is not a phone number" in told
     assert "row 22," in told
     assert "row 23," not in told
     assert "… and 5 more; --rejects FILE.csv writes all of them" in told
@@ -134,7 +134,7 @@ def test_a_file_without_a_good_row_creates_nothing(cli: Cli, workspace_id: str, 
     for more in ((), ("--json",)):
         told = cli.refuse(*args, *more)
         assert "row 4, column phone: 'worse'" in told
-        assert "No row can be loaded, of 2. Nothing was created." in told
+        assert "None of the 2 rows can be loaded. Nothing was created." in told
     assert cli.ask("campaigns", "list", workspace_id) == []
 
 
@@ -195,8 +195,8 @@ def test_a_file_that_cannot_be_read_creates_nothing(
     [
         (("--rate", "601"), "--rate"),
         (("--carrier", "pigeon"), "--carrier"),
-        (("--encoding", "klingon"), "no text encoding"),
-        (("--encoding", "hex"), "no text encoding"),
+        (("--encoding", "klingon"), "not a text encoding"),
+        (("--encoding", "hex"), "not a text encoding"),
         (("--delimiter", "::"), "--delimiter"),
         (("--schedule-at", "tomorrow"), "is no time"),
         (("--schedule-at", "2026-02-30T09:00"), "is no time"),

@@ -76,7 +76,7 @@ def test_a_number_may_have_a_rate_of_its_own(cli: Cli, workspace_id: str) -> Non
 def test_what_people_wrote_back_is_listed(cli: Cli, workspace_id: str) -> None:
     """Nobody has, before anybody does."""
     assert cli.ask("messages", "list", workspace_id) == []
-    assert "Nobody has written." in cli.tell("messages", "list", workspace_id)
+    assert "There are no messages." in cli.tell("messages", "list", workspace_id)
     assert "There is no workspace" in cli.refuse("messages", "list", NOBODY)
 
 
@@ -143,7 +143,7 @@ def test_an_agent_is_changed_by_its_identifier_alone(cli: Cli, workspace_id: str
     assert cli.ask("agents", "update", workspace_id, agent_id, "--active")["is_active"] is True
     assert "There is no agent" in cli.refuse("agents", "update", other, agent_id, "--active")
     assert "There is no agent" in cli.refuse("agents", "update", NOBODY, "--active")
-    assert "One agent" in cli.refuse("agents", "update", other, agent_id, agent_id, "--active", code=2)
+    assert "Give one agent" in cli.refuse("agents", "update", other, agent_id, agent_id, "--active", code=2)
 
 
 def test_settings_are_set_one_by_one(cli: Cli, workspace_id: str) -> None:
@@ -248,8 +248,8 @@ def test_what_is_not_there_is_named(cli: Cli, workspace_id: str, args: str, kind
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("{", "is no JSON"),
-        ("[" * 100_000, "is no JSON"),
+        ("{", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
         ("7", "must hold an array of steps"),
         ('{"steps": [], "more": 1}', "must hold an array of steps"),
         ("[7]", "steps[0] must be an object"),
@@ -280,7 +280,7 @@ def test_the_register_is_kept(cli: Cli, workspace_id: str) -> None:
     assert "+14155550102" in cli.tell("unsubscribes", "list", workspace_id)
     assert cli.ask("unsubscribes", "remove", workspace_id, "14155550102", "+14155550199") == {"removed": 1}
     assert cli.ask("unsubscribes", "list", workspace_id) == []
-    assert "Nobody is on the register." in cli.tell("unsubscribes", "list", workspace_id)
+    assert "The register is empty." in cli.tell("unsubscribes", "list", workspace_id)
     assert "no possible phone number" in cli.refuse("unsubscribes", "add", workspace_id, "nonsense")
 
 
@@ -301,7 +301,7 @@ def test_the_register_is_imported_from_lines_and_from_csv(cli: Cli, workspace_id
 def test_an_import_into_the_register_without_a_number_fails(cli: Cli, workspace_id: str) -> None:
     """What was meant is not done, so it is no success; people are told of the bad rows either way."""
     told = cli.refuse("unsubscribes", "import", workspace_id, "-", stdin=b"phone\nabc\n\xc3\xa9\n,x\n")
-    assert "row 2: 'abc' is no possible phone number" in told
+    assert "row 2: 'abc' is not a phone number" in told
     assert "row 4: there is no phone number" in told
     assert "Added 1." in cli.tell("unsubscribes", "import", workspace_id, "-", stdin=b"abc\n+14155550101\n")
 

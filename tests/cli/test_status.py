@@ -173,7 +173,7 @@ def test_requests_in_doubt_are_counted(cli: Cli, database: str, workspace_id: st
     write(database, lambda tx: given_unknown(tx, workspace_id))
     finding = cli.ask("status")["findings"][1]
     assert (finding["kind"], finding["workspace_id"]) == ("requests_unknown", workspace_id)
-    assert finding["why"] == "Nobody knows what became of a request of 2026-01-01T00:00:00.000000Z."
+    assert finding["why"] == "The outcome of a request of 2026-01-01T00:00:00.000000Z is unknown."
     assert finding["commands"] == [f"outreach-server dispatches unknown {workspace_id}"]
     follow(cli, finding["commands"][0])
     write(database, lambda tx: given_unknown(tx, workspace_id))
@@ -210,7 +210,7 @@ def test_providers_that_asked_to_wait_are_told_with_until_when(cli: Cli, databas
     [wait] = found["waits"]
     assert (wait["workspace_id"], wait["provider"], kinds(found)) == (workspace_id, "telnyx", ["nobody_dispatches"])
     told = cli.tell("status")
-    assert f"telnyx asked workspace {workspace_id} to be left alone until {wait['until']}" in told
+    assert f"telnyx for workspace {workspace_id}, sending paused until {wait['until']}" in told
 
 
 def test_what_is_cut_is_said(cli: Cli, database: str, workspace_id: str) -> None:
@@ -225,7 +225,7 @@ def test_what_is_cut_is_said(cli: Cli, database: str, workspace_id: str) -> None
     within(database, write_to_us)
     found = cli.ask("status")
     assert (len(found["held"]), found["truncated"]) == (100, ["held"])
-    assert "There are more numbers that are held back" in cli.tell("status")
+    assert "There are more held numbers" in cli.tell("status")
 
 
 def test_a_workspace_that_is_none_is_refused(cli: Cli, workspace_id: str) -> None:

@@ -58,11 +58,11 @@ def test_who_was_left_out_is_told_from_the_register(cli: Cli, campaign_id: str) 
         ("opted_out", "register"),
         ("left_out", "register"),
     ]
-    assert f"{LEFT} has no place in campaign 'Spring'." in cli.tell("campaigns", "why", campaign_id, LEFT)
+    assert f"{LEFT} is not a recipient of campaign 'Spring'." in cli.tell("campaigns", "why", campaign_id, LEFT)
 
 
 def test_who_is_not_there_is_said_in_words(cli: Cli, campaign_id: str) -> None:
     """A number that is nowhere, and a campaign that is none."""
     said = cli.refuse("campaigns", "why", campaign_id, "+14155550177")
-    assert "'+14155550177' is not in this campaign, and not on the unsubscribe register." in said
+    assert "'+14155550177' is neither in this campaign nor on the unsubscribe register." in said
     assert "There is no campaign" in cli.refuse("campaigns", "why", "0195554e-0000-7000-8000-00000000dead", ONE)

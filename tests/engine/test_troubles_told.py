@@ -197,5 +197,5 @@ async def test_a_full_disk_is_one_line_and_its_end_another(
         await until(end_told)
     lines = [one.getMessage() for one in caplog.records if one.name == "outreach"]
     assert lines[0] == "Nothing was written. The disk that the database is on is full."
-    assert lines[1].startswith("database writable again")
+    assert lines[1].startswith("The database takes writes again.")
     assert "Traceback" not in caplog.text

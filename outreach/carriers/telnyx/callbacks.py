@@ -98,7 +98,7 @@ def _verify(connection: Connection, callback: Callback) -> None:
         signed = signed_at.encode("ascii") + b"|" + callback.body
         public_key(connection.credentials["public_key"]).verify(signature, signed)
     except InvalidSignature:
-        raise CallbackRefused("The signature does not fit the body.") from None
+        raise CallbackRefused("The signature does not match the body.") from None
     require_recent(int(signed_at), now=connection.clock.now())
 
 

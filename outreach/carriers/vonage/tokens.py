@@ -90,7 +90,7 @@ def verify_callback(callback: Callback, *, api_key: str, secret: str, now: datet
     _require_text(claims, "payload_hash", hashlib.sha256(callback.body).hexdigest())
     issued = _time(claims, "iat")
     if issued is None:
-        raise CallbackRefused("The token names no time.")
+        raise CallbackRefused("The token has no time.")
     require_recent(issued, now=now)
     require_valid(now=now, not_before=_time(claims, "nbf"), expires=_time(claims, "exp"))
 
@@ -98,7 +98,7 @@ def verify_callback(callback: Callback, *, api_key: str, secret: str, now: datet
 def _require_text(claims: Mapping[str, Any], name: str, expected: str) -> None:
     given = claims.get(name)
     if not isinstance(given, str) or not equal_in_constant_time(given.lower(), expected.lower()):
-        raise CallbackRefused(f"The token's {name} does not fit.")
+        raise CallbackRefused(f"The token's {name} does not match.")
 
 
 def _time(claims: Mapping[str, Any], name: str) -> float | None:
@@ -107,7 +107,7 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, int | float):
-        raise CallbackRefused(f"The token's {name} is no time.")
+        raise CallbackRefused(f"The token's {name} is not a time.")
     return given
 
 

@@ -213,7 +213,7 @@ def test_a_header_that_does_not_fit_is_refused(name: str, value: str) -> None:
 
 def test_another_key_is_refused() -> None:
     """Only the account's own key signs for it."""
-    with pytest.raises(CallbackRefused, match="does not fit"):
+    with pytest.raises(CallbackRefused, match="does not match"):
         _read(signed(INBOUND, key=Ed25519PrivateKey.generate()))
 
 
