@@ -1,4 +1,4 @@
-"""Accounts opened for work: their credentials, one HTTP client for all, and where providers call back."""
+"""Connections to provider accounts: credentials, a shared HTTP client, and callback URLs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS: Final = 10.0
 _KEPT_SECONDS: Final = 4.0
-"""An idle connection is given up before a provider gives it up: a request that is written into a connection that is
-just being closed is one of which nobody knows what became."""
+"""Idle connections are closed before providers do so: a request on a closing connection has an unknown outcome."""
 
 _MAX_CONNECTIONS: Final = 100
 
@@ -25,10 +24,10 @@ class AccountConnections:
     """Opens accounts for adapters.
 
     Args:
-        vault: Opens the credentials.
-        clock: Where the time comes from.
-        answer_seconds: How long a provider has to answer; the engine gives a request up by then as well.
-        public_url: Where this server is reached from outside, without a slash at its end; None for nowhere.
+        vault: Decrypts the credentials.
+        clock: The source of time.
+        answer_seconds: How long a provider may take; the engine gives a request up by then as well.
+        public_url: The public address of this server; None if it has none.
     """
 
     def __init__(self, *, vault: Vault, clock: Clock, answer_seconds: float, public_url: str | None) -> None:
@@ -39,15 +38,11 @@ class AccountConnections:
         self._http: httpx.AsyncClient | None = None
 
     def callback_url(self, account_id: str) -> str | None:
-        """Return where the provider of an account is to call back; None while no public address is set."""
+        """Return an account's callback URL; None without a public address."""
         return f"{self._public_url}/webhooks/{account_id}" if self._public_url else None
 
     def connection(self, account: Account) -> Connection:
-        """Open an account.
-
-        Raises:
-            ConfigError: The key that its credentials were encrypted with is not at hand.
-        """
+        """Return the connection of an account; raise `ConfigError` if the key of its credentials is missing."""
         return Connection(
             workspace_id=account.workspace_id,
             account_id=account.id,
@@ -58,14 +53,14 @@ class AccountConnections:
         )
 
     async def aclose(self) -> None:
-        """Close the connections that are open."""
+        """Close open connections."""
         http, self._http = self._http, None
         if http is not None:
             await http.aclose()
 
     def _client(self) -> httpx.AsyncClient:
         if self._http is None:
-            # Here and not above: who sends to the simulators alone never loads it.
+            # Imported here, because simulators do not need it.
             import httpx
 
             from outreach.wire.client import ProviderClient

@@ -1,4 +1,4 @@
-"""Running SMS campaigns: rendered messages, at a pace."""
+"""The SMS channel: rendered messages at a pace."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MAX_WAVE: Final = 50
 
 
 class SmsChannel:
-    """The SMS part of running a campaign; see `runners.channels.CampaignChannel`."""
+    """The SMS part of running campaigns; see `runners.channels.CampaignChannel`."""
 
     def __init__(self, *, ids: IdSource, config: EngineConfig, provider_pool: ProviderPool) -> None:
         self._ids = ids
@@ -49,7 +49,7 @@ class SmsChannel:
         return min(_MAX_WAVE, 1 + int(ahead))
 
     def has_capacity(self, plan: WavePlan) -> bool:
-        """Return True: messages take slots, not places."""
+        """Return True: messages take slots, not permits."""
         return True
 
     def provider_name(self, plan: WavePlan) -> str:
@@ -102,7 +102,7 @@ class SmsChannel:
     def build_request(
         self, plan: WavePlan, intent: Intent, dispatch: Dispatch, *, not_after: datetime | None
     ) -> ResolveProvider:
-        """Return what finds the carrier, and hands the message to it."""
+        """Return the function that finds the carrier of a message."""
         message = OutboundMessage(
             dispatch_id=dispatch.id,
             workspace_id=dispatch.workspace_id,

@@ -100,7 +100,7 @@ class ReadinessProbe:
             if latest is not None and latest[0] != _LOCKED and latest[1] < LATELY_SECONDS:
                 self._error = latest[0]
             else:
-                self._log_throttle.recovered(DATABASE, "The database takes writes again.", action="database_again")
+                self._log_throttle.recovered(DATABASE, "The database accepts writes again.", action="database_again")
 
     def _storage_reasons(self) -> Sequence[str]:
         if self._error is None:

@@ -125,7 +125,7 @@ def test_a_server_whose_database_takes_no_writes_is_not_ready(tmp_path: Path, ca
     told = [one.getMessage() for one in caplog.records if one.name == "outreach"]
     assert len(told) == 2, told
     assert told[0].startswith("The database takes no write within 1 s")
-    assert told[1].startswith("The database takes writes again.")
+    assert told[1].startswith("The database accepts writes again.")
 
 
 def test_the_database_comes_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

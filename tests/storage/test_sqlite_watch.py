@@ -74,7 +74,7 @@ async def crash(database: Path, copy: Path, how: Callable[[Path, Path], None], *
             with opened(database) as other:
                 assert other.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[0] == 0
             await write_some(storage, 5, clock)
-            storage._watch._look_again = 0.0
+            storage._watch._next_check = 0.0
             await storage.write(subjects)
             storage.lock.record_high_water(MARK)
         await write_some(storage, 1, clock)
@@ -195,7 +195,7 @@ async def test_a_file_that_is_put_in_the_place_of_an_open_one_is_noticed(
         await write_some(storage, 3, clock)
         what(database, copy)
         for _ in range(2):
-            with pytest.raises(DatabaseReplaced, match="nothing is read, written or sent"):
+            with pytest.raises(DatabaseReplaced, match="no longer reads, writes or sends"):
                 await storage.write(appending("lost"))
 
 

@@ -155,10 +155,10 @@ class SqliteDispatchLock:
             return False
         except OSError as error:
             raise DispatchRefused(
-                f"Nothing is dispatched from {str(self._path)!r}: the lock {self._file_lock.lock_file!r} cannot be "
                 f"Dispatch disabled for {str(self._path)!r}: could not take the lock {self._file_lock.lock_file!r} "
                 f"({error.strerror}). The directory of the database must be writable, on a file system with "
                 "locks.",
+                reason="lock",
             ) from error
         return True
 

@@ -167,14 +167,15 @@ class FileWatch:
 
     def _check_with_retries(self) -> None:
         for tries_left in range(_TRIES - 1, -1, -1):
-            if self._is_unchanged():
+            if self._check_once():
                 self._next_check = time.monotonic() + FILE_CHECK_SECONDS
                 return
             if tries_left:
                 time.sleep(_TRY_AGAIN_SECONDS)
         self._replaced = (
-            f"The database file {str(self._path)!r} was replaced while it is open: this process no longer "
-            "reads, writes or sends. Stop it, and restore the backup with `outreach-server db restore FILE` (restore_database)."
+            f"The database file {str(self._path)!r} was replaced while it is open: this process "
+            "no longer reads, writes or sends. Stop it, and restore the backup with "
+            "`outreach-server db restore FILE` (restore_database)."
         )
 
     def stamp(self, raw: sqlite3.Connection) -> None:
@@ -192,7 +193,7 @@ class FileWatch:
         """Remember the stamp of the last commit."""
         self._latest = max(self._latest, self._stamping)
 
-    def _is_unchanged(self) -> bool:
+    def _check_once(self) -> bool:
         if inode_of(self._path) != self._inode:
             return False
         found: FileState | None = read_file_state(self._file, self._log)
