@@ -20,12 +20,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from outreach.convert.json_reader import JsonReader
-from outreach.models.hours import (
-    DAYS,
-    MINUTES_A_DAY,
-    BusinessHours,
-    TimeWindow,
-)
+from outreach.models.hours import DAYS, MINUTES_A_DAY, BusinessHours, TimeWindow
 from outreach.policy.opening import is_zone
 
 DEFAULT_BATCH_CONCURRENCY: Final = 10

@@ -158,10 +158,7 @@ FAILURE_TEXTS: Final[Mapping[str, FailureText]] = MappingProxyType(
             "The sending number or the agent is not set up as the provider needs it.",
             "Check that the number or agent belongs to this account, and that it may send or call to that country.",
         ),
-        "bad_body": (
-            "The provider rejects this text.",
-            "Shorten it, or remove everything that is not plain text.",
-        ),
+        "bad_body": ("The provider rejects this text.", "Shorten it, or remove everything that is not plain text."),
         "rate_limited": (
             "The provider rate-limits requests. Nobody was reached, and no attempt is spent.",
             "Wait: it is retried automatically. If it happens often, lower the rate or ask for a higher limit.",

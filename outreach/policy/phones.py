@@ -211,8 +211,7 @@ def _numbering_plan(country_code: int) -> _NumberingPlan | None:
         return None
     prefix = metadata.national_prefix_for_parsing
     return _NumberingPlan(
-        trunk_prefix=re.compile(prefix) if prefix else None,
-        lengths=frozenset(metadata.general_desc.possible_length),
+        trunk_prefix=re.compile(prefix) if prefix else None, lengths=frozenset(metadata.general_desc.possible_length)
     )
 
 

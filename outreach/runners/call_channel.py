@@ -7,13 +7,7 @@ from datetime import datetime, timedelta
 from outreach.ids import IdSource
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
-from outreach.models.plans import (
-    Advance,
-    Ending,
-    Intent,
-    Postponement,
-    WavePlan,
-)
+from outreach.models.plans import Advance, Ending, Intent, Postponement, WavePlan
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.models.trail import TrailRule

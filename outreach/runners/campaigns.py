@@ -11,16 +11,7 @@ from outreach.config import EngineConfig
 from outreach.models.account import ProviderThrottle
 from outreach.models.base import Channel
 from outreach.models.campaign import Campaign
-from outreach.models.plans import (
-    Advance,
-    Ending,
-    Intent,
-    Postponement,
-    SenderPace,
-    Wave,
-    WavePlan,
-    WaveResult,
-)
+from outreach.models.plans import Advance, Ending, Intent, Postponement, SenderPace, Wave, WavePlan, WaveResult
 from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.trail import TrailRule
 from outreach.models.work import WorkUnit
@@ -393,12 +384,7 @@ class CampaignRunner:
         return max((start for start in starts if start is not None), default=None)
 
     async def _commit(
-        self,
-        plan: WavePlan,
-        channel: CampaignChannel,
-        epoch: int,
-        hours: OpeningState,
-        decisions: Sequence[Decision],
+        self, plan: WavePlan, channel: CampaignChannel, epoch: int, hours: OpeningState, decisions: Sequence[Decision]
     ) -> WaveResult:
         campaign, now = plan.campaign, self._clock.now()
         lease_end = now + timedelta(seconds=max(self._worker.lease_seconds_left, 0.0))

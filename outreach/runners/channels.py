@@ -7,13 +7,7 @@ from typing import Protocol
 
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
-from outreach.models.plans import (
-    Advance,
-    Ending,
-    Intent,
-    Postponement,
-    WavePlan,
-)
+from outreach.models.plans import Advance, Ending, Intent, Postponement, WavePlan
 from outreach.models.recipient import Recipient
 from outreach.providers.pool import ResolveProvider
 

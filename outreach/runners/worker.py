@@ -294,13 +294,7 @@ class Worker:
         throttles = []
         for dispatch, outcome in outcomes:
             callbacks.merge_outcome(
-                tx,
-                dispatch.workspace_id,
-                dispatch.id,
-                outcome,
-                backoff=self.backoff,
-                analyser=self.analyser,
-                now=now,
+                tx, dispatch.workspace_id, dispatch.id, outcome, backoff=self.backoff, analyser=self.analyser, now=now
             )
             throttles.append(provider_throttles.update_throttle(tx, dispatch, outcome, backoff=self.backoff, now=now))
         return throttles

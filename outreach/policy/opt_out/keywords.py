@@ -121,7 +121,7 @@ _STOP: Final = phrases(
 )
 
 _CARRIER_STOP: Final = phrases(
-    *("stop", "stop all", "stopall", "unsubscribe", "cancel", "end", "quit", "revoke", "optout"),
+    *("stop", "stop all", "stopall", "unsubscribe", "cancel", "end", "quit", "revoke", "optout")
 )
 """The STOP words of all carriers together (Twilio, Telnyx, Vonage)."""
 

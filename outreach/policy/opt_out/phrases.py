@@ -13,14 +13,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from outreach.policy.opt_out.words import (
-    MAX_CHARACTERS,
-    Words,
-    phrases,
-    skip_courtesies,
-    without_politeness,
-    words_of,
-)
+from outreach.policy.opt_out.words import MAX_CHARACTERS, Words, phrases, skip_courtesies, without_politeness, words_of
 
 _ENDS_OF_PARTS: Final = re.compile(r"(?:[.!?;:,\n\r|\[\]\u2026\u2013\u2014\u3002\u3001]|\((?!\d)|(?<!\d)\))+|\s-+\s")
 """The separators of parts, in NFKC form; the brackets of `(415) 555-0100` do not separate."""

@@ -11,13 +11,7 @@ import re
 import unicodedata
 from typing import Final
 
-from outreach.policy.opt_out.words import (
-    MAX_CHARACTERS,
-    Words,
-    phrases,
-    without_courtesies,
-    words_of,
-)
+from outreach.policy.opt_out.words import MAX_CHARACTERS, Words, phrases, without_courtesies, words_of
 
 STOP_SIGNS: Final = frozenset("\N{OCTAGONAL SIGN}\N{NO ENTRY}\N{NO ENTRY SIGN}")
 """Signs that alone are an opt-out."""
