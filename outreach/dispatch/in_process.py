@@ -1,4 +1,4 @@
-"""The dispatcher that lives in the engine's own process."""
+"""The dispatcher within the engine's own process."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _MAX_BACKOFF_SECONDS: Final = 60.0
 _REMIND_SECONDS: Final = 5.0
 
 _CHECK_SECONDS: Final = 0.5
-"""How long the start waits for the database to be looked through, after a crash."""
+"""How long the start waits for an integrity check after a crash."""
 
 _SLICE_END_SECONDS: Final = 1.0
-"""How long slices have to end by themselves where there is less grace: they only end what they are about."""
+"""How long slices have to end by themselves, also with a shorter grace period."""
 
 
 class _UnitState:
-    """What the dispatcher knows of one unit; it is the wake_signal of the unit's slice as well."""
+    """A unit's state, and the wake signal of its slice."""
 
     def __init__(self, dispatcher: InProcessDispatcher) -> None:
         self._dispatcher = dispatcher
@@ -65,13 +65,13 @@ class InProcessDispatcher:
     """Drives runners from one root task; see `protocols.dispatcher.Dispatcher`.
 
     Args:
-        worker: The right to dispatch and the feed of due work.
-        runner: Does the work.
-        report: Takes what adapters hear of by themselves.
-        sources: Those adapters.
-        clock: Where the time comes from.
+        worker: The dispatch lease and the work feed.
+        runner: Runs units.
+        report: Receives the reports of the sources.
+        sources: Adapters that listen for reports by themselves.
+        clock: The source of time.
         config: Slices, polling, heartbeats.
-        log_throttle: Where the engine's log lines go; by default some of its own.
+        log_throttle: The engine's log; a new one by default.
     """
 
     def __init__(
@@ -113,11 +113,11 @@ class InProcessDispatcher:
 
     @property
     def stopping(self) -> bool:
-        """Whether nothing new is to be started."""
+        """Whether no new work is started."""
         return self._stop.is_set() or self._lease_lost is not None
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Work until stopped; it reports ready once it has asked for the right to dispatch."""
+        """Work until stopped; it reports ready after its first attempt to take the lease."""
         self._started = True
         try:
             async with anyio.create_task_group() as tasks:
@@ -130,22 +130,22 @@ class InProcessDispatcher:
             self._ended.set()
 
     def wake(self, unit: WorkUnit) -> None:
-        """Have a unit looked at soon."""
+        """Schedule a unit for now."""
         if self._epoch is not None:
             self._schedule(unit, self._clock.now())
 
     async def stop(self, *, grace_seconds: float) -> None:
-        """Start nothing new, wait for what is in flight, and end `run`."""
+        """Start no new work, wait for requests in flight, and end `run`."""
         self._grace_ends = self._clock.monotonic() + grace_seconds
         self._stop.set()
-        # Nothing was begun under it yet.
+        # Nothing was started under this lease yet.
         self._acquire_scope.cancel()
         self._wake_all()
         if self._started:
             await self._ended.wait()
 
     def health(self) -> DispatcherHealth:
-        """Return how it is."""
+        """Return the dispatcher's health."""
         return DispatcherHealth(
             dispatching=self._epoch is not None and not self.stopping,
             epoch=self._epoch,
@@ -173,20 +173,20 @@ class InProcessDispatcher:
     async def _acquire_and_work(self, tasks: TaskGroup, task_status: TaskStatus[None]) -> None:
         ready = False
 
-        def tell_ready() -> None:
+        def report_ready() -> None:
             nonlocal ready
             if not ready:
                 ready = True
                 task_status.started()
 
-        async def tell_ready_soon() -> None:
-            # It may take long, and whoever waits for the start is to answer requests meanwhile.
+        async def report_ready_soon() -> None:
+            # A check may take long, and a server must answer requests meanwhile.
             await anyio.sleep(_CHECK_SECONDS)
-            tell_ready()
+            report_ready()
 
         def on_integrity_check() -> None:
             self._checking = True
-            tasks.start_soon(tell_ready_soon)
+            tasks.start_soon(report_ready_soon)
 
         while not self._stop.is_set():
             epoch, self._checking = None, False
@@ -195,45 +195,45 @@ class InProcessDispatcher:
                     epoch = await self._worker.acquire(on_integrity_check=on_integrity_check)
             except DispatchRefused as error:
                 self._refused = error
-                _log.error("Nothing is dispatched here: %s", error.message, extra={"action": "dispatch_refused"})
-                tell_ready()
+                _log.error("Dispatch disabled: %s", error.message, extra={"action": "dispatch_refused"})
+                report_ready()
                 await self._stop.wait()
                 return
             except Exception as error:
                 self._count_failure(error)
-                self._log_throttle.failure("lease_failed", error, "The right to dispatch could not be taken.")
+                self._log_throttle.failure("lease_failed", error, "Could not take the dispatch lease.")
             else:
                 self._log_standby(epoch is None and not self._stop.is_set())
             self._checking = False
             if epoch is not None:
                 self._epoch, self._last_heartbeat = epoch, self._clock.monotonic()
-            tell_ready()
+            report_ready()
             if epoch is None:
                 with anyio.move_on_after(self._config.lock_retry_seconds):
                     await self._stop.wait()
                 continue
             if not await self._work_until_lost(epoch):
-                # What ended it may still be so: taking the right again and again would only write to the database.
+                # The cause may last, and taking the lease repeatedly would only write to the database.
                 with anyio.move_on_after(_FIRST_BACKOFF_SECONDS):
                     await self._stop.wait()
 
     def _log_standby(self, standing_by: bool) -> None:
         if standing_by and not self._standing_by:
             _log.info(
-                "Another process dispatches from this database; this one stands by, and takes over when that ends.",
+                "Another process dispatches from this database; this one is on standby and takes over when that ends.",
                 extra={"action": "standing_by"},
             )
         self._standing_by = standing_by
 
     async def _work_until_lost(self, epoch: int) -> bool:
-        """Work under an epoch; return False when that ended in an unexpected error."""
+        """Work under an epoch; return False after an unexpected error."""
         failed = False
         try:
             await self._work(epoch)
         except Exception as error:
             failed = True
             self._count_failure(error)
-            self._log_throttle.failure("dispatcher_failed", error, "Dispatching ended in an unexpected error.")
+            self._log_throttle.failure("dispatcher_failed", error, "Dispatching stopped with an unexpected error.")
         finally:
             self._epoch = None
             self._units.clear()
@@ -256,19 +256,19 @@ class InProcessDispatcher:
                     tasks.start_soon(self._end_in_time, slices.cancel_scope)
                     await self._start_due_units(slices, epoch)
             finally:
-                # Slices have ended by themselves, or in time; their requests get the grace, whatever ends us.
+                # Slices have ended; requests in flight get the grace period in any case.
                 with anyio.CancelScope(shield=True):
                     await self._runner.drain(grace_seconds=self._grace_left())
             tasks.cancel_scope.cancel()
 
     def _grace_left(self) -> float:
-        """Return how long requests in flight may take from now on."""
+        """Return how many seconds of the grace period are left."""
         if self._grace_ends is None:
             return self._config.stop_grace_seconds
         return max(self._grace_ends - self._clock.monotonic(), 0.0)
 
     async def _end_in_time(self, slices: anyio.CancelScope) -> None:
-        """Cancel slices that have not ended by themselves within the grace: the database may be blocked for long."""
+        """Cancel slices that exceed the grace period, as with a blocked database."""
         await self._stop.wait()
         await anyio.sleep(max(self._grace_left(), _SLICE_END_SECONDS))
         slices.cancel()
@@ -279,7 +279,7 @@ class InProcessDispatcher:
             self._changed = anyio.Event()
             now = self._clock.now()
             if (step := steps.step()) < timedelta():
-                # Told to the worker, whose next look may find the clock where it was at its last one.
+                # The worker's own next check may not see the step any more.
                 self._worker.note_set_back(-step)
                 self._set_back.set()
                 self._reschedule_all(now)
@@ -319,11 +319,10 @@ class InProcessDispatcher:
                 unit=unit.id,
             )
         state.running = False
-        # What was written while it ran may have come too late for the slice to see. After a failure only the
-        # back-off counts.
-        heard, state.due = state.due, None
-        if heard is not None and state.failures == 0:
-            due = heard if due is None else min(due, heard)
+        # Writes during the run may have come too late for the slice. After a failure only the backoff counts.
+        rescheduled, state.due = state.due, None
+        if rescheduled is not None and state.failures == 0:
+            due = rescheduled if due is None else min(due, rescheduled)
         if due is not None:
             self._schedule(unit, due)
         else:
@@ -351,7 +350,7 @@ class InProcessDispatcher:
                 return
             except Exception as error:
                 self._count_failure(error)
-                self._log_throttle.failure("changes_failed", error, "Changes could not be read.")
+                self._log_throttle.failure("changes_failed", error, "Could not read the changes.")
                 continue
             self._schedule_changes(changes)
             change = max((work.change for work in changes), default=change)
@@ -362,7 +361,7 @@ class InProcessDispatcher:
             if work.due_at is not None:
                 self._schedule(work.unit, work.due_at)
             elif state is not None and state.running:
-                # Paused or done elsewhere: a slice that waits for its slot must look again now.
+                # Paused or done elsewhere: a slice that waits for its slot must check again now.
                 state.wake()
 
     async def _heartbeat(self, epoch: int) -> None:
@@ -374,12 +373,12 @@ class InProcessDispatcher:
                 await self._worker.renew(epoch)
                 self._last_heartbeat = self._clock.monotonic()
             except (LeaseLost, DatabaseReplaced) as error:
-                # In the second case there is no right to be had again, which is found out at the next asking.
+                # A replaced database is reported at the next attempt to take the lease.
                 self._record_lost_lease(error)
                 return
             except Exception as error:
                 self._count_failure(error)
-                self._log_throttle.failure("renew_failed", error, "The lease could not be renewed.")
+                self._log_throttle.failure("renew_failed", error, "Could not renew the lease.")
 
     async def _sweep(self) -> None:
         while True:
@@ -387,7 +386,7 @@ class InProcessDispatcher:
                 await self._worker.sweep()
             except Exception as error:
                 self._count_failure(error)
-                self._log_throttle.failure("sweep_failed", error, "Sweeping failed.")
+                self._log_throttle.failure("sweep_failed", error, "Could not delete expired rows.")
             await anyio.sleep(self._config.cleanup_interval_seconds)
 
     async def _listen(self, source: ReportSource) -> None:
@@ -396,7 +395,7 @@ class InProcessDispatcher:
                 await source.listen(self._report)
             except Exception as error:
                 self._count_failure(error)
-                self._log_throttle.failure("listen_failed", error, "Listening to %s failed.", source.name)
+                self._log_throttle.failure("listen_failed", error, "Could not listen to %s.", source.name)
             await anyio.sleep(_FIRST_BACKOFF_SECONDS)
 
     async def _report_recurring(self) -> None:
@@ -409,7 +408,7 @@ class InProcessDispatcher:
         self._wake_all()
 
     def _reschedule_all(self, now: datetime) -> None:
-        """Have every unit looked at: the clock was set back, and what was due by the old time is due by none."""
+        """Schedule every unit now, because the clock was set back."""
         for unit, state in list(self._units.items()):
             if state.running:
                 state.due = now

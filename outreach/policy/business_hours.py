@@ -2,15 +2,15 @@
 
 Stored:
 
-    {"enabled": true, "timezone": "America/New_York", "batchConcurrency": 10,
-     "schedule": {"monday": [{"start": "09:00", "end": "17:00"}], …}}
+    {"enabled": true, "timezone": "America/New_York", "batchConcurrency": 10, "schedule": {"monday": [{"start": "09:00",
+    "end": "17:00"}], …}}
 
 Days-shaped, with hours for each day or the same for all:
 
     {"timezone": "…", "days": {"monday": {"enabled": true, "start": "09:00", "end": "17:00"}, …}}
     {"timezone": "…", "days": ["mon", "Tuesday"], "start": "09:00", "end": "17:00"}
 
-When they are open is decided in `outreach.policy.opening`.
+`outreach.policy.opening` decides when they are open.
 """
 
 from __future__ import annotations
@@ -20,12 +20,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from outreach.convert.json_reader import JsonReader
-from outreach.models.hours import (
-    DAYS,
-    MINUTES_A_DAY,
-    BusinessHours,
-    TimeWindow,
-)
+from outreach.models.hours import DAYS, MINUTES_A_DAY, BusinessHours, TimeWindow
 from outreach.policy.opening import is_zone
 
 DEFAULT_BATCH_CONCURRENCY: Final = 10
@@ -40,18 +35,13 @@ _UNKNOWN_DAY: Final = "is no day: use monday to sunday, or mon to sun"
 
 
 def parse_business_hours(value: object, *, path: str = "business_hours_config") -> BusinessHours:
-    """Return the business hours that a JSON value describes, in any of the accepted forms.
+    """Return the business hours in a JSON value of any accepted form.
 
-    Keys that no form knows are ignored; a key that should name a day and does not is an error, since a day
-    that was misspelled would be closed in silence. A day that is named twice (`mon` and `Monday`) has the
-    windows of both.
-
-    Args:
-        value: The parsed JSON.
-        path: How to call the value in an error.
+    Unknown keys are ignored, but a misspelled day is an error, because that day would silently be closed. A day that is
+    named twice (`mon` and `Monday`) has the windows of both. `path` names the value in errors.
 
     Raises:
-        InvalidRequest: The value has none of the forms; the details name each place.
+        InvalidRequest: The value has no accepted form; the details name each place.
     """
     reader = JsonReader()
     hours = _read_hours(reader, value, path)
@@ -76,10 +66,10 @@ def to_json(hours: BusinessHours) -> dict[str, object]:
 
 
 def _read_hours(reader: JsonReader, value: object, path: str) -> BusinessHours:
-    """Return what could be read; it counts only when the reader noted nothing."""
+    """Return what could be read, which counts only if the reader noted no error."""
     config = reader.read_object(value, path)
     if config is None:
-        # What an object would have to hold is no help to somebody who did not send one.
+        # Errors about keys do not help somebody who did not send an object.
         return BusinessHours(enabled=False, timezone="", schedule={}, batch_concurrency=DEFAULT_BATCH_CONCURRENCY)
     enabled = reader.read_boolean(config.get("enabled", True), f"{path}.enabled")
     batch_concurrency = reader.read_integer(
@@ -142,7 +132,7 @@ def _read_schedule(reader: JsonReader, value: object, path: str, windows: dict[s
 def _read_day_objects(
     reader: JsonReader, days: dict[str, object], path: str, windows: dict[str, list[TimeWindow]]
 ) -> None:
-    """Read `{"monday": {"enabled", "start", "end"}, …}`; the times of a day that is off have no meaning."""
+    """Read `{"monday": {"enabled", "start", "end"}, …}`; the times of a disabled day are not read."""
     for key, value in days.items():
         day = _read_day_key(reader, key, path)
         if day is None:
@@ -170,13 +160,13 @@ def _read_day_list(
 def _read_day_key(reader: JsonReader, key: str, path: str) -> str | None:
     day = _DAY_BY_NAME.get(key.lower())
     if day is None:
-        # Escaped and cut: the key may hold anything, and the error has to be shown somewhere.
+        # Escaped and cut, because the key may contain anything.
         reader.note(path, f"has the key {key[:20]!a}, which {_UNKNOWN_DAY}")
     return day
 
 
 def _read_window(reader: JsonReader, times: Mapping[str, object], path: str) -> tuple[TimeWindow, ...]:
-    """Return the one window that `start` and `end` make, or nothing when they are wrong."""
+    """Return the window of `start` and `end`, or nothing if they are wrong."""
     start = _read_time(reader, times, path, "start")
     end = _read_time(reader, times, path, "end")
     if start is None or end is None:

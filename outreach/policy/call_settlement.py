@@ -1,4 +1,4 @@
-"""What becomes of a recipient of a calling campaign, by what is known of its calls."""
+"""Recipients of calling campaigns after the outcomes of their calls."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from outreach.policy.settlement import (
 )
 
 RETRYABLE_OUTCOMES: Final = frozenset({"busy", "no_answer", "declined", "voicemail"})
-"""Ends of a call after which another attempt is made: one shared budget for all of them (docs/rules.md#retry)."""
+"""Call outcomes that are retried within one shared budget (docs/rules.md#retry)."""
 
 SECOND_LEG_DEADLINE: Final = timedelta(seconds=10)
-"""A double dial's second call starts within this time after the first rang out, or is dropped."""
+"""A double dial's second call starts within this time after the first one, or is dropped."""
 
 DOUBLE_DIAL: Final = "double_dial"
 
@@ -41,13 +41,13 @@ def settle_call_recipient(
     backoff: Backoff,
     now: datetime,
 ) -> Recipient:
-    """Return a recipient after the provider's answer to the request for its call."""
+    """Return a recipient after the outcome of its call's dispatch."""
     match outcome.state:
         case DispatchState.ACCEPTED if not recipient.is_open:
-            # Evidence after the deadline: what has ended is not opened again; the end of the call will tell more.
+            # Evidence after the deadline reopens nothing; the end of the call will follow.
             return recipient
         case DispatchState.ACCEPTED if outcome.reason == ASSUMED_SENT:
-            # There is no call that could end: the operator's word is the last that is heard of it.
+            # There is no known call that could end.
             taken = attrs.evolve(recipient, dispatched=True, successful=False, tries=0)
             return ended_recipient(taken, RecipientStatus.COMPLETED, ASSUMED_SENT, now)
         case DispatchState.ACCEPTED:
@@ -74,8 +74,7 @@ def settle_call_recipient(
         case DispatchState.UNKNOWN | DispatchState.UNCONFIRMED:
             return mark_uncertain(recipient, outcome, now)
         case _ if recipient.leg == 2:
-            # The second call of a double dial is made at once or not at all, also when an operator gives one up
-            # that nobody knows of: the attempt came to its first call's no answer, and another one may follow.
+            # The second call is not retried, not even by an operator: the attempt ends with the first call's no answer.
             return _retry_or_fail(recipient, "no_answer", campaign=campaign, settings=settings, now=now)
         case _:
             return requeue(recipient, outcome, campaign=campaign, backoff=backoff, now=now)
@@ -91,11 +90,10 @@ def end_call(
     now: datetime,
     reason: str | None = None,
 ) -> Recipient:
-    """Return a recipient after its call has ended.
+    """Return a recipient after the end of its call.
 
-    A double dial is one attempt of two calls: the second follows only a known no answer, at once. The failure class of
-    a call that failed, `reason`, says that nobody was reached when it may pass: then it is made again out of the one
-    budget.
+    A double dial is one attempt of two calls: the second follows a no answer at once. A failed call with a transient
+    `reason` reached nobody, and is retried within the budget.
     """
     done = attrs.evolve(recipient, dispatched=True, tries=0)
     if outcome == "failed":
@@ -113,7 +111,7 @@ def end_call(
 
 
 def apply_late_analysis(recipient: Recipient, outcome: CallOutcome | None) -> Recipient:
-    """Return a recipient whose call got its verdict only after it had ended; what has ended is not opened again."""
+    """Return a recipient after an analysis that came after the end; an ended one is not reopened."""
     if recipient.status is not RecipientStatus.COMPLETED or recipient.successful or recipient.reason is not None:
         return recipient
     positive = outcome == "positive"
@@ -121,16 +119,13 @@ def apply_late_analysis(recipient: Recipient, outcome: CallOutcome | None) -> Re
 
 
 def second_leg_deadline(recipient: Recipient) -> datetime | None:
-    """Return until when the second call of a double dial may start; None for a recipient that waits for none."""
+    """Return the latest start of a double dial's second call; None if none is due."""
     waits = recipient.status is RecipientStatus.WAITING and recipient.reason == DOUBLE_DIAL
     return recipient.due_at + SECOND_LEG_DEADLINE if waits and recipient.due_at is not None else None
 
 
 def second_leg_is_late(recipient: Recipient, now: datetime) -> bool:
-    """Return whether a recipient waits for the second call of a double dial that may not start any more.
-
-    Who stands at the second leg waits for `DOUBLE_DIAL` alone: one that something else has put off comes too late.
-    """
+    """Return whether a recipient's second call may no longer start, or was postponed for another reason."""
     until = second_leg_deadline(recipient)
     if until is None:
         return recipient.status is RecipientStatus.WAITING and recipient.leg == 2

@@ -1,7 +1,7 @@
-"""When a person may be contacted: by the clocks of every place where the number may be (docs/rules.md#contact-hours).
+"""Contact hours, by every time zone in which a number may be (docs/rules.md#contact-hours).
 
-The rule is that of 47 CFR 64.1200(c)(1): not before 8 in the morning and not after 9 in the evening, local time
-at the called party's location. A number does not tell one location: all its time zones must be open.
+47 CFR 64.1200(c)(1) allows contact from 8 to 21 o'clock local time at the called party's location. A number does not
+tell one location: all its time zones must be open.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from outreach.policy.opening import closes_at, is_zone, next_open
 FIRST_MINUTE: Final = 8 * 60
 LAST_MINUTE: Final = 21 * 60
 SEARCH_WINDOW: Final = timedelta(days=7)
-"""A number whose zones, and the campaign, have no common open time within this is not contacted."""
+"""A number without a common open time within this is not contacted."""
 
 _HOURS: Final = BusinessHours(
     enabled=True,
@@ -50,10 +50,10 @@ def time_zones_of_phone(phone: str) -> tuple[str, ...]:
     return tuple(sorted(names)) if all(is_zone(name) for name in names) else ()
 
 
-# One wave asks for one moment and, of many numbers, for few sets of zones.
+# The recipients of one wave share the time and a few sets of zones.
 @functools.lru_cache(maxsize=4096)
 def next_common_open(zones: tuple[str, ...], now: datetime) -> datetime | None:
-    """Return the first moment from now on at which all zones are open; None when there is none within the search."""
+    """Return the first time from now on at which all zones are open; None within the search window."""
     if not zones:
         return None
     moment = now
@@ -71,19 +71,7 @@ def next_common_open(zones: tuple[str, ...], now: datetime) -> datetime | None:
 def next_open_for_both(
     zones: tuple[str, ...], now: datetime, hours: BusinessHours, closed_dates: AbstractSet[date]
 ) -> datetime | None:
-    """Return the first moment from now on at which all zones and a campaign are open.
-
-    Each turn leaves one opening of the zones behind, of which the search has about one a day.
-
-    Args:
-        zones: Where the number may be.
-        now: Where to start, aware.
-        hours: The campaign's hours.
-        closed_dates: The campaign's holidays.
-
-    Returns:
-        None when there is none within the search.
-    """
+    """Return the first time from now on at which all zones and a campaign are open; None within the search window."""
     opening = next_common_open(zones, now)
     while opening is not None and opening - now <= SEARCH_WINDOW:
         found = next_open(hours, opening, limit_days=SEARCH_WINDOW.days, closed_dates=closed_dates)
@@ -95,7 +83,7 @@ def next_open_for_both(
 
 @functools.lru_cache(maxsize=4096)
 def earliest_closing(zones: tuple[str, ...], now: datetime) -> datetime | None:
-    """Return when the first of the zones closes, from an open moment on."""
+    """Return when the first of the zones closes, from an open time on."""
     closings = [closes_at(_HOURS, now, ZoneInfo(zone)) for zone in zones]
     return min((closing for closing in closings if closing is not None), default=None)
 
@@ -103,12 +91,13 @@ def earliest_closing(zones: tuple[str, ...], now: datetime) -> datetime | None:
 def check_contact_rules(
     plan: WavePlan, recipient: Recipient, phone: str, now: datetime
 ) -> Postponement | Ending | datetime | None:
-    """Return what the workspace's frequency cap and contact hours say of a person.
+    """Return the result of the workspace's frequency cap and contact hours for a recipient.
 
     Returns:
-        `Postponement` until the cap lets another request go, or both the hours and the campaign's own are open;
-        `Ending` when nobody can say where the number is, or no common hour is in sight; the moment at which the hours
-        close, when they are open; None when the workspace has no such rule.
+        `Postponement` until the cap allows a request, or until the contact's and the campaign's hours are open;
+        `Ending`
+        if the number's zones are unknown or have no common hours; the closing time while they are open; None
+        without such rules.
     """
     capped = plan.capped_until.get(recipient.position)
     if capped is not None and capped > now:
@@ -118,8 +107,8 @@ def check_contact_rules(
     zones = time_zones_of_phone(phone)
     opening = next_common_open(zones, now)
     if opening is not None and opening > now:
-        # The campaign is open now; it may not be when the contact's morning comes.
-        opening = _open_for_both(_Question(zones, now, plan.campaign.id, plan.campaign.revision, plan.campaign))
+        # The campaign may be closed when the contact's morning comes.
+        opening = _open_for_both(_CacheKey(zones, now, plan.campaign.id, plan.campaign.revision, plan.campaign))
     if opening is None:
         return Ending(
             recipient=recipient, status=RecipientStatus.SKIPPED, reason="timezone_unknown", rule=TrailRule.CONTACT_HOURS
@@ -130,8 +119,8 @@ def check_contact_rules(
 
 
 @attrs.frozen
-class _Question:
-    """What one wave asks for many numbers; the campaign's hours can be no part of a key, and its revision stands in."""
+class _CacheKey:
+    """A cache key in which the revision stands for the campaign, whose hours cannot be hashed."""
 
     zones: tuple[str, ...]
     now: datetime
@@ -140,10 +129,10 @@ class _Question:
     campaign: Campaign = attrs.field(eq=False)
 
 
-# Many numbers of a wave have the same zones, and a week of odd hours takes a millisecond to look through.
+# Many numbers of a wave share their zones, and a week of odd hours takes a millisecond.
 @functools.lru_cache(maxsize=1024)
-def _open_for_both(asked: _Question) -> datetime | None:
-    zones, now, campaign = asked.zones, asked.now, asked.campaign
+def _open_for_both(key: _CacheKey) -> datetime | None:
+    zones, now, campaign = key.zones, key.now, key.campaign
     if campaign.business_hours is None and campaign.holidays is None:
         return next_common_open(zones, now)
     hours = campaign.business_hours or BusinessHours(
@@ -160,10 +149,10 @@ FREQUENCY_CAP: Final = "frequency_cap"
 
 
 def contact_rules_key(workspace: Workspace) -> str:
-    """Return the rules by which a workspace puts recipients off, as one text to compare."""
+    """Return a workspace's contact rules as one text to compare."""
     return f"{CONTACT_HOURS}={workspace.contact_hours} {FREQUENCY_CAP}={workspace.frequency_cap}"
 
 
 def are_contact_rules_outdated(run: CampaignRunState | None, workspace: Workspace) -> bool:
-    """Return whether recipients may wait under rules that have changed since they were put off."""
+    """Return whether recipients may wait under contact rules that have changed since."""
     return run is not None and run.held_under is not None and run.held_under != contact_rules_key(workspace)

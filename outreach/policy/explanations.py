@@ -1,4 +1,4 @@
-"""What the reasons of recipients and campaigns mean: a sentence for each."""
+"""Explanations of the reasons of recipients and campaigns, and of failures."""
 
 from __future__ import annotations
 
@@ -10,48 +10,54 @@ from outreach.models.base import Channel
 from outreach.models.states import MessageStatus, RecipientStatus
 
 _RETRY: Final = "retry_"
-"""How the reasons of calls that are made again begin; the rest is how the last one ended."""
+"""The prefix of the reasons of calls that are made again; the rest is the outcome of the last one."""
 
-_OF_BOTH: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
+_ANY_CHANNEL: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
     {
         ("pending", None): "not attempted yet",
         ("waiting", "contact_hours"): "outside of the hours (8 to 21) at the places where the number may be",
-        ("waiting", "frequency_cap"): "the number has been contacted as often as the workspace allows in 24 hours",
-        ("waiting", "deferred"): "the provider took it not now, or was not reached: it is tried again by itself",
-        ("waiting", "withdrawn"): "taken back in the last moment before the request: it is tried again by itself",
-        ("waiting", "operator_retry"): "somebody let it be tried once more",
-        ("waiting", "unclear_reply"): "has written what may be an opt-out: it waits until somebody has decided",
-        ("waiting", "retry"): "the last attempt failed for something that may pass: another one follows",
+        ("waiting", "frequency_cap"): "the workspace's limit of contacts in 24 hours is reached for the number",
+        ("waiting", "deferred"): "the provider deferred it or could not be reached: it is retried automatically",
+        ("waiting", "withdrawn"): "withdrawn immediately before the request: it is retried automatically",
+        ("waiting", "operator_retry"): "an operator requested another try",
+        ("waiting", "unclear_reply"): "replied with a possible opt-out: held until somebody decides",
+        ("waiting", "retry"): "the last attempt failed temporarily: another one follows",
         ("waiting", "flow"): "the next step of its flow is due",
         ("waiting", "flow_wait"): "its flow waits",
-        ("unconfirmed", None): "nobody can tell whether it was reached: it is not tried again",
-        ("unconfirmed", "no_evidence"): "the provider never told what became of it: it is not tried again",
-        ("unknown", "worker_lost"): "the process that asked the provider has died: it is being looked up there",
-        ("unknown", "interrupted"): "the request was cut off: it is being looked up at the provider",
-        ("unknown", "adapter_error"): "the provider's adapter failed during the request: it is being looked up",
-        ("unknown", "timeout"): "the provider did not answer in time: it is being looked up there",
-        ("unknown", "dropped"): "the connection broke before an answer: it is being looked up at the provider",
-        ("unknown", "unreadable"): "the answer was none of the provider's: it is being looked up there",
-        ("unknown", "provider_error"): "the provider answered with a fault of its own: it is being looked up there",
-        ("skipped", "duplicate"): "the same number stands earlier in the list",
+        ("unconfirmed", None): "it is unknown whether it was reached: it is not retried",
+        ("unconfirmed", "no_evidence"): "the provider never reported the outcome: it is not retried",
+        ("unknown", "worker_lost"): "the process that made the request died: the outcome is being looked up",
+        ("unknown", "interrupted"): "the request was interrupted: the outcome is being looked up",
+        (
+            "unknown",
+            "adapter_error",
+        ): "the provider's adapter failed during the request: the outcome is being looked up",
+        ("unknown", "timeout"): "the provider did not respond in time: the outcome is being looked up",
+        ("unknown", "dropped"): "the connection broke before a response: the outcome is being looked up",
+        ("unknown", "unreadable"): "the response did not come from the provider: the outcome is being looked up",
+        (
+            "unknown",
+            "provider_error",
+        ): "the provider responded with an error of its own: the outcome is being looked up",
+        ("skipped", "duplicate"): "the same number is earlier in the list",
         ("skipped", "opted_out"): "on the unsubscribe register",
         ("skipped", "timezone_unknown"): "no hour within a week is between 8 and 21 wherever the number may be",
-        ("left out", "opted_out"): "on the unsubscribe register: never even written",
+        ("left out", "opted_out"): "on the unsubscribe register: not loaded",
         ("canceled", None): "the campaign was cancelled before its turn",
         ("expired", None): "the campaign expired before its turn",
-        ("failed", "agent_unavailable"): "the agent may not call out",
-        ("failed", "rejected"): "the provider refused it for good",
+        ("failed", "agent_unavailable"): "the agent may not place calls",
+        ("failed", "rejected"): "the provider rejected it permanently",
         ("failed", "failed"): "the provider does not say why it failed",
     }
 )
 
-_OF_MESSAGES: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
+_SMS: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
     {
         ("completed", None): "sent, not yet confirmed",
-        ("completed", "no_receipt"): "sent; no receipt came in the time that is waited for one",
-        ("completed", "replied"): "has written back, and its flow ends there",
-        ("completed", "assumed_sent"): "nobody knows, and somebody took it as sent",
-        ("skipped", "invalid_number"): "no possible phone number: never handed to a carrier",
+        ("completed", "no_receipt"): "sent; no receipt arrived in time",
+        ("completed", "replied"): "replied, which ends its flow",
+        ("completed", "assumed_sent"): "unknown; an operator counted it as sent",
+        ("skipped", "invalid_number"): "not a possible phone number: never sent to a carrier",
         ("failed", "over_segment_cap"): "the text is longer than the settings allow",
         ("failed", "empty_message"): "the template left nothing to send",
         ("dispatching", None): "on its way to the carrier",
@@ -59,13 +65,13 @@ _OF_MESSAGES: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
     }
 )
 
-_OF_CALLS: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
+_CALLS: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
     {
         ("completed", None): "the call took place",
         ("completed", "negative"): "the call took place, without a positive outcome",
         ("completed", "voicemail"): "a machine answered",
-        ("completed", "assumed_sent"): "nobody knows, and somebody took it as called",
-        ("skipped", "invalid_number"): "no possible phone number: never called",
+        ("completed", "assumed_sent"): "unknown; an operator counted it as called",
+        ("skipped", "invalid_number"): "not a possible phone number: never called",
         ("dispatching", None): "on its way to the voice provider",
         ("in_progress", "calling"): "ringing, or talking",
         ("waiting", "double_dial"): "nobody answered: it is called a second time at once",
@@ -74,7 +80,7 @@ _OF_CALLS: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
         ("failed", "no_answer"): "nobody answered, each time",
         ("failed", "declined"): "declined each time",
         ("failed", "voicemail"): "a machine answered each time",
-        ("unconfirmed", "no_news"): "nothing was heard of the call: it is not made again",
+        ("unconfirmed", "no_news"): "the provider never reported the call's end: it is not retried",
     }
 )
 
@@ -85,41 +91,36 @@ _ENDS: Final = {
     "voicemail": "was a machine",
     "temporary": "could not be called at that moment",
     "unreachable": "could not be reached",
-    "rate_limited": "found no place at the provider",
+    "rate_limited": "was rate-limited by the provider",
 }
 
 PAUSE_REASONS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "operator": "somebody paused it",
-        "missed_start": "its start passed while nobody was dispatching, or its workspace could not work",
-        "agent_unavailable": "its agent is inactive, or may not call out",
-        "provider_auth": "the provider does not accept the account's credentials",
+        "operator": "an operator paused it",
+        "missed_start": "its start passed while no server was dispatching or its workspace was not active",
+        "agent_unavailable": "its agent is inactive or may not place calls",
+        "provider_auth": "the provider rejects the account's credentials",
         "provider_funds": "the account at the provider has no credit left, or is suspended",
-        "error_budget": "too many requests in a row went wrong, for reasons that are not the contacts'",
+        "error_budget": "too many requests in a row failed for reasons other than the contacts",
         "moved": "the database was moved to another host or path",
-        "restored": "the database is older than it was: it was restored from a copy",
+        "restored": "the database was restored from an older copy",
     }
 )
-"""Why a campaign is paused."""
 
 
 def describe_reason(
     status: str, reason: str | None, channel: Channel = "sms", *, report: MessageStatus | None = None
 ) -> str | None:
-    """Return what the state of a recipient and its reason mean, in words; None where nobody has words for it.
+    """Return the meaning of a recipient's status and reason, or None.
 
-    Args:
-        status: Of the recipient.
-        reason: Why it waits or how it ended.
-        channel: Of its campaign.
-        report: What the carrier has told of its last message, where that is known.
+    `channel` is the campaign's, `report` the carrier's report on the last message, if known.
     """
     if status == RecipientStatus.COMPLETED and report is MessageStatus.DELIVERED:
         return "delivered"
     key = (status, reason)
-    own = (_OF_CALLS if channel == "call" else _OF_MESSAGES).get(key)
-    if own or key in _OF_BOTH:
-        return own or _OF_BOTH[key]
+    own = (_CALLS if channel == "call" else _SMS).get(key)
+    if own or key in _ANY_CHANNEL:
+        return own or _ANY_CHANNEL[key]
     if reason is None:
         return None
     if reason.startswith(_RETRY):
@@ -129,27 +130,27 @@ def describe_reason(
 
 
 FailureText = tuple[str, str]
-"""The meaning, and the advice."""
+"""The meaning and the advice."""
 
 FAULT_WITHOUT_ANSWER: Final = "no_answer_but_a_fault"
-"""Of a request that is unknown because of its provider's own fault."""
+"""The text for a request that is unknown because of its provider's own error."""
 
 FAILURE_TEXTS: Final[Mapping[str, FailureText]] = MappingProxyType(
     {
         "invalid_number": (
-            "The number cannot be reached this way: it is not in use, or is none that takes messages or calls.",
+            "The number cannot be reached this way: it is not in use, or does not accept messages or calls.",
             "Ask the contact for another number. The same one fails again.",
         ),
         "opted_out": (
-            "The provider knows that the contact has opted out.",
+            "The contact has opted out at the provider.",
             "Do not contact it again: it is on the unsubscribe register now. Only the contact's own START ends that.",
         ),
         "unreachable": (
-            "The phone could not be reached: it is off or without a network, or its network did not take the message.",
-            "Try again later. While retry is on, that happens by itself.",
+            "The phone could not be reached: it is off or without a network, or its network rejected the message.",
+            "Try again later. While retry is on, this happens automatically.",
         ),
         "filtered": (
-            "A network or the provider blocked it, for what it says or for who sends it.",
+            "A network or the provider blocked it because of its content or sender.",
             "Look at the text (links, shortened ones above all) and at the registration of the sending number before "
             "you send more of it.",
         ),
@@ -157,85 +158,82 @@ FAILURE_TEXTS: Final[Mapping[str, FailureText]] = MappingProxyType(
             "The sending number or the agent is not set up as the provider needs it.",
             "Check that the number or agent belongs to this account, and that it may send or call to that country.",
         ),
-        "bad_body": (
-            "The provider does not take this text.",
-            "Shorten it, or take out what is no plain text.",
-        ),
+        "bad_body": ("The provider rejects this text.", "Shorten it, or remove everything that is not plain text."),
         "rate_limited": (
-            "The provider takes no more for now. Nobody was reached, and no attempt is spent.",
-            "Wait: it is tried again by itself. If it happens often, lower the rate or ask for a higher limit.",
+            "The provider rate-limits requests. Nobody was reached, and no attempt is spent.",
+            "Wait: it is retried automatically. If it happens often, lower the rate or ask for a higher limit.",
         ),
         "temporary": (
-            "The provider or a network could not take it at that moment.",
-            "Try again later. While retry is on, that happens by itself.",
+            "The provider or a network could not accept it at that moment.",
+            "Try again later. While retry is on, this happens automatically.",
         ),
         "provider_funds": (
             "The account has no credit left, or is suspended.",
             "Top the account up at the provider, then resume the campaigns.",
         ),
         "provider_auth": (
-            "The provider does not accept the credentials, or the account may not do this.",
+            "The provider rejects the credentials, or the account may not do this.",
             "Check the credentials and the rights of the key, connect the account again, then resume the campaigns.",
         ),
         "provider_error": (
-            "The provider had a fault of its own, or something in the set-up there broke.",
+            "The provider had an error of its own, or its set-up is broken.",
             "Look at the provider's status page and at its own log of this request.",
         ),
         "rejected": (
-            "The provider refused it for good.",
-            "Look the code up at the provider; the same request is refused again.",
+            "The provider rejected it permanently.",
+            "Look the code up at the provider; the same request will be rejected again.",
         ),
         "stale": (
             "It could not be sent within 10 minutes and was canceled. Nobody was reached.",
             "Send it again, if it still matters.",
         ),
         "moved": (
-            "The database was moved before a provider had taken it, and it was canceled.",
-            "Send it again from here, once it is sure that it was not sent from where the database was before.",
+            "The database was moved before a provider accepted it, and it was canceled.",
+            "Send it again once it is certain that the original database did not send it.",
         ),
         "restored": (
-            "The database was restored from a copy before a provider had taken it, and it was canceled.",
-            "Send it again, once it is sure that it had not been sent before.",
+            "The database was restored from a copy before a provider accepted it, and it was canceled.",
+            "Send it again once it is certain that it was not sent before.",
         ),
         "no_evidence": (
-            "The provider never told what became of it: nobody knows whether it was sent.",
+            "The provider never reported the outcome: it is unknown whether it was sent.",
             "Look it up at the provider before you send it again.",
         ),
         "no_news": (
-            "Nothing was heard of the call after the provider had taken it.",
+            "The provider reported nothing after it accepted the call.",
             "Look it up at the provider; check that its callbacks reach this server.",
         ),
         FAULT_WITHOUT_ANSWER: (
-            "The provider answered with a fault of its own: nobody knows yet whether it took the request.",
-            "Wait: it is looked up at the provider. You can also decide about it yourself.",
+            "The provider responded with an error of its own: it is not yet known whether it accepted the request.",
+            "Wait while it is looked up at the provider, or decide about it yourself.",
         ),
         "adapter_error": (
-            "The provider's adapter failed during the request: nobody knows yet whether the provider took it.",
-            "Wait: it is looked up at the provider. The server's log has the error.",
+            "The provider's adapter failed during the request: it is not yet known whether the provider accepted it.",
+            "Wait while it is looked up at the provider. The server's log has the error.",
         ),
         "worker_lost": (
-            "The process that asked the provider has died: nobody knows yet whether it took the request.",
-            "Wait: it is looked up at the provider. You can also decide about it yourself.",
+            "The process that made the request died: it is not yet known whether the provider accepted it.",
+            "Wait while it is looked up at the provider, or decide about it yourself.",
         ),
         "interrupted": (
-            "The request was cut off: nobody knows yet whether the provider took it.",
-            "Wait: it is looked up at the provider. You can also decide about it yourself.",
+            "The request was interrupted: it is not yet known whether the provider accepted it.",
+            "Wait while it is looked up at the provider, or decide about it yourself.",
         ),
         "not_connected": (
             "The provider could not be connected to. Nothing was sent.",
-            "Check the network, DNS and firewall of this machine. It is tried again by itself.",
+            "Check the network, DNS and firewall of this machine. It is retried automatically.",
         ),
         "timeout": (
-            "The provider did not answer in time: nobody knows yet whether it took the request.",
-            "Wait: it is looked up at the provider. You can also decide about it yourself.",
+            "The provider did not respond in time: it is not yet known whether it accepted the request.",
+            "Wait while it is looked up at the provider, or decide about it yourself.",
         ),
         "dropped": (
-            "The connection broke before an answer came: nobody knows yet whether the provider took the request.",
-            "Wait: it is looked up at the provider. You can also decide about it yourself.",
+            "The connection broke before a response: it is not yet known whether the provider accepted the request.",
+            "Wait while it is looked up at the provider, or decide about it yourself.",
         ),
         "unreadable": (
-            "The answer was none of the provider's: nobody knows yet whether it took the request.",
-            "Check that nothing stands between this machine and the provider, such as a proxy or a page to sign in.",
+            "The response did not come from the provider: it is not yet known whether it accepted the request.",
+            "Check that no proxy or sign-in page is between this machine and the provider.",
         ),
     }
 )
@@ -244,13 +242,13 @@ FAILURE_TEXTS: Final[Mapping[str, FailureText]] = MappingProxyType(
 OWN_CODES: Final[Mapping[str, FailureText]] = MappingProxyType(
     {
         "no_sender": (
-            "It names no number to send from. The provider was not asked.",
+            "It has no sending number. No request was made.",
             "Set the sending number of the campaign or message.",
         ),
         "simulated": (
-            "The simulator refused it, as often as its failure rate says. It stands for a fault that passes.",
+            "The simulator rejected it, by its failure rate, as a temporary failure.",
             "Nothing: this is a sandbox. OUTREACH_SIMULATOR_FAILURE_RATE sets how often it happens.",
         ),
     }
 )
-"""Codes of ours, in the place where a provider's would stand."""
+"""The engine's own codes, in place of a provider's."""

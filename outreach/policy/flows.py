@@ -21,11 +21,7 @@ MAX_WAIT_MINUTES: Final = 60 * 24 * 365
 
 
 def check_steps(steps: Sequence[FlowStep]) -> None:
-    """Check the steps of a flow.
-
-    Raises:
-        InvalidRequest: There are none or too many, none sends anything, or one is not valid; each is named.
-    """
+    """Raise `InvalidRequest`, with every problem, unless a flow's steps are valid."""
     details: list[ErrorDetail] = []
     if not 1 <= len(steps) <= MAX_STEPS:
         details.append(ErrorDetail("steps", f"must be 1 to {MAX_STEPS} steps"))
@@ -40,7 +36,7 @@ def check_steps(steps: Sequence[FlowStep]) -> None:
 
 
 def _problem(step: FlowStep) -> tuple[str, str] | None:
-    # Of whatever kind the step is: what cannot be stored everywhere is not stored.
+    # Texts must be storable in steps of every kind.
     unstorable = text_problem(step.body) if step.body is not None else None
     if unstorable is not None:
         return "body", unstorable
@@ -59,7 +55,7 @@ def _problem(step: FlowStep) -> tuple[str, str] | None:
 
 
 def current_send_step(recipient: Recipient, steps: Sequence[FlowStep]) -> FlowStep | None:
-    """Return the `send` step that a recipient stands at; None when it stands at another kind, or at the end."""
+    """Return the `send` step that a recipient is at, or None."""
     step = steps[recipient.step] if recipient.step < len(steps) else None
     return step if step is not None and step.kind == "send" else None
 
@@ -67,14 +63,9 @@ def current_send_step(recipient: Recipient, steps: Sequence[FlowStep]) -> FlowSt
 def enter_step(
     recipient: Recipient, index: int, steps: Sequence[FlowStep], *, replied: Callable[[], bool], now: datetime
 ) -> Recipient:
-    """Return a recipient after it has come to a step: waiting to send, waiting for a while, or ended.
+    """Return a recipient after it enters the step at `index`: due to send, waiting, or ended.
 
-    Args:
-        recipient: Whose it is; its attempts begin anew with each step.
-        index: The step that it comes to.
-        steps: The flow.
-        replied: Tells whether the contact has written back since the campaign started.
-        now: The present moment.
+    `replied` returns whether the contact has replied since the campaign started. Attempts start again with each step.
     """
     for position in range(index, len(steps)):
         step = steps[position]
@@ -82,9 +73,9 @@ def enter_step(
         if step.kind == "send":
             return waiting(fresh, "flow", now)
         if step.kind == "wait":
-            # It stands at the step behind the wait, so that it goes on from there when it is due.
-            behind = attrs.evolve(fresh, step=position + 1)
-            return waiting(behind, "flow_wait", now + timedelta(minutes=step.wait_minutes or 0))
+            # It continues at the step after the wait.
+            following = attrs.evolve(fresh, step=position + 1)
+            return waiting(following, "flow_wait", now + timedelta(minutes=step.wait_minutes or 0))
         if replied():
             return ended_recipient(recipient, RecipientStatus.COMPLETED, "replied", now)
     return ended_recipient(recipient, RecipientStatus.COMPLETED, None, now)

@@ -2,8 +2,8 @@
 
     {"country": "US", "holidays": [{"date": "2026-12-25", "name": "Christmas Day", "enabled": true}]}
 
-A country without `holidays` is filled with its public holidays, those of the whole country; with a `subdivision`
-(`ENG` of `GB`), with those of that part as well. A list that was given, an empty one too, is taken as it is.
+A country without `holidays` is filled with its national public holidays; with a `subdivision` (`ENG` of `GB`), also
+with those of that part. A given list, even an empty one, is kept as it is.
 """
 
 from __future__ import annotations
@@ -24,23 +24,22 @@ MAX_HOLIDAYS: Final = 1000
 
 _MAX_NAME_LENGTH: Final = 255
 _YEARS_AHEAD: Final = 2
-_YEARS_LOOKED_AT: Final = 10
-"""How far from now a year may lie that shows that a calendar was filled; a list may name any years."""
+_MAX_YEAR_DISTANCE: Final = 10
+"""How far from now a year may be that shows that a calendar was filled."""
 
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _COUNTRY: Final = re.compile(r"[A-Za-z]{2}")
 
 
 def parse_holidays(value: object, *, this_year: int, path: str = "holidays_config") -> HolidayCalendar:
-    """Return the calendar that a JSON value describes.
+    """Return the calendar in a JSON value.
 
-    Keys that are not known are ignored. Country and subdivision may be in either case and are kept as ISO 3166
-    writes them.
+    Unknown keys are ignored. Country and subdivision may have any case and are stored as in ISO 3166.
 
     Args:
         value: The parsed JSON.
-        this_year: The first of the three years that a country alone is filled for.
-        path: How to call the value in an error.
+        this_year: The first of the three years that are filled.
+        path: The value's name in errors.
 
     Raises:
         InvalidRequest: The value is no calendar; the details name each place.
@@ -61,7 +60,7 @@ def parse_holidays(value: object, *, this_year: int, path: str = "holidays_confi
 
 
 def to_json(calendar: HolidayCalendar) -> dict[str, object]:
-    """Return the stored form; a calendar of a whole country has no `subdivision`, as the interface shows it."""
+    """Return the stored form; without a subdivision it has no such key, as the interface shows it."""
     return {
         "country": calendar.country,
         **({} if calendar.subdivision is None else {"subdivision": calendar.subdivision}),
@@ -78,22 +77,17 @@ def closed_dates(calendar: HolidayCalendar) -> frozenset[date]:
 
 
 def extend_calendar(calendar: HolidayCalendar, this_year: int) -> HolidayCalendar:
-    """Return a country's calendar with the years that it lacks, from this year to the second next.
+    """Return a country's calendar with the missing years, from this year to the second next.
 
-    Only a calendar that was filled is filled further: one that holds every public holiday of at least one
-    year, switched on or off. Years of which it holds any are left alone, so that what somebody took out stays
-    out. A list of somebody's own is returned as it is.
-
-    Args:
-        calendar: The calendar.
-        this_year: The year now.
+    Only a filled calendar is extended: one with every public holiday, enabled or not, of at least one year. Years with
+    any holiday are not changed, so that removed ones stay removed.
     """
     country, part = calendar.country, calendar.subdivision
     if country is None or not calendar.holidays or not _is_supported(country, part):
         return calendar
     present = {holiday.date for holiday in calendar.holidays}
-    years = {day.year for day in present if abs(day.year - this_year) <= _YEARS_LOOKED_AT}
-    if not any(_is_filled(country, part, year, present) for year in years):
+    years = {day.year for day in present if abs(day.year - this_year) <= _MAX_YEAR_DISTANCE}
+    if not any(_has_all_holidays(country, part, year, present) for year in years):
         return calendar
     lacking = [
         year
@@ -108,14 +102,11 @@ def _years(this_year: int) -> range:
 
 
 def holiday_parts(country: str) -> Sequence[str]:
-    """Return the parts of a country that may have public holidays of their own, as `subdivision` takes them.
-
-    None for a country that has no such parts, or that is none whose holidays are known.
-    """
+    """Return the parts of a country with public holidays of their own, for `subdivision`; empty if unknown."""
     return tuple(_subdivisions().get(country.upper(), ()))
 
 
-def _is_filled(country: str, part: str | None, year: int, present: set[date]) -> bool:
+def _has_all_holidays(country: str, part: str | None, year: int, present: set[date]) -> bool:
     expected = {holiday.date for holiday in _public_holidays_of_year(country, part, year)}
     return bool(expected) and expected <= present
 

@@ -1,9 +1,8 @@
-"""When business hours are open: a moment's wall clock decides, through every change of the clocks.
+"""When business hours are open, by the local wall clock.
 
-A moment is open when its local wall-clock time lies in a window of its local weekday, or in the part of the
-previous weekday's overnight window that runs into its day; and when its local date is not a closed one. So an
-hour that the clocks repeat counts twice, an hour that they leave out counts not at all, and a closed date
-closes its whole day and nothing of the next.
+A time is open if its local time lies in a window of its weekday, or in the part of the previous day's overnight window
+that runs into it, and its local date is not closed. An hour that the clocks repeat therefore counts twice, one that
+they skip does not count, and a closed date closes its whole day and nothing of the next.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ _ANY_DAY: Final = date(2024, 1, 1)
 def is_open(
     hours: BusinessHours, now: datetime, zone: tzinfo | None = None, *, closed_dates: AbstractSet[date] = _NO_DATES
 ) -> bool:
-    """Return whether a moment is open.
+    """Return whether a time is open.
 
     Args:
-        hours: The hours; when they are not enabled, only closed dates close.
-        now: The moment, aware.
-        zone: Whose wall clock counts, when it is not that of the hours.
-        closed_dates: Dates in that zone that are closed.
+        hours: The hours; if they are not enabled, only closed dates close.
+        now: The time, aware.
+        zone: The time zone; None for that of the hours.
+        closed_dates: Closed dates in that zone.
     """
     return _is_open_at(hours, now.astimezone(_zone(hours, now, zone)), closed_dates)
 
@@ -53,15 +52,7 @@ def next_open(
     limit_days: int = DEFAULT_LIMIT_DAYS,
     closed_dates: AbstractSet[date] = _NO_DATES,
 ) -> datetime | None:
-    """Return the first open moment that is not before `now`, in UTC, or None when the limit has none.
-
-    Args:
-        hours: The hours.
-        now: Where to start, aware.
-        zone: Whose wall clock counts, when it is not that of the hours.
-        limit_days: How far to look.
-        closed_dates: Dates in that zone that are closed.
-    """
+    """Return the first open time from `now` on, in UTC, or None within `limit_days`; arguments as in `is_open`."""
     if hours.enabled and not any(hours.schedule.values()):
         return None
     return _first(hours, now, zone, limit_days, closed_dates, wanted=True)
@@ -75,24 +66,14 @@ def closes_at(
     limit_days: int = DEFAULT_LIMIT_DAYS,
     closed_dates: AbstractSet[date] = _NO_DATES,
 ) -> datetime | None:
-    """Return the first closed moment that is not before `now`, in UTC, or None when the limit has none.
-
-    For a moment that is closed itself this is that moment: nothing may start before it.
-
-    Args:
-        hours: The hours.
-        now: Where to start, aware.
-        zone: Whose wall clock counts, when it is not that of the hours.
-        limit_days: How far to look.
-        closed_dates: Dates in that zone that are closed.
-    """
+    """Return the first closed time from `now` on, in UTC, or None within `limit_days`; arguments as in `is_open`."""
     if not _is_open_all_week(hours):
         return _first(hours, now, zone, limit_days, closed_dates, wanted=False)
     local = _zone(hours, now, zone)
     start, today = now.astimezone(UTC), now.astimezone(local).date()
     end = start + timedelta(days=limit_days)
-    # Only a closed date can close, and no clock is a day or more from UTC. Those that are past, which are most of a
-    # calendar that goes back for years, are passed over without a look at the clock.
+    # Only closed dates can close, and no zone is a day or more from UTC. Past dates, the bulk of an old calendar, are
+    # skipped.
     for day in sorted(day for day in closed_dates if today - _DAY <= day <= end.date() + _DAY):
         midnight = datetime.combine(day, datetime.min.time(), UTC)
         begin, finish = max(start, midnight - _DAY), min(end, midnight + 2 * _DAY)
@@ -103,26 +84,22 @@ def closes_at(
 
 
 def _is_open_all_week(hours: BusinessHours) -> bool:
-    """Return whether nothing but a closed date ever closes these hours."""
+    """Return whether only closed dates ever close these hours."""
     if not hours.enabled:
         return True
     start = datetime.combine(_ANY_DAY, datetime.min.time())
-    return all(_is_open_at(hours, edge, _NO_DATES) for edge in _edges(hours, start, start + 7 * _DAY))
+    return all(_is_open_at(hours, edge, _NO_DATES) for edge in _change_points(hours, start, start + 7 * _DAY))
 
 
 def _zone(hours: BusinessHours, now: datetime, zone: tzinfo | None) -> tzinfo:
-    """Return the zone that counts, and refuse a moment that names no instant.
-
-    Raises:
-        ValueError: The moment is naive; the system's own zone must not decide.
-    """
+    """Return the zone that counts, or raise `ValueError` for a naive time."""
     if now.tzinfo is None:
         raise ValueError("The moment must be aware.")
     return zone if zone is not None else load_zone(hours.timezone)
 
 
 def _is_open_at(hours: BusinessHours, wall: datetime, closed_dates: AbstractSet[date]) -> bool:
-    """Return whether a wall-clock time is open; only its own fields count."""
+    """Return whether a wall-clock time is open; its zone does not matter."""
     if wall.date() in closed_dates:
         return False
     if not hours.enabled:
@@ -146,7 +123,7 @@ def _first(
     *,
     wanted: bool,
 ) -> datetime | None:
-    """Return the first moment from `now` on that is open, or closed, as wanted."""
+    """Return the first open, or closed, time from `now` on."""
     start = now.astimezone(UTC)
     end = start + timedelta(days=limit_days)
     return _first_between(hours, _zone(hours, now, zone), start, end, closed_dates, wanted=wanted)
@@ -161,21 +138,18 @@ def _first_between(
     *,
     wanted: bool,
 ) -> datetime | None:
-    """Return the first moment in [start, end), both in UTC, that is open, or closed, as wanted."""
+    """Return the first open, or closed, time in [start, end), both in UTC."""
     for begin, finish in _steady_stretches(local, start, end):
         offset = _offset(local, begin)
         wall, wall_end = (begin + offset).replace(tzinfo=None), (finish + offset).replace(tzinfo=None)
-        for edge in _edges(hours, wall, wall_end):
+        for edge in _change_points(hours, wall, wall_end):
             if _is_open_at(hours, edge, closed_dates) is wanted:
                 return begin + (edge - wall)
     return None
 
 
 def _steady_stretches(zone: tzinfo, start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
-    """Yield stretches from `start` to `end` in which the zone keeps its offset, each a day at the most.
-
-    No zone changes twice within a day.
-    """
+    """Yield stretches of at most a day in which the zone keeps its offset; no zone changes twice within a day."""
     while start < end:
         finish = min(start + _DAY, end)
         change = _change_of_offset(zone, start, finish)
@@ -187,7 +161,7 @@ def _steady_stretches(zone: tzinfo, start: datetime, end: datetime) -> Iterator[
 
 
 def _change_of_offset(zone: tzinfo, start: datetime, end: datetime) -> datetime | None:
-    """Return the moment in (start, end) at which the zone takes the offset of `end`, to the second."""
+    """Return the time in (start, end) at which the zone changes to the offset of `end`, to the second."""
     before, after = _offset(zone, start), _offset(zone, end)
     if before == after:
         return None
@@ -207,8 +181,8 @@ def _offset(zone: tzinfo, moment: datetime) -> timedelta:
     return moment.astimezone(zone).utcoffset() or timedelta()
 
 
-def _edges(hours: BusinessHours, start: datetime, end: datetime) -> Iterator[datetime]:
-    """Yield the wall-clock times in [start, end) at which open and closed may change, the start first."""
+def _change_points(hours: BusinessHours, start: datetime, end: datetime) -> Iterator[datetime]:
+    """Yield the wall-clock times in [start, end) at which opening may change, the start first."""
     yield start
     midnight = datetime.combine(start.date(), datetime.min.time())
     while midnight < end:
@@ -225,15 +199,18 @@ def _edges(hours: BusinessHours, start: datetime, end: datetime) -> Iterator[dat
 
 
 _NO_OPENING: Final = timedelta(days=1)
-"""When hours have no opening within a year, look again a day later: somebody may change the clock's rules."""
+"""Hours without an opening within a year are checked again after a day, because time zone rules may change."""
 
 
 @attrs.frozen(kw_only=True)
 class OpeningState:
-    """When a campaign may reach anybody: now until a moment, or not before a moment.
+    """Whether a campaign is open, and when that changes.
 
     Attributes:
-        rule: What keeps it closed; None while it is open.
+        open: Whether it is open now.
+        until: When it closes; None for never, or if it is closed.
+        reopens_at: When it opens next; now if it is open.
+        rule: The rule that closes it; None while it is open.
     """
 
     open: bool
@@ -258,34 +235,30 @@ def opening_state(campaign: Campaign, now: datetime) -> OpeningState:
 
 
 def earliest(*moments: datetime | None) -> datetime | None:
-    """Return the earliest of the moments that there are."""
+    """Return the earliest of the given times; None if all are None."""
     return min((moment for moment in moments if moment is not None), default=None)
 
 
 _NOT_ZONES: Final = frozenset({"localtime", "Factory", "posixrules"})
-"""Files that some systems keep among the zones, and that name no place."""
+"""Files that some systems keep among the zones."""
 
 
 @functools.cache
 def zone_names() -> frozenset[str]:
-    """Return the names of all zones, as spelled in the time zone database."""
+    """Return the names of all time zones, as spelled in the database."""
     return frozenset(available_timezones()) - _NOT_ZONES
 
 
 def is_zone(name: str) -> bool:
-    """Return whether a zone exists.
+    """Return whether a time zone exists.
 
-    The name is looked up in a list and never reaches the file system, so that `../x` and, where file names
-    ignore case, `europe/berlin` are no zones anywhere.
+    The name never reaches the file system, so that neither `../x` nor, where file names ignore case, `europe/berlin`
+    does.
     """
     return name in zone_names()
 
 
 @functools.lru_cache(maxsize=1024)
 def load_zone(name: str) -> ZoneInfo:
-    """Return a zone whose name has been checked by `is_zone`.
-
-    Raises:
-        zoneinfo.ZoneInfoNotFoundError: The time zone database of this machine has no such zone.
-    """
+    """Return a time zone checked by `is_zone`; `ZoneInfoNotFoundError` if this machine's database lacks it."""
     return ZoneInfo(name)

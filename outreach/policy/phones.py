@@ -1,6 +1,6 @@
-"""Phone numbers: one E.164 text for each person's number, however it was written.
+"""Phone numbers: one E.164 form for each number, however it was written.
 
-`phonenumbers` is loaded where it is used: its tables are large, and the common forms are read without them.
+`phonenumbers` is imported when needed, because its tables are large and the common forms do not need them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 import attrs
 
 _MAX_INPUT_LENGTH: Final = 64
-"""Characters that are looked at; no number with its punctuation and extension is longer."""
+"""The longest possible number, with punctuation and extension."""
 
 _DIALABLE: Final = re.compile(r"\+?[1-9][0-9]{6,14}")
 _E164: Final = re.compile(r"\+[1-9][0-9]{6,14}")
@@ -29,7 +29,7 @@ _PUNCTUATION: Final = frozenset(
 )
 _PLUS_SIGNS: Final = frozenset("+\uff0b")
 _SEPARATOR_CATEGORIES: Final = frozenset({"Zs", "Pd", "Cf"})
-"""Spaces, dashes, and the invisible marks that come along when a number is copied from a document."""
+"""Spaces, dashes, and invisible marks that are copied along with a number."""
 
 _DROP_ASCII_SEPARATORS: Final = str.maketrans("", "", " \t\r\n-.()[]/~")
 
@@ -42,24 +42,22 @@ _MAX_PASSES: Final = 8
 
 
 def normalise(raw: str, default_region: str | None) -> str | None:
-    """Return the E.164 form of a number, or None when it is no possible number.
+    """Return the E.164 form of a number, or None if it is not possible.
 
-    A number with a plus sign is international. Any other is read as one of `default_region` where it is
-    possible there, else as international digits (`14155550102`, `0044 20 …`). *Possible* decides, not
-    *valid*: number ranges are opened faster than tables of them are installed. Extensions are dropped; letters
-    make it no number. The answer is stable: normalising it again, under any region, gives the same.
+    A number with a plus sign is international. Any other is read in `default_region` if possible there, else as
+    international digits (`14155550102`, `0044 20 …`). *Possible* decides, not *valid*: number ranges open faster than
+    tables are updated. Extensions are dropped; letters make it invalid. The result is stable in any region.
 
     Args:
-        raw: The number as somebody wrote it, of any length and content.
-        default_region: Where numbers without a country code belong, as ISO 3166 alpha-2; a region that the
-            numbering tables do not know counts as none.
+        raw: The number in any notation, length and content.
+        default_region: The ISO 3166 alpha-2 region of numbers without a country code; unknown regions count as None.
     """
     if _NANP_E164.fullmatch(raw):
         return raw
     text = raw.translate(_DROP_ASCII_SEPARATORS) if len(raw) <= _MAX_INPUT_LENGTH else ""
     if (
         (match := _NANP_WITH_CODE.fullmatch(text)) is not None
-        # Without the plus sign another region's reading comes first.
+        # Without a plus sign the reading in another region comes first.
         and (text[0] == "+" or default_region is None or _country_code(default_region) == _NANP_CODE)
     ):
         return "+" + match[1]
@@ -71,10 +69,7 @@ def normalise(raw: str, default_region: str | None) -> str | None:
 
 
 def normalise_fully(raw: str, default_region: str | None) -> str | None:
-    """Return what `normalise` returns, without its short cuts for common forms.
-
-    This is the definition; the short cuts are proven against it.
-    """
+    """Return what `normalise` returns, without its shortcuts, which are tested against this definition."""
     number = _clean(raw)
     if number is None:
         return None
@@ -83,26 +78,21 @@ def normalise_fully(raw: str, default_region: str | None) -> str | None:
         region = default_region.upper() if default_region is not None else None
         if region is not None and is_region(region):
             readings.append((number, region))
-        # No E.164 number starts with 0, so that `00` can only be the usual prefix of an international call.
+        # No E.164 number starts with 0, so that `00` is the international prefix.
         number = "+" + number.removeprefix("00")
     readings.append((number, None))
     for text, region in readings:
         found = _parse(text, region)
         if found is not None:
-            return _settle(found)
+            return _stable(found)
     return None
 
 
 def canonical_phone(written: str, default_region: str | None) -> str | None:
-    """Return the one text under which a number is contacted and stands on the register; None for no number.
+    """Return the form in which a number is contacted and registered; None for no number.
 
-    That is its E.164 form; numbering plans may lag behind, so that digits that have the form of E.164 are taken as
-    they stand, and are the provider's to refuse. What is sent to and who opts out are both read by this one rule, so
-    that every number that can be reached can opt out; and what it returns it returns again, under any region.
-
-    Args:
-        written: The number as somebody wrote it, or as a provider gives it.
-        default_region: As in `normalise`.
+    This is E.164; digits in the form of E.164 that the numbering tables do not know are kept for the provider to judge.
+    Sending and opting out use this rule, so that every number that can be reached can opt out. The result is stable.
     """
     phone = normalise(written, default_region)
     if phone is None and is_dialable(written):
@@ -116,15 +106,12 @@ def is_dialable(to: str) -> bool:
 
 
 def is_region(region: str) -> bool:
-    """Return whether a text names a region in which numbers can be read, such as `US`."""
+    """Return whether a text names a region that numbers can be read in, such as `US`."""
     return region in _regions()
 
 
 def mask_phone(phone: str) -> str:
-    """Return a number for logs: its length and its last two digits, `+*********02`.
-
-    Anything that is too short to hide behind its last two digits is masked whole.
-    """
+    """Return a number for logs, `+*********02`: its length and last two digits; too short ones are masked whole."""
     shown = phone[:_MAX_INPUT_LENGTH].strip()
     plus = "+" if shown.startswith("+") else ""
     rest = shown[len(plus) :]
@@ -135,7 +122,7 @@ def mask_phone(phone: str) -> str:
 
 
 def _clean(raw: str) -> str | None:
-    """Return ASCII digits, after a plus sign if there was one, or None when the text holds anything else."""
+    """Return ASCII digits, after a plus sign if there was one, or None for any other content."""
     text = raw.strip()
     if len(text) > _MAX_INPUT_LENGTH:
         return None
@@ -157,25 +144,24 @@ def _clean(raw: str) -> str | None:
 
 
 def _parse(text: str, region: str | None) -> str | None:
-    """Return the E.164 form of one reading, or None when the number is not possible under it."""
+    """Return the E.164 form of one reading, or None if the number is not possible."""
     import phonenumbers
 
     try:
         number = phonenumbers.parse(text, region)
     except phonenumbers.NumberParseException:
         return None
-    # `is_possible_number` would also let through numbers that work only within one area.
+    # `is_possible_number` also accepts numbers that work only within one area.
     if phonenumbers.is_possible_number_with_reason(number) != phonenumbers.ValidationResult.IS_POSSIBLE:
         return None
     formatted = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
     return formatted if _E164.fullmatch(formatted) else None
 
 
-def _settle(number: str) -> str | None:
-    """Return the form that no longer changes when it is read again.
+def _stable(number: str) -> str | None:
+    """Return the form that reading again does not change.
 
-    Where numbers vary in length (Germany), one reading takes off one trunk prefix of several; two spellings of
-    a number could then stay two persons.
+    Where lengths vary (Germany), one reading removes only one of several trunk prefixes.
     """
     for _ in range(_MAX_PASSES):
         again = _parse(number, None)
@@ -200,26 +186,21 @@ def _supported_country_code(region: str) -> int:
 
 
 def _country_code(region: str) -> int:
-    """Return a region's country code, 0 when there is no such region."""
+    """Return a region's country code; 0 for an unknown region."""
     region = region.upper()
     return _supported_country_code(region) if is_region(region) else 0
 
 
 @attrs.frozen
-class _Plan:
-    """What decides about a number after one country code.
-
-    Attributes:
-        trunk_prefix: What is taken off, or rewritten, at the start of a national number.
-        lengths: How many digits a possible national number has.
-    """
+class _NumberingPlan:
+    """The numbering plan of a country code: the prefix removed or rewritten in national numbers, and their lengths."""
 
     trunk_prefix: re.Pattern[str] | None
     lengths: frozenset[int]
 
 
 @functools.cache
-def _plan(country_code: int) -> _Plan | None:
+def _numbering_plan(country_code: int) -> _NumberingPlan | None:
     import phonenumbers
 
     if country_code not in phonenumbers.COUNTRY_CODE_TO_REGION_CODE:
@@ -229,40 +210,38 @@ def _plan(country_code: int) -> _Plan | None:
     if metadata is None or metadata.general_desc is None:
         return None
     prefix = metadata.national_prefix_for_parsing
-    return _Plan(
-        trunk_prefix=re.compile(prefix) if prefix else None,
-        lengths=frozenset(metadata.general_desc.possible_length),
+    return _NumberingPlan(
+        trunk_prefix=re.compile(prefix) if prefix else None, lengths=frozenset(metadata.general_desc.possible_length)
     )
 
 
 def _is_plain_international(digits: str) -> bool:
-    """Return whether digits are a possible number that the slow path would leave as they are."""
+    """Return whether digits are a possible number that `normalise_fully` would not change."""
     for width in (1, 2, 3):
-        plan = _plan(int(digits[:width]))
+        plan = _numbering_plan(int(digits[:width]))
         if plan is not None:
             national = digits[width:]
-            untouched = plan.trunk_prefix is None or plan.trunk_prefix.match(national) is None
-            return untouched and len(national) in plan.lengths
+            unchanged = plan.trunk_prefix is None or plan.trunk_prefix.match(national) is None
+            return unchanged and len(national) in plan.lengths
     return False
 
 
-_OURS: Final = frozenset({"sms", "mms", "tel"})
-"""Channels whose messages are answered by SMS; an address without a channel is of these."""
+_SMS_CHANNELS: Final = frozenset({"sms", "mms", "tel"})
+"""Channels whose messages are answered by SMS, as are addresses without a channel."""
 
-_OTHERS: Final = frozenset({"whatsapp", "rcs", "viber", "viber_service"})
-"""Channels that know people by their phone numbers, too. Others (`messenger:…`) have digits that are no number."""
+_PHONE_CHANNELS: Final = frozenset({"whatsapp", "rcs", "viber", "viber_service"})
+"""Other channels that use phone numbers; the digits of others still (`messenger:…`) are not numbers."""
 
 _ADDRESS: Final = re.compile(r"\s*(?P<channel>[A-Za-z_]{1,20}):(?P<rest>.*)", re.DOTALL)
 
 
 @attrs.frozen
 class InboundSender:
-    """Who wrote a message.
+    """The sender of a message.
 
     Attributes:
-        phone: What the number is contacted at and stands on the register under (`phones.canonical_phone`); None where
-            the address is no phone number, such as a short code or a name.
-        channel: The channel that it came by, where that is another one than SMS; None for SMS.
+        phone: The number as `canonical_phone`; None for a short code or name.
+        channel: The channel, if it is not SMS.
     """
 
     phone: str | None
@@ -270,19 +249,17 @@ class InboundSender:
 
 
 def parse_inbound_sender(address: str, default_region: str | None) -> InboundSender:
-    """Return who wrote, read as the numbers are that are sent to.
+    """Return the sender at an address of the carrier.
 
-    Args:
-        address: As the carrier gives it: a number, or one after its channel, such as `whatsapp:+14155550102`
-            (https://www.twilio.com/docs/messaging/channels).
-        default_region: Where numbers without a country code belong; those of other channels always have theirs.
+    The address is a number, or one after its channel, such as `whatsapp:+14155550102`
+    (https://www.twilio.com/docs/messaging/channels). `default_region` is for SMS: other channels use country codes.
     """
     match = _ADDRESS.fullmatch(address)
     if match is None:
         return InboundSender(canonical_phone(address.strip(), default_region), None)
     channel, rest = match["channel"].lower(), match["rest"]
-    if channel in _OURS:
+    if channel in _SMS_CHANNELS:
         return InboundSender(canonical_phone(rest.strip(), default_region), None)
-    if channel in _OTHERS:
+    if channel in _PHONE_CHANNELS:
         return InboundSender(canonical_phone("+" + rest.strip().removeprefix("+"), None), channel)
     return InboundSender(None, channel)

@@ -1,4 +1,4 @@
-"""Whether a campaign can be started: the condition between draft and ready, and what it lacks."""
+"""Whether a campaign is ready to start, and what it needs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from outreach.policy.segments import count_segments
 def is_ready(campaign: Campaign, agent: Agent | None) -> bool:
     """Return whether a campaign's setup is complete.
 
-    SMS: a message is composed (a text that is not blank, or a flow) and sending number and carrier are set
-    (docs/interface.md#3). Calls: the agent is active and may call out (docs/interface.md#campaigns).
+    SMS: a text or a flow, a sending number and a carrier (docs/interface.md#3). Calls: an active agent that may call
+    out (docs/interface.md#campaigns).
     """
     return not missing_requirements(campaign, agent)
 
 
 def missing_requirements(campaign: Campaign, agent: Agent | None) -> tuple[ErrorDetail, ...]:
-    """Return what a campaign lacks to be ready: the field that says it, and a sentence; nothing when it is ready."""
+    """Return what a campaign needs to be ready, each as a field and a sentence."""
     return tuple(_of_calls(agent) if campaign.channel == "call" else _of_messages(campaign))
 
 
@@ -57,17 +57,17 @@ def _of_calls(agent: Agent | None) -> list[ErrorDetail]:
 UnsendableReason = Literal["over_segment_cap", "empty_message"]
 
 _MIN_SEGMENT_UNITS: Final = 70
-"""What one segment holds in the encoding that holds least."""
+"""The size of one segment in the smaller encoding."""
 
 
 @attrs.frozen(kw_only=True)
 class CampaignTexts:
-    """What a campaign sends, and what it may take.
+    """A campaign's texts and their limit.
 
     Attributes:
-        templates: Its messages, in their order.
-        footer: What stands under each; None for nothing.
-        max_segments: The cap of the settings.
+        templates: Its messages in order.
+        footer: The line under each, if any.
+        max_segments: The limit of segments.
     """
 
     templates: Sequence[str]
@@ -75,7 +75,7 @@ class CampaignTexts:
     max_segments: int
 
     def unsendable_reason(self, values: Mapping[str, str]) -> UnsendableReason | None:
-        """Return why a contact with these values will fail, at the first message that does not fit; None if all do."""
+        """Return why a contact with these values will fail, by the first unsendable message, or None."""
         for template in self.templates:
             text = compose(template, values, self.footer)
             if not text:
@@ -85,7 +85,7 @@ class CampaignTexts:
         return None
 
     def fits_no_contact(self) -> bool:
-        """Return whether a message is over the cap whatever stands in its placeholders: values make it longer only."""
+        """Return whether a message exceeds the limit even with empty placeholders."""
         return any(
             exceeds_segments(f"{bare}\n{self.footer}" if self.footer else bare, self.max_segments)
             for bare in (render(template.replace("|", " "), {}) for template in self.templates)
@@ -94,7 +94,7 @@ class CampaignTexts:
 
 
 def exceeds_segments(text: str, max_segments: int) -> bool:
-    """Return whether a text takes more segments than it may."""
+    """Return whether a text takes more segments than allowed."""
     if 2 * len(text) <= _MIN_SEGMENT_UNITS:
         return False
     return count_segments(text).segments > max_segments

@@ -1,4 +1,4 @@
-"""Message templates: `{{name}}` and `{{name|fallback}}` are replaced by a value, and nothing else happens."""
+"""Message templates with `{{name}}` and `{{name|fallback}}`, and the replies to keywords."""
 
 from __future__ import annotations
 
@@ -15,21 +15,19 @@ from outreach.policy.segments import count_segments
 from outreach.policy.texts import JSON, as_text
 
 _PLACEHOLDER: Final = re.compile(r"\{\{([^{}]*+)\}\}")
-"""A name is whatever stands between the braces and holds none itself: keys come from people's spreadsheets.
-
-No part of a text is scanned more than a few times, whatever braces it is made of."""
+"""Any text without braces is a name, because keys come from spreadsheets; matching takes linear time."""
 
 
 CONTACT_FIELDS: Final = ("first_name", "last_name", "email", "company", "phone_number")
-"""The names that a contact's own fields have in a template (docs/interface.md#4.3)."""
+"""The names of a contact's own fields in templates (docs/interface.md#4.3)."""
 
 
 def render(template: str, values: Mapping[str, str]) -> str:
     """Return a template with each `{{name}}` and `{{name|fallback}}` replaced.
 
-    Spaces around name and fallback do not matter, the name's case does. A name without a value renders as its fallback,
-    or as nothing; so does a blank value where there is a fallback. A value is text: placeholders in it stay as they
-    are. A name may hold a bar itself: where there is a value for all of what stands between the braces, it counts.
+    Spaces around name and fallback are ignored, case matters. A missing value renders as its fallback or as nothing, a
+    blank one as its fallback. Placeholders in values are not replaced. A value for the whole text between the braces,
+    bar included, takes precedence.
     """
     return _PLACEHOLDER.sub(lambda match: _value(match[1].strip(), values), template)
 
@@ -43,10 +41,7 @@ def _value(inner: str, values: Mapping[str, str]) -> str:
 
 
 def unfilled(template: str, known: Collection[str]) -> tuple[str, ...]:
-    """Return the names that a template uses without a fallback and that are not known, in the order of first use.
-
-    An empty name, as of `{{}}`, is one: a blank is sent for it too.
-    """
+    """Return the unknown names that a template uses without a fallback, in order; `{{}}` counts as an empty name."""
     names = (match[1].strip() for match in _PLACEHOLDER.finditer(template))
     return tuple(dict.fromkeys(name for name in names if name not in known and "|" not in name))
 
@@ -60,15 +55,15 @@ def recipient_values(
     company: str | None = None,
     custom_variables: Mapping[str, JSON] | None = None,
 ) -> dict[str, str]:
-    """Return the values that a contact gives to a template.
+    """Return a contact's values for a template.
 
-    The contact's own fields win over custom variables of the same name; a field that is null or empty does not
-    take part. Spaces around a custom variable's name do not matter, as in the template.
+    Its own fields take precedence over custom variables of the same name; empty fields are left out. Spaces around the
+    names of custom variables are ignored.
     """
     values: dict[str, str] = {}
     for key, value in (custom_variables or {}).items():
         name = key.strip()
-        # Of two names that differ in the spaces around them the one written exactly so wins.
+        # Of names that differ only in spaces the exact one takes precedence.
         if key == name or name not in values:
             values[name] = as_text(value)
     fields = {
@@ -83,7 +78,7 @@ def recipient_values(
 
 
 def values_of(recipient: Recipient) -> dict[str, str]:
-    """Return the values that a recipient gives to a template."""
+    """Return a recipient's values for a template."""
     return recipient_values(
         phone_number=recipient.phone_number,
         first_name=recipient.first_name,
@@ -95,10 +90,9 @@ def values_of(recipient: Recipient) -> dict[str, str]:
 
 
 def compose(template: str, values: Mapping[str, str], footer: str | None) -> str:
-    """Return the text that is sent: the rendered template, then the footer on a line of its own.
+    """Return the text to send: the rendered template, then the footer on its own line.
 
-    A blank footer adds nothing. Where the template renders to nothing but white space there is no message to
-    put a footer under: the result is empty, and the caller must not send it.
+    A blank footer adds nothing. The result is empty if the template renders blank, and must not be sent.
     """
     text = render(template, values)
     if not text.strip():
@@ -109,10 +103,10 @@ def compose(template: str, values: Mapping[str, str], footer: str | None) -> str
 
 
 CONFIRMATION_DEADLINE: Final = timedelta(minutes=5)
-"""A confirmation goes out within this of what it confirms, or never (47 CFR 64.1200(a)(12))."""
+"""A confirmation is sent within this time or never (47 CFR 64.1200(a)(12))."""
 
 HELP_INTERVAL: Final = timedelta(hours=1)
-"""A number gets one answer to HELP in this time: two machines that answer each other come to an end."""
+"""A number gets one reply to HELP in this time, which ends loops between two machines."""
 
 _DEFAULTS: Final[Mapping[ReplyPurpose, str]] = MappingProxyType(
     {
@@ -123,16 +117,16 @@ _DEFAULTS: Final[Mapping[ReplyPurpose, str]] = MappingProxyType(
         "help": "{name}: Msg frequency varies. Msg & data rates may apply. Reply STOP to opt out.",
     }
 )
-"""Brand, rates and the way out, as the carriers ask for them; how to reach the sender only the sender can say."""
+"""Brand, rates and opt-out, as carriers require; only the sender can add how to reach them."""
 
 
 def reply_text(settings: ReplySettings, purpose: ReplyPurpose, workspace_name: str) -> ReplyText:
-    """Return what a workspace answers: its own text, else the default, which begins with the workspace's name."""
+    """Return a workspace's own reply, or the default, which begins with the workspace's name."""
     own = {
         "opt_out_confirmation": settings.stop_text,
         "opt_in_confirmation": settings.start_text,
         "help": settings.help_text,
     }
-    # Not `format`: a name may hold braces.
+    # Not `format`: a name may contain braces.
     text = own[purpose] or _DEFAULTS[purpose].replace("{name}", workspace_name)
     return ReplyText(purpose=purpose, text=text, segments=count_segments(text).segments)

@@ -1,11 +1,9 @@
-"""How many segments a text message takes: the encoding, the units, and an estimate that is never too low.
+"""The number of segments of a text message: encoding, units, and an estimate that is never too low.
 
-The rules are those of 3GPP TS 23.038 and 23.040: a text whose characters are all in the GSM 7-bit alphabet
-counts septets, any other counts UTF-16 code units; a text that does not fit into one segment gives each of its
-parts up to a header. An escape pair and a surrogate pair never straddle two parts. Some carriers keep whole
-grapheme clusters (a family emoji, a letter with its combining mark) together as well, so the estimate is the
-larger of both counts. A carriage return and a line feed are two characters, which may be split_digits. What the carrier
-reports afterwards is the truth.
+By 3GPP TS 23.038 and 23.040 a text in the GSM 7-bit alphabet counts septets, any other UTF-16 code units, and each part
+of a longer text loses room to a header. Escape pairs and surrogate pairs are never split. Some carriers also keep
+grapheme clusters together, so that the estimate is the larger of both counts. CR and LF may be split. The carrier's
+later report is authoritative.
 """
 
 from __future__ import annotations
@@ -34,12 +32,12 @@ _JOINERS: Final = frozenset({_ZWJ, "\u200c", "\uff9e", "\uff9f"})
 
 @attrs.frozen(kw_only=True)
 class SegmentCount:
-    """What a text takes.
+    """The encoding, units and segments of a text.
 
     Attributes:
-        encoding: The alphabet that the whole text is sent in.
+        encoding: The alphabet of the whole text.
         units: Septets in GSM-7 (an extension character counts two), UTF-16 code units in UCS-2.
-        segments: Messages on the wire; an empty text counts one, which is how carriers bill it.
+        segments: Messages on the wire; an empty text counts one, as carriers bill it.
     """
 
     encoding: Encoding
@@ -48,7 +46,7 @@ class SegmentCount:
 
 
 def count_segments(text: str) -> SegmentCount:
-    """Return the encoding of a text and how many segments it takes."""
+    """Return the encoding of a text and its number of segments."""
     encoding: Encoding = "GSM-7" if _GSM_ALL.issuperset(text) else "UCS-2"
     sizes = _septets(text) if encoding == "GSM-7" else _code_units(text)
     units = sum(sizes)
@@ -68,10 +66,7 @@ def _code_units(text: str) -> list[int]:
 
 
 def _fill(sizes: Iterable[int], part: int) -> int:
-    """Return how many parts are needed when each is filled in turn and nothing straddles two.
-
-    What is larger than a part by itself starts a part and flows over.
-    """
+    """Return how many parts are needed if no item is split, except those larger than a part."""
     parts, used = 1, 0
     for size in sizes:
         if used + size > part and used:
@@ -99,16 +94,11 @@ def _cluster_sizes(text: str, sizes: list[int]) -> Iterator[int]:
 
 
 def _continues(previous: str, character: str, flags: int) -> bool:
-    """Return whether a character belongs to the cluster of the one before it.
+    """Return whether a character continues the cluster of the previous one.
 
-    This follows Unicode's extended grapheme clusters (UAX 29) from what the standard library knows, but for CR and
-    LF, which carriers part. It leaves out what no message carries (prepended marks, Indic conjuncts) and joins after
-    every zero-width joiner.
-
-    Args:
-        previous: The character before.
-        character: The character to place.
-        flags: How many regional indicators, which make a flag in pairs, stand directly before it.
+    This follows Unicode's extended grapheme clusters (UAX 29) as far as the standard library allows, except that CR and
+    LF are separate. Prepended marks and Indic conjuncts are left out, and every zero-width joiner joins. `flags` counts
+    the regional indicators directly before, which form flags in pairs.
     """
     if character < "\u0300" or previous < " ":
         return False
@@ -128,7 +118,7 @@ def _is_regional_indicator(character: str) -> bool:
 
 
 def _continues_hangul(previous: str, character: str) -> bool:
-    """Return whether a Korean letter belongs to the syllable of the one before it."""
+    """Return whether a Korean letter continues the syllable of the previous one."""
     if _is_leading_jamo(previous):
         return _is_leading_jamo(character) or _is_later_jamo(character) or "\uac00" <= character <= "\ud7a3"
     return _is_later_jamo(character) and (_is_later_jamo(previous) or "\uac00" <= previous <= "\ud7a3")

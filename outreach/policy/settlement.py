@@ -1,4 +1,4 @@
-"""What becomes of a recipient once something is known of its dispatch: pure functions, one rule each."""
+"""Recipients after the outcomes and receipts of their dispatches: pure functions, one rule each."""
 
 from __future__ import annotations
 
@@ -21,25 +21,21 @@ from outreach.models.states import (
 )
 
 TRANSIENT_FAILURES: Final = frozenset({"temporary", "unreachable", "rate_limited"})
-"""Failure classes that may pass: a later attempt can succeed."""
+"""Failure classes that a later attempt may overcome."""
 
 ACCOUNT_FAILURES: Final = frozenset({"provider_auth", "provider_funds"})
-"""Refusals that say nothing of the contact and everything of our account: the contact's turn comes again when the
-account is in order and the campaign is resumed."""
+"""Refusals of the account: the contact's turn comes again when the campaign is resumed."""
 
 MAX_RETRY_AFTER: Final = timedelta(days=1)
-"""No provider is left alone for longer than this, whatever it wishes."""
+"""The longest throttle, whatever the provider asks for."""
 
 RECEIPT_WAIT: Final = timedelta(hours=4)
-"""How long a receipt is waited for while retry is on, unless the configuration says otherwise.
-
-docs/delivery-contract.md#rule-13.
-"""
+"""The default wait for a receipt while retry is on (docs/delivery-contract.md#rule-13)."""
 
 _DELIVERABLE: Final = frozenset(
     {RecipientStatus.IN_PROGRESS, RecipientStatus.COMPLETED, RecipientStatus.FAILED, RecipientStatus.WAITING}
 )
-"""What `delivered` completes: one that waits waits for a retry, which would reach the contact a second time."""
+"""The statuses that `delivered` completes; a waiting recipient would be contacted a second time."""
 
 _SETTLES_TO: Final[Mapping[DispatchState, frozenset[DispatchState]]] = MappingProxyType(
     {
@@ -50,7 +46,7 @@ _SETTLES_TO: Final[Mapping[DispatchState, frozenset[DispatchState]]] = MappingPr
                 DispatchState.ACCEPTED,
                 DispatchState.REFUSED,
                 DispatchState.NOT_SENT,
-                # A worker that stood still and was taken for lost says what it did: nothing.
+                # A worker taken for lost reports that it did nothing.
                 DispatchState.WITHDRAWN,
                 DispatchState.DEFERRED,
                 DispatchState.UNCONFIRMED,
@@ -64,17 +60,17 @@ _SETTLES_TO: Final[Mapping[DispatchState, frozenset[DispatchState]]] = MappingPr
 
 
 def may_settle(state: DispatchState, outcome: DispatchState) -> bool:
-    """Return whether a dispatch in this state takes this outcome; a second outcome changes nothing."""
+    """Return whether a dispatch in this state takes this outcome."""
     return outcome in _SETTLES_TO.get(state, frozenset())
 
 
 @attrs.frozen(kw_only=True)
 class Backoff:
-    """How long things wait after an outcome.
+    """The delays after outcomes.
 
     Attributes:
-        first: The first wait of a deferred dispatch; it doubles from try to try.
-        longest: No such wait is longer, unless the provider wishes it.
+        first: The first delay of a deferred dispatch, doubled at each try.
+        longest: The longest delay, unless the provider asks for more.
         receipt: How long an accepted message waits for its final receipt while retry is on.
     """
 
@@ -83,10 +79,10 @@ class Backoff:
     receipt: timedelta = RECEIPT_WAIT
 
     def delay(self, tries: int, retry_after_seconds: float | None) -> timedelta:
-        """Return the wait after this many tries; the provider's own wish counts when it is longer."""
+        """Return the delay after this many tries; the provider's Retry-After counts if it is longer."""
         doubled = min(self.first * (1 << min(max(tries - 1, 0), 16)), self.longest)
-        wish = timedelta(seconds=min(max(retry_after_seconds or 0.0, 0.0), MAX_RETRY_AFTER.total_seconds()))
-        return max(doubled, wish)
+        retry_after = timedelta(seconds=min(max(retry_after_seconds or 0.0, 0.0), MAX_RETRY_AFTER.total_seconds()))
+        return max(doubled, retry_after)
 
 
 def ended_recipient(recipient: Recipient, status: RecipientStatus, reason: str | None, now: datetime) -> Recipient:
@@ -100,7 +96,7 @@ def waiting(recipient: Recipient, reason: str, due_at: datetime) -> Recipient:
 
 
 def closing_status(status: CampaignStatus) -> RecipientStatus | None:
-    """Return how open recipients of a campaign in this status end; None when they go on."""
+    """Return how open recipients of a campaign in this status end; None if they continue."""
     match status:
         case CampaignStatus.CANCELLED:
             return RecipientStatus.CANCELED
@@ -111,12 +107,12 @@ def closing_status(status: CampaignStatus) -> RecipientStatus | None:
 
 
 def may_continue(recipient: Recipient, campaign: CampaignStatus) -> bool:
-    """Return whether a recipient may be contacted again: it has not ended, and its campaign has not."""
+    """Return whether a recipient may be contacted again: neither it nor its campaign has ended."""
     return recipient.is_open and campaign not in TERMINAL_CAMPAIGN_STATUSES
 
 
 def close_recipient(recipient: Recipient, closing: RecipientStatus, now: datetime) -> Recipient:
-    """Return a pending or waiting recipient as it ends with its campaign."""
+    """Return a pending or waiting recipient that ends with its campaign."""
     return ended_recipient(recipient, closing, None, now)
 
 
@@ -132,16 +128,16 @@ def settle_recipient(
     """Return a recipient of an SMS campaign after the outcome of its dispatch (docs/states.md#recipients)."""
     match outcome.state:
         case DispatchState.ACCEPTED:
-            taken = attrs.evolve(recipient, dispatched=True, successful=True, tries=0)
+            accepted = attrs.evolve(recipient, dispatched=True, successful=True, tries=0)
             if settings.retry_enabled and may_continue(recipient, campaign):
                 return attrs.evolve(
-                    taken,
+                    accepted,
                     status=RecipientStatus.IN_PROGRESS,
                     reason="awaiting_receipt",
                     due_at=now + backoff.receipt,
                     ended_at=None,
                 )
-            return ended_recipient(taken, RecipientStatus.COMPLETED, None, now)
+            return ended_recipient(accepted, RecipientStatus.COMPLETED, None, now)
         case DispatchState.REFUSED if outcome.reason in ACCOUNT_FAILURES:
             return requeue(recipient, outcome, campaign=campaign, backoff=backoff, now=now)
         case DispatchState.REFUSED:
@@ -154,7 +150,7 @@ def settle_recipient(
 
 
 def mark_uncertain(recipient: Recipient, outcome: DispatchOutcome, now: datetime) -> Recipient:
-    """Return a recipient of whose latest dispatch nobody knows what became, yet or for good."""
+    """Return a recipient whose latest dispatch is unknown, for now or for good."""
     if outcome.state is DispatchState.UNCONFIRMED:
         return ended_recipient(recipient, RecipientStatus.UNCONFIRMED, outcome.reason, now)
     return attrs.evolve(recipient, status=RecipientStatus.UNKNOWN, reason=outcome.reason, dispatched=True, due_at=None)
@@ -163,13 +159,13 @@ def mark_uncertain(recipient: Recipient, outcome: DispatchOutcome, now: datetime
 def requeue(
     recipient: Recipient, outcome: DispatchOutcome, *, campaign: CampaignStatus, backoff: Backoff, now: datetime
 ) -> Recipient:
-    """Return a recipient whose dispatch reached nobody, or is to be tried again: no attempt is spent."""
+    """Return a recipient whose dispatch reached nobody or is retried; no attempt is spent."""
     if not recipient.is_open:
         return _settle_late(recipient, outcome, now)
     attempts = recipient.attempts - 1 if recipient.leg == 1 else recipient.attempts
     back = attrs.evolve(recipient, attempts=max(attempts, 0))
     if outcome.state is not DispatchState.GIVEN_UP:
-        # What an earlier step of a flow sent stands; a flow that begins with a wait has sent nothing before it.
+        # An earlier step of the flow may have been sent; a flow that begins with a wait has sent nothing yet.
         back = attrs.evolve(back, dispatched=back.attempts > 0 or back.successful)
     closing = closing_status(campaign)
     if closing is not None:
@@ -182,10 +178,7 @@ def requeue(
 
 
 def _settle_late(recipient: Recipient, outcome: DispatchOutcome, now: datetime) -> Recipient:
-    """Return a recipient that ended before it was known that its dispatch reached nobody: it stays ended.
-
-    One that ended in doubt has failed, as after any other refusal.
-    """
+    """Return a recipient that ended before its dispatch was known to reach nobody: if in doubt, as failed."""
     if recipient.status is not RecipientStatus.UNCONFIRMED:
         return recipient
     refused = attrs.evolve(recipient, dispatched=True, successful=False, tries=0)
@@ -195,7 +188,7 @@ def _settle_late(recipient: Recipient, outcome: DispatchOutcome, now: datetime) 
 def fail_attempt(
     recipient: Recipient, reason: str, *, campaign: CampaignStatus, settings: SmsSettings, now: datetime
 ) -> Recipient:
-    """Return a recipient after an attempt that failed: it waits for another one, or has failed for good."""
+    """Return a recipient after a failed attempt: it waits for another one, or has failed."""
     failed = attrs.evolve(recipient, successful=False)
     may_retry = (
         settings.retry_enabled
@@ -217,7 +210,7 @@ def recipient_after_receipt(
     settings: SmsSettings,
     now: datetime,
 ) -> Recipient:
-    """Return a recipient after a delivery receipt for its latest dispatch that moved the status up."""
+    """Return a recipient after a receipt for its latest dispatch that moved the status up."""
     if status is MessageStatus.DELIVERED:
         if recipient.status is RecipientStatus.COMPLETED and recipient.successful and recipient.reason != "no_receipt":
             return recipient
@@ -227,7 +220,7 @@ def recipient_after_receipt(
         return recipient
     if status is MessageStatus.FAILED and recipient.status in {RecipientStatus.IN_PROGRESS, RecipientStatus.COMPLETED}:
         if recipient.status is RecipientStatus.COMPLETED:
-            # It had ended; a failure reported later is told, and never makes an ended recipient due again.
+            # A late failure counts, but never makes an ended recipient due again.
             return ended_recipient(
                 attrs.evolve(recipient, successful=False), RecipientStatus.FAILED, reason or "rejected", now
             )
@@ -236,5 +229,5 @@ def recipient_after_receipt(
 
 
 def expire_receipt_wait(recipient: Recipient, now: datetime) -> Recipient:
-    """Return a recipient whose accepted message got no final receipt in time: it counts as done."""
+    """Return a recipient whose accepted message got no final receipt in time, as completed."""
     return ended_recipient(recipient, RecipientStatus.COMPLETED, "no_receipt", now)

@@ -1,4 +1,4 @@
-"""Which rule decided, by what came of it: pure functions over the closed list of rules."""
+"""The trail rules of waits, ends, outcomes and status changes, as pure functions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WAITS: Final[Mapping[str, TrailRule]] = MappingProxyType(
         "operator_retry": TrailRule.OPERATOR,
     }
 )
-"""What a recipient waits for, where the reason says it better than what brought it there."""
+"""Waits whose reason implies their rule."""
 
 _ENDS: Final[Mapping[tuple[RecipientStatus, str | None], TrailRule]] = MappingProxyType(
     {
@@ -39,7 +39,7 @@ _ENDS: Final[Mapping[tuple[RecipientStatus, str | None], TrailRule]] = MappingPr
         (RecipientStatus.UNCONFIRMED, "no_news"): TrailRule.CALL_SILENCE,
         (RecipientStatus.CANCELED, None): TrailRule.CANCELLATION,
         (RecipientStatus.EXPIRED, None): TrailRule.EXPIRY,
-        # An end for a reason that may pass is the end of the attempts: spent, switched off, or over with the campaign.
+        # A transient or retryable failure ends a recipient when its attempts are used up.
         **{
             (RecipientStatus.FAILED, reason): TrailRule.RETRY_BUDGET
             for reason in TRANSIENT_FAILURES | RETRYABLE_OUTCOMES
@@ -80,31 +80,20 @@ _PAUSES: Final[Mapping[PauseReason, TrailRule]] = MappingProxyType(
     }
 )
 
-_MOVES: Final[Mapping[CampaignAction, TrailRule]] = MappingProxyType(
+_ACTIONS: Final[Mapping[CampaignAction, TrailRule]] = MappingProxyType(
     {CampaignAction.COMPLETE: TrailRule.LEDGER, CampaignAction.EXPIRE: TrailRule.EXPIRY}
 )
 
 
 def rule_of_recipient(after: Recipient, by: TrailRule) -> TrailRule:
-    """Return the rule by which a recipient waits or has ended.
-
-    Args:
-        after: The recipient as it is then.
-        by: What brought it there; it stands where the reason names no rule of its own.
-    """
+    """Return the rule of a recipient's wait or end; `by` unless its reason implies another."""
     if after.status is RecipientStatus.WAITING:
         return _WAITS.get(after.reason or "", by)
     return _ENDS.get((after.status, after.reason), by)
 
 
 def rule_of_outcome(state: DispatchState, reason: str | None, by: TrailRule) -> TrailRule:
-    """Return the rule by which a dispatch has its state.
-
-    Args:
-        state: What is known of the request.
-        reason: Its failure class, or why it was withdrawn, deferred or is unknown.
-        by: Who told; it stands for what a provider, a look-up or a report tells.
-    """
+    """Return the rule of a dispatch's outcome; `by` is the source of what a provider or look-up reported."""
     if state is DispatchState.WITHDRAWN:
         return _WITHDRAWN.get(reason, TrailRule.STOP)
     if state is DispatchState.NOT_SENT and by is TrailRule.PROVIDER_ANSWER:
@@ -113,7 +102,7 @@ def rule_of_outcome(state: DispatchState, reason: str | None, by: TrailRule) -> 
 
 
 def rule_of_move(move: CampaignAction, *, by_engine: bool, pause_reason: PauseReason | None) -> TrailRule:
-    """Return the rule by which a campaign moved."""
+    """Return the rule of a campaign status change."""
     if pause_reason is not None:
         return _PAUSES[pause_reason]
-    return _MOVES.get(move, TrailRule.SCHEDULE if by_engine else TrailRule.OPERATOR)
+    return _ACTIONS.get(move, TrailRule.SCHEDULE if by_engine else TrailRule.OPERATOR)

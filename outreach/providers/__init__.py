@@ -1,1 +1,1 @@
-"""Which carrier or voice provider takes a request: registered adapters, opened accounts, requests to make."""
+"""Carriers and voice providers of requests: adapters, account connections, requests."""

@@ -1,4 +1,4 @@
-"""Accounts opened for work: their credentials, one HTTP client for all, and where providers call back."""
+"""Connections to provider accounts: credentials, a shared HTTP client, and callback URLs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS: Final = 10.0
 _KEPT_SECONDS: Final = 4.0
-"""An idle connection is given up before a provider gives it up: a request that is written into a connection that is
-just being closed is one of which nobody knows what became."""
+"""Idle connections are closed before providers do so: a request on a closing connection has an unknown outcome."""
 
 _MAX_CONNECTIONS: Final = 100
 
@@ -26,10 +25,10 @@ class AccountConnections:
     """Opens accounts for adapters.
 
     Args:
-        vault: Opens the credentials.
-        clock: Where the time comes from.
-        answer_seconds: How long a provider has to answer; the engine gives a request up by then as well.
-        public_url: Where this server is reached from outside, without a slash at its end; None for nowhere.
+        vault: Decrypts the credentials.
+        clock: The source of time.
+        answer_seconds: How long a provider may take; the engine gives a request up by then as well.
+        public_url: The public address of this server; None if it has none.
     """
 
     def __init__(self, *, vault: Vault, clock: Clock, answer_seconds: float, public_url: str | None) -> None:
@@ -40,7 +39,7 @@ class AccountConnections:
         self._http: httpx.AsyncClient | None = None
 
     def callback_url(self, account_id: str) -> str | None:
-        """Return where the provider of an account is to call back; None while no public address is set."""
+        """Return an account's callback URL; None without a public address."""
         return f"{self._public_url}/webhooks/{account_id}" if self._public_url else None
 
     def connection(self, account: Account) -> Connection:
@@ -59,7 +58,7 @@ class AccountConnections:
         )
 
     async def aclose(self) -> None:
-        """Close the connections that are open."""
+        """Close open connections."""
         http, self._http = self._http, None
         if http is not None:
             await http.aclose()

@@ -1,4 +1,4 @@
-"""Which carrier or voice provider a workspace's dispatch goes to."""
+"""The carrier or voice provider of a workspace's dispatches."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ T = TypeVar("T")
 
 
 class ProviderPool:
-    """Finds who carries a dispatch out.
+    """Finds the carrier or voice provider of a dispatch.
 
     Args:
-        sandbox_carrier: Takes every message of a sandbox, whatever carrier is named.
-        sandbox_voice: Takes every call of a sandbox, whatever provider is named.
-        storage: Where the accounts of live workspaces are.
-        connections: Opens them.
+        sandbox_carrier: Takes all messages of sandboxes.
+        sandbox_voice: Takes all calls of sandboxes.
+        storage: Holds the accounts of live workspaces.
+        connections: Opens the accounts.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class ProviderPool:
         self._voices = _Connected[VoiceProvider]()
 
     async def carrier(self, workspace: Workspace, name: str) -> Carrier:
-        """Return the carrier for a workspace's message.
+        """Return the carrier of a workspace's message.
 
         Raises:
-            ConfigError: The workspace is live and has no account for it, or one that cannot be opened.
+            ConfigError: A live workspace has no usable account.
         """
         if workspace.mode is WorkspaceMode.SANDBOX:
             return self._sandbox_carrier
@@ -63,10 +63,10 @@ class ProviderPool:
         return known
 
     async def voice(self, workspace: Workspace, name: str) -> VoiceProvider:
-        """Return the voice provider for a workspace's call.
+        """Return the voice provider of a workspace's call.
 
         Raises:
-            ConfigError: The workspace is live and has no account for it, or one that cannot be opened.
+            ConfigError: A live workspace has no usable account.
         """
         if workspace.mode is WorkspaceMode.SANDBOX:
             return self._sandbox_voice
@@ -78,7 +78,7 @@ class ProviderPool:
         return known
 
     async def _account(self, workspace: Workspace, name: str) -> Account:
-        # Read each time: one that was removed, or has other credentials now, is not used any more.
+        # Read each time, in case the account was removed or has new credentials.
         account = await self._storage.read(lambda tx: tx.accounts.of_provider(workspace.id, name))
         if account is None:
             raise ConfigError(f"Workspace {workspace.id} is live and has no account at {name}.")
@@ -86,43 +86,44 @@ class ProviderPool:
 
 
 class _Connected(Generic[T]):
-    """What was made for each account, with the revision that it was made for."""
+    """Adapters by account, each with the account's revision."""
 
     def __init__(self) -> None:
         self._made: dict[str, tuple[int, T]] = {}
 
     def get(self, account: Account) -> T | None:
-        """Return what was made for an account as it is now; None when nothing was."""
+        """Return the adapter of an account's current revision, or None."""
         known = self._made.get(account.id)
         return known[1] if known is not None and known[0] == account.revision else None
 
     def put(self, account: Account, made: T) -> None:
-        """Keep what was made for an account, in place of what was made for an earlier revision."""
+        """Keep the adapter of an account, in place of an earlier revision's."""
         self._made[account.id] = (account.revision, made)
 
 
 SendRequest = Callable[[], Awaitable[DispatchOutcome]]
-"""Makes the one request."""
+"""Makes the request."""
 
 ResolveProvider = Callable[[], Awaitable[SendRequest]]
-"""Finds who is asked, and returns what asks: before the last checks, so that nothing lies between these and the
-request. Raises `ConfigError` where there is nobody."""
+"""Finds the provider before the last checks, so that nothing comes between these and the request; raises `ConfigError`.
+"""
 
 
 def account_key(workspace_id: str, provider: str) -> str:
-    """Return whose places requests to a provider take (`runners.fair_limiter`)."""
+    """Return the key of the account that a request counts for (`runners.fair_limiter`)."""
     return f"{workspace_id}/{provider}"
 
 
 @attrs.frozen(kw_only=True)
 class ProviderRequest:
-    """One request to make.
+    """A request to make.
 
     Attributes:
-        resolve_provider: Finds who is asked.
-        account: Whose place it has; see `account_key`.
-        paces: The paces that it keeps, by key, each with the time between two starts.
-        stops: How many stops there had been at its commit; None where that is not known, and all is looked at anew.
+        dispatch: The dispatch.
+        resolve_provider: Finds the provider.
+        account: The account whose permit it holds; see `account_key`.
+        paces: Its paces by key, each with the time between two starts.
+        stops: The stop count at its commit; None if unknown, so that everything is checked again.
     """
 
     dispatch: Dispatch

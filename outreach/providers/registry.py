@@ -1,4 +1,4 @@
-"""Finding a provider's adapter by its name: it is imported here, when it is asked for, and not before."""
+"""The registry of provider adapters, which are imported when needed."""
 
 from __future__ import annotations
 
@@ -13,44 +13,30 @@ from outreach.policy.explanations import FAILURE_TEXTS, OWN_CODES
 from outreach.protocols.adapter import Adapter, CarrierAdapter, VoiceAdapter
 
 _COMMON_START_WORDS: Final = frozenset({"start"})
-"""What all carriers that answer keywords take for START (Twilio, Telnyx, Vonage; CTIA messaging principles, 5.1.3)."""
+"""The START words of all carriers that answer keywords (Twilio, Telnyx, Vonage; CTIA messaging principles, 5.1.3)."""
 
 
 def adapter(name: str) -> Adapter:
-    """Return the adapter of a provider, of either kind.
-
-    Raises:
-        ConfigError: There is no such provider.
-    """
+    """Return the adapter of a provider of either kind, or raise `ConfigError`."""
     return carrier_adapter(name) if PROVIDERS.get(name) == "carrier" else voice_adapter(name)
 
 
 def carrier_adapter(name: str) -> CarrierAdapter:
-    """Return the adapter of an SMS carrier.
-
-    Raises:
-        ConfigError: There is no such carrier.
-    """
+    """Return the adapter of an SMS carrier, or raise `ConfigError`."""
     _require(name, "carrier")
     return cast("CarrierAdapter", import_module(f"outreach.carriers.{name}").ADAPTER)
 
 
 def voice_adapter(name: str) -> VoiceAdapter:
-    """Return the adapter of a voice provider.
-
-    Raises:
-        ConfigError: There is no such voice provider.
-    """
+    """Return the adapter of a voice provider, or raise `ConfigError`."""
     _require(name, "voice")
     return cast("VoiceAdapter", import_module(f"outreach.voice.{name}").ADAPTER)
 
 
 def carrier_start_words(provider: str | None, to: str) -> Collection[str] | None:
-    """Return what a carrier that answers keywords by itself takes for START; see `CarrierAdapter.carrier_start_words`.
+    """Return the START words of a carrier that answers keywords itself; see `CarrierAdapter.carrier_start_words`.
 
-    Args:
-        provider: The carrier; of one that is not known, only what every carrier takes for it.
-        to: Our number that is written to.
+    For an unknown carrier only the words of all carriers are returned. `to` is the number that was written to.
     """
     if provider is None or PROVIDERS.get(provider) != "carrier":
         return _COMMON_START_WORDS
@@ -67,12 +53,12 @@ _PACKAGES: Final = {"carrier": "carriers", "voice": "voice"}
 
 
 def explain(*, provider: str, code: str | None, reason: str | None) -> Explanation | None:
-    """Return what an error means and what to do about it; None where nothing is known of it.
+    """Return the meaning of an error and advice, or None if it is unknown.
 
     Args:
-        provider: The carrier or voice provider whose error it is.
-        code: Its code, as a dispatch keeps it (`error_code`), or the reason that a call's record has (`error`).
-        reason: The failure class, as a dispatch keeps it (`reason`).
+        provider: The carrier or voice provider.
+        code: The dispatch's `error_code`, or the `error` of a call record.
+        reason: The dispatch's failure class (`reason`).
     """
     general = FAILURE_TEXTS.get(reason or "")
     if code is not None:
@@ -104,7 +90,7 @@ def _of_provider(provider: str, code: str, advice: str) -> Explanation | None:
 
 
 def _table(provider: str) -> Any:
-    """Return the module with a provider's explanations; None for a simulator, and where its extra is not installed."""
+    """Return a provider's explanations; None for a simulator, or if its extra is not installed."""
     kind = PROVIDERS.get(provider)
     if kind is None:
         return None

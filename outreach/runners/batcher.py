@@ -1,4 +1,4 @@
-"""Asking together: what many tasks ask for at the same time is answered by one operation."""
+"""Batching: concurrent requests are answered by one operation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ A = TypeVar("A")
 
 
 class _PendingItem(Generic[Q, A]):
-    """One item, who waits for its answer, and what came of it."""
+    """An item with its answer or error."""
 
     def __init__(self, item: Q) -> None:
         self.item = item
@@ -25,16 +25,15 @@ class _PendingItem(Generic[Q, A]):
 
 
 class Batcher(Generic[Q, A]):
-    """Collects questions, and has each batch of them answered by one call.
+    """Collects items, and answers each batch by one call.
 
-    While a batch is answered the next one collects. There is no task of its own: of those who wait one sees to the
-    next batch. When that one is cancelled the others' questions are asked again, and where a batch fails each item
-    is asked by itself, so that nobody suffers from another's. A item has to bear that.
+    While one batch is answered the next collects; one of the waiting tasks leads it. If the leader is cancelled or the
+    batch fails, items are submitted again, after a failure each alone: submitting an item twice must be harmless.
 
     Args:
-        answer: Returns the answers to some questions, in their order. What it raises for one alone is that one's error.
-        max_size: How many questions a batch has at the most.
-        size: How many a item counts for.
+        answer: Returns the answers to some items in order; its error for a single item is that item's.
+        max_size: The largest size of a batch.
+        size: Returns the size of an item.
     """
 
     def __init__(
@@ -51,7 +50,7 @@ class Batcher(Generic[Q, A]):
         self._answering = False
 
     async def submit(self, item: Q) -> A:
-        """Return the answer to a item."""
+        """Return the answer to an item, or raise its error."""
         asked: _PendingItem[Q, A] = _PendingItem(item)
         self._waiting.append(asked)
         if self._answering:
@@ -75,10 +74,10 @@ class Batcher(Generic[Q, A]):
             raise
 
     async def _lead(self, own: _PendingItem[Q, A]) -> None:
-        """Have a batch answered, that of one's own item among them."""
+        """Answer a batch that includes one's own item."""
         batch: list[_PendingItem[Q, A]] = []
         try:
-            # Those who ask in this turn of the loop come along.
+            # Items submitted in the same turn of the loop join the batch.
             await checkpoint()
             left = self._max_size
             while self._waiting and (not batch or self._size(self._waiting[0].item) <= left):
@@ -104,13 +103,13 @@ class Batcher(Generic[Q, A]):
             if len(batch) == 1:
                 batch[0].error = error
                 return
-            # All at once: where it is nobody's own trouble, such as a database that is blocked, nobody waits in turn.
+            # All at once: if the cause is shared, such as a blocked database, nobody waits in turn.
             async with anyio.create_task_group() as tasks:
                 for asked in batch:
                     tasks.start_soon(self._answer_all, [asked])
 
     def _hand_over(self) -> None:
-        """Let one of those who wait see to the next batch."""
+        """Let a waiting task lead the next batch."""
         if self._waiting:
             self._waiting[0].leads = True
             self._waiting[0].called.set()

@@ -1,4 +1,4 @@
-"""Running calling campaigns: at most so many calls in flight, a double dial within its attempt."""
+"""The calling channel: a limit of calls in flight, and double dials within an attempt."""
 
 from __future__ import annotations
 
@@ -7,13 +7,7 @@ from datetime import datetime, timedelta
 from outreach.ids import IdSource
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
-from outreach.models.plans import (
-    Advance,
-    Ending,
-    Intent,
-    Postponement,
-    WavePlan,
-)
+from outreach.models.plans import Advance, Ending, Intent, Postponement, WavePlan
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.models.trail import TrailRule
@@ -26,14 +20,14 @@ from outreach.runners.channels import Decision
 
 
 class CallChannel:
-    """The calling part of running a campaign; see `runners.channels.CampaignChannel`."""
+    """The calling part of running campaigns; see `runners.channels.CampaignChannel`."""
 
     def __init__(self, *, ids: IdSource, provider_pool: ProviderPool) -> None:
         self._ids = ids
         self._provider_pool = provider_pool
 
     def spacing(self, campaign: Campaign) -> timedelta:
-        """Return zero: the places in flight are the pace."""
+        """Return zero: the limit in flight is the pace."""
         return timedelta()
 
     def max_wave_size(self, campaign: Campaign) -> int:
@@ -49,7 +43,7 @@ class CallChannel:
         return plan.agent.provider if plan.agent is not None else ""
 
     def decide(self, plan: WavePlan, recipient: Recipient, now: datetime) -> Decision:
-        """Take a recipient's fields and custom variables as the agent's variables."""
+        """Decide about a call, with the recipient's fields and variables for the agent."""
         if second_leg_is_late(recipient, now):
             return Advance(recipient=recipient, kind="drop_second_leg")
         agent = plan.agent
@@ -62,7 +56,7 @@ class CallChannel:
             )
         window = check_contact_rules(plan, recipient, recipient.phone, now)
         if isinstance(window, Postponement) and recipient.leg == 2:
-            # The second call of a double dial is made at once or not at all, whatever stands in its way.
+            # The second call of a double dial is made at once or not at all.
             return Advance(recipient=recipient, kind="drop_second_leg")
         if isinstance(window, Postponement | Ending):
             return window
@@ -84,7 +78,7 @@ class CallChannel:
     def build_request(
         self, plan: WavePlan, intent: Intent, dispatch: Dispatch, *, not_after: datetime | None
     ) -> ResolveProvider:
-        """Return what finds the voice provider, and asks it for the call."""
+        """Return the function that finds the voice provider of a call."""
         campaign, agent = plan.campaign, plan.agent
         request = CallRequest(
             dispatch_id=dispatch.id,

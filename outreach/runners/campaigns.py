@@ -1,4 +1,4 @@
-"""Running a campaign: wave after wave, at its pace, within its hours."""
+"""Running a campaign: wave after wave, at its pace and within its hours."""
 
 from __future__ import annotations
 
@@ -11,16 +11,7 @@ from outreach.config import EngineConfig
 from outreach.models.account import ProviderThrottle
 from outreach.models.base import Channel
 from outreach.models.campaign import Campaign
-from outreach.models.plans import (
-    Advance,
-    Ending,
-    Intent,
-    Postponement,
-    SenderPace,
-    Wave,
-    WavePlan,
-    WaveResult,
-)
+from outreach.models.plans import Advance, Ending, Intent, Postponement, SenderPace, Wave, WavePlan, WaveResult
 from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.trail import TrailRule
 from outreach.models.work import WorkUnit
@@ -38,38 +29,37 @@ from outreach.runners.worker import Worker
 from outreach.working_set import Transaction
 
 _MAX_ROWS: Final = 300
-"""Rows that one transaction of closing or releasing touches: five hundred held the writer for 83 to 106 ms."""
+"""Rows that one closing or releasing transaction changes; 500 blocked the writer for 83 to 106 ms."""
 
 _MAX_PLANNED: Final = 1000
-"""Recipients that are looked at together, of whatever campaigns."""
+"""Recipients that are planned together, of any campaigns."""
 
 _MAX_COMMITTED: Final = 300
-"""Recipients, and campaigns, that one transaction of waves is about at the most."""
+"""Recipients and campaigns in one transaction of waves."""
 
 _MIN_RECORDED_PAUSE: Final = timedelta(seconds=5)
-"""A provider that is left alone for less makes no entry of its own: it may say so every second, for hours."""
+"""Shorter throttles get no trail entry: a provider may throttle every second for hours."""
 
 _MAX_CLOSED_WAVE: Final = 200
-"""Recipients that one wave looks at, at the most, while nobody may be contacted."""
+"""Recipients in one wave while no contact is allowed."""
 
 _FIRST_WAVE: Final = 10
-"""Recipients that are looked at before anything is known of their campaign."""
+"""Recipients in a campaign's first wave."""
 
 _MAX_TURN_WAIT_SECONDS: Final = 1.0
-"""Seconds after the next slot of a shared number within which one that is not far behind looks again."""
+"""A campaign next in line at a shared number checks at most this long after the next slot."""
 
 _MIN_TURN_WAIT_SECONDS: Final = 0.01
-"""The shortest such wait."""
 
 _LOW_WATER: Final = 0.4
-"""The share of the look-ahead that is left of the slots that are taken when the next wave begins."""
+"""The next wave begins when this share of the look-ahead is left."""
 
 _EMPTY_WAVE_PAUSE_SECONDS: Final = 0.05
-"""The pause after a wave of which nothing came: what is in the way changes by itself, but not at once."""
+"""The pause after a wave without a change, which the cause may need to pass."""
 
 
 class CampaignRunner:
-    """Does the work on campaigns of both channels."""
+    """Runs campaigns of both channels."""
 
     def __init__(
         self,
@@ -88,12 +78,12 @@ class CampaignRunner:
         self._outbox = outbox
         self._channels = channels
         self._plans = Batcher(self._plan_all, max_size=_MAX_PLANNED, size=lambda wanted: wanted[2])
-        self._commits = Batcher(self._commit_all, max_size=_MAX_COMMITTED, size=_size)
+        self._commits = Batcher(self._commit_all, max_size=_MAX_COMMITTED, size=_row_count)
         self._rotation = SenderRotation()
         self._senders: dict[str, str] = {}
 
     async def run_slice(self, unit: WorkUnit, *, epoch: int, until: float, wake_signal: WakeSignal) -> datetime | None:
-        """Work on a campaign until nothing is due; see `protocols.dispatcher.SliceRunner`."""
+        """Run a campaign until nothing is due; see `protocols.dispatcher.SliceRunner`."""
         due = None
         try:
             due = await self._run(unit, epoch=epoch, until=until, wake_signal=wake_signal)
@@ -147,16 +137,16 @@ class CampaignRunner:
                 continue
             committed = await self._run_wave(plan, channel, most, epoch, hours, wake_signal)
             if committed.stale:
-                # What has changed may stay so (a lease that is over): never decide on it again at full speed.
+                # The cause may last (an expired lease), and must not be retried at full speed.
                 return self._clock.now() + timedelta(seconds=self._config.change_poll_seconds)
             if not committed.changed:
                 await wake_signal.wait(_EMPTY_WAVE_PAUSE_SECONDS)
-            # At night a whole campaign is put off until the morning: in few large waves, not in many small ones.
+            # At night a campaign is postponed until morning in a few large waves.
             look_at = 0 if committed.dispatches else min(4 * max(look_at, most), _MAX_CLOSED_WAVE)
         return self._clock.now()
 
     async def _advance(self, campaign: Campaign) -> Campaign | None:
-        """Make the move that the clock asks for; return the campaign as it is then, None when it is gone."""
+        """Make the status change that is due; return the campaign, None if it does not exist."""
         grace = timedelta(seconds=self._config.missed_start_grace_seconds)
         return await self._storage.write(
             lambda tx: transitions.apply_schedule(
@@ -165,7 +155,7 @@ class CampaignRunner:
         )
 
     async def _close(self, campaign: Campaign, until: float, wake_signal: WakeSignal) -> datetime | None:
-        """End the open recipients of a campaign that is over; for any other state, tell when to look again."""
+        """End the open recipients of a campaign that is over; otherwise return its next check."""
         if not campaign.is_terminal:
             return await self._storage.read(lambda tx: transitions.next_check_at(tx, campaign, self._clock.now()))
         while not wake_signal.stopping and self._clock.monotonic() < until:
@@ -180,28 +170,28 @@ class CampaignRunner:
         return self._clock.now()
 
     async def _pause_without_agent(self, campaign: Campaign) -> datetime | None:
-        """Pause a calling campaign whose agent may not call any more, and tell when to look again."""
+        """Pause a calling campaign whose agent may no longer call; return its next check."""
         now = self._clock.now()
-        held = await self._storage.write(
+        paused = await self._storage.write(
             lambda tx: transitions.pause_without_agent(tx, campaign.workspace_id, campaign.id, now=now)
         )
-        return transitions.due_time(held, now) if held is not None else None
+        return transitions.due_time(paused, now) if paused is not None else None
 
-    async def _wait_for_throttle(self, campaign: Campaign, hold: ProviderThrottle) -> datetime | None:
-        """Tell why nobody is contacted while the provider wants to be left alone, and when to look again."""
-        if hold.until - hold.since >= _MIN_RECORDED_PAUSE:
-            # What was on its way may make it longer, many times: that is one hold.
-            await self._record_closure(campaign, TrailRule.PROVIDER_HOLD, hold.until, since=hold.since)
-        return earliest(hold.until, await self._expire_receipt_waits(campaign), campaign.scheduled_expires_at)
+    async def _wait_for_throttle(self, campaign: Campaign, throttle: ProviderThrottle) -> datetime | None:
+        """Record the provider's throttle, if it is long, and return the campaign's next check."""
+        if throttle.until - throttle.since >= _MIN_RECORDED_PAUSE:
+            # Requests in flight may extend it many times: this stays one closure.
+            await self._record_closure(campaign, TrailRule.PROVIDER_HOLD, throttle.until, since=throttle.since)
+        return earliest(throttle.until, await self._expire_receipt_waits(campaign), campaign.scheduled_expires_at)
 
     async def _record_closure(
         self, campaign: Campaign, rule: TrailRule, until: datetime, *, since: datetime | None = None
     ) -> None:
-        """Have the decision trail tell that nobody is reached until then, once for each time."""
-        told = await self._storage.read(
+        """Record in the trail, once for each closure, that the campaign has no open hours until `until`."""
+        recorded = await self._storage.read(
             lambda tx: trail.is_closure_recorded(tx, campaign, rule=rule, until=until, since=since)
         )
-        if not told:
+        if not recorded:
             await self._storage.write(
                 lambda tx: trail.record_campaign_closure(
                     tx, campaign.workspace_id, campaign.id, rule=rule, until=until, now=self._clock.now(), since=since
@@ -209,15 +199,15 @@ class CampaignRunner:
             )
 
     async def _plan_all(self, wanted: Sequence[tuple[str, str, int]]) -> Sequence[WavePlan | None]:
-        """Read what is due in all campaigns that ask for it now."""
+        """Read the plans of all campaigns that wait for one."""
         return await self._storage.read(lambda tx: planning.plan_waves(tx, wanted, now=self._clock.now()))
 
     async def _commit_all(self, decided: Sequence[Wave]) -> Sequence[WaveResult]:
-        """Commit the waves of all campaigns that have decided on one now."""
+        """Commit the decided waves of all campaigns."""
         return await self._storage.write(lambda tx: committing.commit_waves(tx, decided, clock_now=self._clock.now))
 
     async def _release_postponed(self, campaign: Campaign) -> None:
-        """Make a slice of those due again whom rules put off that have changed since."""
+        """Make a slice of the recipients due that outdated contact rules postponed."""
         await self._storage.write(
             lambda tx: postponements.release_postponed(
                 tx,
@@ -231,7 +221,7 @@ class CampaignRunner:
         )
 
     async def _complete(self, campaign: Campaign) -> None:
-        """Complete a campaign in which nobody is open, at whatever hour."""
+        """Complete a campaign without open recipients, also outside hours."""
         await self._storage.write(
             lambda tx: transitions.complete_if_done(
                 tx, tx.campaigns.get(campaign.workspace_id, campaign.id) or campaign, now=self._clock.now()
@@ -239,7 +229,7 @@ class CampaignRunner:
         )
 
     async def _expire_receipt_waits(self, campaign: Campaign) -> datetime | None:
-        """End a slice of the waits for receipts that are over, also while nobody is contacted; tell the next one."""
+        """End a slice of the receipt waits that are over; return the end of the next one."""
 
         def operation(tx: Transaction) -> datetime | None:
             now = self._clock.now()
@@ -254,15 +244,15 @@ class CampaignRunner:
         return await self._storage.write(operation, bulk=True) or self._receipt_deadline(campaign)
 
     async def _next_due_time(self, plan: WavePlan) -> datetime | None:
-        """Settle what is over without anything to send, and tell when the campaign is due next."""
+        """Settle what is over without a request; return when the campaign is next due."""
         if plan.next_due is not None and plan.next_due <= self._clock.now():
             await self._expire_receipt_waits(plan.campaign)
             return self._clock.now()
-        # What is in flight may be accepted, and then waits for its receipt; nobody tells when that wait is over.
+        # Requests in flight may be accepted, and then wait for receipts.
         return earliest(plan.next_due, self._receipt_deadline(plan.campaign), plan.campaign.scheduled_expires_at)
 
     def _receipt_deadline(self, campaign: Campaign) -> datetime | None:
-        """Return when the wait for the receipt of what is in flight now is over at the latest."""
+        """Return the latest end of the receipt waits of requests in flight."""
         wait = timedelta(seconds=self._config.receipt_timeout_seconds)
         return self._clock.now() + wait if campaign.channel == "sms" else None
 
@@ -272,7 +262,7 @@ class CampaignRunner:
         return self._config.look_ahead_seconds if several else self._config.sparse_look_ahead_seconds
 
     def _free_slots(self, plan: WavePlan, channel: CampaignChannel) -> int:
-        """Return how many slots lie within the look-ahead: the commit would leave out whom none is free for."""
+        """Return how many slots lie within the look-ahead; the commit leaves out the rest."""
         spacing = channel.spacing(plan.campaign).total_seconds()
         if not spacing:
             return len(plan.due)
@@ -280,12 +270,12 @@ class CampaignRunner:
         return 1 + max(int((self._look_ahead(plan, channel) - wait) / spacing), 0)
 
     def _low_water(self, plan: WavePlan, channel: CampaignChannel) -> float:
-        """Return how many seconds before the next free slot a wave begins, which fills the look-ahead."""
+        """Return how many seconds before the next free slot a wave begins."""
         look_ahead = self._look_ahead(plan, channel)
         return look_ahead * _LOW_WATER if look_ahead == self._config.look_ahead_seconds else look_ahead
 
     async def _wait_for_slot(self, plan: WavePlan, channel: CampaignChannel, wake_signal: WakeSignal) -> bool:
-        """Wait until the next slot is near; return whether what was planned still serves (else look at all again)."""
+        """Wait until the next slot is near; return whether the plan is still usable."""
         campaign, sender = plan.campaign, plan.sender
         near = self._low_water(plan, channel)
         wait = self._seconds_until(plan.next_slot_at, self._outbox.earliest_start(campaign.id)) - near
@@ -295,15 +285,15 @@ class CampaignRunner:
             return True
         begun = self._clock.monotonic()
         await wake_signal.wait(wait)
-        # The commit looks at everything again; what is due does not change much in so short a time, unless told so.
+        # The commit checks everything again, and little changes in so short a time without a wake-up.
         undisturbed = self._clock.monotonic() - begun >= wait - _MIN_TURN_WAIT_SECONDS
         return undisturbed and sender is None and wait <= self._config.look_ahead_seconds
 
     def _wait_for_number(self, campaign_id: str, sender: SenderPace, own_wait: float, look_ahead: float) -> float:
-        """Return how many seconds a campaign waits for its own slot or for a turn at its number; 0 or less for none."""
+        """Return how many seconds a campaign waits for its slot or for a turn at its number; 0 or less for none."""
         self._senders[campaign_id] = sender.key
         if own_wait > 0:
-            # Whoever waits for a slot of its own lets the others go.
+            # Waiting for its own slot, it lets the others go first.
             self._rotation.leave(sender.key, campaign_id)
             return own_wait
         now = self._clock.monotonic()
@@ -312,7 +302,7 @@ class CampaignRunner:
         before = self._rotation.request_turn(sender.key, campaign_id, now=now, back_in=wait)
         if before:
             turns = before * sender.spacing.total_seconds()
-            # One of those before may go away: who is far behind looks less often.
+            # Those before it may leave; the farther back, the less often it checks.
             wait = max(
                 slot_in + min(turns, max(turns / 4, _MAX_TURN_WAIT_SECONDS)) - look_ahead, _MIN_TURN_WAIT_SECONDS
             )
@@ -320,7 +310,7 @@ class CampaignRunner:
         return wait
 
     def _seconds_until(self, *moments: datetime | None) -> float:
-        """Return in how many seconds the last of some moments comes; 0 where all have passed."""
+        """Return the seconds until the last of some moments, at least 0."""
         now = self._clock.now()
         return max((max((moment - now).total_seconds(), 0.0) for moment in moments if moment is not None), default=0.0)
 
@@ -339,7 +329,7 @@ class CampaignRunner:
         if not reserved:
             return WaveResult(stale=False, changed=False, dispatches=())
         try:
-            # Decided on when there are places: whoever waits for one decides nothing that is too old then.
+            # Decided once there are places, so that no decision grows old while waiting.
             decisions = self._decide(plan, channel, reserved)
             intents = [decision for decision in decisions if isinstance(decision, Intent)]
             committed = await self._commit(plan, channel, epoch, hours, decisions)
@@ -353,7 +343,7 @@ class CampaignRunner:
         paces = self._paces(plan, channel)
         for dispatch in committed.dispatches:
             intent = by_dispatch[dispatch.id]
-            # What the provider gets may lie with it for hours: it is told what the engine itself keeps to.
+            # The provider may queue the request for hours, and must keep the same limits.
             not_after = earliest(hours.until, intent.latest, plan.campaign.scheduled_expires_at)
             self._outbox.send(
                 ProviderRequest(
@@ -367,7 +357,7 @@ class CampaignRunner:
         return committed
 
     def _decide(self, plan: WavePlan, channel: CampaignChannel, most: int) -> Sequence[Decision]:
-        """Decide about those that are due, until so many are to be contacted."""
+        """Decide about the due recipients until `most` are to be contacted."""
         now, decisions = self._clock.now(), list[Decision]()
         for recipient in plan.due:
             if not most:
@@ -377,7 +367,7 @@ class CampaignRunner:
         return decisions
 
     def _paces(self, plan: WavePlan, channel: CampaignChannel) -> Mapping[str, timedelta]:
-        """Return the paces that a request keeps: the campaign's, and that of the sending number if it has one."""
+        """Return a request's paces: the campaign's, and the sending number's if it has one."""
         campaign = plan.campaign
         paces: dict[str, timedelta] = {}
         if spacing := channel.spacing(campaign):
@@ -394,12 +384,7 @@ class CampaignRunner:
         return max((start for start in starts if start is not None), default=None)
 
     async def _commit(
-        self,
-        plan: WavePlan,
-        channel: CampaignChannel,
-        epoch: int,
-        hours: OpeningState,
-        decisions: Sequence[Decision],
+        self, plan: WavePlan, channel: CampaignChannel, epoch: int, hours: OpeningState, decisions: Sequence[Decision]
     ) -> WaveResult:
         campaign, now = plan.campaign, self._clock.now()
         lease_end = now + timedelta(seconds=max(self._worker.lease_seconds_left, 0.0))
@@ -421,6 +406,5 @@ class CampaignRunner:
         return await self._commits.submit(wave)
 
 
-def _size(wave: Wave) -> int:
-    """Return how many rows a wave is about."""
+def _row_count(wave: Wave) -> int:
     return 1 + len(wave.recipients)

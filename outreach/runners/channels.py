@@ -1,4 +1,4 @@
-"""What differs between the channels of a campaign: how many at a time, what to ask, and whom."""
+"""The differences between a campaign's channels."""
 
 from __future__ import annotations
 
@@ -7,37 +7,31 @@ from typing import Protocol
 
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
-from outreach.models.plans import (
-    Advance,
-    Ending,
-    Intent,
-    Postponement,
-    WavePlan,
-)
+from outreach.models.plans import Advance, Ending, Intent, Postponement, WavePlan
 from outreach.models.recipient import Recipient
 from outreach.providers.pool import ResolveProvider
 
 Decision = Intent | Ending | Advance | Postponement
-"""What is done about one due recipient."""
+"""The decision about one due recipient."""
 
 
 class CampaignChannel(Protocol):
     """One channel's part in running a campaign."""
 
     def spacing(self, campaign: Campaign) -> timedelta:
-        """Return the time between two starts; zero where the pace is something else."""
+        """Return the time between two starts; zero if the pace is limited otherwise."""
         ...
 
     def max_wave_size(self, campaign: Campaign) -> int:
-        """Return how many intents one wave has at the most."""
+        """Return the maximum number of intents in a wave."""
         ...
 
     def has_capacity(self, plan: WavePlan) -> bool:
-        """Return whether there is a free place at all; a place that becomes free touches the campaign."""
+        """Return whether another request may be in flight; a freed place wakes the campaign."""
         ...
 
     def provider_name(self, plan: WavePlan) -> str:
-        """Return the carrier or voice provider that the campaign goes to."""
+        """Return the campaign's carrier or voice provider."""
         ...
 
     def decide(self, plan: WavePlan, recipient: Recipient, now: datetime) -> Decision:
@@ -47,12 +41,8 @@ class CampaignChannel(Protocol):
     def build_request(
         self, plan: WavePlan, intent: Intent, dispatch: Dispatch, *, not_after: datetime | None
     ) -> ResolveProvider:
-        """Return what finds the provider for a committed intent, and makes the one request of it.
+        """Return the function that finds the provider and makes the request of a committed intent.
 
-        Args:
-            plan: What it was decided on.
-            intent: What was decided.
-            dispatch: What was committed.
-            not_after: The contact must not be reached later: it goes to the provider with the request.
+        `not_after` goes to the provider with the request: the contact must not be reached later.
         """
         ...

@@ -1,4 +1,4 @@
-"""Places for intents and for requests: bounded, and shared so that no account takes them from all others."""
+"""Permits for intents and requests: bounded, and shared fairly between accounts."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import anyio
 from outreach.protocols.dispatcher import WakeSignal
 
 _SHARE: Final = 3
-"""An account may hold this many times what is free: three quarters of all when it is alone, less beside others."""
+"""An account may hold this many times what is free: three quarters when alone, less beside others."""
 
 _FIRST_CHECKS_SECONDS: Final = 0.25
-"""How often the first of those that wait looks for places, and asks whether it is to stop."""
+"""How often the first waiter checks for permits and for a stop."""
 
 _OTHERS_CHECK_SECONDS: Final = 2.0
-"""How often the others ask that: whoever becomes the first asks at once."""
+"""How often the others check for a stop."""
 
 
 class _Waiting:
-    """One that waits for places: how many it wants, and has been granted."""
+    """A waiter: how many permits it wants and was granted."""
 
     def __init__(self, wanted: int) -> None:
         self.wanted = wanted
@@ -30,16 +30,15 @@ class _Waiting:
 
 
 class FairLimiter:
-    """A bounded number of places, each held by an account: a workspace's at one provider.
+    """A bounded number of permits, each held by an account (a workspace at one provider).
 
-    The bound is what a crash can leave unknown. A provider that does not answer holds its places until its requests
-    time out, so one account never gets all of them: it gets another while it holds less than a share of what is still
-    free. Something is left for an account that holds little, however many do not answer.
+    The bound limits what a crash can leave unknown. A provider that does not answer holds its permits until its
+    requests time out, so that an account gets another one only while it holds less than a share of what is free.
 
     Args:
-        most: How many there are.
-        opens: Whether an account may have another place at all, for another reason; who makes one free where it said
-            no calls `wake_waiters`.
+        most: The number of permits.
+        opens: Whether an account may have another permit, for reasons of the caller's; call `wake_waiters` when this
+            changes.
     """
 
     def __init__(self, most: int, *, opens: Callable[[str], bool] = lambda _: True) -> None:
@@ -49,20 +48,19 @@ class FairLimiter:
         self._waiting: dict[str, deque[_Waiting]] = {}
 
     def acquire_nowait(self, account: str) -> bool:
-        """Take a place if one is free for this account and nobody of it waits; return whether it was."""
+        """Take a permit if one is free and nobody of the account waits; return whether it was taken."""
         return account not in self._waiting and self._take(account, 1) == 1
 
     def has_capacity(self, account: str) -> bool:
-        """Return whether an account could have another place."""
+        """Return whether an account could have another permit."""
         return self._held[account] < _SHARE * self._free
 
     async def acquire(self, account: str, wake_signal: WakeSignal, *, wanted: int = 1) -> int:
-        """Wait for places, at the most so many; return how many were taken, none when the slice is to stop instead.
+        """Wait for permits; return how many were taken, at most `wanted`, or 0 if the slice must stop.
 
-        Who finds some free takes what there is. Who has to wait gets all at once, or after a moment what there is then:
-        where many wait, a place for each in turn would have each do its work for one.
-
-        A stop waits for the slices before it drains, so a slice must not wait here for a provider that hangs.
+        Free permits are taken at once. A waiter gets all it wants, or after a moment what is free, because one permit
+        at a time would cost each waiter a wave. It ends when the slice stops, so that a hanging provider cannot delay a
+        drain.
         """
         if wake_signal.stopping:
             return 0
@@ -89,7 +87,7 @@ class FairLimiter:
         return waiting.granted
 
     def release(self, account: str, places: int) -> None:
-        """Give places back."""
+        """Release permits."""
         self._free += places
         self._held[account] -= places
         if not self._held[account]:
@@ -97,7 +95,7 @@ class FairLimiter:
         self.wake_waiters()
 
     def wake_waiters(self) -> None:
-        """Hand what is free to those that wait: an account after the other, in each who came first."""
+        """Grant free permits to waiters, account by account, in order of arrival."""
         served = True
         while served and self._free:
             served = False
@@ -110,7 +108,7 @@ class FairLimiter:
                     served = True
 
     def _take(self, account: str, wanted: int, *, at_least: int = 1) -> int:
-        """Take as many places as there are for an account, up to what is wanted; none where there are fewer."""
+        """Take up to `wanted` permits, or none if fewer than `at_least` are available."""
         taken = 0
         while taken < wanted and self.has_capacity(account) and self._opens(account):
             self._free -= 1

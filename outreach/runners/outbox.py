@@ -1,4 +1,4 @@
-"""The requests that are on their way to providers: bounded, checked at the last moment, always recorded."""
+"""Requests to providers: bounded, checked immediately before they start, always recorded."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from outreach.runners.worker import Worker
 _RECORD_RETRY_SECONDS: Final = 0.5
 
 _FINAL_RECORD_SECONDS: Final = 0.7
-"""How long the outcomes that are known at the end may take to be recorded."""
+"""How long recording the outcomes known at shutdown may take."""
 
-_LONG_AGO: Final = float("-inf")
+_ANY_TIME: Final = float("-inf")
 
 _CLOCK_ROUNDING_SECONDS: Final = 0.000_002
-"""Seconds by which two clocks may differ in what lies between two moments, each rounded to whole microseconds."""
+"""The rounding difference between two clocks, each in whole microseconds."""
 
 _MAX_CHECKED: Final = 500
-"""Requests that are looked at together, immediately before they start."""
+"""Requests that are checked together, immediately before they start."""
 
 _MAX_PACES: Final = 10_000
-"""Paces remembered before those that are over are forgotten."""
+"""Paces remembered before expired ones are dropped."""
 
 ADAPTER_STATES: Final = frozenset(
     {
@@ -50,16 +50,15 @@ ADAPTER_STATES: Final = frozenset(
         DispatchState.UNKNOWN,
     }
 )
-"""What an adapter may answer (`protocols.carrier.Carrier`)."""
+"""The outcomes that an adapter may return (`protocols.carrier.Carrier`)."""
 
 
 class Outbox:
     """Holds the intents that wait for their slot, and the requests in flight.
 
-    Both are bounded, and their sum bounds what a crash leaves unknown. A place is reserved before an intent is
-    committed, and only while its account may have another request in flight: a provider that does not answer gets no
-    more of them. When its slot has come the intent changes to a place of the requests, which is given back when its
-    outcome is recorded. No account gets all of either.
+    Both are bounded, and their sum bounds the unknown dispatches after a crash. A permit is reserved before an intent
+    is committed, while its account may have another request in flight. At its slot the intent's permit is exchanged for
+    a request's, which is released when the outcome is recorded. No account gets all permits.
     """
 
     def __init__(self, *, storage: Storage, clock: Clock, config: EngineConfig, worker: Worker) -> None:
@@ -78,7 +77,7 @@ class Outbox:
         self._paces: dict[str, _Pace] = {}
 
     async def serve(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Hold the requests until it is cancelled; those in flight then are recorded as unknown."""
+        """Run requests until cancelled; those in flight then are recorded as unknown."""
         self._closing = False
         try:
             async with anyio.create_task_group() as tasks:
@@ -87,37 +86,37 @@ class Outbox:
                 try:
                     await anyio.sleep_forever()
                 finally:
-                    # Whoever ends this without a drain waits as little for what cannot be recorded.
+                    # Also without a drain, outcomes that cannot be recorded must not delay the end.
                     self._close()
         finally:
             self._tasks = None
 
     async def reserve(self, account: str, wake_signal: WakeSignal, *, wanted: int = 1) -> int:
-        """Wait for places for intents; return for how many, none when the slice is to stop instead."""
+        """Wait for intent permits; return how many were granted, 0 if the slice must stop."""
         return await self._places.acquire(account, wake_signal, wanted=wanted)
 
     def release(self, account: str, places: int) -> None:
-        """Give places back for which no intent was committed."""
+        """Release permits for which no intent was committed."""
         self._places.release(account, places)
 
     def send(self, request: ProviderRequest) -> None:
-        """Start a request in a reserved place; the place is given back when the outcome is recorded."""
+        """Start a request with a reserved permit, which is released when the outcome is recorded."""
         if self._tasks is None:
-            raise RuntimeError("The outbox is not served.")
+            raise RuntimeError("The outbox is not running.")
         self._in_flight += 1
         self._tasks.start_soon(self._execute, request, name="request")
 
     def earliest_start(self, pace_key: str) -> datetime | None:
-        """Return the first moment at which the next request of a pace may start; None for any."""
+        """Return when the next request of a pace may start; None for any time."""
         pace = self._paces.get(pace_key)
         turn = max(
-            pace.next_start if pace is not None else _LONG_AGO, self._worker.earliest_start_after_takeover(pace_key)
+            pace.next_start if pace is not None else _ANY_TIME, self._worker.earliest_start_after_takeover(pace_key)
         )
         left = turn - self._clock.monotonic()
-        return self._clock.now() + timedelta(seconds=left) if left > _LONG_AGO else None
+        return self._clock.now() + timedelta(seconds=left) if left > _ANY_TIME else None
 
     async def drain(self, *, grace_seconds: float) -> None:
-        """Wait until nothing is in flight, at most for the grace; then let go of what is left."""
+        """Wait until nothing is in flight, at most for the grace period; then cancel the rest."""
         with anyio.move_on_after(grace_seconds):
             while self._in_flight:
                 self._idle = anyio.Event()
@@ -127,33 +126,33 @@ class Outbox:
             self._tasks.cancel_scope.cancel()
 
     def _close(self) -> None:
-        """Let what is being recorded, or will be, take no more than a moment: its database may be blocked for long."""
+        """Limit all present and later recording to a moment, because the database may be blocked."""
         self._closing = True
         for scope in self._recording:
             scope.deadline = anyio.current_time() + _FINAL_RECORD_SECONDS
 
     async def _execute(self, request: ProviderRequest) -> None:
-        # Until the request begins nothing can have reached the provider; from then on everything might.
-        outcome, words = DispatchOutcome(state=DispatchState.WITHDRAWN, reason="stopped"), None
-        place = _Permit(self._places, request.account)
+        # Until the request begins nothing can have reached the provider; from then on it may have.
+        outcome, problem = DispatchOutcome(state=DispatchState.WITHDRAWN, reason="stopped"), None
+        permit = _Permit(self._places, request.account)
         try:
-            ask = await request.resolve_provider()
-            obstacle = await self._last_check(request, place)
+            send = await request.resolve_provider()
+            obstacle = await self._last_check(request, permit)
             if obstacle is not None:
                 outcome = DispatchOutcome(state=DispatchState.WITHDRAWN, reason=obstacle)
             else:
                 outcome = DispatchOutcome(state=DispatchState.UNKNOWN, reason="interrupted")
-                outcome = await self._call_provider(request.dispatch, ask)
+                outcome = await self._call_provider(request.dispatch, send)
         except ConfigError as error:
-            # Nobody was asked. It is the account's trouble, for which every campaign that needs it is paused.
+            # No request was made; the account's failure pauses its campaigns.
             outcome = DispatchOutcome(state=DispatchState.REFUSED, reason="provider_auth", error_message=error.message)
-            words = f"A request could not be made: {error.message}"
+            problem = f"A request could not be made: {error.message}"
         except Exception as error:
             if outcome.state is DispatchState.UNKNOWN:
-                # An adapter that breaks is trouble of the provider's, which its campaigns are paused for.
+                # An adapter's error counts as the provider's.
                 outcome = DispatchOutcome(state=DispatchState.UNKNOWN, reason="adapter_error")
             else:
-                # Nobody was asked. What broke may go on breaking: the next try waits, longer each time.
+                # No request was made; the failure may last, so that retries back off.
                 outcome = DispatchOutcome(state=DispatchState.NOT_SENT, reason="not_asked")
             self._worker.log_throttle.failure(
                 "dispatch_failed",
@@ -162,42 +161,42 @@ class Outbox:
                 dispatch_id=request.dispatch.id,
             )
         finally:
-            # Cancelled or not: what is known of a committed dispatch is recorded.
+            # Cancelled or not: a committed dispatch's outcome is recorded.
             await self._record(request.dispatch, outcome)
-            log_provider_outcome(self._worker.log_throttle, request.dispatch, outcome, words)
-            place.move_to(None)
+            log_provider_outcome(self._worker.log_throttle, request.dispatch, outcome, problem)
+            permit.move_to(None)
             self._places.wake_waiters()
             self._in_flight -= 1
             if not self._in_flight:
                 self._idle.set()
 
-    async def _call_provider(self, dispatch: Dispatch, ask: SendRequest) -> DispatchOutcome:
+    async def _call_provider(self, dispatch: Dispatch, send: SendRequest) -> DispatchOutcome:
         with anyio.move_on_after(self._config.provider_timeout_seconds):
-            answer: object = await ask()
+            answer: object = await send()
             if isinstance(answer, DispatchOutcome) and answer.state in ADAPTER_STATES:
                 return answer
-            # An adapter that breaks its contract has told us nothing; what it answered may hold what no log may.
-            raise TypeError(f"The adapter of {dispatch.provider} answered with no outcome: {_kind(answer)}.")
+            # Its answer is worthless, and may contain what no log may.
+            raise TypeError(f"The adapter of {dispatch.provider} did not return an outcome: {_kind(answer)}.")
         return DispatchOutcome(state=DispatchState.UNKNOWN, reason="timeout")
 
-    async def _last_check(self, request: ProviderRequest, place: _Permit) -> str | None:
+    async def _last_check(self, request: ProviderRequest, permit: _Permit) -> str | None:
         dispatch = request.dispatch
         await self._sleep_until_slot(dispatch)
-        if not await self._acquire_request_permit(request, place):
+        if not await self._acquire_request_permit(request, permit):
             return "too_late"
         async with AsyncExitStack() as turns:
             for key in request.paces:
-                # One request of a pace at a time: the others would ask for a turn that is taken before theirs.
+                # One request of a pace at a time, because the turn is taken only at the start.
                 pace = self._pace(key)
                 await turns.enter_async_context(pace.turn)
                 await self._wait_for_turn(key, pace)
-            # After the waiting, so that a stop that came meanwhile is heard.
+            # After the wait, so that stops during it count.
             obstacle = await self._checks.submit((dispatch, request.stops))
             if obstacle is not None:
                 return obstacle
             now = self._clock.now()
             if now < dispatch.slot_at:
-                # The clock was set back since the commit, which found hours open that may not have begun.
+                # Since the clock was set back, the hours of the commit may not be open yet.
                 return "clock_set_back"
             if now > dispatch.valid_until:
                 return "too_late"
@@ -206,26 +205,25 @@ class Outbox:
             self._record_start(request)
         return None
 
-    async def _acquire_request_permit(self, request: ProviderRequest, place: _Permit) -> bool:
-        """Change to a place among the requests; return False when none became free in time."""
+    async def _acquire_request_permit(self, request: ProviderRequest, permit: _Permit) -> bool:
+        """Exchange an intent's permit for a request's; return False if none is free in time."""
         if not self._requests.acquire_nowait(request.account):
             left = (request.dispatch.valid_until - self._clock.now()).total_seconds()
-            taken = 0
+            granted = 0
             with anyio.move_on_after(max(left, 0.0)):
-                taken = await self._requests.acquire(request.account, _NeverStopping())
-            if not taken:
+                granted = await self._requests.acquire(request.account, _NeverStopping())
+            if not granted:
                 return False
-        place.move_to(self._requests)
+        permit.move_to(self._requests)
         return True
 
     async def _withdrawal_reasons(self, asked: Sequence[tuple[Dispatch, int | None]]) -> Sequence[str | None]:
-        """Return what stands against each of some requests, by what has committed until now."""
+        """Return why each request must not start, by everything committed until now."""
         return await self._storage.read(lambda tx: intents.withdrawal_reasons(tx, asked, self._clock.now()))
 
     def _pace(self, key: str) -> _Pace:
         if key not in self._paces:
             if len(self._paces) >= _MAX_PACES:
-                # Turns that have passed hold nobody up any more.
                 now = self._clock.monotonic()
                 self._paces = {name: pace for name, pace in self._paces.items() if pace.next_start > now or pace.used}
             self._paces[key] = _Pace()
@@ -237,15 +235,13 @@ class Outbox:
             await anyio.sleep(left)
 
     def _record_start(self, request: ProviderRequest) -> None:
-        # Slots are spaced in the ledger; starts are spaced here, so that one that begins late in its slot and
-        # the next that begins on time do not come closer than the pace allows.
+        # Slots are spaced in the ledger; spacing the starts too keeps a late one and the next apart.
         now = self._clock.monotonic()
         for key, spacing in request.paces.items():
             self._paces[key].next_start = now + spacing.total_seconds() + _CLOCK_ROUNDING_SECONDS
 
     async def _sleep_until_slot(self, dispatch: Dispatch) -> None:
-        # A slot lies seconds ahead of its commit: on a clock that says more, or is set back while this sleeps, it would
-        # be slept for until the old time comes again, in a place that others wait for.
+        # Bounded, because after a clock step backwards the slot would lie far ahead while its permit blocks others.
         longest = (dispatch.slot_at - dispatch.created_at).total_seconds()
         ends = self._clock.monotonic() + longest
         while (wait := (dispatch.slot_at - self._clock.now()).total_seconds()) > 0:
@@ -296,13 +292,12 @@ class _Pace:
     """The turns of one pace.
 
     Attributes:
-        next_start: No request starts sooner. By the monotonic clock: a wall clock that is set back must hold nobody up,
-            and one that is set forward let nobody go too soon.
-        turn: Held by the one request that is about to start.
+        next_start: The earliest next start, on the monotonic clock so that clock steps do not matter.
+        turn: Held by the request that is about to start.
     """
 
     def __init__(self) -> None:
-        self.next_start = _LONG_AGO
+        self.next_start = _ANY_TIME
         self.turn = anyio.Lock(fast_acquire=True)
 
     @property
@@ -312,21 +307,21 @@ class _Pace:
 
 
 class _Permit:
-    """The place that an intent has: among those that wait, then among the requests."""
+    """A dispatch's permit: as an intent first, then as a request."""
 
     def __init__(self, places: FairLimiter, account: str) -> None:
         self._places: FairLimiter | None = places
         self._account = account
 
     def move_to(self, places: FairLimiter | None) -> None:
-        """Give the place back, and have another one that was taken; None for none."""
+        """Release the permit and hold another one that was acquired, or none."""
         if self._places is not None:
             self._places.release(self._account, 1)
         self._places = places
 
 
 class _NeverStopping:
-    """Waits for as long as it takes: whoever drains the outbox cancels it."""
+    """A wake signal that never stops: draining the outbox cancels the wait."""
 
     @property
     def stopping(self) -> bool:

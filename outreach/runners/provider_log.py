@@ -1,4 +1,4 @@
-"""What the log tells of how providers answer: each account's first trouble of each class, a count, and its end."""
+"""Logging provider failures: each account's first of each class, then a count, and the recovery."""
 
 from __future__ import annotations
 
@@ -13,55 +13,51 @@ from outreach.models.states import DispatchState
 from outreach.policy.dispatch_history import LOCAL_INTERRUPTIONS, PROVIDER_FAILURES
 from outreach.protocols.voice import Analyser
 
-_WORDS: Final = {
-    "provider_auth": "refuses the account's credentials",
-    "provider_funds": "refuses requests, because the account has run out of funds",
-    "provider_error": "answers with an error",
-    "bad_sender": "refuses the sending number",
-    "rejected": "refuses requests",
+_FAILURE_TEXTS: Final = {
+    "provider_auth": "rejects the account's credentials",
+    "provider_funds": "rejects requests because the account has run out of funds",
+    "provider_error": "responds with an error",
+    "bad_sender": "rejects the sending number",
+    "rejected": "rejects requests",
     "not_connected": "cannot be reached",
-    "timeout": "does not answer in time",
+    "timeout": "does not respond in time",
     "dropped": "drops connections",
-    "unreadable": "answers with something that cannot be read",
-    "temporary": "asks to be tried again",
+    "unreadable": "responds with something unreadable",
+    "temporary": "asks for a retry",
 }
 
 
 def log_provider_outcome(
-    log_throttle: LogThrottle, dispatch: Dispatch, outcome: DispatchOutcome, words: str | None = None
+    log_throttle: LogThrottle, dispatch: Dispatch, outcome: DispatchOutcome, problem: str | None = None
 ) -> None:
-    """Tell of an outcome that says something of the provider or the account, and not of the contact.
+    """Log an outcome that concerns the provider or the account rather than the contact.
 
-    Args:
-        log_throttle: Where it is told.
-        dispatch: What was asked.
-        outcome: What came of it.
-        words: What is wrong, in our own words; the provider's may hold numbers.
+    `problem` is our own message, if any: the provider's may contain numbers.
     """
     whose = account(dispatch.workspace_id, dispatch.provider)
     fields: dict[str, Any] = {"workspace_id": dispatch.workspace_id, "provider": dispatch.provider}
     if outcome.state is DispatchState.ACCEPTED:
         log_throttle.recovered(
             whose,
-            "%s takes requests of workspace %s again.",
+            "%s accepts requests of workspace %s again.",
             dispatch.provider,
             dispatch.workspace_id,
             action="account_again",
             **fields,
         )
         return
-    reason = _trouble(outcome)
+    reason = _failure_class(outcome)
     if reason is None:
         return
-    if words is None:
+    if problem is None:
         code = f" ({outcome.error_code})" if outcome.error_code else ""
-        what = _WORDS.get(reason, f"is in trouble: {reason}")
-        words = f"{dispatch.provider} {what}{code}, for workspace {dispatch.workspace_id}."
+        what = _FAILURE_TEXTS.get(reason, f"fails: {reason}")
+        problem = f"{dispatch.provider} {what}{code}, for workspace {dispatch.workspace_id}."
     log_throttle.problem(
         whose,
         reason,
         "%s",
-        words,
+        problem,
         level=logging.WARNING,
         action="account_not_usable" if reason == "provider_auth" else "account_in_trouble",
         reason=reason,
@@ -70,8 +66,8 @@ def log_provider_outcome(
     )
 
 
-def _trouble(outcome: DispatchOutcome) -> str | None:
-    """Return the class of trouble that an outcome is; None for one that says nothing of the provider."""
+def _failure_class(outcome: DispatchOutcome) -> str | None:
+    """Return the class of a provider's failure; None for other outcomes."""
     reason = outcome.reason or str(outcome.state)
     match outcome.state:
         case DispatchState.REFUSED:
@@ -79,35 +75,30 @@ def _trouble(outcome: DispatchOutcome) -> str | None:
         case DispatchState.UNKNOWN:
             return None if reason in LOCAL_INTERRUPTIONS else reason
         case DispatchState.NOT_SENT:
-            # Those of our own making (too late, a contact whose text cannot be sent) have other reasons.
+            # Other reasons are of our own making.
             return reason if reason == "not_connected" else None
         case _:
             return None
 
 
 class SafeAnalyser:
-    """An analyser whose errors are told in the log, and taken as "nobody can tell": the call has ended all the same.
-
-    Args:
-        analyser: The one that is asked.
-        log_throttle: Where its errors are told.
-    """
+    """An analyser whose errors are logged and count as "unknown", because the call has ended all the same."""
 
     def __init__(self, analyser: Analyser, log_throttle: LogThrottle) -> None:
         self._analyser = analyser
         self._log_throttle = log_throttle
 
     def outcome(self, report: CallReport) -> CallOutcome | None:
-        """Return the outcome of an ended call; None when nobody can tell."""
+        """Return the outcome of an ended call; None if it is unknown."""
         try:
             return self._analyser.outcome(report)
         except Exception as error:
-            # Its type alone, and no traceback: what it says may hold what was said in the call, or the number.
+            # Its type alone: the message may contain what was said in the call, or the number.
             kind = type(error).__name__
             self._log_throttle.problem(
                 ("analyser",),
                 kind,
-                "The analyser of calls failed with %s: the outcome of a call stays open.",
+                "The call analyser failed with %s: the outcome of a call stays open.",
                 kind,
                 level=logging.ERROR,
                 action="analyser_failed",

@@ -1,4 +1,4 @@
-"""Looking up unknown dispatches at their providers until there is evidence, or the deadline."""
+"""Looking up unknown dispatches at their providers, until there is evidence or the deadline passes."""
 
 from __future__ import annotations
 
@@ -30,25 +30,23 @@ from outreach.runners.worker import Worker
 from outreach.working_set import Transaction
 
 _MAX_LOOKUPS: Final = 64
-"""Look-ups under way."""
 
 _MAX_LOOKUPS_PER_ACCOUNT: Final = 8
-"""Look-ups under way at one account: a provider that does not answer must not take the others' places."""
+"""Concurrent look-ups at one account, so that a hanging provider leaves room for others."""
 
 _MAX_PER_ACCOUNT_AND_ROUND: Final = 40
-"""Look-ups at one account in one round, those that have been due for longest first: so a provider that does not answer
-does not keep a round, in which the others' look-ups are, waiting for long."""
+"""Look-ups at one account in one round, oldest first, so that a hanging provider does not delay the others' rounds."""
 
 _MAX_ROWS: Final = 200
 """Unknown dispatches that are read at a time."""
 
 
 def reconcile_deadlines(config: EngineConfig) -> Deadlines:
-    """Return when what may be done about an unknown dispatch.
+    """Return the time limits of unknown dispatches.
 
-    A retry, ours or an operator's, waits until no request of the old worker can be on its way any more: the time to
-    its slot, its intent's life, the provider's timeout and the lease have passed. So a short
-    `reconcile_delay_seconds` finds what was accepted sooner, and never takes what is still on its way as not sent.
+    A retry waits until no request of the old worker can be in flight: time to the slot, the intent's life, the
+    provider's timeout and the lease. A short `reconcile_delay_seconds` therefore never takes a request in flight for
+    not sent.
     """
     on_its_way = config.look_ahead_seconds + config.max_intent_age_seconds + config.provider_timeout_seconds
     return Deadlines(
@@ -58,10 +56,7 @@ def reconcile_deadlines(config: EngineConfig) -> Deadlines:
 
 
 class Reconciler:
-    """Settles unknown dispatches by evidence.
-
-    A look-up changes nothing at the provider, so that it may be repeated, and one that fails says nothing.
-    """
+    """Settles unknown dispatches by evidence from look-ups, which change nothing and may be repeated."""
 
     def __init__(
         self, *, storage: Storage, clock: Clock, config: EngineConfig, provider_pool: ProviderPool, worker: Worker
@@ -77,7 +72,7 @@ class Reconciler:
         self._has_more = False
 
     async def round(self) -> int:
-        """Look up the unknown dispatches that are due, as many as a round has room for; return how many those were."""
+        """Look up the unknown dispatches that are due, up to a round's size; return how many."""
         due = await self._due()
         places = anyio.CapacityLimiter(_MAX_LOOKUPS)
         async with anyio.create_task_group() as tasks:
@@ -88,9 +83,9 @@ class Reconciler:
         return sum(map(len, due))
 
     async def _due(self) -> Sequence[Sequence[Dispatch]]:
-        """Return what is to be looked up now, of each account those first that have been due for longest.
+        """Return the look-ups that are due for each account, the longest due first.
 
-        All that is unknown is gone through: what is old and not due, or cannot be looked up, hides nothing newer.
+        All unknown dispatches are read, so that old ones do not hide newer ones.
         """
         now = self._clock.now()
         waiting = defaultdict[str, list[tuple[datetime, Dispatch]]](list)
@@ -116,12 +111,12 @@ class Reconciler:
         return [[dispatch for _, dispatch in found] for found in waiting.values()]
 
     def _is_overdue(self, dispatch: Dispatch) -> bool:
-        # By the monotonic clock: where the wall clock was set back, the commit may lie hours ahead.
+        # Monotonic, because after a clock step the commit may lie hours ahead.
         since = self._unknown_since.get(dispatch.id, self._clock.monotonic())
         return self._clock.monotonic() - since >= self._config.reconcile_deadline_seconds
 
     def _due_at(self, dispatch: Dispatch, now: datetime) -> datetime:
-        # A moment ahead of now was noted before the clock was set back. A look-up too many changes nothing.
+        # A time ahead of now dates from before a clock step; an extra look-up changes nothing.
         last = self._looked_up.get(dispatch.id)
         wait = self._config.reconcile_retry_seconds if last is not None else self._config.reconcile_delay_seconds
         since = last or dispatch.created_at
@@ -153,11 +148,11 @@ class Reconciler:
             try:
                 await self._storage.write(operation)
             except Exception as error:
-                # One that cannot be settled keeps none of the others waiting.
+                # One failure must not block the others.
                 self._worker.log_throttle.failure(
                     "confirm_failed",
                     error,
-                    "What is known of a dispatch could not be recorded; it is looked up again later.",
+                    "Could not record the evidence on a dispatch; it is looked up again later.",
                     dispatch_id=dispatch.id,
                 )
 
@@ -165,8 +160,8 @@ class Reconciler:
         try:
             workspace = await self._storage.read(lambda tx: workspace_of(tx, dispatch.workspace_id))
             provider = await self._provider(workspace, dispatch)
-            power = provider.capabilities.look_up
-            if power == "none":
+            ability = provider.capabilities.look_up
+            if ability == "none":
                 return None
             with anyio.fail_after(self._config.provider_timeout_seconds):
                 found = await provider.look_up(self._lookup_request(dispatch))
@@ -174,27 +169,25 @@ class Reconciler:
             self._worker.log_throttle.failure(
                 "look_up_failed",
                 error,
-                "A look-up at %s failed; it is made again later.",
+                "A look-up at %s failed; it is retried later.",
                 dispatch.provider,
                 dispatch_id=dispatch.id,
             )
             return None
-        # That a provider does not find it proves something only where it says that it would.
-        if found is not None and found.state is DispatchState.NOT_SENT and power != "authoritative":
+        # Only an authoritative look-up proves that a request did not arrive.
+        if found is not None and found.state is DispatchState.NOT_SENT and ability != "authoritative":
             return None
         return found
 
     async def serve(self) -> None:
-        """Go round after round until it is cancelled."""
+        """Run rounds until cancelled."""
         while True:
             try:
                 await self.round()
             except Exception as error:
                 self._has_more = False
-                self._worker.log_throttle.failure(
-                    "reconcile_failed", error, "Unknown dispatches could not be looked at."
-                )
-            # Those that a round could not settle are not due again at once.
+                self._worker.log_throttle.failure("reconcile_failed", error, "Could not look up unknown dispatches.")
+            # Dispatches that a round could not settle are not due at once again.
             if not self._has_more:
                 await anyio.sleep(self._config.reconcile_interval_seconds)
 

@@ -1,4 +1,4 @@
-"""The runner of every kind of unit."""
+"""The runner of all kinds of units."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ class Runner:
         )
 
     async def serve(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Hold the requests in flight until it is cancelled."""
+        """Run requests until cancelled."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._reconciler.serve)
             await self._outbox.serve(task_status=task_status)
             tasks.cancel_scope.cancel()
 
     async def run_slice(self, unit: WorkUnit, *, epoch: int, until: float, wake_signal: WakeSignal) -> datetime | None:
-        """Work on a unit; see `protocols.dispatcher.SliceRunner`."""
+        """Run a unit; see `protocols.dispatcher.SliceRunner`."""
         match unit.kind:
             case "campaign":
                 return await self._campaigns.run_slice(unit, epoch=epoch, until=until, wake_signal=wake_signal)

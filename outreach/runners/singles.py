@@ -34,7 +34,7 @@ from outreach.working_set import Transaction
 
 
 class SinglesRunner:
-    """Does the work on single messages and calls."""
+    """Runs single messages and calls."""
 
     def __init__(
         self,
@@ -56,10 +56,10 @@ class SinglesRunner:
         self._outbox = outbox
 
     async def run_message(self, unit: WorkUnit, *, epoch: int, wake_signal: WakeSignal) -> datetime | None:
-        """Send a queued message, once; return when it is due next, None for not before somebody touches it."""
+        """Send a queued message once; return when it is due next, None until it changes."""
         message = await self._storage.read(lambda tx: tx.messages.get(unit.workspace_id, unit.id))
         if message is None or message.status is not MessageStatus.QUEUED:
-            # It is on its way or over: whoever settles it says when it is due again.
+            # Its outcome schedules it again.
             return None
         account = account_key(unit.workspace_id, message.carrier)
         sender = message.from_number
@@ -90,7 +90,7 @@ class SinglesRunner:
         return None
 
     async def run_call(self, unit: WorkUnit, *, epoch: int, wake_signal: WakeSignal) -> datetime | None:
-        """Place a queued call, once, or ask how far a placed one has come; return when it is due next."""
+        """Place a queued call once, or poll a placed one; return when it is due next."""
         call = await self._storage.read(lambda tx: tx.calls.get(unit.workspace_id, unit.id))
         if call is None:
             return None
@@ -125,7 +125,7 @@ class SinglesRunner:
         return None
 
     async def _poll_open_call(self, call: Call) -> datetime | None:
-        """Ask the provider how a placed call is, for when its events do not arrive."""
+        """Poll a placed call, whose events may not arrive."""
         if call.status in {CallStatus.DISPATCHING, CallStatus.UNKNOWN}:
             return None
         accepted = await self._accepted(call)
@@ -140,7 +140,7 @@ class SinglesRunner:
         silence = timedelta(seconds=self._config.call_timeout_seconds)
 
         def operation(tx: Transaction) -> bool:
-            # By the time of the commit: the clock may have been set since it was looked at.
+            # The time of the commit, in case of a clock step.
             call_outcomes.restart_silence_timeout(tx, call.workspace_id, call.id, self._clock.now())
             return ledger.end_silent_call(tx, accepted, silence=silence, now=self._clock.now())
 
@@ -150,9 +150,9 @@ class SinglesRunner:
         return self._clock.now() + timedelta(seconds=self._config.call_poll_seconds)
 
     async def _poll_analysis(self, call: Call) -> datetime | None:
-        """Ask for what the analysis says of a call that has ended without a word of it.
+        """Poll the analysis of an ended call without one.
 
-        The event that tells it may be lost, or too large; that somebody wants no more calls is told there alone.
+        The event may be lost or too large, and only it says that the contact wants no more calls.
         """
         accepted = await self._accepted(call)
         if accepted is None or call.ended_at is None or call.status is not CallStatus.COMPLETED:
@@ -164,19 +164,19 @@ class SinglesRunner:
         report = await self._fetch_call_status(call, accepted)
         if report is not None:
             await self._worker.report(report)
-        # Where the clock was set back nobody knows how long ago it was: it is asked once.
+        # After a clock step the call's age is unknown: poll once.
         if (report is None or report.lacks_analysis) and timedelta() <= since <= window / 2:
             return self._clock.now() + since
         await self._storage.write(lambda tx: call_outcomes.stop_polling(tx, call))
         return None
 
     async def _accepted(self, call: Call) -> Dispatch | None:
-        """Return the latest dispatch of a call that its provider has accepted."""
+        """Return the latest accepted dispatch of a call."""
         dispatches = await self._storage.read(lambda tx: tx.dispatches.of_call(call.workspace_id, call.id))
         return next((one for one in reversed(dispatches) if one.state is DispatchState.ACCEPTED), None)
 
     async def _fetch_call_status(self, call: Call, dispatch: Dispatch) -> CallReport | None:
-        """Ask the provider; one that fails or does not answer has told nothing, and is asked again later."""
+        """Ask the provider for a call's status; None if that fails, to be retried later."""
         try:
             workspace = await self._workspace(WorkUnit("call", call.workspace_id, call.id))
             provider = await self._provider_pool.voice(workspace, call.provider)
@@ -188,7 +188,7 @@ class SinglesRunner:
             self._worker.log_throttle.failure(
                 "call_status_failed",
                 error,
-                "%s could not tell how far a call has come.",
+                "%s could not report the status of a call.",
                 call.provider,
                 dispatch_id=dispatch.id,
             )
@@ -209,7 +209,7 @@ class SinglesRunner:
             from_number=dispatch.from_number,
             to=dispatch.to,
             body=dispatch.body or "",
-            # Neither closing time nor expiry; an answer to a keyword has a time after which it is none.
+            # Replies to keywords expire; other single messages do not.
             not_after=queued.send_until,
         )
         return lambda: carrier.send(message)

@@ -1,4 +1,4 @@
-"""Running SMS campaigns: rendered messages, at a pace."""
+"""The SMS channel: rendered messages at a pace."""
 
 from __future__ import annotations
 
@@ -9,13 +9,7 @@ from outreach.config import EngineConfig
 from outreach.ids import IdSource
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
-from outreach.models.plans import (
-    Advance,
-    Ending,
-    Intent,
-    Postponement,
-    WavePlan,
-)
+from outreach.models.plans import Advance, Ending, Intent, Postponement, WavePlan
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.models.trail import TrailRule
@@ -32,7 +26,7 @@ _MAX_WAVE: Final = 50
 
 
 class SmsChannel:
-    """The SMS part of running a campaign; see `runners.channels.CampaignChannel`."""
+    """The SMS part of running campaigns; see `runners.channels.CampaignChannel`."""
 
     def __init__(self, *, ids: IdSource, config: EngineConfig, provider_pool: ProviderPool) -> None:
         self._ids = ids
@@ -49,7 +43,7 @@ class SmsChannel:
         return min(_MAX_WAVE, 1 + int(ahead))
 
     def has_capacity(self, plan: WavePlan) -> bool:
-        """Return True: messages take slots, not places."""
+        """Return True: messages take slots, not permits."""
         return True
 
     def provider_name(self, plan: WavePlan) -> str:
@@ -102,7 +96,7 @@ class SmsChannel:
     def build_request(
         self, plan: WavePlan, intent: Intent, dispatch: Dispatch, *, not_after: datetime | None
     ) -> ResolveProvider:
-        """Return what finds the carrier, and hands the message to it."""
+        """Return the function that finds the carrier of a message."""
         message = OutboundMessage(
             dispatch_id=dispatch.id,
             workspace_id=dispatch.workspace_id,

@@ -1,4 +1,4 @@
-"""The right to dispatch, the feed of due work, and the merging of what providers tell."""
+"""The dispatch lease, the work feed, and merging outcomes and reports."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ from outreach.working_set import Transaction
 _log = logging.getLogger(__name__)
 
 _FINAL_HIGH_WATER_SECONDS: Final = 0.5
-"""How long an end in order waits for the last note; the lock must be given back soon."""
+"""How long a clean shutdown waits for the last high-water mark."""
 
 _ENGINE_PAUSE_TEXTS: Final = {
-    "missed_start": "its start was missed by more than the grace",
-    "agent_unavailable": "its agent may not call any more",
-    "provider_auth": "its provider does not accept the account's credentials, or they cannot be used here",
+    "missed_start": "its start was missed by more than the grace period",
+    "agent_unavailable": "its agent may no longer call",
+    "provider_auth": "its provider rejects the account's credentials, or they cannot be used here",
     "provider_funds": "its account at the provider has run out of funds",
     "error_budget": "too many of its latest requests failed for reasons that are not its contacts'",
     "moved": "the database was moved to another host or path",
-    "restored": "the database is older than it was: it was restored from a copy",
+    "restored": "the database was restored from an older copy",
 }
-"""What the engine pauses campaigns for by itself, in words."""
+"""The reasons for which the engine pauses campaigns."""
 
 _MAX_PAUSES: Final = 10_000
-"""Campaigns of which it is remembered that their pause was told."""
+"""Campaigns whose logged pause is remembered."""
 
 _MAX_ROWS: Final = 200
-"""Rows that one transaction of housekeeping touches at the most; outcomes and reports that share one."""
+"""Rows that one housekeeping transaction changes; outcomes and reports that share one."""
 
 
 def backoff_of(config: EngineConfig) -> Backoff:
-    """Return how long things wait after an outcome."""
+    """Return the delays after outcomes."""
     return Backoff(
         first=timedelta(seconds=config.backoff_initial_seconds),
         longest=timedelta(seconds=config.backoff_max_seconds),
@@ -61,18 +61,18 @@ def backoff_of(config: EngineConfig) -> Backoff:
 
 
 class Worker:
-    """This process's hold on a database.
+    """This process's dispatch lease on a database.
 
     Args:
         storage: The database.
-        clock: Where the time comes from.
-        config: Lease, back-off.
-        analyser: Decides what came of a call that has ended.
-        log_throttle: Where the engine's log lines go; by default some of its own.
+        clock: The source of time.
+        config: Lease and backoff.
+        analyser: Determines the outcome of an ended call.
+        log_throttle: The engine's log; a new one by default.
 
     Attributes:
-        log_throttle: What is told in the log of this process's work.
-        backoff: How long things wait after an outcome.
+        log_throttle: The log of this process's work.
+        backoff: The delays after outcomes.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Worker:
 
     @property
     def analyser(self) -> Analyser:
-        """The one that was given, whose errors are told and taken as "nobody can tell"."""
+        """The given analyser, whose errors are logged and count as "unknown"."""
         return self._analyser
 
     @analyser.setter
@@ -111,21 +111,21 @@ class Worker:
 
     @property
     def lease_seconds_left(self) -> float:
-        """How long the lease still lasts, measured from before the request that renewed it."""
+        """Seconds left of the lease, measured from before the request that renewed it."""
         return self._lease_ends - self._clock.monotonic()
 
     def earliest_start_after_takeover(self, pace: str) -> float:
-        """Return from when on requests of a pace may begin for what an earlier worker began, on the monotonic clock.
+        """Return when, on the monotonic clock, a pace that an earlier worker used is free.
 
-        The slots say so too, as long as nobody sets the clock back.
+        The slots say the same, unless the clock is set back.
         """
         return self._takeover_starts.get(pace, float("-inf"))
 
     async def acquire(self, *, on_integrity_check: Callable[[], None] = lambda: None) -> int | None:
-        """Take the right to dispatch, and settle what an earlier worker left; see `protocols.dispatcher.Worker`."""
+        """Take the lease and settle what an earlier worker left; see `protocols.dispatcher.Worker`."""
         lock = self._storage.lock
         if not lock.acquire():
-            # Who stands by looks at the database too, so that it is noticed here as well where another one lies there.
+            # Reading lets a standby process notice a replaced file, too.
             await self._storage.read(lambda _: None)
             return None
         try:
@@ -133,7 +133,7 @@ class Worker:
                 on_integrity_check()
                 await self._run_integrity_check()
             before = self._clock.monotonic()
-            # A step from before is found out by what the last worker has noted.
+            # The last worker's mark shows earlier clock steps.
             self._steps.step()
             self._clock_set_back = None
             home, noted = lock.home(), lock.high_water()
@@ -154,82 +154,80 @@ class Worker:
             self._epoch = takeover.epoch
             await self._settle_abandoned(takeover.epoch)
             lock.record_high_water(await self._storage.read(lambda tx: leases.high_water(tx, takeover.epoch)))
-            held_back = takeover.paused_campaigns
-            pauses = await self._storage.read(
-                lambda tx: [trail.last_pause_number(tx, campaign) for campaign in held_back]
-            )
+            paused = takeover.paused_campaigns
+            pauses = await self._storage.read(lambda tx: [trail.last_pause_number(tx, campaign) for campaign in paused])
         except BaseException:
             self._epoch = None
             lock.release()
             raise
         if takeover.reason is not None:
             _log.warning(
-                "The database was %s: %d campaigns are paused until they are resumed.",
+                "The database was %s: %d campaigns are paused until an operator resumes them.",
                 takeover.reason,
                 len(takeover.paused_campaigns),
                 extra={"action": "held_back", "reason": takeover.reason},
             )
-            for campaign, pause in zip(held_back, pauses, strict=True):
+            for campaign, pause in zip(paused, pauses, strict=True):
                 self._log_pause(campaign, pause)
         _log.info("Dispatching under epoch %d.", takeover.epoch, extra={"action": "lease_taken"})
         return takeover.epoch
 
     async def _run_integrity_check(self) -> None:
         begun = self._clock.monotonic()
-        _log.info(
-            "The last process did not end in order: the database is looked through.", extra={"action": "checking"}
-        )
+        _log.info("The last process did not shut down cleanly: checking the database.", extra={"action": "checking"})
         damage = await self._storage.lock.check_integrity()
         if damage is not None:
             raise DispatchRefused(
-                f"The database is damaged, and nothing is sent: {damage}. Stop this process, and put a backup in the "
-                "database's place with `outreach-server db restore FILE` (restore_database).",
+                f"Dispatch disabled: the database is damaged: {damage}. Stop this process and restore a backup with "
+                "`outreach-server db restore FILE` (restore_database).",
                 reason="damaged",
             )
         seconds = self._clock.monotonic() - begun
-        _log.info("The database is sound; that took %.1f s.", seconds, extra={"action": "checked", "seconds": seconds})
+        _log.info(
+            "The database is intact (checked in %.1f s).", seconds, extra={"action": "checked", "seconds": seconds}
+        )
 
     async def renew(self, epoch: int) -> None:
-        """Keep the right; see `protocols.dispatcher.Worker`."""
+        """Renew the lease; see `protocols.dispatcher.Worker`."""
         await self._renew(epoch, ended=False)
 
     def note_set_back(self, back: timedelta) -> None:
-        """Have the next renewal correct what was noted by the time from before; see `protocols.dispatcher.Worker`."""
+        """Let the next renewal repair the effects of a clock step; see `protocols.dispatcher.Worker`."""
         self._clock_set_back = max(back, self._clock_set_back or timedelta())
 
     async def _renew(self, epoch: int, *, ended: bool) -> None:
         before = self._clock.monotonic()
-        # Until it stands in the database: a heartbeat that fails leaves it to the next one.
+        # Kept until the database has it: a failed heartbeat leaves it to the next one.
         step, now = self._steps.step(), self._steps.looked_at
         if step:
             self.note_set_back(-step)
 
-        told = self._clock_set_back
+        noted = self._clock_set_back
 
         def operation(tx: Transaction) -> HighWaterMark:
-            return leases.renew(tx, epoch=epoch, now=now, back=told)
+            return leases.renew(tx, epoch=epoch, now=now, back=noted)
 
         mark = await self._storage.write(operation)
         self._lease_ends = before + self._config.lease_seconds
-        if self._clock_set_back is told:
+        if self._clock_set_back is noted:
             self._clock_set_back = None
         self._storage.lock.record_high_water(mark, ended=ended)
-        self.log_throttle.recovered(DATABASE, "The database takes writes again.", action="database_again")
+        self.log_throttle.recovered(DATABASE, "The database accepts writes again.", action="database_again")
 
     async def release(self) -> None:
-        """Give the right back, having noted how far the database has come: also since the last heartbeat."""
+        """Release the lease after writing the high-water mark."""
         epoch, self._epoch = self._epoch, None
         try:
             if epoch is not None:
                 with anyio.move_on_after(_FINAL_HIGH_WATER_SECONDS):
                     await self._renew(epoch, ended=True)
         except LeaseLost:
-            # Another one has taken over, and notes how far it comes.
+            # The new lease holder writes the mark.
             pass
         except Exception as error:
-            # The note is as old as the last heartbeat then. Whatever keeps it from being written, it ends here.
+            # The mark stays that of the last heartbeat, which must not prevent the shutdown.
             _log.warning(
-                "How far the database has come could not be noted at the end: %s.",
+                "Could not write the high-water mark at the end: %s.",
                 type(error).__name__,
                 extra={"action": "note_failed"},
             )
@@ -238,15 +236,15 @@ class Worker:
             self._storage.lock.release()
 
     async def due(self) -> tuple[Sequence[WorkItem], int]:
-        """Return everything that has a due time, and the highest change number."""
+        """Return every unit with a due time, and the highest change number."""
         return await self._storage.read(lambda tx: (tx.work.due(), tx.work.last_change()))
 
     async def since(self, change: int) -> Sequence[WorkItem]:
-        """Return what has changed after a number, by change; tell of what the engine has paused, whoever did it."""
+        """Return the changes after a number, in order; log the engine's pauses among them, made by any process."""
 
         def operation(tx: Transaction) -> tuple[Sequence[WorkItem], Sequence[tuple[Campaign, int]]]:
             changes = tx.work.since(change)
-            # A paused one may be due: at its expiry, or because something of it was taken back since.
+            # A paused campaign changes again when it expires or is edited.
             touched = [work.unit for work in changes if work.unit.kind == "campaign"]
             campaigns = [tx.campaigns.get(unit.workspace_id, unit.id) for unit in touched]
             paused = [found for found in campaigns if found is not None and found.pause_reason in _ENGINE_PAUSE_TEXTS]
@@ -258,7 +256,7 @@ class Worker:
         return changes
 
     def _log_pause(self, campaign: Campaign, pause: int) -> None:
-        """Tell of a pause, once: who changes a campaign that is paused has not paused it again."""
+        """Log a pause once, even if the paused campaign changes again."""
         reason = campaign.pause_reason or ""
         if self._logged_pauses.get(campaign.id, self._last_trail_number) >= pause:
             return
@@ -267,7 +265,7 @@ class Worker:
             del self._logged_pauses[next(iter(self._logged_pauses))]
         self.log_throttle.log(
             logging.WARNING,
-            "Campaign %s of workspace %s was paused (%s): %s. It goes on when somebody resumes it.",
+            "Campaign %s of workspace %s was paused (%s): %s. Resume it when this is resolved.",
             campaign.id,
             campaign.workspace_id,
             reason,
@@ -279,9 +277,9 @@ class Worker:
         )
 
     async def settle(self, dispatch: Dispatch, outcome: DispatchOutcome) -> None:
-        """Record the outcome of a dispatch, and whether its provider wants to be left alone.
+        """Record a dispatch's outcome and its provider's throttle.
 
-        Outcomes that come at the same time are recorded together; one that cannot be keeps no other from it.
+        Outcomes that arrive together are recorded together; one that fails does not affect the others.
         """
         self._log_provider_throttle(await self._settling.submit((dispatch, outcome)))
 
@@ -293,36 +291,30 @@ class Worker:
     ) -> Sequence[ProviderThrottle | None]:
         now = self._clock.now()
         callbacks.prefetch_for_outcomes(tx, outcomes)
-        holds = []
+        throttles = []
         for dispatch, outcome in outcomes:
             callbacks.merge_outcome(
-                tx,
-                dispatch.workspace_id,
-                dispatch.id,
-                outcome,
-                backoff=self.backoff,
-                analyser=self.analyser,
-                now=now,
+                tx, dispatch.workspace_id, dispatch.id, outcome, backoff=self.backoff, analyser=self.analyser, now=now
             )
-            holds.append(provider_throttles.update_throttle(tx, dispatch, outcome, backoff=self.backoff, now=now))
-        return holds
+            throttles.append(provider_throttles.update_throttle(tx, dispatch, outcome, backoff=self.backoff, now=now))
+        return throttles
 
-    def _log_provider_throttle(self, hold: ProviderThrottle | None) -> None:
-        if hold is not None:
+    def _log_provider_throttle(self, throttle: ProviderThrottle | None) -> None:
+        if throttle is not None:
             self.log_throttle.problem(
-                account(hold.workspace_id, hold.provider),
+                account(throttle.workspace_id, throttle.provider),
                 "provider_hold",
-                "%s wants to be left alone: workspace %s asks nothing of it for %g s.",
-                hold.provider,
-                hold.workspace_id,
-                (hold.until - hold.since).total_seconds(),
+                "%s: workspace %s is rate-limited; sending paused for %g s.",
+                throttle.provider,
+                throttle.workspace_id,
+                (throttle.until - throttle.since).total_seconds(),
                 action="provider_hold",
-                workspace_id=hold.workspace_id,
-                provider=hold.provider,
+                workspace_id=throttle.workspace_id,
+                provider=throttle.provider,
             )
 
     async def report(self, event: Report) -> None:
-        """Merge what a provider tells, together with what others tell at the same time; it is committed then."""
+        """Merge a provider's report, together with others that arrive at the same time, and commit it."""
         await self._reports.submit(event)
 
     async def _merge(self, events: Sequence[Report]) -> Sequence[bool]:
@@ -337,7 +329,7 @@ class Worker:
         return await self._storage.write(operation)
 
     async def sweep(self) -> None:
-        """Clear away what nobody needs: leftovers of loads that died, a slice of the keys that expired."""
+        """Delete leftovers of failed loads, and slices of expired keys, idle units and old callbacks."""
         leftovers = await self._storage.read(lambda tx: tx.campaigns.leftovers(self._clock.now()))
         for workspace_id, campaign_id in leftovers:
             await self._delete_leftover(workspace_id, campaign_id)
@@ -347,7 +339,7 @@ class Worker:
         await self._storage.write(lambda tx: tx.callbacks.sweep(oldest, limit=_MAX_ROWS), bulk=True)
 
     async def _delete_leftover(self, workspace_id: str, campaign_id: str) -> None:
-        """Delete what a load that died has left behind: all of it, in slices, for it may be a million people."""
+        """Delete the leftover of a failed load, in slices because it may have a million recipients."""
         limit = self._config.insert_batch_size
         while not await self._storage.write(
             lambda tx: tx.campaigns.delete_loading(workspace_id, campaign_id, limit=limit), bulk=True

@@ -21,12 +21,7 @@ from outreach.models.campaign import Campaign, Counters
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import InboundMessage, Message
 from outreach.models.recipient import Recipient
-from outreach.models.resources import (
-    Agent,
-    Flow,
-    Number,
-    Trunk,
-)
+from outreach.models.resources import Agent, Flow, Number, Trunk
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.trail import TrailEntry
 from outreach.models.unsubscribe import Unsubscribe
@@ -191,10 +186,7 @@ IDEMPOTENCY_KEYS: Final = _kind(
 INBOUND: Final = _kind("inbound_messages", InboundMessage, "inbound message")
 MESSAGES: Final = _kind("messages", Message, "message")
 CALLS: Final = _kind(
-    "calls",
-    Call,
-    "call",
-    fixed=("agent_id", "campaign_number", "position", "to_number", "created_at"),
+    "calls", Call, "call", fixed=("agent_id", "campaign_number", "position", "to_number", "created_at")
 )
 DISPATCHES: Final = _kind(
     "dispatches",

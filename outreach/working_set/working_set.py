@@ -11,12 +11,7 @@ from outreach.convert.columns import Value, json_text
 from outreach.errors import StorageError
 from outreach.models.campaign import Counters
 from outreach.working_set.backend import Backend, Change, Row
-from outreach.working_set.journal import (
-    AlreadyExists,
-    Journal,
-    RollbackRequired,
-    Rows,
-)
+from outreach.working_set.journal import AlreadyExists, Journal, RollbackRequired, Rows
 from outreach.working_set.kinds import ALL_KINDS, CAMPAIGNS, NO_CAMPAIGN, SINGLE_ROW_KEY, STOPS, CampaignRef, Key, Kind
 
 M = TypeVar("M")

@@ -259,5 +259,5 @@ def test_a_fault_in_answer_to_a_request_leaves_it_open_whether_it_was_taken(
     found = {one["reason"]: one for one in cli.ask("campaigns", "show", campaign_id)["failures"]}
     recipient = cli.ask("campaigns", "recipients", campaign_id)[2]
     for told in (found["provider_error"], recipient):
-        assert "nobody knows yet whether it took the request" in told["meaning"]
+        assert "not yet known whether it accepted the request" in told["meaning"]
         assert told["advice"].startswith("Wait: it is looked up")

@@ -200,7 +200,7 @@ async def test_a_call_ends_also_where_the_analyser_fails(
         assert (await reaches(rig.engine, campaign, "completed")).counters.successful == 1
         failures = [one for one in caplog.records if getattr(one, "action", None) == "analyser_failed"]
         assert [one.getMessage() for one in failures] == [
-            "The analyser of calls failed with LookupError: the outcome of a call stays open."
+            "The call analyser failed with LookupError: the outcome of a call stays open."
         ]
         assert "+14155550000" not in caplog.text
 

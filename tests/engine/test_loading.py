@@ -125,7 +125,7 @@ async def test_what_was_swept_away_is_not_loaded_or_published(storage: Storage) 
     assert await storage.write(lambda tx: tx.campaigns.delete_loading(THIS_WORKSPACE, campaign.id, limit=10))
     with pytest.raises(StorageError, match="No contacts arrived for 120 seconds"):
         await _load(storage, campaign, [make_prepared()], position=1)
-    with pytest.raises(StorageError, match="Nothing was created"):
+    with pytest.raises(StorageError, match="nothing was created"):
         await _publish(storage, campaign, result)
 
 

@@ -160,7 +160,7 @@ async def test_an_account_that_works_again_says_so_once(
         f"twilio refuses the sending number (21606), for workspace {workspace.id}."
     ]
     assert told(caplog, "account_again") == [
-        f"twilio takes requests of workspace {workspace.id} again. It occurred 2 times."
+        f"twilio accepts requests of workspace {workspace.id} again. It occurred 2 times."
     ]
 
 
@@ -197,5 +197,5 @@ async def test_a_full_disk_is_one_line_and_its_end_another(
         await until(end_told)
     lines = [one.getMessage() for one in caplog.records if one.name == "outreach"]
     assert lines[0] == "Nothing was written. The disk that the database is on is full."
-    assert lines[1].startswith("The database takes writes again.")
+    assert lines[1].startswith("The database accepts writes again.")
     assert "Traceback" not in caplog.text

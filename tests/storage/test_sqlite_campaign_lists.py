@@ -177,5 +177,5 @@ async def test_a_text_that_many_names_hold_is_found_in_the_other_way(
         return answers
 
     by_index = await found()
-    monkeypatch.setattr(campaign_lists, "_MANY", 1)
+    monkeypatch.setattr(campaign_lists, "_MAX_INDEXED_NAMES", 1)
     assert await found() == by_index

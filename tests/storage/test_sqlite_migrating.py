@@ -233,7 +233,7 @@ def test_a_step_that_fails_changes_nothing_and_keeps_the_copy(database: Path, mo
     with monkeypatch.context() as patched:
         patched.setattr(schema, "MIGRATIONS", failing)
         with pytest.raises(
-            StorageError, match=rf"is as it was.*audit already exists.*{migration_backup.BACKUP_SUFFIX}"
+            StorageError, match=rf"nothing was changed.*audit already exists.*{migration_backup.BACKUP_SUFFIX}"
         ):
             migrate_database(url_of(database))
     assert content(database) == content(kept_of(database)) == OLD

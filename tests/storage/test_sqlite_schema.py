@@ -98,7 +98,7 @@ async def test_a_file_that_is_no_database_is_refused_and_left_alone(database: Pa
 
 async def test_a_file_in_no_directory_is_refused(tmp_path: Path) -> None:
     """The message says what has to be there."""
-    with pytest.raises(StorageError, match="directory must be there"):
+    with pytest.raises(StorageError, match="directory must exist"):
         await storage_at(tmp_path / "absent" / "outreach.db").__aenter__()
 
 

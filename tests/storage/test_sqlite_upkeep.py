@@ -122,7 +122,7 @@ async def test_a_backup_is_refused_where_it_would_lose_something(database: Path,
     await fill(database, "one")
     file = tmp_path / "backup.db"
     file.write_text("dear diary")
-    with pytest.raises(StorageError, match="there already"):
+    with pytest.raises(StorageError, match="exists already"):
         backup_database(url_of(database), file)
     assert file.read_text() == "dear diary"
     with pytest.raises(StorageError, match="the database itself"):
@@ -286,7 +286,7 @@ async def test_a_restore_is_refused_where_the_file_is_no_backup(
     cases: list[tuple[Path, type[Exception], str]] = [
         (tmp_path / "absent", StorageError, "no file .*absent"),
         (letter, StorageError, "no SQLite database"),
-        (foreign, StorageError, "no database of this package"),
+        (foreign, StorageError, "is not a database of this package"),
         (newer, DatabaseNewer, "9999_later"),
         (damaged, StorageError, "damaged"),
         (database, StorageError, "the database itself"),
@@ -396,7 +396,7 @@ async def test_an_engine_changes_an_older_database_when_it_dispatches_from_it(
         patched.setattr(schema, "MIGRATIONS", first)
         for path in (database, database.with_name("second.db")):
             await fill(path, "one")
-    with pytest.raises(DatabaseOlder, match="when the process that dispatches from it opens it"):
+    with pytest.raises(DatabaseOlder, match="process that dispatches from it applies them"):
         await Outreach.open(url_of(database)).__aenter__()
     async with Outreach.open(url_of(database), dispatch=True) as engine:
         assert engine.health().dispatching

@@ -33,8 +33,8 @@ def test_nothing_is_made_before_it_is_opened(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("postgres://x", "no URL of a SQLite database"),
-        ("outreach.db", "no URL of a SQLite database"),
+        ("postgres://x", "not the URL of a SQLite database"),
+        ("outreach.db", "not the URL of a SQLite database"),
         ("sqlite://", "names no file"),
         ("sqlite:///", "names no file"),
         ("sqlite:", "names no file"),

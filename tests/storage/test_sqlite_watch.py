@@ -195,7 +195,7 @@ async def test_a_file_that_is_put_in_the_place_of_an_open_one_is_noticed(
         await write_some(storage, 3, clock)
         what(database, copy)
         for _ in range(2):
-            with pytest.raises(DatabaseReplaced, match="nothing is read, written or sent"):
+            with pytest.raises(DatabaseReplaced, match="no longer reads, writes or sends"):
                 await storage.write(appending("lost"))
 
 

@@ -59,10 +59,7 @@ def require_unused(what: str, users: Sequence[str], advice: str) -> None:
 
 
 def _campaigns(
-    tx: Transaction,
-    workspace_id: str,
-    uses: Callable[[Campaign], bool],
-    statuses: Collection[CampaignStatus] = _OPEN,
+    tx: Transaction, workspace_id: str, uses: Callable[[Campaign], bool], statuses: Collection[CampaignStatus] = _OPEN
 ) -> list[str]:
     return [
         f"campaign {campaign.name!r} ({campaign.status})"

@@ -51,10 +51,7 @@ def _difference(after: Counters, before: Counters) -> Counters:
 def counted(recipient: Recipient) -> Counters:
     """Return what a recipient adds to its campaign's counters."""
     return contribution(
-        recipient.status,
-        attempts=recipient.attempts,
-        dispatched=recipient.dispatched,
-        successful=recipient.successful,
+        recipient.status, attempts=recipient.attempts, dispatched=recipient.dispatched, successful=recipient.successful
     )
 
 
@@ -117,12 +114,7 @@ def steps_of(tx: Transaction, campaign: Campaign) -> tuple[FlowStep, ...] | None
 
 
 def advance_in_flow(
-    tx: Transaction,
-    campaign: Campaign,
-    recipient: Recipient,
-    index: int,
-    steps: tuple[FlowStep, ...],
-    now: datetime,
+    tx: Transaction, campaign: Campaign, recipient: Recipient, index: int, steps: tuple[FlowStep, ...], now: datetime
 ) -> Recipient:
     """Return a recipient after it enters a step."""
     after = enter_step(recipient, index, steps, replied=lambda: _replied(tx, campaign, recipient), now=now)

@@ -168,13 +168,7 @@ def sync_setups_of_agent(tx: Transaction, agent: Agent, *, now: datetime, actor:
 
 
 def pause(
-    tx: Transaction,
-    workspace_id: str,
-    campaign_id: str,
-    *,
-    now: datetime,
-    actor: str,
-    reason: PauseReason = "operator",
+    tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, actor: str, reason: PauseReason = "operator"
 ) -> Campaign:
     """Pause an active or scheduled campaign (a paused one stays), or raise `NotFound` or `IllegalTransition`."""
     campaign = campaign_of(tx, workspace_id, campaign_id)
@@ -363,12 +357,7 @@ def _caller_id_problems(tx: Transaction, campaign: Campaign, provider: str) -> l
     found = []
     trunk = tx.trunks.get(campaign.workspace_id, campaign.trunk_id) if campaign.trunk_id else None
     if trunk is not None and trunk.provider_trunk_id is None and provider in _NEEDS_TRUNK_IDENTIFIER:
-        found.append(
-            ErrorDetail(
-                "trunk_id",
-                f"Its trunk {trunk.name!r} needs its identifier at {provider}.",
-            )
-        )
+        found.append(ErrorDetail("trunk_id", f"Its trunk {trunk.name!r} needs its identifier at {provider}."))
     for index, entry in enumerate((campaign.cli_group or ()) if campaign.cli_mode == "group" else ()):
         number = tx.numbers.get(campaign.workspace_id, entry.number_id)
         if number is not None and number.phone != entry.phone:

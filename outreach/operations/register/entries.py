@@ -59,12 +59,7 @@ def hold_number(tx: Transaction, workspace_id: str, phone: str, evidence: str, n
     if tx.register.get(workspace_id, phone) is None:
         tx.register.put(
             Unsubscribe(
-                workspace_id=workspace_id,
-                phone=phone,
-                scope=HELD,
-                source=UNCLEAR,
-                evidence=evidence,
-                created_at=now,
+                workspace_id=workspace_id, phone=phone, scope=HELD, source=UNCLEAR, evidence=evidence, created_at=now
             )
         )
 

@@ -24,12 +24,7 @@ from outreach.operations.register.entries import (
     take_off_register,
 )
 from outreach.operations.waves.singles import create_message
-from outreach.policy.opt_out.keywords import (
-    KeywordMatch,
-    carrier_replies_to,
-    keyword_of,
-    may_mean_stop,
-)
+from outreach.policy.opt_out.keywords import KeywordMatch, carrier_replies_to, keyword_of, may_mean_stop
 from outreach.policy.opt_out.words import words_of
 from outreach.policy.phones import normalise, parse_inbound_sender
 from outreach.policy.rendering import CONFIRMATION_DEADLINE, HELP_INTERVAL, reply_text

@@ -13,12 +13,7 @@ from outreach.models.states import MESSAGE_STATUS_RANK, DispatchState, MessageSt
 from outreach.models.trail import TrailRule
 from outreach.operations.campaigns import trail
 from outreach.operations.register import entries
-from outreach.operations.settling import (
-    call_outcomes,
-    error_budget,
-    message_outcomes,
-    recipient_outcomes,
-)
+from outreach.operations.settling import call_outcomes, error_budget, message_outcomes, recipient_outcomes
 from outreach.operations.waves.clock_steps import corrected_created_at
 from outreach.policy.dispatch_history import LOCAL_INTERRUPTIONS, REACHED_NOBODY
 from outreach.policy.settlement import Backoff, may_settle

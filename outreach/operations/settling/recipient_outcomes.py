@@ -24,12 +24,7 @@ from outreach.operations.campaigns.recipients import advance_in_flow, put_recipi
 from outreach.operations.campaigns.transitions import complete_if_done
 from outreach.operations.common import call_settings_of, campaign_unit, settings_of
 from outreach.policy.call_settlement import apply_late_analysis, end_call, settle_call_recipient
-from outreach.policy.dispatch_history import (
-    REACHED_NOBODY,
-    earlier_acceptance,
-    is_authoritative,
-    is_earlier_acceptance,
-)
+from outreach.policy.dispatch_history import REACHED_NOBODY, earlier_acceptance, is_authoritative, is_earlier_acceptance
 from outreach.policy.settlement import (
     TRANSIENT_FAILURES,
     Backoff,

@@ -160,11 +160,6 @@ def resolve(
         outcome = DispatchOutcome(state=DispatchState.GIVEN_UP, reason="operator_retry")
     settled = settle(tx, workspace_id, dispatch_id, outcome, backoff=backoff, now=now, by=TrailRule.OPERATOR)
     record_audit(
-        tx,
-        now=now,
-        workspace_id=workspace_id,
-        actor=actor,
-        action=f"dispatch.{decision}",
-        subject=dispatch_id,
+        tx, now=now, workspace_id=workspace_id, actor=actor, action=f"dispatch.{decision}", subject=dispatch_id
     )
     return settled or dispatch

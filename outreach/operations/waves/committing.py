@@ -10,15 +10,7 @@ from typing import Final
 import attrs
 
 from outreach.models.campaign import Campaign, Counters
-from outreach.models.plans import (
-    Advance,
-    DecisionBasis,
-    Ending,
-    Intent,
-    Postponement,
-    Wave,
-    WaveResult,
-)
+from outreach.models.plans import Advance, DecisionBasis, Ending, Intent, Postponement, Wave, WaveResult
 from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
 from outreach.models.trail import TrailRule
@@ -36,12 +28,7 @@ from outreach.operations.campaigns.transitions import complete_if_done
 from outreach.operations.common import require_lease, settings_of
 from outreach.operations.register.entries import HELD_RECHECK_AFTER, UNCLEAR_REPLY
 from outreach.operations.waves import provider_throttles
-from outreach.operations.waves.intents import (
-    IntentDraft,
-    draft_intent,
-    insert_intents,
-    mark_dispatching,
-)
+from outreach.operations.waves.intents import IntentDraft, draft_intent, insert_intents, mark_dispatching
 from outreach.operations.waves.pace import frequency_capped_until, sender_pace
 from outreach.operations.waves.planning import prefetch_campaigns
 from outreach.policy.call_settlement import second_leg_is_late

@@ -106,13 +106,7 @@ def mark_dispatching(tx: Transaction, opened: IntentDraft) -> Counters:
     dispatch = opened.dispatch
     rule = TrailRule.PACE if dispatch.channel == "sms" else TrailRule.CONCURRENCY
     return put_recipient(
-        tx,
-        dispatch.workspace_id,
-        opened.before,
-        opened.after,
-        rule=rule,
-        now=dispatch.created_at,
-        dispatch=dispatch,
+        tx, dispatch.workspace_id, opened.before, opened.after, rule=rule, now=dispatch.created_at, dispatch=dispatch
     )
 
 

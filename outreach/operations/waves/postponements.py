@@ -9,12 +9,7 @@ import attrs
 from outreach.models.trail import TrailRule
 from outreach.operations.campaigns.recipients import put_recipient
 from outreach.operations.waves import clock_steps
-from outreach.policy.contact_hours import (
-    CONTACT_HOURS,
-    FREQUENCY_CAP,
-    are_contact_rules_outdated,
-    contact_rules_key,
-)
+from outreach.policy.contact_hours import CONTACT_HOURS, FREQUENCY_CAP, are_contact_rules_outdated, contact_rules_key
 from outreach.working_set import Transaction
 
 

@@ -246,13 +246,7 @@ def _backoff_until(before: Sequence[Dispatch], backoff: Backoff, now: datetime) 
 
 
 def _cancel_reason(
-    tx: Transaction,
-    workspace_id: str,
-    channel: Channel,
-    to: str,
-    purpose: Purpose,
-    stale_at: datetime,
-    now: datetime,
+    tx: Transaction, workspace_id: str, channel: Channel, to: str, purpose: Purpose, stale_at: datetime, now: datetime
 ) -> str | None:
     return "stale" if now >= stale_at else block_reason(tx, workspace_id, channel, to, purpose)
 

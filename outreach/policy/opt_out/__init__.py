@@ -1,1 +1,1 @@
-"""Whether a message asks for no more messages."""
+"""Recognising opt-outs, opt-ins and requests for help in messages."""

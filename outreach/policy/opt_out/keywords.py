@@ -1,14 +1,13 @@
-"""What somebody who writes to us wants: STOP, START, HELP, or something else.
+"""Keywords in inbound messages: STOP, START and HELP.
 
-Two tiers. *Exact*: the whole message is one of the words, whatever its case, punctuation, quotes, emoji, accents,
-width and spacing; so a carrier reads it (CTIA messaging principles, 5.1.3; 47 CFR 64.1200(a)(10) names the words).
-*Phrase*: a message of at most five words, politeness not counted, that begins or ends with such a word or holds a
-phrase such as "do not text me"; or, however long it is, a sentence in it that says so in plain words
-(`outreach.policy.opt_out.phrases`). Any wording that a reasonable person understands has to be honoured (the same
-rule), and one contact too few costs less than one too many. Only an opt-out is read from a phrase: START and HELP are
-exact. What somebody quotes is not read for a phrase (`outreach.policy.opt_out.words`).
+There are two tiers. *Exact*: the whole message is one of the words, ignoring case, punctuation, quotes, emoji, accents,
+width and spacing, as carriers read it (CTIA messaging principles, 5.1.3; 47 CFR 64.1200(a)(10) names the words).
+*Phrase*, for opt-outs only: a message of at most five words, not counting politeness, that begins or ends with such a
+word or contains a phrase such as "do not text me", or a plain sentence in a longer message
+(`outreach.policy.opt_out.phrases`). The same rule demands that any reasonable wording is honoured, and one contact too
+few costs less than one too many. Quotations are not read for phrases (`outreach.policy.opt_out.words`).
 
-What holds a word of opting out and is in neither tier is for a person to read (`may_mean_stop`).
+Other messages with an opt-out word are for a person to read (`may_mean_stop`).
 """
 
 from __future__ import annotations
@@ -38,24 +37,19 @@ from outreach.policy.opt_out.words import (
 MatchKind = Literal["exact", "phrase"]
 
 MAX_WORDS: Final = 5
-"""Longer messages are somebody's own words, for a person to read."""
+"""Longer messages are not read as short phrases."""
 
 
 @attrs.frozen
 class KeywordMatch:
-    """What a message was taken for.
-
-    Attributes:
-        keyword: What is wanted.
-        tier: Whether the whole message says just that, or was understood so.
-    """
+    """A keyword and its tier: the exact word, or a phrase."""
 
     keyword: Keyword
     tier: MatchKind
 
 
 _STOP: Final = phrases(
-    # 47 CFR 64.1200(a)(10), and what Twilio, Telnyx, Vonage and AWS take for it by themselves.
+    # 47 CFR 64.1200(a)(10), and the words of Twilio, Telnyx, Vonage and AWS.
     *("stop", "stop all", "unsubscribe", "cancel", "end", "quit", "revoke", "opt out", "remove", "remove me", "td"),
     *("unsub", "stop it", "stop now", "no more", "discontinue", "delete me", "cease", "cease and desist"),
     *("unsubcribe", "unsuscribe", "unsubscibe", "unsubsribe", "st0p"),  # As people mistype them.
@@ -126,42 +120,42 @@ _STOP: Final = phrases(
     *("itigil mo na", "berhenti langganan", "ka daina", "别再发了", "不要再发了", "不要發了", "别发了"),
 )
 
-_CARRIERS_STOP: Final = phrases(
-    *("stop", "stop all", "stopall", "unsubscribe", "cancel", "end", "quit", "revoke", "optout"),
+_CARRIER_STOP: Final = phrases(
+    *("stop", "stop all", "stopall", "unsubscribe", "cancel", "end", "quit", "revoke", "optout")
 )
-"""What the carriers take for STOP by themselves, all of them together (Twilio, Telnyx, Vonage)."""
+"""The STOP words of all carriers together (Twilio, Telnyx, Vonage)."""
 
 _DISGUISES: Final = str.maketrans(
     "$50\N{OCTAGONAL SIGN}\N{NO ENTRY}\N{NO ENTRY SIGN}\N{HEAVY LARGE CIRCLE}\u04e8\u04e9\ua731\u1d1b\u1d0f\u1d18",
     "ssooooo" + "oo" + "stop",
 )
-"""What stands for a letter of STOP that it looks like: `$T0P`, `ST\N{OCTAGONAL SIGN}P`, small capitals."""
+"""Look-alikes of the letters of STOP: `$T0P`, `ST\N{OCTAGONAL SIGN}P`, small capitals."""
 
 _STRETCHED: Final = re.compile(r"(.)\1+")
 _CRY: Final = re.compile(r"\b(?!stoop\b)s+t+o+p+\b", re.IGNORECASE)
-"""STOP with letters repeated, within a message; a stoop is what people sit on."""
+"""STOP with repeated letters within a message, but not the word `stoop`."""
 
 _STOP_STRETCHED: Final = frozenset(
     {"stop", "stopal", "unsubscribe", "unsub", "quit", "cancel", "end", "remove", "st0p", "стоп", "στοπ"}
 )
-"""Words with each letter once, however often it is written: `stoooppp`."""
+"""Words with repeated letters reduced to one: `stoooppp`."""
 
 _STOP_JOINED: Final = frozenset("".join(words) for words in _STOP)
-"""Spaces and punctuation inside do not matter for an opt-out: `opt-out`, `STOPALL`, `S.T.O.P.`"""
+"""Spaces and punctuation inside are ignored: `opt-out`, `STOPALL`, `S.T.O.P.`"""
 
-_CARRIERS_STOP_JOINED: Final = frozenset("".join(words) for words in _CARRIERS_STOP)
+_CARRIER_STOP_JOINED: Final = frozenset("".join(words) for words in _CARRIER_STOP)
 _MAX_CRY_LENGTH: Final = 60
 
 _START: Final = phrases("start", "unstop", "un stop", "subscribe", "join")
 _START_WHEN_STOPPED: Final = phrases("yes")
-"""An ordinary answer of anybody but who has opted out by keyword."""
+"""An opt-in only by those who have opted out by keyword."""
 
 _HELP: Final = phrases("help", "info", "aide", "ayuda", "ajuda", "hilfe", "aiuto")
 
-_TELLING: Final = frozenset(
+_OPT_OUT_EDGES: Final = frozenset(
     {"stop", "stopp", "stopall", "unsubscribe", "unsub", "quit", "revoke", "optout", "arret", "arretez", "стоп"}
 )
-"""Words that make a short message an opt-out when it begins or ends with one; `end` and `cancel` have other uses."""
+"""Words that make a short message an opt-out at its beginning or end; `end` and `cancel` have other uses."""
 
 _INSIDE: Final = phrases(
     *("stop texting", "stop messaging", "stop calling", "stop sending", "stop contacting", "stop these", "stop this"),
@@ -198,7 +192,7 @@ _OTHER_USES: Final = phrases(
     *(f"no more {what} {why}" for what in ("texts", "messages", "calls", "sms") for why in ("needed", "necessary")),
     *("stop sign", "stop light", "stop lights", "stop loss", "stop and shop", "stop shop"),
 )
-"""Of a word that opts out where it stands alone."""
+"""Other uses of opt-out words."""
 
 _ALONE_ONLY: Final = frozenset(
     word
@@ -208,11 +202,11 @@ _ALONE_ONLY: Final = frozenset(
     )
     for word in words_of(text)
 )
-"""Words that say nothing within a longer message: there they are everyday ones."""
+"""Everyday words, which opt out only where they stand alone."""
 
 _OPT_OUT_WORDS: Final = (
     frozenset(words[0] for words in _STOP if len(words) == 1)
-    | _TELLING
+    | _OPT_OUT_EDGES
     | {"stopping", "stopped", "opt", "opting", "opted", "unsubscribed", "unsubscribing", "removed", "canceled"}
     | {"cancelled", "quitting", "revoked", "delete", "discontinued", "harassing", "harassment", "spamming"}
 ) - _ALONE_ONLY
@@ -222,7 +216,7 @@ _UNWILLING: Final = phrases(
     *("block me", "block you", "blocking you", "go away", "fuck off", "report you", "i will sue", "i'll sue"),
     *("want off", "want out", "taken off", "get me off", "no longer interested", "text me again", "call me again"),
 )
-"""Who writes so may want no more messages: for a person to read."""
+"""Possible opt-outs, for a person to read."""
 
 _MAX_PHRASE_WORDS: Final = max(len(phrase) for phrase in _INSIDE | _OTHER_USES | _UNWILLING)
 
@@ -240,22 +234,21 @@ _NEGATIONS: Final = phrases(
         for verb in ("want", "want you", "wish", "mean", "need", "intend", "plan", "ask", "ask you")
     ),
 )
-"""Right before a word they turn it round: `don't stop`, `do not remove me`, `I don't want to unsubscribe`.
+"""Phrases that reverse the following word: `don't stop`, `do not remove me`, `I don't want to unsubscribe`.
 
-`They won't stop` and `I can't unsubscribe` are none: in doubt a short message counts."""
+`They won't stop` and `I can't unsubscribe` are not among them: in doubt a short message counts.
+"""
 
 _MAX_NEGATION_WORDS: Final = max(len(phrase) for phrase in _NEGATIONS)
 
 
 def keyword_of(text: str, *, opted_out_by_keyword: bool = False) -> KeywordMatch | None:
-    """Return what a message wants; None when it is no keyword.
+    """Return the keyword of a message, or None.
 
-    Args:
-        text: The message as it came.
-        opted_out_by_keyword: Whether its sender has opted out by a keyword: then `yes` takes that back.
+    With `opted_out_by_keyword` the sender has opted out by a keyword, which `yes` takes back.
     """
     words = words_of(text)
-    if words in _STOP or "".join(words) in _STOP_JOINED or _is_stop_otherwise(text, words):
+    if words in _STOP or "".join(words) in _STOP_JOINED or _is_stop_variant(text, words):
         return KeywordMatch("stop", "exact")
     if words in _START or (opted_out_by_keyword and words in _START_WHEN_STOPPED):
         return KeywordMatch("start", "exact")
@@ -268,70 +261,70 @@ def keyword_of(text: str, *, opted_out_by_keyword: bool = False) -> KeywordMatch
     return KeywordMatch("stop", "phrase") if understood else None
 
 
-def _is_stop_otherwise(text: str, words: Words) -> bool:
-    """Return whether a message is a sign of STOP alone, or the word with letters repeated or of another script."""
+def _is_stop_variant(text: str, words: Words) -> bool:
+    """Return whether a message is a sign of STOP, or the word with repeated letters or in another script."""
     if not words:
         return consists_of(text, STOP_SIGNS)
-    if to_latin("".join(words_of(text.translate(_DISGUISES)))) in _CARRIERS_STOP_JOINED:
+    if to_latin("".join(words_of(text.translate(_DISGUISES)))) in _CARRIER_STOP_JOINED:
         return True
     joined = to_latin("".join(words))
-    # The Cyrillic letter that looks like a C sounds as an S: `CTOP`.
+    # The Cyrillic letter that looks like a C sounds like an S: `CTOP`.
     spellings = {"".join(words), joined, joined.replace("c", "s")}
-    if not spellings.isdisjoint(_CARRIERS_STOP_JOINED):
+    if not spellings.isdisjoint(_CARRIER_STOP_JOINED):
         return True
-    # A long word is no cry, whatever its letters are.
     return len(joined) <= _MAX_CRY_LENGTH and any(_STRETCHED.sub(r"\1", one) in _STOP_STRETCHED for one in spellings)
 
 
 def carrier_replies_to(text: str) -> bool:
-    """Return whether carriers that answer STOP by themselves answer this message: it is one of their words.
+    """Return whether carriers that answer STOP themselves answer this message.
 
-    They know single words, and not `please stop`, `remove me` or `arret`. A word with punctuation counts as theirs:
-    better no confirmation than two.
+    They know only single words. A word with punctuation counts as theirs: no confirmation is better than two.
     """
-    return words_of(text) in _CARRIERS_STOP
+    return words_of(text) in _CARRIER_STOP
 
 
 def may_mean_stop(text: str) -> bool:
-    """Return whether a message holds a word of opting out: one that was taken for no keyword is a person's to read."""
+    """Return whether a message that is no keyword contains an opt-out word, and is for a person to read."""
     words = words_of(_CRY.sub("stop", text[:MAX_CHARACTERS]))
     if is_reaction(text):
         return False
-    # `Bus stop12`: whatever a number is glued to.
+    # `Bus stop12`: digits may be attached.
     if not _OPT_OUT_WORDS.isdisjoint((*words, *split_digits(words))):
         return True
     return any(run in _INSIDE or run in _UNWILLING for _, run in _runs(words)) or may_refuse(text)
 
 
 def _asks_to_stop(words: Words) -> bool:
-    if _once("".join(without_courtesies(words))) in _STOP_JOINED:
+    if _shortest_period("".join(without_courtesies(words))) in _STOP_JOINED:
         # `Please cancel`: the word stands alone but for courtesies.
         return True
     words = without_politeness(words)
     if _is_numbered(words):
         return True
-    words = tuple(word for at, word in enumerate(words) if word not in _TELLING or words[at - 1 : at] != (word,))
+    words = tuple(word for at, word in enumerate(words) if word not in _OPT_OUT_EDGES or words[at - 1 : at] != (word,))
     if not 0 < len(words) <= MAX_WORDS or any(run in _OTHER_USES for _, run in _runs(words)):
         return False
-    if any(words[at] in _TELLING and not _negated(words, at) for at in {0, len(words) - 1}) and not _is_a_place(words):
+    if any(words[at] in _OPT_OUT_EDGES and not _negated(words, at) for at in {0, len(words) - 1}) and not _is_a_place(
+        words
+    ):
         return True
     return any(phrase in _INSIDE and not _negated(words, at) for at, phrase in _runs(words))
 
 
-def _once(joined: str) -> str:
-    """Return what a text repeats from its first to its last letter, once: `stop` of `stopstopstop`."""
+def _shortest_period(joined: str) -> str:
+    """Return the shortest text whose repetition a text is: `stop` of `stopstopstop`."""
     return joined[: (joined * 2).find(joined, 1)]
 
 
 def _is_numbered(words: Words) -> bool:
-    """Return whether a message is words of STOP and numbers in one: `STOP1`, `2STOP`, `STOP2END` (stop to end)."""
+    """Return whether a message is STOP words and numbers in one: `STOP1`, `2STOP`, `STOP2END` (stop to end)."""
     parts = split_digits(words) if len(words) == 1 else ()
     own = [part for part in parts if not part.isdecimal()]
-    return not _TELLING.isdisjoint(own) and all(part in _TELLING or (part,) in _STOP for part in own)
+    return not _OPT_OUT_EDGES.isdisjoint(own) and all(part in _OPT_OUT_EDGES or (part,) in _STOP for part in own)
 
 
 def _is_a_place(words: Words) -> bool:
-    """Return whether a short message is about a stop, or about stopping, on somebody's way."""
+    """Return whether a short message is about a bus stop or stopping on the way."""
     begins = words[:1] == ("stop",) and words[1:2] in _ON_THE_WAY
     return begins or (words[-1:] == ("stop",) and words[-2:-1] in _STOPS)
 

@@ -1,8 +1,8 @@
-"""Sentences by which people ask to be left alone, however long the message is that they stand in.
+"""Sentences that ask for no more messages, in messages of any length.
 
-They are looked for where a sentence, or a part of it, begins: `stop texting me` is none in `my ex won't stop texting
-me`. Each names whom not to contact, or what not to send, so that `stop by the shop` is none either. What turns a
-sentence round or limits it (`instead`, `unless`, `until`, `except`) leaves it to a person.
+They are matched only where a sentence or a part of it begins: `my ex won't stop texting me` is no opt-out. Each names
+whom not to contact or what not to send: neither is `stop by the shop`. A sentence that is reversed or limited
+(`instead`, `unless`, `until`, `except`) is left to a person.
 """
 
 from __future__ import annotations
@@ -13,39 +13,32 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from outreach.policy.opt_out.words import (
-    MAX_CHARACTERS,
-    Words,
-    phrases,
-    skip_courtesies,
-    without_politeness,
-    words_of,
-)
+from outreach.policy.opt_out.words import MAX_CHARACTERS, Words, phrases, skip_courtesies, without_politeness, words_of
 
 _ENDS_OF_PARTS: Final = re.compile(r"(?:[.!?;:,\n\r|\[\]\u2026\u2013\u2014\u3002\u3001]|\((?!\d)|(?<!\d)\))+|\s-+\s")
-"""After a compatibility form has become the plain one. The brackets of `(415) 555-0100` part nothing."""
+"""The separators of parts, in NFKC form; the brackets of `(415) 555-0100` do not separate."""
 
 _BEGINNINGS: Final = phrases(
     *("please", "pls", "plz", "so", "just", "and", "kindly", "then", "or", "again", "now", "no", "yes", "omg", "dude"),
     *("who is this", "who's this", "who are you", "who dis", "wrong number", "wrong person", "wrong guy"),
     *("not interested", "no longer interested", "no thanks", "no thank you", "I said", "go away", "I don't know you"),
 )
-"""What another part of a sentence may begin after, where nothing is written between."""
+"""Phrases after which a part may begin without punctuation."""
 
 _MAX_BEGINNING_WORDS: Final = max(len(phrase) for phrase in _BEGINNINGS)
 
 _NEGATING: Final = frozenset({"dont", "not", "never"})
-"""What turns round what comes after `or` too: `do not cancel or stop these texts`."""
+"""Negations that also reach across `or`: `do not cancel or stop these texts`."""
 
 _LIMITS: Final = frozenset({"instead", "unless", "until", "except"})
 
 _ALONE: Final = phrases(
     "stop", "stop all", "stopall", "stop it", "stop now", "unsubscribe", "unsub", "opt out", "optout", "remove me"
 )
-"""Parts of a longer message that say it by themselves: `STOP. I have told you twice.`"""
+"""Parts of a longer message that opt out by themselves: `STOP. I have told you twice.`"""
 
 _ON_A_WAY: Final = frozenset({"turn", "walk", "drive", "cross", "park"})
-"""At the beginning of the part after such a one, they make it a direction: `go to 5th, stop, turn left`."""
+"""At the beginning of the next part they make it a direction: `go to 5th, stop, turn left`."""
 
 _ME: Final = (
     r"(?:me|us|this (?:phone )?number|this phone|this line|my (?:\w+ )?(?:phone|number|cell|mobile|line|wife|husband|"
@@ -61,7 +54,7 @@ _MESSAGES: Final = (
     r"notifications|alerts|communications?|marketing)"
 )
 _TEXTS: Final = r"(?:texts|text messages|messages|msgs|sms|text alerts|promos|spam)"
-"""What is sent to people and nothing else: who cancels calls may have booked them."""
+"""Messages only: calls that are cancelled may be appointments."""
 
 _WHICH: Final = (
     r"(?:(?:all|any|more|these|those|this|the|your|of|such|unwanted|annoying|future|further|stupid|"
@@ -92,7 +85,7 @@ _TO_SENDER: Final = (
     r"selling (?:my|our) (?:data|info|information|details|number|phone)|solicit(?:ing|ation|ations)|reaching out|"
     rf"contact (?:with )?(?:me|us)|{_MESSAGES} to {_ME}|or im"
 )
-"""After STOP at the beginning of a message: what is said to whoever sends."""
+"""Phrases after STOP at the beginning that address the sender."""
 
 _SENTENCES: Final = re.compile(
     "|".join(
@@ -155,7 +148,7 @@ _SENTENCES: Final = re.compile(
 
 
 def sentence_asks_to_stop(text: str) -> bool:
-    """Return whether a part of a message says, in plain words, that no more messages or calls are wanted."""
+    """Return whether a part of a message plainly asks for no more messages or calls."""
     return any(_says_so(part, after) for part, after in pairwise([*_parts(text), ()]))
 
 

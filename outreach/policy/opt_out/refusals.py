@@ -1,8 +1,8 @@
-"""What sounds as if somebody wants no more messages, in many languages, and does not say it plainly enough to obey.
+"""Possible opt-outs in many languages, which are too vague to obey at once.
 
-It is for a person to read, and the number is held back until somebody has: so in doubt it counts, and only what people
-write of other things every day does not. Everything is compared in the form that `words.words_of` makes: small letters
-without accents, and without the vowel signs of Indic scripts that are none either.
+They are for a person to read while the number is under review: in doubt a message counts, unless it is about everyday
+things. Texts are compared in the form of `words.words_of`: small letters without accents, and for Indic scripts without
+vowel signs.
 """
 
 from __future__ import annotations
@@ -11,16 +11,10 @@ import re
 import unicodedata
 from typing import Final
 
-from outreach.policy.opt_out.words import (
-    MAX_CHARACTERS,
-    Words,
-    phrases,
-    without_courtesies,
-    words_of,
-)
+from outreach.policy.opt_out.words import MAX_CHARACTERS, Words, phrases, without_courtesies, words_of
 
 STOP_SIGNS: Final = frozenset("\N{OCTAGONAL SIGN}\N{NO ENTRY}\N{NO ENTRY SIGN}")
-"""Signs of which an opt-out may consist alone."""
+"""Signs that alone are an opt-out."""
 
 _REFUSING_SIGNS: Final = STOP_SIGNS | frozenset(
     "\N{RAISED HAND}\N{RAISED BACK OF HAND}\N{RAISED HAND WITH FINGERS SPLAYED}\N{FACE WITH NO GOOD GESTURE}"
@@ -28,10 +22,10 @@ _REFUSING_SIGNS: Final = STOP_SIGNS | frozenset(
     "\N{REVERSED HAND WITH MIDDLE FINGER EXTENDED}\N{BELL WITH CANCELLATION STROKE}\N{NO MOBILE PHONES}"
     "\N{SPEAKER WITH CANCELLATION STROKE}\N{ZIPPER-MOUTH FACE}\N{NO PEDESTRIANS}"
 )
-"""Signs that refuse something where a message has nothing else."""
+"""Signs that refuse if a message has nothing else."""
 
 _ADDED: Final = frozenset("\N{FEMALE SIGN}\N{MALE SIGN}")
-"""What makes a person of a sign; the colours of a skin are modifiers."""
+"""Gender signs; skin colours are modifiers."""
 
 _VISIBLE: Final = frozenset({"So", "Sm", "Lo", "Ll", "Lu", "Nd"})
 
@@ -72,7 +66,7 @@ _WHOLE: Final = phrases(
     *("cukup", "tamat", "thôi", "พอ", "dúró", "yeka", "зогс", "тоқта", "ឈប់", "ຢຸດ", "ရပ်", "შეაჩერე", "გაჩერდი"),
     *("დაასრულე", "դադարեցնել", "שטאָפּ", "ይቁም", "बस", "नको", "वद्दु", "వద్దు", "చాలు", "போதும்", "ಬೇಡ", "വേണ്ട", "বাতিল"),
 )
-"""Alone but for courtesies."""
+"""Whole messages, apart from courtesies."""
 
 _RUNS: Final = phrases(
     *("मत भेजो", "मत भेजिए", "मत भेजना", "मैसेज मत", "नहीं चाहिए", "बंद कीजिए", "नका पाठवू", "पाठवू नका", "पाठाउनुहोस"),
@@ -81,7 +75,7 @@ _RUNS: Final = phrases(
 )
 """Anywhere, in scripts whose signs part words."""
 
-_LINES: Final = re.compile(
+_PATTERNS: Final = re.compile(
     r"\b(?:"
     + "|".join(
         (
@@ -173,7 +167,7 @@ _LINES: Final = re.compile(
     )
     + r")\b"
 )
-"""Anywhere, in what is written with letters and blanks."""
+"""Anywhere, in scripts with letters and blanks."""
 
 _PARTS: Final = tuple(
     "".join(words_of(text))
@@ -225,17 +219,17 @@ _PARTS: Final = tuple(
         *("ไม่ต้องส่ง", "เลิกส่ง", "หยุด", "ยกเลิก", "อย่าส่ง", "ไม่สนใจ", "รำคาญ", "ลบเบอร์"),
     )
 )
-"""Anywhere, in what is written without blanks."""
+"""Anywhere, in scripts without blanks."""
 
 
 def may_refuse(text: str) -> bool:
-    """Return whether a message may mean that somebody wants no more of them."""
+    """Return whether a message may be an opt-out."""
     if not STOP_SIGNS.isdisjoint(text[:MAX_CHARACTERS]):
         return True
     words = words_of(text)
     if not words:
         return consists_of(text, _REFUSING_SIGNS)
-    if _without_courtesies(words) in _WHOLE or _LINES.search(" ".join(words)) is not None:
+    if _without_courtesies(words) in _WHOLE or _PATTERNS.search(" ".join(words)) is not None:
         return True
     if any(words[at : at + length] in _RUNS for at in range(len(words)) for length in range(1, _MAX_RUN_WORDS + 1)):
         return True
@@ -244,7 +238,7 @@ def may_refuse(text: str) -> bool:
 
 
 def consists_of(text: str, signs: frozenset[str]) -> bool:
-    """Return whether a message has some of these signs, and nothing else that is seen."""
+    """Return whether a message has some of these signs and no other visible ones."""
     seen = [
         letter for letter in text[:MAX_CHARACTERS] if unicodedata.category(letter) in _VISIBLE and letter not in _ADDED
     ]

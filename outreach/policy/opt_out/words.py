@@ -1,4 +1,4 @@
-"""The words of a message in the one form in which they are compared."""
+"""The words of a message, in the form in which they are compared."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Collection
 from typing import Final
 
 MAX_CHARACTERS: Final = 2000
-"""Characters that are looked at: no carrier delivers a longer message, and reading stays cheap."""
+"""No carrier delivers longer messages."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _LETTERS_OR_DIGITS: Final = re.compile(r"\d+|\D+")
 _APOSTROPHES: Final = dict.fromkeys(map(ord, "'\u2019\u2018\u02bc`\u00b4"))
-"""Left out before anything else: `don't` is one word."""
+"""Removed first: `don't` is one word."""
 
 _INVISIBLE: Final = frozenset({"Mn", "Me", "Cf"})
-"""Accents, the marks that make a sign an emoji, and what has no width: they part no word."""
+"""Accents, emoji marks and characters without width, which do not separate words."""
 
 Words = tuple[str, ...]
 
@@ -24,8 +24,8 @@ Words = tuple[str, ...]
 def words_of(text: str) -> Words:
     """Return the words of a message.
 
-    Compatibility forms (full width, mathematical letters) become plain letters, case and accents go, and everything
-    that is neither letter nor digit only separates: quotes, hyphens, emoji.
+    Compatibility forms (full width, mathematical letters) become plain letters, case and accents are removed, and
+    everything except letters and digits separates.
     """
     plain = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS]).translate(_APOSTROPHES).casefold()
     bare = (letter for letter in unicodedata.normalize("NFKD", plain) if unicodedata.category(letter) not in _INVISIBLE)
@@ -37,28 +37,28 @@ _LOOK_ALIKES: Final = str.maketrans(
     "\u03b1\u03b2\u03b5\u03b9\u03ba\u03bc\u03bd\u03bf\u03c1\u03c3\u03c2\u03c4\u03c5\u03c7",  # Greek
     "aeopctyxsibkmh" + "abeikmvopsstux",
 )
-"""Letters of other scripts by the Latin ones that they look like, in lower case."""
+"""Lower-case letters of other scripts by the Latin ones that they look like."""
 
 _LATIN: Final = re.compile(r"[a-z]")
 
 
 def to_latin(word: str) -> str:
-    """Return a word with Latin letters for those of other scripts that look like them."""
+    """Return a word with Latin letters for their look-alikes in other scripts."""
     return word.translate(_LOOK_ALIKES)
 
 
 def split_digits(words: Words) -> Words:
-    """Return words with their letters and their digits apart: `stop`, `2`, `end` of `stop2end`."""
+    """Return words with letters and digits separated: `stop`, `2`, `end` of `stop2end`."""
     return tuple(part for word in words for part in _LETTERS_OR_DIGITS.findall(word))
 
 
 def phrases(*texts: str) -> frozenset[Words]:
-    """Return phrases as the words that they are."""
+    """Return phrases as words."""
     return frozenset(words_of(text) for text in texts)
 
 
 MAX_QUOTED_WORDS: Final = 5
-"""Words. What is quoted beyond that is taken for a message of ours; `I said “stop texting me”` is somebody's own."""
+"""Longer quotations are taken for a message of ours; `I said “stop texting me”` is not one."""
 
 _OPENING: Final = re.compile(r"[\"\u201c\u201d\u201e\u00ab\u00bb\u2039\u300c\u300e]|\s['\u2018\u2019]")
 
@@ -66,10 +66,10 @@ _QUOTED: Final = re.compile(
     r"[\"\u201c\u201d\u201e\u00ab\u00bb\u300c][^\"\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d]*"
     r"[\"\u201c\u201d\u00ab\u00bb\u300d]"
 )
-"""No mark stands within, so that every character is looked at a fixed number of times."""
+"""No mark may stand inside, so that the match takes linear time."""
 
 _SIGN: Final = re.compile(r"\s*[^\w\s]\W*(?:to|a|\u00e0|zu|auf|su|sur|em|op|p\u00e5|til)\W*", re.IGNORECASE)
-"""An emoji alone and the word that leads to the quotation: `👍 to “…”`."""
+"""An emoji and the word before a quotation: `👍 to “…”`."""
 
 _REACTION: Final = re.compile(
     "|".join(
@@ -84,11 +84,11 @@ _REACTION: Final = re.compile(
         )
     )
 )
-"""How a telephone writes a thumb under a message, before the quotation marks and without accents and emoji."""
+"""How phones report a reaction to a message, before the quotation marks and without accents and emoji."""
 
 
 def is_reaction(text: str) -> bool:
-    """Return whether a message is a telephone's account of a reaction to a message of ours, which it quotes."""
+    """Return whether a message is a phone's report of a reaction to a message of ours, which it quotes."""
     text = text[:MAX_CHARACTERS]
     opening = _OPENING.search(text)
     if opening is None:
@@ -98,10 +98,7 @@ def is_reaction(text: str) -> bool:
 
 
 def own_text(text: str) -> str:
-    """Return a message without quoted lines (`> …`) and without longer passages in quotation marks.
-
-    A message that is nothing but one such passage is somebody's own.
-    """
+    """Return a message without quoted lines (`> …`) and longer passages in quotation marks, unless it is all quoted."""
     lines = "\n".join(line for line in text[:MAX_CHARACTERS].splitlines() if not line.lstrip().startswith(">"))
     rest = _QUOTED.sub(lambda quoted: quoted[0] if len(words_of(quoted[0])) <= MAX_QUOTED_WORDS else " ", lines)
     return rest if rest.strip(" .,!?\n") else lines
@@ -112,14 +109,14 @@ _COURTESIES: Final = phrases(
     *("sir", "madam", "ma'am", "kindly", "bitte", "danke", "merci", "svp", "gracias", "hola", "por favor"),
     *("hi there", "hello there", "hey there", "good morning", "good afternoon", "good evening"),
 )
-"""At either end."""
+"""Courtesies at either end."""
 
 _REQUESTS: Final = phrases(
     *("can you", "could you", "would you", "will you", "can u", "could u", "would u", "will u", "you need to"),
     *("i want you to", "i need you to", "i would like you to", "i'd like you to", "i asked you to", "i told you to"),
     *("i am asking you to", "i'm asking you to", "you have to", "you must", "u need to", "just", "again", "so"),
 )
-"""Before what somebody is to do."""
+"""Requests, before the verb."""
 
 WISH_PHRASES: Final = phrases(
     *("i want to", "i would like to", "i'd like to", "i wish to", "i need to", "i have to", "i am going to"),
@@ -127,7 +124,7 @@ WISH_PHRASES: Final = phrases(
     *("i just want to", "i only want to", "we just want to"),
     *("how do i", "how can i", "where do i", "where can i"),
 )
-"""Before what somebody wants to do themselves; of `stop` that may be smoking."""
+"""Wishes about oneself, before the verb; `stop` after them may mean smoking."""
 
 _THANKS: Final = phrases(
     *("so much", "very much", "a lot", "in advance", "much appreciated", "i appreciate it", "appreciate it", "cheers"),
@@ -136,24 +133,24 @@ _THANKS: Final = phrases(
     *("right now", "right away", "immediately", "asap", "at once", "now", "already", "today", "for good", "forever"),
     *("anymore", "any more", "again", "altogether", "completely"),
 )
-"""After what somebody wants."""
+"""Phrases after the request."""
 
 _BEFORE: Final = _COURTESIES | _REQUESTS
 _AFTER: Final = _COURTESIES | _THANKS
 
 
 def without_courtesies(words: Words) -> Words:
-    """Return a message without its single words of courtesy, and nothing else, at both ends."""
+    """Return a message without single words of courtesy at both ends."""
     return _stripped(words, _COURTESIES, _COURTESIES)
 
 
 def without_politeness(words: Words) -> Words:
-    """Return a message without what is said before and after what somebody wants."""
+    """Return a message without the polite phrases at both ends."""
     return _stripped(words, _BEFORE, _AFTER)
 
 
 def skip_courtesies(words: Words, start: int) -> int:
-    """Return where, from a word on, what somebody wants begins: after courtesies, requests and wishes."""
+    """Return the index after courtesies, requests and wishes from `start` on."""
     return _skip(words, start, len(words), _BEFORE | WISH_PHRASES)
 
 
@@ -175,7 +172,7 @@ _MOST: Final = max(len(phrase) for phrase in _BEFORE | _AFTER | WISH_PHRASES)
 
 
 def _longest(words: Words, known: Collection[Words], *, at_end: bool) -> int:
-    """Return how many words the longest known phrase at one end has; 0 for none."""
+    """Return the length of the longest known phrase at one end; 0 for none."""
     for length in range(min(_MOST, len(words)), 0, -1):
         if (words[-length:] if at_end else words[:length]) in known:
             return length

@@ -1,4 +1,4 @@
-"""SQLite's errors in the words of this package."""
+"""Translating SQLite's errors."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Final
 from outreach.errors import StorageBusy, StorageError
 from outreach.working_set import AlreadyExists
 
-_TAKEN: Final = frozenset(
+_DUPLICATE: Final = frozenset(
     {sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_ROWID}
 )
 
 _BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
-_WORDS: Final = {
+_MESSAGES: Final = {
     sqlite3.SQLITE_BUSY: "The database is locked by another process that has been writing for long. Try again.",
     sqlite3.SQLITE_LOCKED: "The database is locked by another process that has been writing for long. Try again.",
     sqlite3.SQLITE_FULL: "The disk that the database is on is full. Make room; nothing that was committed is lost.",
@@ -31,28 +31,28 @@ _WORDS: Final = {
 
 
 def as_caller_error(error: BaseException) -> BaseException:
-    """Return what a caller is told of an error: our words for one of SQLite's, any other as it is."""
+    """Return the error for the caller: SQLite's translated, any other as it is."""
     if isinstance(error, sqlite3.IntegrityError):
         return refused_row(error)
     return translate(error) if isinstance(error, sqlite3.Error) else error
 
 
 def translate(error: sqlite3.Error) -> StorageError:
-    """Return the storage error that says what a driver's error means; the driver's is its cause."""
-    # The low byte is the kind, the rest says more of it.
+    """Return the storage error for a driver's error, which is its cause."""
+    # The low byte is the primary error code.
     code = getattr(error, "sqlite_errorcode", 0)
-    words = _WORDS.get(code & 0xFF, "The database cannot be used.")
+    message = _MESSAGES.get(code & 0xFF, "The database cannot be used.")
     name = getattr(error, "sqlite_errorname", type(error).__name__)
     kind = StorageBusy if code & 0xFF in _BUSY else StorageError
-    translated = kind(f"{words} ({name}: {error})")
+    translated = kind(f"{message} ({name}: {error})")
     translated.__cause__ = error
     return translated
 
 
 def refused_row(error: sqlite3.IntegrityError) -> Exception:
-    """Return what is raised for a row that the database does not take; the driver's error is its cause."""
+    """Return the error for a refused row; the driver's error is its cause."""
     refused: Exception
-    if error.sqlite_errorcode in _TAKEN:
+    if error.sqlite_errorcode in _DUPLICATE:
         refused = AlreadyExists(f"There is such a row already. ({error})")
     elif error.sqlite_errorcode == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
         refused = LookupError("A row refers to something that is not there, or is referred to.")

@@ -1,4 +1,4 @@
-"""Telling how far work on a whole database is, where it takes long."""
+"""Reporting the progress of long work on a whole database."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from contextlib import contextmanager
 from typing import Final
 
 ProgressCallback = Callable[[str], None]
-"""Is handed a sentence for people; it must not raise, and may be called in another thread."""
+"""Receives a sentence for people; it must not raise, and may be called in another thread."""
 
 PROGRESS_SECONDS: Final = 2.0
-"""What is done before that is not told, and after it no oftener."""
+"""The time between two reports, and before the first."""
 
 _OPERATIONS: Final = 100_000
-"""Steps of SQLite's own machine between two looks at the clock: some milliseconds."""
+"""SQLite virtual machine steps between two checks of the time: some milliseconds."""
 
 _log = logging.getLogger("outreach")
 
 
 def log(sentence: str) -> None:
-    """Tell a sentence as a line of the log."""
+    """Log a sentence."""
     _log.info("%s", sentence, extra={"action": "database_migrating"})
 
 
 class Progress:
-    """How far a piece of work is.
+    """The progress of some work.
 
     Args:
-        work: What it is, at the beginning of a sentence.
-        tell: Where it is told; None for the log.
+        work: What it is, as the beginning of a sentence.
+        tell: Receives the reports; None for the log.
     """
 
     def __init__(self, work: str, tell: ProgressCallback | None = None) -> None:
@@ -43,13 +43,13 @@ class Progress:
         self.was_told = False
 
     def at(self, what: str, share: float | None = None) -> None:
-        """Note what is being done, and how much of it is done where that is known."""
+        """Set the current step and, if known, the share that is done."""
         self._what, self._share = what, share
         self._look()
 
     @contextmanager
     def watching(self, raw: sqlite3.Connection, what: str) -> Iterator[None]:
-        """Tell of what is done over a connection within the block, also while one statement lasts."""
+        """Report a step over a connection within the block, also during one statement."""
         self.at(what)
         raw.set_progress_handler(self._look, _OPERATIONS)
         try:
@@ -59,7 +59,7 @@ class Progress:
 
     @property
     def seconds(self) -> float:
-        """How long it has lasted."""
+        """How long the work has lasted."""
         return time.monotonic() - self._begun
 
     def _look(self) -> None:
@@ -71,6 +71,6 @@ class Progress:
         self._tell(f"{self._work}: {self._what}{share} ({self.seconds:.0f} s so far).")
 
     def done(self, sentence: str) -> None:
-        """Tell of the end, where anything was told before."""
+        """Report the end, if anything was reported before."""
         if self.was_told:
             self._tell(f"{sentence} ({self.seconds:.0f} s).")

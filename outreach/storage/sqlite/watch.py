@@ -189,7 +189,7 @@ class FileWatch:
 
     def _check_with_retries(self) -> None:
         for tries_left in range(_TRIES - 1, -1, -1):
-            if self._is_unchanged():
+            if self._check_once():
                 self._next_check = time.monotonic() + FILE_CHECK_SECONDS
                 return
             if tries_left:
@@ -215,7 +215,7 @@ class FileWatch:
         """Remember the stamp of the last commit."""
         self._latest = max(self._latest, self._stamping)
 
-    def _is_unchanged(self) -> bool:
+    def _check_once(self) -> bool:
         if inode_of(self._path) != self._inode:
             return False
         found: FileState | None = read_file_state(self._file, self._log)

@@ -121,10 +121,7 @@ class Campaigns(Table):
     ) -> Mapping[CampaignStatus, int]:
         """Return the number of campaigns in each of these statuses, of one workspace or all."""
         rows = self._rows.query(
-            "campaigns.count_in_status",
-            CAMPAIGNS,
-            statuses=json_list(sorted(set(statuses))),
-            workspace_id=workspace_id,
+            "campaigns.count_in_status", CAMPAIGNS, statuses=json_list(sorted(set(statuses))), workspace_id=workspace_id
         )
         return {**dict.fromkeys(statuses, 0), **{CampaignStatus(status): count for status, count in rows}}
 

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, Generic, TypeVar
 
-from outreach.models.resources import (
-    Agent,
-    Flow,
-    Number,
-    Trunk,
-)
+from outreach.models.resources import Agent, Flow, Number, Trunk
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.workspace import ApiKey, Workspace
 from outreach.working_set.kinds import (

@@ -116,10 +116,7 @@ class Dispatches(Table):
             for workspace_id, campaign_id, position in recipients
         }
         self._rows.prefetch_lists(
-            DISPATCHES,
-            _OF_RECIPIENT,
-            wanted,
-            lambda found: [(found.workspace_id, found.campaign_id, found.position)],
+            DISPATCHES, _OF_RECIPIENT, wanted, lambda found: [(found.workspace_id, found.campaign_id, found.position)]
         )
 
     def of_call(self, workspace_id: str, call_id: str) -> Sequence[Dispatch]:

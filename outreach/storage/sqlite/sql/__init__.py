@@ -1,8 +1,8 @@
-"""The named queries: one file an aggregate, read once.
+"""The named queries: one file for each aggregate, read once.
 
-A query begins with a line `-- name --`, followed by a comment that gives its reason. Only the plain reading and writing
-of rows by their key is put together from the models' fields (`sqlite.backend`); `{recipients}` in a query stands for
-the columns of that table in the order in which rows are read, `{trail_places}` for as many values.
+A query begins with a line `-- name --` and a comment with its reason. Reading and writing rows by key is generated from
+the models' fields (`sqlite.backend`). In a query `{recipients}` stands for that table's columns in the order of a row,
+and `{trail_places}` for as many placeholders.
 """
 
 from __future__ import annotations
@@ -27,32 +27,20 @@ _COLUMNS: Final = {
 
 @cache
 def statement(name: str) -> str:
-    """Return the query that goes by a name such as `campaigns.leftovers`.
-
-    Raises:
-        KeyError: There is none.
-    """
+    """Return the query of a name such as `campaigns.leftovers`, or raise `KeyError`."""
     aggregate, _, query = name.partition(".")
     return load(aggregate)[query]
 
 
 @cache
 def load(aggregate: str) -> Mapping[str, str]:
-    """Return the queries of one file by their names.
-
-    Raises:
-        ValueError: The file holds a name twice.
-    """
+    """Return the queries of one file by their names; raise `ValueError` for a repeated name."""
     text = resources.files(__name__).joinpath(f"{aggregate}.sql").read_text(encoding="utf-8")
     return parse(text)
 
 
 def parse(text: str) -> Mapping[str, str]:
-    """Return the queries that a text holds by their names.
-
-    Raises:
-        ValueError: A name is there twice, or a query has no comment.
-    """
+    """Return the queries of a text by their names; raise `ValueError` for a repeated name or a missing comment."""
     queries: dict[str, str] = {}
     _, *parts = _HEADER.split(text)
     for name, body in zip(parts[::2], parts[1::2], strict=True):
