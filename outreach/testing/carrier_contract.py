@@ -2,6 +2,7 @@
 
 An adapter is held to it by a subclass that puts it in front of a provider that does what a test needs:
 
+    @pytest.mark.anyio  # or pytest.mark.asyncio
     class TestMyCarrier(CarrierContract):
         @pytest.fixture
         def harness(self):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from outreach.clock import Clock, SystemClock
+from outreach.clock import Clock
 from outreach.testing.builders import NOW
+from outreach.testing.virtual_time import clock_of_loop
 
 
 class ManualClock:
@@ -44,15 +45,15 @@ class ManualClock:
 
 
 class ShiftedClock:
-    """A clock that runs as the system's does, and whose wall clock can be moved: for engines that really wait.
+    """A clock that runs, and whose wall clock can be moved: for engines that wait.
 
     Args:
-        start: What it shows at first; None for the present.
-        clock: The clock that makes it run.
+        start: What it shows at first; None for what the clock that makes it run shows.
+        clock: The clock that makes it run; None for that of the loop, which is the system's where time is not virtual.
     """
 
     def __init__(self, start: datetime | None = None, *, clock: Clock | None = None) -> None:
-        self._clock = clock or SystemClock()
+        self._clock = clock or clock_of_loop()
         self._shift = timedelta() if start is None else start - self._clock.now()
         self._slept = 0.0
 

@@ -2,19 +2,21 @@
 
 An implementation is held to it by a subclass that says how one is made:
 
+    @pytest.mark.anyio  # or pytest.mark.asyncio, pytest.mark.virtual_time
     class TestMyDispatcher(DispatcherContract):
         @pytest.fixture
         def make(self):
             return lambda worker, runner, sources: MyDispatcher(...)
 
-It is to poll, renew and ask for the right every few hundredths of a second, and to read the system's clock.
+It is to poll, renew and ask for the right every few hundredths of a second, and to read `virtual_time.clock_of_loop()`,
+which is the system's clock where the tests do not run in virtual time.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import anyio
 import pytest
@@ -29,6 +31,7 @@ from outreach.testing.scripted_dispatch import (
     ScriptedWorker,
     past,
 )
+from outreach.testing.virtual_time import clock_of_loop
 
 Make = Callable[[ScriptedWorker, ScriptedRunner, Sequence[ReportSource]], Dispatcher]
 
@@ -53,11 +56,9 @@ async def running(dispatcher: Dispatcher, *, grace_seconds: float = 1.0) -> Asyn
 class DispatcherContract:
     """All of it; subclass it, and define the fixture `make`."""
 
-    pytestmark = pytest.mark.anyio
-
     @pytest.fixture
     def anyio_backend(self) -> str:
-        """Run on asyncio, the engine's loop."""
+        """Run on asyncio, the engine's loop, where anyio runs the tests."""
         return "asyncio"
 
     @pytest.fixture
@@ -116,11 +117,11 @@ class DispatcherContract:
     async def test_a_unit_is_not_worked_on_before_it_is_due(self, make: Make) -> None:
         """A due time is kept: no slice begins before it."""
         worker, runner, later = ScriptedWorker(), ScriptedRunner(), unit()
-        due_at = datetime.now(UTC) + timedelta(seconds=0.3)
+        due_at = clock_of_loop().now() + timedelta(seconds=0.3)
         worker.put(later, due_at)
         async with running(make(worker, runner, ())):
             await runner.signal.until(lambda: runner.count(later))
-            assert datetime.now(UTC) >= due_at
+            assert clock_of_loop().now() >= due_at
 
     async def test_a_change_by_another_process_is_noticed(self, make: Make) -> None:
         """What another process writes to the feed is worked on without a wake."""
@@ -149,11 +150,11 @@ class DispatcherContract:
 
     async def test_a_slice_that_names_a_time_is_run_again_at_that_time(self, make: Make) -> None:
         """The moment that a slice returns is when its unit is worked on next, and not before."""
-        again = datetime.now(UTC) + timedelta(seconds=0.3)
+        again = clock_of_loop().now() + timedelta(seconds=0.3)
         began: list[datetime] = []
 
         async def work(_: WorkUnit, __: WakeSignal) -> datetime | None:
-            began.append(datetime.now(UTC))
+            began.append(clock_of_loop().now())
             return again if len(began) == 1 else None
 
         worker, runner, repeated = ScriptedWorker(), ScriptedRunner(work), unit()
@@ -366,7 +367,7 @@ class DispatcherContract:
         async def work(_: WorkUnit, wake_signal: WakeSignal) -> datetime | None:
             while not wake_signal.stopping:
                 await wake_signal.wait(600)
-            return datetime.now(UTC)
+            return clock_of_loop().now()
 
         worker, runner, waiting = ScriptedWorker(), ScriptedRunner(work), unit()
         worker.put(waiting, past())

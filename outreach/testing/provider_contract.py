@@ -98,11 +98,9 @@ class ProviderHarness(Protocol):
 class ProviderContract:
     """The shared part; a subclass says how a request is made, an implementor gives the fixture `harness`."""
 
-    pytestmark = pytest.mark.anyio
-
     @pytest.fixture
     def anyio_backend(self) -> str:
-        """Run on asyncio, the engine's loop."""
+        """Run on asyncio, the engine's loop, where anyio runs the tests."""
         return "asyncio"
 
     @pytest.fixture
@@ -114,7 +112,7 @@ class ProviderContract:
         """Make one request of the adapter."""
         raise NotImplementedError
 
-    def test_the_name_and_the_capabilities_never_change(self, harness: ProviderHarness) -> None:
+    async def test_the_name_and_the_capabilities_never_change(self, harness: ProviderHarness) -> None:
         """An adapter has a name for the ledger and states what it can do, the same each time it is asked."""
         adapter: ProviderAdapter = harness.adapter
         assert adapter.name

@@ -5,23 +5,33 @@ chooses the step for a request.
 
     carrier = ScriptedCarrier([refuse("temporary"), defer(2.5), accept()])
     carrier = ScriptedCarrier(lambda message: hang() if message.to == "+14155550100" else accept())
+
+A step also says what comes after the request: receipts and replies, or how a call goes on.
+
+    carrier = ScriptedCarrier([accept().delivered().replied("STOP", after_seconds=60)])
+    voice = ScriptedVoice([accept().no_answer(), accept().answered(outcome="positive")])
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import Generic, Literal, TypeVar
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import datetime
+from typing import ClassVar, Generic, Literal, TypeVar
 
 import anyio
 import attrs
 
+from outreach.models.call import CallOutcome
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport, Report
-from outreach.models.states import DispatchState
+from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.protocols.carrier import CarrierCapabilities, LookupRequest, LookupSupport, OutboundMessage, ReportSink
 from outreach.protocols.voice import CallRequest, VoiceCapabilities
+from outreach.testing.scripted_events import CallEvent, EventQueue, Receipt, Reply, ScriptedEvent, ring, talk
+from outreach.testing.virtual_time import clock_of_loop
 
 RequestT = TypeVar("RequestT", OutboundMessage, CallRequest)
 
@@ -36,6 +46,7 @@ class Step:
         outcome: The answer.
         error: What is raised.
         seconds: How long it takes before it does so.
+        events: What the provider tells after the request.
     """
 
     kind: Literal["answer", "raise", "hang"]
@@ -43,6 +54,70 @@ class Step:
     outcome: DispatchOutcome | None = None
     error: Exception | None = None
     seconds: float = 0.0
+    events: tuple[ScriptedEvent, ...] = ()
+
+    def delivered(self, *, after_seconds: float = 1.0) -> Step:
+        """Return the step with a receipt that the message was delivered."""
+        return self._then(Receipt(after_seconds=after_seconds, status=MessageStatus.DELIVERED))
+
+    def undelivered(
+        self, reason: str = "temporary", *, error_code: str | None = "scripted", after_seconds: float = 1.0
+    ) -> Step:
+        """Return the step with a receipt that the message was not delivered, and its failure class."""
+        status = MessageStatus.FAILED
+        return self._then(Receipt(after_seconds=after_seconds, status=status, reason=reason, error_code=error_code))
+
+    def replied(self, body: str, *, after_seconds: float = 60.0) -> Step:
+        """Return the step with a text that the contact writes back."""
+        return self._then(Reply(after_seconds=after_seconds, body=body))
+
+    def answered(
+        self,
+        *,
+        outcome: CallOutcome | None = "positive",
+        summary: str | None = None,
+        do_not_call: bool = False,
+        after_seconds: float = 5.0,
+        talk_seconds: float = 30.0,
+    ) -> Step:
+        """Return the step with a call that a person answers and that ends after a talk."""
+        return self._then(
+            *talk(
+                after_seconds=after_seconds,
+                talk_seconds=talk_seconds,
+                answered_by="human",
+                outcome=outcome,
+                summary=summary,
+                do_not_call=do_not_call,
+            )
+        )
+
+    def voicemail(self, *, after_seconds: float = 20.0, talk_seconds: float = 10.0) -> Step:
+        """Return the step with a call that a machine answers."""
+        return self._then(
+            *talk(
+                after_seconds=after_seconds,
+                talk_seconds=talk_seconds,
+                answered_by="machine",
+                outcome=None,
+                summary=None,
+            )
+        )
+
+    def no_answer(self, *, after_seconds: float = 30.0) -> Step:
+        """Return the step with a call that nobody answers."""
+        return self._then(*ring(after_seconds=after_seconds, status=CallStatus.NO_ANSWER))
+
+    def busy(self, *, after_seconds: float = 2.0) -> Step:
+        """Return the step with a call to a number that is busy."""
+        return self._then(*ring(after_seconds=after_seconds, status=CallStatus.BUSY))
+
+    def call_failed(self, error: str = "scripted", *, after_seconds: float = 2.0) -> Step:
+        """Return the step with a call that fails."""
+        return self._then(*ring(after_seconds=after_seconds, status=CallStatus.FAILED, error=error))
+
+    def _then(self, *events: ScriptedEvent) -> Step:
+        return attrs.evolve(self, events=(*self.events, *events))
 
 
 def accept(provider_id: str | None = None, *, seconds: float = 0.0) -> Step:
@@ -96,28 +171,47 @@ Script = Iterable[Step] | Callable[[RequestT], Step]
 class _Scripted(Generic[RequestT]):
     """What a scripted carrier and a scripted voice provider share."""
 
-    def __init__(self, plan: Script[RequestT] = (), *, name: str, look_up: LookupSupport) -> None:
+    _tells: ClassVar[tuple[type[ScriptedEvent], ...]]
+
+    def __init__(self, plan: Script[RequestT], *, then: Step, name: str, look_up: LookupSupport) -> None:
         self._choose: Callable[[RequestT], Step] | None = None
         self._steps: deque[Step] = deque()
-        if callable(plan):
-            self._choose = plan
-        else:
-            self._steps.extend(plan)
+        self._then = then
+        self.script(plan)
         self._name = name
         self._look_up_power: LookupSupport = look_up
         self._numbers = itertools.count(1)
         self._known: dict[str, DispatchOutcome] = {}
-        self._reports: deque[Report] = deque()
+        self._events = EventQueue()
         self._changed = anyio.Event()
         self.requests: list[RequestT] = []
         """Every request, in the order in which they came."""
         self.reached: list[RequestT] = []
         """Those that were taken, so that the contact was reached."""
+        self.requested_at: list[datetime] = []
+        """When each request came, by the clock of the loop."""
 
     @property
     def name(self) -> str:
         """The name under which the ledger knows it."""
         return self._name
+
+    def script(self, plan: Script[RequestT], *, then: Step | None = None) -> None:
+        """Say what is done with the requests that come from now on; what was said before is dropped.
+
+        Args:
+            plan: One step for each request, or a function that chooses the step.
+            then: The step once the plan has run out; None leaves it as it is.
+
+        Raises:
+            TypeError: Calls are scripted for a carrier, or messages for a voice provider.
+        """
+        steps: deque[Step] = deque() if callable(plan) else deque(plan)
+        for step in (*steps, then or self._then):
+            self._check(step)
+        self._then = then or self._then
+        self._choose = plan if callable(plan) else None
+        self._steps = steps
 
     async def wait_for_requests(self, count: int, *, timeout_seconds: float = 30.0) -> None:
         """Wait until at least so many requests have come.
@@ -131,16 +225,11 @@ class _Scripted(Generic[RequestT]):
 
     def report(self, event: Report) -> None:
         """Hand a report to whoever listens."""
-        self._reports.append(event)
-        self._notify()
+        self._events.put(lambda sink: sink(event), at=-math.inf)
 
     async def listen(self, sink: ReportSink) -> None:
-        """Hand in the reports, in their order, until it is cancelled."""
-        while True:
-            changed = self._changed
-            while self._reports:
-                await sink(self._reports.popleft())
-            await changed.wait()
+        """Hand in what is due, in its order, until it is cancelled."""
+        await self._events.tell(lambda due: due(sink))
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
         """Tell what became of a dispatch, as far as the power goes that it was given."""
@@ -153,11 +242,15 @@ class _Scripted(Generic[RequestT]):
 
     async def _ask(self, request: RequestT, dispatch_id: str) -> DispatchOutcome:
         step = self._next_step(request)
+        self._check(step)
         self.requests.append(request)
+        self.requested_at.append(clock_of_loop().now())
         provider_id = f"{self._name}-{next(self._numbers)}"
         if step.reaches_contact:
             self.reached.append(request)
             self._known[dispatch_id] = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
+            for event in step.events:
+                self._plan_event(event, request, provider_id, at=anyio.current_time() + step.seconds)
         self._notify()
         await anyio.sleep(step.seconds)
         if step.kind == "hang":
@@ -174,7 +267,21 @@ class _Scripted(Generic[RequestT]):
     def _next_step(self, request: RequestT) -> Step:
         if self._choose is not None:
             return self._choose(request)
-        return self._steps.popleft() if self._steps else accept()
+        return self._steps.popleft() if self._steps else self._then
+
+    def _check(self, step: Step) -> None:
+        for event in step.events:
+            if not isinstance(event, self._tells):
+                raise TypeError(f"{type(self).__name__} cannot tell {event!r}: it is for the other kind of provider.")
+
+    def _plan_event(self, event: ScriptedEvent, request: RequestT, provider_id: str, *, at: float) -> None:
+        async def tell(sink: ReportSink) -> None:
+            await self._tell(event, request, provider_id, sink)
+
+        self._events.put(tell, at=at + event.after_seconds)
+
+    async def _tell(self, event: ScriptedEvent, request: RequestT, provider_id: str, sink: ReportSink) -> None:
+        raise NotImplementedError
 
     def _notify(self) -> None:
         self._changed.set()
@@ -186,14 +293,26 @@ class ScriptedCarrier(_Scripted[OutboundMessage]):
 
     Args:
         plan: What it does with each message.
+        then: What it does once the plan has run out; it accepts by default.
         name: The name under which the ledger knows it.
         look_up: What its look-up can tell.
+
+    Attributes:
+        on_reply: Takes the replies of contacts, with the message that they reply to and their text.
     """
 
+    _tells = (Receipt, Reply)
+
     def __init__(
-        self, plan: Script[OutboundMessage] = (), *, name: str = "scripted", look_up: LookupSupport = "none"
+        self,
+        plan: Script[OutboundMessage] = (),
+        *,
+        then: Step | None = None,
+        name: str = "scripted",
+        look_up: LookupSupport = "none",
     ) -> None:
-        super().__init__(plan, name=name, look_up=look_up)
+        super().__init__(plan, then=then or accept(), name=name, look_up=look_up)
+        self.on_reply: Callable[[OutboundMessage, str], Awaitable[object]] | None = None
 
     @property
     def capabilities(self) -> CarrierCapabilities:
@@ -204,12 +323,21 @@ class ScriptedCarrier(_Scripted[OutboundMessage]):
         """Do the next step of the plan."""
         return await self._ask(message, message.dispatch_id)
 
+    async def _tell(self, event: ScriptedEvent, request: OutboundMessage, provider_id: str, sink: ReportSink) -> None:
+        if isinstance(event, Receipt):
+            await sink(event.report(request, self.name, provider_id, clock_of_loop().now()))
+        elif isinstance(event, Reply):
+            if self.on_reply is None:
+                raise RuntimeError("A reply is scripted, and nobody takes it: set ScriptedCarrier.on_reply.")
+            await self.on_reply(request, event.body)
+
 
 class ScriptedVoice(_Scripted[CallRequest]):
     """A voice provider that does what its plan says.
 
     Args:
         plan: What it does with each call.
+        then: What it does once the plan has run out; it accepts by default.
         name: The name under which the ledger knows it.
         look_up: What its look-up can tell.
 
@@ -217,10 +345,17 @@ class ScriptedVoice(_Scripted[CallRequest]):
         progress: What `status` answers, by dispatch id.
     """
 
+    _tells = (CallEvent,)
+
     def __init__(
-        self, plan: Script[CallRequest] = (), *, name: str = "scripted", look_up: LookupSupport = "none"
+        self,
+        plan: Script[CallRequest] = (),
+        *,
+        then: Step | None = None,
+        name: str = "scripted",
+        look_up: LookupSupport = "none",
     ) -> None:
-        super().__init__(plan, name=name, look_up=look_up)
+        super().__init__(plan, then=then or accept(), name=name, look_up=look_up)
         self.progress: dict[str, CallReport] = {}
 
     @property
@@ -233,5 +368,11 @@ class ScriptedVoice(_Scripted[CallRequest]):
         return await self._ask(request, request.dispatch_id)
 
     async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
-        """Tell what a test has put into `progress`."""
+        """Tell the latest event of the call's course, or what a test has put into `progress`."""
         return self.progress.get(dispatch_id)
+
+    async def _tell(self, event: ScriptedEvent, request: CallRequest, provider_id: str, sink: ReportSink) -> None:
+        if isinstance(event, CallEvent):
+            report = event.report(request, self.name, provider_id, clock_of_loop().now())
+            self.progress[request.dispatch_id] = report
+            await sink(report)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import anyio
@@ -13,6 +13,7 @@ from outreach.errors import LeaseLost
 from outreach.models.work import WorkItem, WorkUnit
 from outreach.protocols.carrier import ReportSink
 from outreach.protocols.dispatcher import WakeSignal
+from outreach.testing.virtual_time import clock_of_loop
 
 Slice = Callable[[WorkUnit, WakeSignal], Awaitable[datetime | None]]
 """What a runner does with a unit."""
@@ -211,8 +212,8 @@ class ScriptedSource:
 
 
 def past() -> datetime:
-    """Return a moment that has come, on the system's clock."""
-    return datetime.now(UTC)
+    """Return a moment that has come, on the clock of the loop."""
+    return clock_of_loop().now()
 
 
 async def ignore(report: Any) -> None:

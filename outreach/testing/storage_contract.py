@@ -2,14 +2,15 @@
 
 An implementation is held to it by a subclass that says how a database is opened:
 
+    @pytest.mark.anyio  # or pytest.mark.asyncio
     class TestMyStorage(StorageContract):
         @pytest.fixture
         def open_storage(self, tmp_path):
             return lambda: MyStorage(tmp_path / "test.db")
 
 The fixture returns a function; each call of it gives a storage, not yet entered, over one and the same
-database, which is new for each test. Call `pytest.register_assert_rewrite("outreach.testing")` in `conftest.py`
-to see the values that an assertion compared.
+database, which is new for each test. `pytest_plugins = ["outreach.testing.plugin"]` in `conftest.py` makes failures
+show the values that an assertion compared.
 """
 
 from __future__ import annotations

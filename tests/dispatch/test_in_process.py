@@ -6,7 +6,6 @@ from datetime import timedelta
 import anyio
 import pytest
 
-from outreach.clock import SystemClock
 from outreach.config import EngineConfig
 from outreach.dispatch.in_process import InProcessDispatcher
 from outreach.models.work import WorkUnit
@@ -14,8 +13,10 @@ from outreach.protocols.dispatcher import Dispatcher, ReportSource
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.dispatcher_contract import DispatcherContract, Make
 from outreach.testing.scripted_dispatch import ScriptedRunner, ScriptedWorker, ignore
+from outreach.testing.virtual_time import clock_of_loop
 
 
+@pytest.mark.virtual_time
 class TestInProcessDispatcher(DispatcherContract):
     """The dispatcher of the engine's own process keeps the contract."""
 
@@ -29,7 +30,7 @@ class TestInProcessDispatcher(DispatcherContract):
                 runner=runner,
                 report=ignore,
                 sources=sources,
-                clock=SystemClock(),
+                clock=clock_of_loop(),
                 config=EngineConfig(change_poll_seconds=0.02, heartbeat_interval_seconds=0.03, lock_retry_seconds=0.03),
             )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import attrs
@@ -18,6 +17,7 @@ from outreach.models.states import CallStatus
 from outreach.models.workspace import Workspace
 from outreach.protocols.voice import CallRequest
 from outreach.testing.scripted import ScriptedVoice
+from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.rig import QUICK, Rig, contacts
 
 CALLS = attrs.evolve(QUICK, call_poll_seconds=0.05, call_status_seconds=0.2)
@@ -78,7 +78,7 @@ def event(request: CallRequest, status: CallStatus, **changes: Any) -> CallRepor
         dispatch_id=request.dispatch_id,
         provider_id=None,
         status=status,
-        at=datetime.now(UTC),
+        at=clock_of_loop().now(),
     )
     return attrs.evolve(report, **changes)
 

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from outreach import Outreach
-from outreach.clock import Clock, SystemClock
+from outreach.clock import Clock
 from outreach.protocols.storage import Storage
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import make_workspace
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE
+from outreach.testing.virtual_time import clock_of_loop
 
 OpenStorage = Callable[[Clock], Storage]
 
@@ -45,6 +46,6 @@ async def storage(open_storage: OpenStorage, clock: ManualClock) -> AsyncIterato
 @pytest.fixture
 async def engine(open_storage: OpenStorage) -> AsyncIterator[Outreach]:
     """Open an engine that does not dispatch, on the system's clock."""
-    clock = SystemClock()
+    clock = clock_of_loop()
     async with Outreach(open_storage(clock), clock=clock) as engine:
         yield engine

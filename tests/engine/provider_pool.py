@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-from outreach.clock import Clock, SystemClock
+from outreach.clock import Clock
 from outreach.protocols.carrier import Carrier
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import VoiceProvider
 from outreach.providers.connections import AccountConnections
 from outreach.providers.pool import ProviderPool
 from outreach.storage.sqlite.memory import MemoryStorage
+from outreach.testing.virtual_time import clock_of_loop
 from outreach.vault import Vault
 
 
@@ -14,7 +15,7 @@ def provider_pool_of(
     carrier: Carrier, voice: VoiceProvider, *, storage: Storage | None = None, clock: Clock | None = None
 ) -> ProviderPool:
     """Return a provider_pool for sandboxes; with a storage, one that finds the accounts of live workspaces too."""
-    clock = clock or SystemClock()
+    clock = clock or clock_of_loop()
     return ProviderPool(
         sandbox_carrier=carrier,
         sandbox_voice=voice,

@@ -13,7 +13,7 @@ import anyio
 import attrs
 
 from outreach import EngineConfig, NewRecipient, NewSmsCampaign, Outreach
-from outreach.clock import Clock, SystemClock
+from outreach.clock import Clock
 from outreach.dispatch.in_process import InProcessDispatcher
 from outreach.ids import UuidV7Source
 from outreach.models.campaign import Campaign
@@ -24,6 +24,7 @@ from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
+from outreach.testing.virtual_time import clock_of_loop
 from outreach.voice.analysis import ProviderAnalyser
 from tests.engine.provider_pool import provider_pool_of
 
@@ -111,7 +112,7 @@ async def dispatching(
     clock: Clock | None = None,
 ) -> AsyncIterator[Rig]:
     """Open a storage and dispatch from it to scripted providers."""
-    clock = clock or SystemClock()
+    clock = clock or clock_of_loop()
     carrier, voice = carrier or ScriptedCarrier(), voice or ScriptedVoice()
     watched = WatchedStorage(storage)
     engine = Outreach(watched, clock=clock, config=config)

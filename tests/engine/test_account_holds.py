@@ -18,7 +18,6 @@ from outreach.models.work import WorkUnit
 from outreach.operations.waves import provider_throttles, singles
 from outreach.operations.waves.singles import IntentTerms
 from outreach.policy.settlement import Backoff
-from outreach.protocols import SystemClock
 from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.storage import Storage
 from outreach.storage.sqlite import SqliteStorage
@@ -41,12 +40,13 @@ from outreach.testing.scripted import (
     defer,
 )
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
+from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import SECOND, commit, given_active, plan_wave, recipient, reread, settle
 from tests.engine.rig import QUICK, contacts, dispatching, given_campaign, given_workspace, people, reaches, until
 from tests.engine.trail import lines
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 BACKOFF: Final = Backoff(first=SECOND, longest=timedelta(seconds=60))
 ACCEPTED: Final = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id="p1")
@@ -372,10 +372,10 @@ async def test_a_hold_outlives_the_process(tmp_path: Path) -> None:
 
 async def test_only_what_runs_is_held(open_storage: OpenStorage) -> None:
     """A campaign that is not active waits for somebody, not for its provider."""
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 1)
-        hold = make_provider_throttle(workspace_id=workspace.id, until=SystemClock().now() + timedelta(hours=1))
+        hold = make_provider_throttle(workspace_id=workspace.id, until=clock_of_loop().now() + timedelta(hours=1))
         await rig.storage.write(lambda tx: tx.provider_throttles.put(hold))
         assert await rig.engine.campaigns.throttled_until(workspace.id, campaign.id) is None
         await rig.engine.campaigns.start(workspace.id, campaign.id)

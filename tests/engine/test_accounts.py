@@ -13,22 +13,22 @@ import pytest
 from outreach import ConfigError, InvalidRequest, NewMessage, NotFound, Outreach, WorkspaceMode
 from outreach.errors import AccountMissing
 from outreach.models.states import MessageStatus
-from outreach.protocols import SystemClock
 from outreach.testing.builders import make_provider_throttle
 from outreach.testing.scripted import ScriptedCarrier, defer
+from outreach.testing.virtual_time import clock_of_loop
 from outreach.vault import Vault
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, given_campaign, given_workspace, reaches, until
 from tests.fake_provider import CREDENTIALS, FakeAdapter
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 
 @asynccontextmanager
 async def live(open_storage: OpenStorage) -> AsyncIterator[tuple[Outreach, str]]:
     """Open an engine that dispatches, with a live workspace that sends at any hour."""
     config = attrs.evolve(QUICK, public_url="https://o.example")
-    async with Outreach(open_storage(SystemClock()), dispatch=True, config=config) as engine:
+    async with Outreach(open_storage(clock_of_loop()), dispatch=True, config=config, clock=clock_of_loop()) as engine:
         workspace = await given_workspace(
             engine, mode=WorkspaceMode.LIVE, sms_campaigns_enabled=True, contact_hours=False
         )
@@ -132,7 +132,7 @@ async def test_a_check_says_what_is_the_case(open_storage: OpenStorage, fake: Fa
         await engine.accounts.connect(workspace_id, "twilio", {**CREDENTIALS, "token": "wrong"})
         found = await engine.accounts.check(workspace_id, account.id)
         assert (found.ok, found.message) == (False, "The token is wrong.")
-    async with Outreach(open_storage(SystemClock())) as engine:
+    async with Outreach(open_storage(clock_of_loop()), clock=clock_of_loop()) as engine:
         with pytest.raises(NotFound):
             await engine.accounts.check(workspace_id, workspace_id)
 
@@ -178,25 +178,25 @@ async def test_a_connected_account_is_asked_at_once_though_the_one_before_was_to
 
 async def test_only_the_workspace_that_was_told_to_wait_is_held(open_storage: OpenStorage, fake: FakeAdapter) -> None:
     """Another one's account at the same provider is not, nor is another provider; and what is over is over."""
-    storage = open_storage(SystemClock())
-    async with Outreach(storage) as engine:
+    storage = open_storage(clock_of_loop())
+    async with Outreach(storage, clock=clock_of_loop()) as engine:
         ids = [(await engine.workspaces.create(name, mode=WorkspaceMode.LIVE)).id for name in ("One", "Two")]
         for one in ids:
             await engine.accounts.connect(one, "twilio", CREDENTIALS)
-        ends = SystemClock().now() + timedelta(hours=1)
+        ends = clock_of_loop().now() + timedelta(hours=1)
         hold = make_provider_throttle(workspace_id=ids[0], until=ends)
         await storage.write(lambda tx: tx.provider_throttles.put(hold))
         assert [(await engine.accounts.list(one))[0].throttled_until for one in ids] == [ends, None]
         assert [await engine.accounts.throttled_until(one, "twilio") for one in ids] == [ends, None]
         assert await engine.accounts.throttled_until(ids[0], "telnyx") is None
-        past = attrs.evolve(hold, until=SystemClock().now())
+        past = attrs.evolve(hold, until=clock_of_loop().now())
         await storage.write(lambda tx: tx.provider_throttles.put(past))
         assert await engine.accounts.throttled_until(ids[0], "twilio") is None
 
 
 async def problem_of(url: str, workspace_id: str) -> str:
     """Return why a workspace's only account cannot be opened: a list tells it as a check does."""
-    async with Outreach.open(url) as engine:
+    async with Outreach.open(url, clock=clock_of_loop()) as engine:
         (shown,) = await engine.accounts.list(workspace_id)
         assert (shown.provider, shown.credentials) == ("twilio", {})
         with pytest.raises(ConfigError) as caught:
@@ -209,7 +209,7 @@ async def problem_of(url: str, workspace_id: str) -> str:
 async def test_the_file_holds_no_credentials_and_the_key_is_the_owners(tmp_path: Path, fake: FakeAdapter) -> None:
     """docs/operations.md#security: encrypted at rest, with a key from a 0600 file that is not the database."""
     url = f"sqlite:///{tmp_path / 'o.db'}"
-    async with Outreach.open(url) as engine:
+    async with Outreach.open(url, clock=clock_of_loop()) as engine:
         workspace = await engine.workspaces.create("Acme", mode=WorkspaceMode.LIVE)
         account = await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)
     key = tmp_path / "o.db.key"
@@ -218,7 +218,7 @@ async def test_the_file_holds_no_credentials_and_the_key_is_the_owners(tmp_path:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
     assert b"s3cret" not in (tmp_path / "o.db").read_bytes()
-    async with Outreach.open(url) as engine:
+    async with Outreach.open(url, clock=clock_of_loop()) as engine:
         assert (await engine.accounts.list(workspace.id))[0].id == account.id
     key.unlink()
     assert "no key to open" in await problem_of(url, workspace.id)
@@ -238,11 +238,11 @@ async def test_a_key_from_the_environment_beats_the_file(
     old, new = "A" * 43 + "=", "B" * 43 + "="
     url = f"sqlite:///{tmp_path / 'o.db'}"
     monkeypatch.setenv("OUTREACH_SECRET_KEY", old)
-    async with Outreach.open(url) as engine:
+    async with Outreach.open(url, clock=clock_of_loop()) as engine:
         workspace = await engine.workspaces.create("Acme", mode=WorkspaceMode.LIVE)
         await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)
     monkeypatch.setenv("OUTREACH_SECRET_KEY", f"{new},{old}")
-    async with Outreach.open(url) as engine:
+    async with Outreach.open(url, clock=clock_of_loop()) as engine:
         assert len(await engine.accounts.list(workspace.id)) == 1
     monkeypatch.setenv("OUTREACH_SECRET_KEY", new)
     assert "another key" in await problem_of(url, workspace.id)
@@ -254,7 +254,7 @@ async def test_a_key_from_the_environment_beats_the_file(
 
 async def test_a_key_file_that_others_may_read_is_refused(tmp_path: Path, fake: FakeAdapter) -> None:
     """It says what to do."""
-    async with Outreach.open(f"sqlite:///{tmp_path / 'o.db'}") as engine:
+    async with Outreach.open(f"sqlite:///{tmp_path / 'o.db'}", clock=clock_of_loop()) as engine:
         workspace = await engine.workspaces.create("Acme", mode=WorkspaceMode.LIVE)
         key = tmp_path / "o.db.key"
         key.write_text("A" * 43 + "=")
@@ -265,8 +265,8 @@ async def test_a_key_file_that_others_may_read_is_refused(tmp_path: Path, fake: 
 
 async def test_credentials_open_for_their_own_account_alone(open_storage: OpenStorage, fake: FakeAdapter) -> None:
     """Somebody who can write into the file cannot give one workspace the credentials of another."""
-    storage = open_storage(SystemClock())
-    async with Outreach(storage) as engine:
+    storage = open_storage(clock_of_loop())
+    async with Outreach(storage, clock=clock_of_loop()) as engine:
         ids = [(await engine.workspaces.create(name, mode=WorkspaceMode.LIVE)).id for name in ("One", "Two")]
         mine, other = [await engine.accounts.connect(one, "twilio", CREDENTIALS) for one in ids]
         await storage.write(lambda tx: tx.accounts.update(attrs.evolve(other, sealed=mine.sealed)))
@@ -278,8 +278,8 @@ async def test_an_account_that_cannot_be_opened_is_listed_beside_the_others(
     open_storage: OpenStorage, fake: FakeAdapter
 ) -> None:
     """What is wrong with it stands there in words; the others are shown as ever."""
-    storage = open_storage(SystemClock())
-    async with Outreach(storage) as engine:
+    storage = open_storage(clock_of_loop())
+    async with Outreach(storage, clock=clock_of_loop()) as engine:
         workspace = await engine.workspaces.create("Acme", mode=WorkspaceMode.LIVE)
         account = await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)
         await engine.accounts.connect(workspace.id, "retell", {"api_key": "key_1"})

@@ -10,7 +10,7 @@ from anyio.lowlevel import checkpoint
 
 from outreach.runners.batcher import Batcher
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 
 class Oracle:

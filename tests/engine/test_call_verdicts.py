@@ -12,9 +12,9 @@ from outreach.models.dispatch import FailureClass
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, RecipientStatus
 from outreach.models.work import WorkUnit
-from outreach.protocols import SystemClock
 from outreach.protocols.voice import CallRequest
 from outreach.testing.scripted import ScriptedVoice
+from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.calling import (
     CALLS,
     calls_of,
@@ -28,7 +28,7 @@ from tests.engine.calling import (
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import dispatching, given_workspace, people, reaches, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 ENDED: Final[dict[str, Any]] = {"status": CallStatus.COMPLETED, "answered_by": "human"}
 JUDGED: Final[dict[str, Any]] = {**ENDED, "outcome": "positive", "summary": "Will come."}
@@ -44,7 +44,7 @@ async def test_a_verdict_counts_whether_it_comes_with_the_end_or_after_it(
     docs/delivery-contract.md#rule-8 and #rule-9.
     """
     voice = ScriptedVoice(look_up="none")
-    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_calls(rig.engine, workspace, 1)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
@@ -67,7 +67,7 @@ async def test_a_verdict_counts_whether_it_comes_with_the_end_or_after_it(
 async def test_a_verdict_that_is_known_is_not_changed_by_a_later_one(open_storage: OpenStorage) -> None:
     """The first verdict stands; a second one, and one of another kind of end, change nothing."""
     voice = ScriptedVoice(look_up="none")
-    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_calls(rig.engine, workspace, 1)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
@@ -107,7 +107,7 @@ async def test_a_call_that_failed_is_made_again_only_when_it_reached_nobody_and_
     docs/delivery-contract.md#rule-2.
     """
     voice = ScriptedVoice(look_up="none")
-    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
         await given_call_settings(rig, workspace, attempts=2)
         campaign = await given_calls(rig.engine, workspace, 1)
@@ -131,7 +131,7 @@ async def test_calls_that_break_at_the_provider_spend_the_error_budget(open_stor
     def breaks(request: CallRequest, count: int) -> dict[str, Any]:
         return {"status": CallStatus.FAILED, "error": "It broke.", "reason": "provider_error"}
 
-    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
         ends(voice, breaks)
         workspace = await given_workspace(rig.engine)
         campaign = await given_calls(rig.engine, workspace, 12, batch_concurrency=1)
@@ -146,7 +146,7 @@ async def test_a_call_that_ended_for_lack_of_credit_pauses_every_campaign_of_the
 ) -> None:
     """docs/rules.md#error-budget: funds pause every campaign of the account, whenever the provider says it."""
     voice = ScriptedVoice(look_up="none")
-    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_calls(rig.engine, workspace, 2, batch_concurrency=1)
         other = await given_calls(rig.engine, workspace, 2, batch_concurrency=1)
@@ -181,7 +181,7 @@ async def test_a_call_ends_also_where_the_analyser_fails(
 ) -> None:
     """Nobody can tell what came of it then; a later event of its end has the analyser asked again."""
     voice = ScriptedVoice(look_up="none")
-    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
         rig.worker.analyser = _FailsAtFirst(1)
         workspace = await given_workspace(rig.engine)
         campaign = await given_calls(rig.engine, workspace, 1)
@@ -208,7 +208,7 @@ async def test_a_call_ends_also_where_the_analyser_fails(
 async def test_what_a_later_event_tells_is_taken_also_where_the_analyser_fails_again(open_storage: OpenStorage) -> None:
     """The event is merged without a verdict: the summary that it brings is not lost."""
     voice = ScriptedVoice(look_up="none")
-    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
         rig.worker.analyser = _FailsAtFirst(2)
         workspace = await given_workspace(rig.engine)
         campaign = await given_calls(rig.engine, workspace, 1)
@@ -239,7 +239,7 @@ async def test_a_verdict_of_which_no_event_comes_is_asked_for(open_storage: Open
 
     voice.status = status  # type: ignore[method-assign]
     config = attrs.evolve(CALLS, call_analysis_wait_seconds=1.0)
-    async with dispatching(open_storage(SystemClock()), voice=voice, config=config) as rig:
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=config) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_calls(rig.engine, workspace, 1)
         await rig.engine.campaigns.start(workspace.id, campaign.id)

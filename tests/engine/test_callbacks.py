@@ -22,7 +22,7 @@ from tests.engine.rig import until
 from tests.engine.test_accounts import live
 from tests.fake_provider import CREDENTIALS, FakeAdapter, sign
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 SECOND = timedelta(seconds=1)
 

@@ -9,7 +9,7 @@ from outreach.errors import CannotStart
 from tests.engine.calling import given_calls
 from tests.engine.rig import given_workspace
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 ONE, OTHER = "+14155550191", "+14155550192"
 VAPI = {"api_key": "vapi-key-0001", "webhook_secret": "a-secret-of-some-length", "phone_number_id": "number-1"}

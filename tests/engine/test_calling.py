@@ -11,7 +11,6 @@ from outreach import AgentUpdate, NewCall, NewRecipient
 from outreach.errors import CannotStart
 from outreach.models.campaign import CallerIdAllocation, Counters
 from outreach.models.states import CallStatus, RecipientStatus
-from outreach.protocols import SystemClock
 from outreach.protocols.voice import CallRequest
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import (
@@ -22,6 +21,7 @@ from outreach.testing.scripted import (
     not_sent,
     refuse,
 )
+from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.calling import (
     BUSY,
     CALLS,
@@ -43,7 +43,7 @@ from tests.engine.calling import (
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import Rig, dispatching, given_workspace, people, reaches, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 R: TypeAlias = RecipientStatus
 
@@ -52,7 +52,7 @@ async def test_no_more_calls_are_in_flight_than_the_campaign_allows(open_storage
     """docs/interface.md#2.2, batch_concurrency: a call that has ended frees its place, and the next one starts."""
     voice = ScriptedVoice(look_up="none")
     most, ended = 0, 0
-    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_calls(rig.engine, workspace, 9, batch_concurrency=3)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
@@ -72,7 +72,7 @@ async def test_no_more_calls_are_in_flight_than_the_campaign_allows(open_storage
 async def test_a_place_freed_by_a_refusal_is_taken(open_storage: OpenStorage) -> None:
     """A refused call has never been in flight: with one place, all the others are called all the same."""
     voice = ScriptedVoice(lambda request: accept() if request.to.endswith("3") else refuse("invalid_number"))
-    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
         ends(voice, lambda request, _: NEGATIVE)
         workspace = await given_workspace(rig.engine)
         campaign = await given_calls(rig.engine, workspace, 4, batch_concurrency=1)
@@ -96,7 +96,7 @@ async def test_busy_no_answer_and_voicemail_share_one_budget(open_storage: OpenS
         "2": [FAILED],
         "3": [NEGATIVE],
     }
-    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
         ends(voice, lambda request, count: courses[request.to[-1]][count])
         workspace = await given_workspace(rig.engine)
         await given_call_settings(rig, workspace, attempts=3)
@@ -119,7 +119,7 @@ async def test_a_double_dial_calls_twice_within_one_attempt(open_storage: OpenSt
     """Field, test 14 (newfies #14: wrong interval): the second call follows at once and counts as the same attempt."""
     voice = ScriptedVoice()
     courses: dict[str, list[dict[str, Any]]] = {"0": [NO_ANSWER, POSITIVE], "1": [NO_ANSWER] * 9, "2": [BUSY] * 9}
-    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
         ends(voice, lambda request, count: courses[request.to[-1]][count])
         workspace = await given_workspace(rig.engine)
         await given_call_settings(rig, workspace, attempts=2)
@@ -134,7 +134,7 @@ async def test_a_double_dial_calls_twice_within_one_attempt(open_storage: OpenSt
 async def test_a_second_leg_that_cannot_be_placed_is_not_made_up_for(open_storage: OpenStorage) -> None:
     """docs/rules.md#double-dial: a double dial's second call is made at once or not at all."""
     voice = ScriptedVoice([accept(), not_sent(), accept()])
-    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
         ends(voice, lambda _, count: (NO_ANSWER, POSITIVE)[count])
         workspace = await given_workspace(rig.engine)
         await given_call_settings(rig, workspace, attempts=2)
@@ -150,7 +150,7 @@ async def test_each_number_of_a_group_gets_its_recipients_and_a_retry_keeps_its_
 ) -> None:
     """docs/interface.md#2.2, cli_group_config: `count` recipients to each number in turn, kept for retries."""
     voice = ScriptedVoice()
-    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
         ends(voice, lambda _, count: (NO_ANSWER, POSITIVE)[count])
         workspace = await given_workspace(rig.engine)
         await given_call_settings(rig, workspace, attempts=2)
@@ -170,7 +170,7 @@ async def test_each_number_of_a_group_gets_its_recipients_and_a_retry_keeps_its_
 
 async def test_everything_that_the_campaign_says_reaches_the_provider(open_storage: OpenStorage) -> None:
     """docs/interface.md#2.2: trunk, IVR, call screening, and the contact's variables for the agent."""
-    async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
+    async with dispatching(open_storage(clock_of_loop()), config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
         agent_id = await given_agent(
             rig.engine,
@@ -223,7 +223,7 @@ async def test_everything_that_the_campaign_says_reaches_the_provider(open_stora
 
 async def test_counters_equal_a_recount_at_every_step(open_storage: OpenStorage) -> None:
     """Field, test 16; docs/interface.md#counters: pending is never attempted, completed has ended after a dispatch."""
-    async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
+    async with dispatching(open_storage(clock_of_loop()), config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
         await given_call_settings(rig, workspace, attempts=1)
         campaign = await given_calls(rig.engine, workspace, 4, batch_concurrency=1)
@@ -245,7 +245,7 @@ async def test_cancel_keeps_the_true_outcome_of_what_is_in_flight_and_retries_no
     open_storage: OpenStorage, ending: dict[str, Any]
 ) -> None:
     """docs/states.md#recipients: what is in flight keeps its outcome; the others are canceled."""
-    async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
+    async with dispatching(open_storage(clock_of_loop()), config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_calls(rig.engine, workspace, 3, batch_concurrency=1, double_dial=True)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
@@ -266,7 +266,7 @@ async def test_cancel_keeps_the_true_outcome_of_what_is_in_flight_and_retries_no
 
 async def test_pause_lets_calls_end_and_starts_none_until_resumed(open_storage: OpenStorage) -> None:
     """docs/states.md#campaigns: a pause that has committed lets no later intent commit; calls end as they do."""
-    async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
+    async with dispatching(open_storage(clock_of_loop()), config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_calls(rig.engine, workspace, 2, batch_concurrency=1)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
@@ -304,7 +304,7 @@ async def test_reports_out_of_order_twice_and_before_the_answer(open_storage: Op
 
     voice = ScriptedVoice([accept("late")])
     scripted, voice.place_call = voice.place_call, place  # type: ignore[method-assign,assignment]
-    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_calls(rig.engine, workspace, 1)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
@@ -319,7 +319,7 @@ async def test_reports_out_of_order_twice_and_before_the_answer(open_storage: Op
 
 async def test_who_answered_is_known_at_the_end_from_an_earlier_event(open_storage: OpenStorage) -> None:
     """A machine that answered is a voicemail, also when the last event does not say so again."""
-    async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
+    async with dispatching(open_storage(clock_of_loop()), config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
         await given_call_settings(rig, workspace, attempts=1)
         campaign = await given_calls(rig.engine, workspace, 1)
@@ -348,7 +348,7 @@ async def test_a_call_of_which_nothing_is_heard_ends_as_unconfirmed(open_storage
     voice = ScriptedVoice()
     voice.status = status  # type: ignore[method-assign]
     config = attrs.evolve(CALLS, call_timeout_seconds=0.5, call_status_seconds=0.1)
-    async with dispatching(open_storage(SystemClock()), voice=voice, config=config) as rig:
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=config) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_calls(rig.engine, workspace, 1)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
@@ -400,7 +400,7 @@ async def test_stopping_does_not_wait_for_a_provider_that_does_not_tell(open_sto
     voice = ScriptedVoice()
     voice.status = status  # type: ignore[method-assign]
     with anyio.fail_after(20):
-        async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+        async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
             workspace = await given_workspace(rig.engine)
             campaign = await given_calls(rig.engine, workspace, 1)
             await rig.engine.campaigns.start(workspace.id, campaign.id)
@@ -409,7 +409,7 @@ async def test_stopping_does_not_wait_for_a_provider_that_does_not_tell(open_sto
 
 async def test_an_agent_that_is_switched_off_pauses_its_campaign(open_storage: OpenStorage) -> None:
     """Nothing more is placed, the reason is shown, and nothing spins; a resume says what is in the way."""
-    async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
+    async with dispatching(open_storage(clock_of_loop()), config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
         agent_id = await given_agent(rig.engine, workspace)
         campaign = await given_calls(rig.engine, workspace, 3, agent_id=agent_id, batch_concurrency=1)
@@ -433,7 +433,7 @@ async def test_a_request_without_an_answer_keeps_its_place(open_storage: OpenSto
     config = attrs.evolve(CALLS, provider_timeout_seconds=0.1)
     steps: list[Step] = [hang()]
     voice = ScriptedVoice(steps)
-    async with dispatching(open_storage(SystemClock()), voice=voice, config=config) as rig:
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=config) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_calls(rig.engine, workspace, 2, batch_concurrency=1)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
@@ -465,7 +465,7 @@ async def _rests(rig: Rig) -> None:
 
 async def test_a_call_that_is_canceled_at_the_provider_fails_with_that_reason(open_storage: OpenStorage) -> None:
     """It came to nobody: no success, and no end without a reason."""
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_calls(rig.engine, workspace, 1)
         await rig.engine.campaigns.start(workspace.id, campaign.id)

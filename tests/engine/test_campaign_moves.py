@@ -41,7 +41,7 @@ from outreach.testing.storage_tables.base_contract import (
 from outreach.working_set import Transaction
 from tests.engine.given import SECOND, reread
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 S: TypeAlias = CampaignStatus
 M: TypeAlias = CampaignAction

@@ -26,7 +26,7 @@ from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 HOUR = timedelta(hours=1)
 

@@ -23,7 +23,7 @@ from tests.engine.conftest import OpenStorage
 from tests.engine.given import commit, given_active, plan_wave, recipient
 from tests.engine.rig import Rig, contacts, dispatching, given_campaign, given_workspace, people, reaches, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 R = RecipientStatus
 NIGHT = datetime(2026, 3, 3, 8, 0, tzinfo=UTC)

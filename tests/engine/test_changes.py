@@ -25,7 +25,7 @@ from outreach import (
 from outreach.clock import SystemClock
 from tests.engine.rig import given_campaign, given_workspace
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 Update = Callable[[Any], Awaitable[Any]]
 

@@ -43,7 +43,7 @@ from tests.engine.given import given_active, given_settings, recipient, reread
 from tests.engine.rig import QUICK, dispatching, given_campaign, given_workspace, people, until
 from tests.engine.writing import entry, write
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 HOUR = timedelta(hours=1)
 RECEIPT = timedelta(hours=4)

@@ -19,7 +19,7 @@ from tests.engine.flow_course import Course
 from tests.engine.given import recipient, reread
 from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 HELLO = FlowStep(kind="send", body="Hello")
 INDIA = [NewRecipient(phone_number="+919876543210")]

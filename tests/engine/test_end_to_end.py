@@ -14,14 +14,14 @@ from anyio.abc import TaskStatus
 from outreach import CallStatus, ConfigError, NewCall, NewMessage, Outreach, SimulatorConfig
 from outreach.config import EngineConfig
 from outreach.policy.pacing import spacing
-from outreach.protocols import SystemClock
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.clock import ShiftedClock
+from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, contacts, given_campaign, given_workspace, reaches, until
 from tests.pace import assert_pace
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 
 async def test_every_contacts_message_reaches_the_carrier_exactly_once(
@@ -73,12 +73,12 @@ async def test_the_pace_holds_over_a_restart(tmp_path: Path) -> None:
     """docs/rules.md#pace: over restarts: the first start of the new worker is a spacing after the old one's."""
     log, url = tmp_path / "carrier.jsonl", f"sqlite:///{tmp_path / 'pace.db'}"
     simulator = SimulatorConfig(log_file=log, latency_ms=1.0)
-    async with Outreach.open(url, dispatch=True, config=QUICK, simulator=simulator) as engine:
+    async with Outreach.open(url, dispatch=True, config=QUICK, simulator=simulator, clock=clock_of_loop()) as engine:
         workspace = await given_workspace(engine)
         campaign = await given_campaign(engine, workspace, 5, rate_per_minute=120)
         await engine.campaigns.start(workspace.id, campaign.id)
         await until(lambda: _logged(log, 2))
-    async with Outreach.open(url, dispatch=True, config=QUICK, simulator=simulator) as engine:
+    async with Outreach.open(url, dispatch=True, config=QUICK, simulator=simulator, clock=clock_of_loop()) as engine:
         await reaches(engine, campaign, "completed")
     _check_pace(log, 120, 5)
 
@@ -122,7 +122,7 @@ async def test_a_single_call_is_placed_and_followed_to_its_end(open_storage: Ope
 
 async def test_without_dispatch_nothing_is_sent(open_storage: OpenStorage) -> None:
     """docs/rules.md#dispatching: an engine does not dispatch unless asked."""
-    async with Outreach(open_storage(SystemClock()), config=QUICK) as engine:
+    async with Outreach(open_storage(clock_of_loop()), config=QUICK, clock=clock_of_loop()) as engine:
         workspace = await given_workspace(engine)
         campaign = await given_campaign(engine, workspace, 2)
         await engine.campaigns.start(workspace.id, campaign.id)
@@ -142,7 +142,7 @@ async def test_two_engines_on_one_file_one_dispatches_and_the_other_takes_over(t
     simulator = SimulatorConfig(log_file=log, latency_ms=1.0)
 
     def engine() -> Outreach:
-        return Outreach.open(url, dispatch=True, config=QUICK, simulator=simulator)
+        return Outreach.open(url, dispatch=True, config=QUICK, simulator=simulator, clock=clock_of_loop())
 
     first, second, leave = engine(), engine(), anyio.Event()
 
@@ -171,10 +171,10 @@ async def test_two_engines_on_one_file_one_dispatches_and_the_other_takes_over(t
 
 async def test_an_engine_may_be_opened_again_and_leaves_no_tasks_behind(open_storage: OpenStorage) -> None:
     """Opening and closing leaves nothing running; warnings are errors here, so nothing unclosed either."""
-    storage = open_storage(SystemClock())
+    storage = open_storage(clock_of_loop())
     before = asyncio.all_tasks()
     for _ in range(3):
-        async with Outreach(storage, dispatch=True, config=QUICK) as engine:
+        async with Outreach(storage, dispatch=True, config=QUICK, clock=clock_of_loop()) as engine:
             assert engine.health().dispatching
         assert not engine.health().dispatching
         assert asyncio.all_tasks() == before
@@ -182,7 +182,7 @@ async def test_an_engine_may_be_opened_again_and_leaves_no_tasks_behind(open_sto
 
 async def test_an_engine_that_was_closed_and_opened_again_creates_campaigns(open_storage: OpenStorage) -> None:
     """Closing refuses what is being loaded then, and nothing that comes after the next opening."""
-    engine = Outreach(open_storage(SystemClock()))
+    engine = Outreach(open_storage(clock_of_loop()), clock=clock_of_loop())
     async with engine:
         workspace = await given_workspace(engine)
     async with engine:
@@ -192,7 +192,7 @@ async def test_an_engine_that_was_closed_and_opened_again_creates_campaigns(open
 
 async def test_an_error_of_the_host_closes_the_engine_and_stays_the_hosts(open_storage: OpenStorage) -> None:
     """docs/rules.md#dispatching: the engine's work and the host's code do not disturb each other."""
-    engine = Outreach(open_storage(SystemClock()), dispatch=True, config=QUICK)
+    engine = Outreach(open_storage(clock_of_loop()), dispatch=True, config=QUICK, clock=clock_of_loop())
     with pytest.raises(ZeroDivisionError):
         async with engine:
             raise ZeroDivisionError
@@ -201,9 +201,9 @@ async def test_an_error_of_the_host_closes_the_engine_and_stays_the_hosts(open_s
 
 async def test_the_host_may_close_the_engine_from_another_task(open_storage: OpenStorage) -> None:
     """Frameworks and test runners enter in one task and leave in another, and close in whatever order they like."""
-    storage = open_storage(SystemClock())
-    first = Outreach(storage, dispatch=True, config=QUICK)
-    second = Outreach(MemoryStorage(), dispatch=True, config=QUICK)
+    storage = open_storage(clock_of_loop())
+    first = Outreach(storage, dispatch=True, config=QUICK, clock=clock_of_loop())
+    second = Outreach(MemoryStorage(), dispatch=True, config=QUICK, clock=clock_of_loop())
     before = asyncio.all_tasks()
     with anyio.fail_after(30):
         await asyncio.create_task(first.__aenter__())
@@ -212,17 +212,19 @@ async def test_the_host_may_close_the_engine_from_another_task(open_storage: Ope
         await asyncio.create_task(first.__aexit__(None, None, None))
         await second.__aexit__(None, None, None)
         assert asyncio.all_tasks() == before
-        async with Outreach(storage, dispatch=True, config=QUICK) as again:
+        async with Outreach(storage, dispatch=True, config=QUICK, clock=clock_of_loop()) as again:
             await until(lambda: _dispatches(again))
 
 
 async def test_an_engine_that_is_cancelled_while_it_opens_leaves_nothing(open_storage: OpenStorage) -> None:
     """Its lock and its tasks are gone with it."""
-    storage = open_storage(SystemClock())
+    storage = open_storage(clock_of_loop())
     before = asyncio.all_tasks()
     with anyio.fail_after(30):
         for turns in range(12):
-            opening = asyncio.create_task(Outreach(storage, dispatch=True, config=QUICK).__aenter__())
+            opening = asyncio.create_task(
+                Outreach(storage, dispatch=True, config=QUICK, clock=clock_of_loop()).__aenter__()
+            )
             for _ in range(turns):
                 await asyncio.sleep(0)
             if opening.done():
@@ -232,19 +234,19 @@ async def test_an_engine_that_is_cancelled_while_it_opens_leaves_nothing(open_st
             await asyncio.wait({opening})
             assert opening.cancelled()
             assert asyncio.all_tasks() == before
-        async with Outreach(storage, dispatch=True, config=QUICK) as engine:
+        async with Outreach(storage, dispatch=True, config=QUICK, clock=clock_of_loop()) as engine:
             await until(lambda: _dispatches(engine))
 
 
 async def test_cancelling_the_host_closes_the_engine(open_storage: OpenStorage) -> None:
     """A host that is cancelled gets out, and the database is free for the next engine."""
-    storage = open_storage(SystemClock())
+    storage = open_storage(clock_of_loop())
     with anyio.fail_after(30):
         with anyio.move_on_after(0.1) as scope:
-            async with Outreach(storage, dispatch=True, config=QUICK):
+            async with Outreach(storage, dispatch=True, config=QUICK, clock=clock_of_loop()):
                 await anyio.sleep_forever()
         assert scope.cancelled_caught
-        async with Outreach(storage, dispatch=True, config=QUICK) as engine:
+        async with Outreach(storage, dispatch=True, config=QUICK, clock=clock_of_loop()) as engine:
             await until(lambda: _dispatches(engine))
 
 
@@ -271,7 +273,7 @@ async def test_a_wall_clock_that_is_put_back_does_not_send_twice(open_storage: O
 def test_another_event_loop_is_told_so() -> None:
     """docs/rules.md#dispatching: asyncio is the loop; under trio the engine says so with a ConfigError."""
     # A coroutine that is driven by no asyncio loop sees what it would see under trio.
-    entering = Outreach.open("memory://").__aenter__()
+    entering = Outreach.open("memory://", clock=clock_of_loop()).__aenter__()
     with pytest.raises(ConfigError, match="asyncio"):
         entering.send(None)
 
@@ -280,15 +282,16 @@ def test_another_event_loop_is_told_so() -> None:
 def test_a_url_that_names_no_database_is_refused(url: str) -> None:
     """A wrong URL is refused with what would be right."""
     with pytest.raises(ConfigError):
-        Outreach.open(url)
+        Outreach.open(url, clock=clock_of_loop())
 
 
 def _engine(open_storage: OpenStorage, log: Path, *, config: EngineConfig = QUICK) -> Outreach:
     return Outreach(
-        open_storage(SystemClock()),
+        open_storage(clock_of_loop()),
         dispatch=True,
         config=attrs.evolve(config, acceptance_wait_seconds=10.0),
         simulator=SimulatorConfig(log_file=log, latency_ms=2.0, call_seconds=0.0),
+        clock=clock_of_loop(),
     )
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar, assert_type
 
@@ -24,24 +23,24 @@ from outreach.events import (
 )
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
-from outreach.protocols import SystemClock
 from outreach.protocols.storage import Storage
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.builders import make_trail_entry, new_id
 from outreach.testing.scripted import ScriptedVoice
+from outreach.testing.virtual_time import clock_of_loop
 from outreach.working_set import Transaction
 from tests.engine.calling import CALLS, POSITIVE, ends, given_agent
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, contacts, dispatching, given_campaign, given_workspace
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 E = TypeVar("E", bound=Event)
 
 
 def engine_on(storage: Storage) -> Outreach:
     """Return an engine that does not dispatch and looks around quickly."""
-    return Outreach(storage, config=QUICK)
+    return Outreach(storage, config=QUICK, clock=clock_of_loop())
 
 
 async def take(stream: EventStream[E], count: int) -> list[E]:
@@ -74,7 +73,7 @@ async def test_a_campaign_is_heard_from_its_creation_to_its_end(open_storage: Op
 
     docs/decision-trail.md#events.
     """
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         async with rig.engine.events.subscribe(workspace_id=workspace.id) as stream:
             campaign = await given_campaign(rig.engine, workspace, [NewRecipient(phone_number="+14155550101")])
@@ -102,7 +101,7 @@ async def test_a_campaign_is_heard_from_its_creation_to_its_end(open_storage: Op
 async def test_single_calls_and_messages_are_heard(open_storage: OpenStorage) -> None:
     """Call ended, message reported; what is reported of a call on its way is for the trail alone."""
     voice = ScriptedVoice()
-    async with dispatching(open_storage(SystemClock()), voice=voice, config=CALLS) as rig:
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
         ends(voice, lambda request, _: POSITIVE)
         workspace = await given_workspace(rig.engine)
         agent = await given_agent(rig.engine, workspace)
@@ -131,13 +130,13 @@ def _delivered(workspace_id: str, dispatch_id: str) -> MessageReport:
         dispatch_id=dispatch_id,
         provider_id=None,
         status=MessageStatus.DELIVERED,
-        at=datetime.now(UTC),
+        at=clock_of_loop().now(),
     )
 
 
 async def test_opt_outs_and_replies_are_heard(open_storage: OpenStorage) -> None:
     """Once for each number that is stopped, or stopped on more; a second time for the same is nothing new."""
-    async with engine_on(open_storage(SystemClock())) as engine:
+    async with engine_on(open_storage(clock_of_loop())) as engine:
         workspace = await given_workspace(engine)
         async with engine.events.subscribe(OptedOut, MessageReceived) as stream:
             for scope in ("sms", "sms", "call", "all"):
@@ -168,7 +167,7 @@ async def test_opt_outs_and_replies_are_heard(open_storage: OpenStorage) -> None
 
 async def test_that_a_number_left_the_register_is_heard(open_storage: OpenStorage) -> None:
     """By hand or by its START; a number that is not there leaves nothing."""
-    async with engine_on(open_storage(SystemClock())) as engine:
+    async with engine_on(open_storage(clock_of_loop())) as engine:
         workspace = await given_workspace(engine)
         async with engine.events.subscribe(OptedIn) as stream:
             await engine.unsubscribes.add(workspace.id, "+14155550101")
@@ -188,7 +187,7 @@ async def test_that_a_number_left_the_register_is_heard(open_storage: OpenStorag
 
 async def test_only_what_was_asked_for_is_heard(open_storage: OpenStorage) -> None:
     """By kind and by workspace; the position passes over the rest."""
-    async with engine_on(open_storage(SystemClock())) as engine:
+    async with engine_on(open_storage(clock_of_loop())) as engine:
         here, there = await given_workspace(engine), await given_workspace(engine)
         async with engine.events.subscribe(OptedOut, workspace_id=here.id) as stream:
             await given_campaign(engine, here)
@@ -207,7 +206,7 @@ async def test_only_what_was_asked_for_is_heard(open_storage: OpenStorage) -> No
 
 async def test_what_is_undone_is_never_heard(open_storage: OpenStorage) -> None:
     """An operation that raises after it has written leaves nothing to tell, and takes no number."""
-    storage = open_storage(SystemClock())
+    storage = open_storage(clock_of_loop())
     async with engine_on(storage) as engine:
         workspace = await given_workspace(engine)
 
@@ -225,7 +224,7 @@ async def test_what_is_undone_is_never_heard(open_storage: OpenStorage) -> None:
 
 async def test_a_commit_that_fails_tells_nothing(tmp_path: Path) -> None:
     """Neither of the operation that spoils it, nor of those that were to be committed with it."""
-    storage = SqliteStorage(tmp_path / "engine.db", clock=SystemClock())
+    storage = SqliteStorage(tmp_path / "engine.db", clock=clock_of_loop())
     async with engine_on(storage) as engine:
         workspace = await given_workspace(engine)
 
@@ -245,8 +244,8 @@ async def test_what_another_process_does_is_heard(tmp_path: Path) -> None:
     """A second opening of the file, as the command line's is."""
     path = tmp_path / "engine.db"
     async with (
-        engine_on(SqliteStorage(path, clock=SystemClock())) as engine,
-        engine_on(SqliteStorage(path, clock=SystemClock())) as other,
+        engine_on(SqliteStorage(path, clock=clock_of_loop())) as engine,
+        engine_on(SqliteStorage(path, clock=clock_of_loop())) as other,
     ):
         workspace = await given_workspace(engine)
         async with engine.events.subscribe() as stream:
@@ -258,7 +257,7 @@ async def test_a_subscriber_goes_on_where_it_was_after_a_restart(tmp_path: Path)
     """By the stream's position, or by an event's number; 0 is from the beginning."""
     path = tmp_path / "engine.db"
     numbers = [f"+1415555010{n}" for n in range(6)]
-    async with engine_on(SqliteStorage(path, clock=SystemClock())) as engine:
+    async with engine_on(SqliteStorage(path, clock=clock_of_loop())) as engine:
         workspace = await given_workspace(engine)
         async with engine.events.subscribe() as stream:
             await engine.unsubscribes.add(workspace.id, *numbers[:3])
@@ -266,7 +265,7 @@ async def test_a_subscriber_goes_on_where_it_was_after_a_restart(tmp_path: Path)
             assert stream.position == heard[-1].number
             position = stream.position
         await engine.unsubscribes.add(workspace.id, numbers[3])
-    async with engine_on(SqliteStorage(path, clock=SystemClock())) as engine:
+    async with engine_on(SqliteStorage(path, clock=clock_of_loop())) as engine:
         async with engine.events.subscribe(since=position) as stream:
             assert phones(await take(stream, 2)) == numbers[2:4]
             await engine.unsubscribes.add(workspace.id, numbers[4])
@@ -361,7 +360,7 @@ async def test_events_of_a_workspace_that_is_not_there_are_refused(engine: Outre
 
 async def test_a_stream_ends_with_its_engine(open_storage: OpenStorage) -> None:
     """One that waits is woken; one that asks afterwards is told the same; the engine can be opened again."""
-    engine = engine_on(open_storage(SystemClock()))
+    engine = engine_on(open_storage(clock_of_loop()))
     ended: list[str] = []
 
     async def listen(started: anyio.Event) -> None:
@@ -402,7 +401,7 @@ async def fail(engine: Outreach) -> None:
 
 async def test_a_subscriber_that_is_cancelled_or_fails_troubles_nobody(open_storage: OpenStorage) -> None:
     """What it raises is its own; another one goes on."""
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         async with rig.engine.events.subscribe(RecipientEnded) as good:
             with anyio.move_on_after(0.05) as scope:

@@ -21,7 +21,7 @@ from outreach.voice.analysis import ProviderAnalyser
 from tests.engine.flow_course import Course
 from tests.engine.given import ACCEPTED, BACKOFF, given_settings, recipient, refused, reread, settle
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 S, R = DispatchState, RecipientStatus
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +9,13 @@ import pytest
 from outreach import FlowStep, InvalidRequest, Outreach
 from outreach.models.campaign import Campaign
 from outreach.models.states import RecipientStatus
-from outreach.protocols import SystemClock
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.clock import ShiftedClock
+from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import Rig, dispatching, given_campaign, given_workspace, people, reaches, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 HELLO = FlowStep(kind="send", body="Hello {{first_name}}")
 WAIT = FlowStep(kind="wait", wait_minutes=60)
@@ -117,7 +117,7 @@ async def test_a_campaign_that_ends_during_a_wait_sends_no_more(
     """docs/states.md#recipients: open recipients close with their campaign; what was sent still counts."""
     clock = ShiftedClock()
     async with dispatching(open_storage(clock), clock=clock) as rig:
-        expiry = datetime.now(UTC) + timedelta(minutes=30)
+        expiry = clock_of_loop().now() + timedelta(minutes=30)
         changes: dict[str, Any] = {"scheduled_expires_at": expiry} if way == "expired" else {}
         campaign = await given_flow_campaign(rig.engine, HELLO, WAIT, AGAIN, **changes)
         await rig.engine.campaigns.start(campaign.workspace_id, campaign.id)
@@ -142,7 +142,7 @@ async def test_a_wait_survives_a_restart(tmp_path: Path) -> None:
         await rig.engine.campaigns.start(campaign.workspace_id, campaign.id)
         await all_wait(rig, campaign)
         before = await people(rig.engine, campaign)
-    later = ShiftedClock(SystemClock().now() + timedelta(minutes=1))
+    later = ShiftedClock(clock_of_loop().now() + timedelta(minutes=1))
     async with dispatching(SqliteStorage(tmp_path / "flow.db", clock=later), clock=later) as rig:
         assert await people(rig.engine, campaign) == before
         later.shift(HOUR)

@@ -9,7 +9,7 @@ from tests.engine.every_method import every_method
 from tests.engine.rig import given_workspace
 from tests.fake_provider import CREDENTIALS
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 WITHOUT = {"callbacks.receive", "callbacks.max_body_bytes"}
 """The address that a provider calls names the account alone, and its signature proves it."""

@@ -21,7 +21,7 @@ from tests.engine.conftest import OpenStorage
 from tests.engine.given import commit, given_active, given_dispatch, recipient
 from tests.engine.writing import PERSON, entry, write
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 UNCLEAR = "Can I cancel my appointment?"
 R = RecipientStatus

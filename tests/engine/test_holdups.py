@@ -24,7 +24,7 @@ from outreach.testing.clock import ManualClock
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import given_campaign, given_workspace
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 NOON = datetime(2026, 11, 18, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

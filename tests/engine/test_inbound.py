@@ -34,7 +34,7 @@ from outreach.working_set import Transaction
 from tests.engine.given import BACKOFF, EPOCH
 from tests.engine.writing import OURS, PERSON, answers, entry, make_text, messages_of, take_in, write
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 SECOND = timedelta(seconds=1)
 MINUTES = timedelta(minutes=5)

@@ -4,12 +4,12 @@ import attrs
 import pytest
 
 from outreach.models.settings import SmsSettingsUpdate
-from outreach.protocols import SystemClock
 from outreach.testing.scripted import ScriptedCarrier, accept
+from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, dispatching, given_campaign, given_workspace, people, reaches
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 HASTY = attrs.evolve(QUICK, receipt_timeout_seconds=0.3)
 
@@ -22,7 +22,7 @@ async def test_a_campaign_whose_receipts_never_come_ends_when_they_have_been_wai
     docs/delivery-contract.md#rule-13.
     """
     carrier = ScriptedCarrier([accept(seconds=0.4)] * 3)
-    async with dispatching(open_storage(SystemClock()), carrier=carrier, config=HASTY) as rig:
+    async with dispatching(open_storage(clock_of_loop()), carrier=carrier, config=HASTY) as rig:
         workspace = await given_workspace(rig.engine)
         await rig.engine.sms_settings.update(workspace.id, SmsSettingsUpdate(retry_enabled=True))
         campaign = await given_campaign(rig.engine, workspace)

@@ -19,7 +19,7 @@ from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK, 
 from outreach.working_set import Transaction
 from tests.engine.given import reread, settle
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 HOME = DatabaseHome(host="machine-1", path="/srv/outreach.db")
 ELSEWHERE = [DatabaseHome(host="machine-2", path=HOME.path), DatabaseHome(host=HOME.host, path="/tmp/copy.db")]  # noqa: S108

@@ -20,7 +20,6 @@ from outreach.operations.settling import ledger
 from outreach.operations.waves import singles
 from outreach.operations.waves.pace import CAP_RECHECK_AFTER
 from outreach.operations.waves.singles import IntentTerms
-from outreach.protocols import SystemClock
 from outreach.protocols.storage import Storage
 from outreach.runners.outbox import Outbox
 from outreach.testing.builders import (
@@ -39,6 +38,7 @@ from outreach.testing.builders import (
 from outreach.testing.clock import ManualClock
 from outreach.testing.scripted import ScriptedCarrier, Step, accept
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK, pending, publish
+from outreach.testing.virtual_time import clock_of_loop
 from outreach.voice.analysis import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
@@ -58,7 +58,7 @@ from tests.engine.given import (
 )
 from tests.engine.rig import dispatching, given_campaign, given_workspace, reaches
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 DAY = timedelta(hours=24)
 PHONE = "+14155552671"
@@ -255,7 +255,7 @@ async def test_the_rate_of_a_number_holds_over_campaigns_and_single_messages(ope
         turns.append(following)
         return accept()
 
-    async with dispatching(open_storage(SystemClock()), carrier=ScriptedCarrier(answer)) as rig:
+    async with dispatching(open_storage(clock_of_loop()), carrier=ScriptedCarrier(answer)) as rig:
         runner: Any = rig.dispatcher._runner
         outboxes.append(runner._outbox)
         workspace = await given_workspace(rig.engine)

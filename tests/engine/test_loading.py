@@ -16,7 +16,7 @@ from outreach.testing.builders import NOW, make_call_campaign, make_campaign, ma
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
 from tests.engine.given import reread
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 
 async def test_a_chunk_leaves_out_the_register_and_ends_duplicates_and_invalid_numbers(storage: Storage) -> None:

@@ -18,20 +18,19 @@ from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.models.work import WorkUnit
 from outreach.operations.waves import leases
-from outreach.protocols import SystemClock
 from outreach.protocols.storage import Storage
 from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
+from outreach.testing.virtual_time import clock_of_loop
 from outreach.voice.analysis import ProviderAnalyser
 from tests.engine.calling import CALLS, POSITIVE, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.provider_pool import provider_pool_of
 from tests.engine.rig import given_campaign, given_workspace, people, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
-CLOCK = SystemClock()
 D, R = DispatchState, RecipientStatus
 
 
@@ -83,7 +82,7 @@ class OldWorker:
         unit = WorkUnit("campaign", self.campaign.workspace_id, self.campaign.id)
         with anyio.fail_after(30):
             await self.runner.run_slice(
-                unit, epoch=self.epoch, until=CLOCK.monotonic() + 20, wake_signal=_Slice(self.gate, most=most)
+                unit, epoch=self.epoch, until=clock_of_loop().monotonic() + 20, wake_signal=_Slice(self.gate, most=most)
             )
 
     async def dispatches(self) -> list[Dispatch]:
@@ -110,7 +109,7 @@ class OldWorker:
             dispatch_id=self.gate.asked[0],
             provider_id=None,
             status=status,
-            at=CLOCK.now(),
+            at=clock_of_loop().now(),
             **more,
         )
         await self.worker.report(report)
@@ -122,8 +121,8 @@ async def overtaken(open_storage: OpenStorage, channel: str) -> AsyncIterator[Ol
     gate, carrier, voice = _Gate(), ScriptedCarrier(), ScriptedVoice()
     carrier.send = gate.ask  # type: ignore[method-assign, assignment]
     voice.place_call = gate.ask  # type: ignore[method-assign]
-    storage = open_storage(CLOCK)
-    async with Outreach(storage, clock=CLOCK) as engine:
+    storage = open_storage(clock_of_loop())
+    async with Outreach(storage, clock=clock_of_loop()) as engine:
         workspace = await given_workspace(engine)
         if channel == "call":
             campaign = await given_calls(engine, workspace, 3, batch_concurrency=1)
@@ -132,11 +131,11 @@ async def overtaken(open_storage: OpenStorage, channel: str) -> AsyncIterator[Ol
         await engine.campaigns.start(workspace.id, campaign.id)
         # One request at a time, of messages as of calls.
         config = attrs.evolve(CALLS, max_queued_intents=1, max_requests_in_flight=1)
-        worker = Worker(storage=storage, clock=CLOCK, config=config, analyser=ProviderAnalyser())
+        worker = Worker(storage=storage, clock=clock_of_loop(), config=config, analyser=ProviderAnalyser())
         runner = Runner(
             storage=storage,
-            clock=CLOCK,
-            ids=UuidV7Source(clock=CLOCK, rng=random.Random(1)),
+            clock=clock_of_loop(),
+            ids=UuidV7Source(clock=clock_of_loop(), rng=random.Random(1)),
             config=config,
             provider_pool=provider_pool_of(carrier, voice),
             worker=worker,
@@ -161,7 +160,7 @@ async def overtaken(open_storage: OpenStorage, channel: str) -> AsyncIterator[Ol
                 return len(gate.asked) == 1
 
             await until(asked)
-            await storage.write(lambda tx: leases.take_over(tx, home=None, noted=None, now=CLOCK.now()))
+            await storage.write(lambda tx: leases.take_over(tx, home=None, noted=None, now=clock_of_loop().now()))
             yield old
             tasks.cancel_scope.cancel()
         await worker.release()
@@ -211,7 +210,7 @@ async def test_the_outcomes_of_a_worker_that_lost_its_lease_are_merged(open_stor
 async def test_the_outcome_of_a_worker_that_lost_its_lease_overrules_the_doubt(open_storage: OpenStorage) -> None:
     """The new worker took the call as unknown; the old one's answer is evidence, and frees no place too early."""
     async with overtaken(open_storage, "call") as old:
-        new = Worker(storage=old.storage, clock=CLOCK, config=CALLS, analyser=ProviderAnalyser())
+        new = Worker(storage=old.storage, clock=clock_of_loop(), config=CALLS, analyser=ProviderAnalyser())
         await old.worker.release()
         assert await new.acquire() == old.epoch + 2
         assert [one.state for one in await old.dispatches()] == [D.UNKNOWN]

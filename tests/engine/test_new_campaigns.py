@@ -22,7 +22,7 @@ from outreach.testing.builders import NOW
 from outreach.working_set import Transaction
 from tests.engine.rig import contacts, given_workspace
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 LATER = datetime(2999, 1, 1, tzinfo=UTC)
 NAIVE = datetime(2999, 1, 1)  # noqa: DTZ001 - what is refused

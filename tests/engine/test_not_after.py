@@ -12,7 +12,7 @@ from tests.engine.calling import CALLS, given_agent, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import dispatching, given_campaign, given_workspace
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 NOON = datetime(2026, 3, 2, 20, 0, tzinfo=UTC)
 """A Monday, noon in San Francisco, where the contacts' numbers are."""

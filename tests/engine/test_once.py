@@ -31,16 +31,16 @@ from outreach import (
 from outreach.errors import RequestInProgress, StorageError
 from outreach.http import IdempotentRequest, StoredAnswer, prepare_recipient
 from outreach.models import PreparedRecipient
-from outreach.protocols import SystemClock
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.testing.builders import new_id
 from outreach.testing.clock import ManualClock
 from outreach.testing.scripted import ScriptedVoice
+from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.calling import CALLS, given_agent
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import WatchedStorage, contacts, dispatching, given_workspace
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 SPRING = NewSmsCampaign(name="Spring", body="Hi", carrier="twilio", from_number="+14155550199")
 MESSAGE = NewMessage(to="+14155550101", body="Hi", from_number="+14155550199", carrier="twilio")
@@ -210,8 +210,8 @@ async def test_a_request_that_was_refused_may_be_corrected(engine: Outreach) -> 
 
 async def test_a_write_that_failed_leaves_neither_the_thing_nor_the_key(open_storage: OpenStorage) -> None:
     """What is made and what the key replays are committed together, or neither is."""
-    storage = WatchedStorage(open_storage(SystemClock()))
-    async with Outreach(storage) as engine:
+    storage = WatchedStorage(open_storage(clock_of_loop()))
+    async with Outreach(storage, clock=clock_of_loop()) as engine:
         workspace = await given_workspace(engine)
         count = 0
 
@@ -279,7 +279,7 @@ async def test_a_call_that_waits_for_its_acceptance_holds_its_key(open_storage: 
     """The second asks while the first waits, and gets the call with what the provider named it."""
     voice = ScriptedVoice()
     config = attrs.evolve(CALLS, acceptance_wait_seconds=20.0)
-    async with dispatching(open_storage(SystemClock()), voice=voice, config=config) as rig:
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=config) as rig:
         workspace = await given_workspace(rig.engine)
         new = NewCall(agent_id=await given_agent(rig.engine, workspace), to="+14155550101")
         calls: list[Call] = []

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -12,9 +12,9 @@ from outreach.models.plans import WaveResult
 from outreach.models.resources import FlowStep
 from outreach.models.settings import ReplySettingsUpdate
 from outreach.models.states import RecipientStatus
-from outreach.protocols import SystemClock
 from outreach.protocols.storage import Storage
 from outreach.testing.clock import ManualClock
+from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.calling import CALLS, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.flow_course import Course
@@ -22,7 +22,7 @@ from tests.engine.given import ACCEPTED, given_settings, recipient, refused, rer
 from tests.engine.rig import Rig, dispatching, given_campaign, given_workspace, people, reaches, until
 from tests.engine.writing import answers, write
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 OURS = "+14155550199"
 HELLO = FlowStep(kind="send", body="Hello")
@@ -64,7 +64,7 @@ def committed_in(result: object) -> list[WaveResult]:
 @pytest.mark.field(10)
 async def test_a_stop_between_the_commit_and_the_request_is_heard(open_storage: OpenStorage) -> None:
     """Field, test 10 (Rock #7049 blocks the confirmation by the opt-out itself): not contacted, and confirmed."""
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 1)
         committed: list[WaveResult] = []
@@ -88,7 +88,7 @@ async def test_a_stop_between_the_commit_and_the_request_is_heard(open_storage: 
 
 async def test_a_stop_between_the_commit_and_the_request_of_a_call_is_heard(open_storage: OpenStorage) -> None:
     """Field, test 10: by message, for a call: the register stops every channel."""
-    async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
+    async with dispatching(open_storage(clock_of_loop()), config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_calls(rig.engine, workspace, 1)
 
@@ -106,10 +106,10 @@ async def test_a_stop_between_the_commit_and_the_request_of_a_call_is_heard(open
 @pytest.mark.field(10)
 async def test_the_confirmation_goes_out_once_though_the_webhook_comes_five_times(open_storage: OpenStorage) -> None:
     """Field, test 10 (in GSA #659 nobody opts in again): by the way that the message came, within five minutes."""
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         taken = [
-            await say(rig.engine, workspace.id, 0, "STOP", provider_id="SM1", written_at=datetime.now(UTC))
+            await say(rig.engine, workspace.id, 0, "STOP", provider_id="SM1", written_at=clock_of_loop().now())
             for _ in range(5)
         ]
         assert [one is not None for one in taken] == [True, False, False, False, False]
@@ -134,7 +134,7 @@ async def test_the_confirmation_goes_out_once_though_the_webhook_comes_five_time
 async def test_a_stop_in_the_middle_stops_everything_that_is_not_on_its_way(open_storage: OpenStorage) -> None:
     """Whoever was sent to before keeps that outcome; in every campaign of the workspace, and in no other's."""
     gone = range(4, 12)
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace, other = await given_workspace(rig.engine), await given_workspace(rig.engine)
         running = await given_campaign(rig.engine, workspace, 12, body="running")
         later = await given_campaign(rig.engine, workspace, 12, body="later")

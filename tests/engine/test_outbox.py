@@ -15,21 +15,19 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.operations.campaigns import transitions as moves
-from outreach.protocols import SystemClock
 from outreach.protocols.storage import Storage
 from outreach.providers.pool import ProviderRequest, ResolveProvider, SendRequest
 from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
 from outreach.testing.builders import make_provider_throttle, make_workspace
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
+from outreach.testing.virtual_time import clock_of_loop
 from outreach.voice.analysis import ProviderAnalyser
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import commit, given_active
 from tests.engine.rig import QUICK, WatchedStorage
 
-pytestmark = pytest.mark.anyio
-
-CLOCK = SystemClock()
+pytestmark = pytest.mark.virtual_time
 
 
 class _Unreserved:
@@ -53,7 +51,9 @@ async def test_a_stop_that_comes_while_a_request_waits_for_its_turn_is_heard(ope
 
         async def pause() -> None:
             # From within the first request: the second has its turn 3 s later, and not before this has begun.
-            await storage.write(lambda tx: moves.pause(tx, THIS_WORKSPACE, campaign.id, now=CLOCK.now(), actor="test"))
+            await storage.write(
+                lambda tx: moves.pause(tx, THIS_WORKSPACE, campaign.id, now=clock_of_loop().now(), actor="test")
+            )
 
         await _send(outbox, first, asked, spacing=timedelta(seconds=3), meanwhile=pause)
         await _send(outbox, second, asked, spacing=timedelta(seconds=3), meanwhile=pause)
@@ -74,7 +74,7 @@ async def test_a_provider_that_asks_us_to_wait_is_not_asked_for_what_was_committ
         asked: list[str] = []
 
         async def hold() -> None:
-            now = CLOCK.now()
+            now = clock_of_loop().now()
             hold = make_provider_throttle(since=now, until=now + timedelta(minutes=1), provider=first.provider)
             await storage.write(lambda tx: tx.provider_throttles.put(hold))
 
@@ -100,7 +100,7 @@ async def test_starts_of_one_pace_are_a_spacing_apart_even_when_their_slots_have
             following = outbox.earliest_start("pace")
             assert following is not None
             starts.append(following - spacing)
-            assert CLOCK.now() >= starts[-1] - timedelta(milliseconds=1)
+            assert clock_of_loop().now() >= starts[-1] - timedelta(milliseconds=1)
             return DispatchOutcome(state=DispatchState.ACCEPTED)
 
         for dispatch in await _intents(storage, campaign, 5):
@@ -119,8 +119,8 @@ async def test_starts_of_one_pace_are_a_spacing_apart_even_when_their_slots_have
 async def test_no_request_starts_after_it_is_valid(open_storage: OpenStorage) -> None:
     """docs/delivery-contract.md#rule-4: an intent that is too late is withdrawn; field, test 8."""
     async with _served(open_storage) as (storage, outbox, campaign):
-        (dispatch,) = await _intents(storage, campaign, 1, now=CLOCK.now() - timedelta(minutes=1))
-        assert dispatch.valid_until < CLOCK.now()
+        (dispatch,) = await _intents(storage, campaign, 1, now=clock_of_loop().now() - timedelta(minutes=1))
+        assert dispatch.valid_until < clock_of_loop().now()
         asked: list[str] = []
         await _send(outbox, dispatch, asked)
         await outbox.drain(grace_seconds=10)
@@ -145,7 +145,7 @@ async def test_without_a_lease_no_request_starts(open_storage: OpenStorage) -> N
 
 async def test_whoever_cancels_does_not_wait_for_outcomes_that_cannot_be_recorded(open_storage: OpenStorage) -> None:
     """Also without a drain before: one more attempt each, and the next worker finds the dispatch without an outcome."""
-    watched = WatchedStorage(open_storage(CLOCK))
+    watched = WatchedStorage(open_storage(clock_of_loop()))
     attempts: list[None] = []
 
     def fail() -> None:
@@ -172,10 +172,10 @@ async def test_whoever_cancels_does_not_wait_for_outcomes_that_cannot_be_recorde
 
 @asynccontextmanager
 async def _served(open_storage: OpenStorage, *, leased: bool = True) -> AsyncIterator[tuple[Storage, Outbox, Campaign]]:
-    storage = open_storage(CLOCK)
-    worker = Worker(storage=storage, clock=CLOCK, config=QUICK, analyser=ProviderAnalyser())
-    outbox = Outbox(storage=storage, clock=CLOCK, config=QUICK, worker=worker)
-    async with Outreach(storage), anyio.create_task_group() as tasks:
+    storage = open_storage(clock_of_loop())
+    worker = Worker(storage=storage, clock=clock_of_loop(), config=QUICK, analyser=ProviderAnalyser())
+    outbox = Outbox(storage=storage, clock=clock_of_loop(), config=QUICK, worker=worker)
+    async with Outreach(storage, clock=clock_of_loop()), anyio.create_task_group() as tasks:
         await storage.write(lambda tx: tx.workspaces.insert(make_workspace()))
         if leased:
             assert await worker.acquire() == 1
@@ -187,7 +187,7 @@ async def _served(open_storage: OpenStorage, *, leased: bool = True) -> AsyncIte
 
 
 async def _intents(storage: Storage, campaign: Campaign, count: int, *, now: datetime | None = None) -> list[Dispatch]:
-    committed = await commit(storage, campaign, *range(count), now=now or CLOCK.now(), spacing=timedelta())
+    committed = await commit(storage, campaign, *range(count), now=now or clock_of_loop().now(), spacing=timedelta())
     return list(committed.dispatches)
 
 

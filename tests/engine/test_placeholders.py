@@ -18,7 +18,7 @@ from outreach.models.campaign import CampaignCreated
 from outreach.services.contacts import MAX_NAMES, VariableNameCollector, prepare_recipient
 from tests.engine.rig import given_workspace
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 PEOPLE = [
     NewRecipient(phone_number="+14155550101", first_name="Ann", custom_variables={"Slot": "9:00"}),

@@ -5,13 +5,13 @@ import attrs
 import pytest
 from anyio.lowlevel import checkpoint
 
-from outreach.protocols import SystemClock
 from outreach.runners.fair_limiter import FairLimiter
 from outreach.testing.scripted import ScriptedCarrier, accept, hang
+from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, contacts, dispatching, given_campaign, given_workspace, reaches
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 
 @attrs.define
@@ -151,7 +151,7 @@ async def test_a_provider_that_does_not_answer_delays_no_campaign_of_another(ope
     """Field, test 18: as many silent campaigns as would fill all places leave some to the others."""
     config = attrs.evolve(QUICK, max_requests_in_flight=8, stop_grace_seconds=0.05)
     carrier = ScriptedCarrier(lambda message: hang() if message.from_number == "+14155550198" else accept())
-    async with dispatching(open_storage(SystemClock()), carrier=carrier, config=config) as rig:
+    async with dispatching(open_storage(clock_of_loop()), carrier=carrier, config=config) as rig:
         workspace = await given_workspace(rig.engine)
         for number in range(10):
             silent = await given_campaign(

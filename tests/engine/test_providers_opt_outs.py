@@ -19,7 +19,7 @@ from outreach.voice.analysis import ProviderAnalyser
 from tests.engine.given import BACKOFF, given_active, given_dispatch, reread, settle
 from tests.engine.writing import PERSON, answers, entry, write
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 SECOND = timedelta(seconds=1)
 OPTED_OUT = DispatchOutcome(state=DispatchState.REFUSED, reason="opted_out", error_code="21610")

@@ -19,7 +19,7 @@ from outreach.voice.analysis import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.given import BACKOFF
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 C, M = CallStatus, MessageStatus
 

@@ -10,20 +10,20 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from outreach.clock import SystemClock
 from outreach.models.dispatch import Dispatch
 from outreach.models.reports import MessageReport, Report
 from outreach.models.states import MessageStatus
 from outreach.operations.settling import callbacks
 from outreach.operations.settling.callbacks import merge_report
 from outreach.simulator.provider import ReportScheduler
+from outreach.testing.virtual_time import clock_of_loop
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import Rig, dispatching, given_campaign, given_workspace, reaches
 from tests.engine.test_accounts import live
 from tests.fake_provider import CREDENTIALS, FakeAdapter, sign
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 COUNT: Final = 40
 AT_MOST: Final = 5
@@ -51,13 +51,13 @@ def _receipt(dispatch: Dispatch) -> MessageReport:
         dispatch_id=dispatch.id,
         provider_id=dispatch.provider_id,
         status=MessageStatus.DELIVERED,
-        at=SystemClock().now(),
+        at=clock_of_loop().now(),
     )
 
 
 async def test_receipts_that_come_together_share_a_transaction(open_storage: OpenStorage) -> None:
     """Each who waits finds its own receipt in the ledger as soon as it goes on."""
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         dispatches = await _sent(rig)
         before, seen = rig.storage.writes, list[MessageStatus | None]()
 
@@ -79,7 +79,7 @@ async def test_a_receipt_that_cannot_be_merged_keeps_no_other_from_it(
     """Its own error comes to whoever handed it in, and to nobody else."""
     merge = merge_report
 
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         dispatches = await _sent(rig)
         bad, errors = dispatches[7].id, dict[str, str]()
 
@@ -138,7 +138,7 @@ async def test_callbacks_that_come_together_share_a_transaction(open_storage: Op
 
 async def test_the_simulator_hands_in_together_what_is_due_together() -> None:
     """What was not taken in is told again, after the others; what was is not."""
-    clock = SystemClock()
+    clock = clock_of_loop()
     callbacks, waiting, taken = ReportScheduler(clock), anyio.Event(), list[str]()
     refused = {"r3"}
 

@@ -20,7 +20,7 @@ from outreach.testing.clock import ShiftedClock
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 R = RecipientStatus
 AFTERNOON = datetime(2026, 3, 2, 16, 0, tzinfo=UTC)

@@ -16,7 +16,6 @@ from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import MessageReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.operations.settling.callbacks import merge_event
-from outreach.protocols import SystemClock
 from outreach.protocols.carrier import LookupRequest, OutboundMessage
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import CallRequest
@@ -45,6 +44,7 @@ from outreach.testing.scripted import (
     not_sent,
     refuse,
 )
+from outreach.testing.virtual_time import clock_of_loop
 from outreach.voice.analysis import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.calling import CALLS, POSITIVE, calls_of, event, given_agent, given_calls
@@ -63,7 +63,7 @@ from tests.engine.rig import (
     until,
 )
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 R: TypeAlias = RecipientStatus
 D: TypeAlias = DispatchState
@@ -890,7 +890,7 @@ def _report(provider: Any, request: CallRequest | OutboundMessage) -> None:
             dispatch_id=request.dispatch_id,
             provider_id="late",
             status=MessageStatus.DELIVERED,
-            at=SystemClock().now(),
+            at=clock_of_loop().now(),
         )
     )
 

@@ -14,7 +14,7 @@ from outreach.testing.builders import NOW
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
 from tests.engine.given import SECOND
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 DAY = timedelta(hours=24)
 

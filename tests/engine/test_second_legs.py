@@ -29,7 +29,7 @@ from tests.engine.given import given_active, plan_wave, recipient
 from tests.engine.provider_pool import provider_pool_of
 from tests.engine.rig import Rig, dispatching, given_workspace, people, reaches, time_passes, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 D, R = DispatchState, RecipientStatus
 

@@ -24,7 +24,6 @@ from outreach.models.reports import MessageReport
 from outreach.models.states import DispatchState, MessageStatus, RecipientStatus
 from outreach.models.work import WorkUnit
 from outreach.operations.settling import ledger
-from outreach.protocols import SystemClock
 from outreach.protocols.carrier import OutboundMessage
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import (
@@ -38,10 +37,11 @@ from outreach.testing.scripted import (
     not_sent,
     refuse,
 )
+from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, Rig, contacts, dispatching, given_campaign, given_workspace, people, reaches, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 AT_THE_SAME_MOMENT = 1
 """A request may begin just after a stop has returned: one that had read the ledger just before the commit."""
@@ -51,7 +51,7 @@ R: TypeAlias = RecipientStatus
 
 async def test_every_contact_gets_its_own_message_once(open_storage: OpenStorage) -> None:
     """docs/interface.md#4.3 and #4.4: rendered for each contact, with the footer, from the campaign's number."""
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 5)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
@@ -65,7 +65,7 @@ async def test_every_contact_gets_its_own_message_once(open_storage: OpenStorage
 
 async def test_the_footer_follows_the_settings_as_they_are_at_the_time(open_storage: OpenStorage) -> None:
     """docs/interface.md#4.4: the footer is appended while footer_enabled is true."""
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 1)
         await rig.engine.sms_settings.update(workspace.id, SmsSettingsUpdate(footer_enabled=False))
@@ -76,7 +76,7 @@ async def test_the_footer_follows_the_settings_as_they_are_at_the_time(open_stor
 
 async def test_what_cannot_be_sent_as_a_whole_is_not_sent(open_storage: OpenStorage) -> None:
     """docs/rules.md#rendering: over the cap is `failed: over_segment_cap`; an empty text is not sent."""
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         await rig.engine.sms_settings.update(workspace.id, SmsSettingsUpdate(max_segments=1, footer_text=""))
         people_given = [
@@ -114,7 +114,7 @@ async def test_what_nobody_knows_is_unknown_and_never_repeated(
     docs/delivery-contract.md#rule-5 and #rule-6.
     """
     config = attrs.evolve(QUICK, provider_timeout_seconds=0.1)
-    async with dispatching(open_storage(SystemClock()), carrier=ScriptedCarrier([step]), config=config) as rig:
+    async with dispatching(open_storage(clock_of_loop()), carrier=ScriptedCarrier([step]), config=config) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 3)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
@@ -130,7 +130,7 @@ async def test_what_nobody_knows_is_unknown_and_never_repeated(
 @pytest.mark.parametrize("step", [defer(0.05), defer(None), not_sent()])
 async def test_a_deferral_spends_no_attempt_and_is_tried_again(open_storage: OpenStorage, step: Step) -> None:
     """Field, test 7; docs/delivery-contract.md#rule-7: deferral is not failure."""
-    async with dispatching(open_storage(SystemClock()), carrier=ScriptedCarrier([step, step])) as rig:
+    async with dispatching(open_storage(clock_of_loop()), carrier=ScriptedCarrier([step, step])) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 1)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
@@ -148,7 +148,7 @@ async def test_a_deferral_spends_no_attempt_and_is_tried_again(open_storage: Ope
 
 async def test_a_refusal_for_good_is_not_repeated(open_storage: OpenStorage) -> None:
     """docs/rules.md#retry: only failures that may pass are retried."""
-    async with dispatching(open_storage(SystemClock()), carrier=ScriptedCarrier([refuse("invalid_number")])) as rig:
+    async with dispatching(open_storage(clock_of_loop()), carrier=ScriptedCarrier([refuse("invalid_number")])) as rig:
         workspace = await given_workspace(rig.engine)
         await rig.engine.sms_settings.update(workspace.id, SmsSettingsUpdate(retry_enabled=True))
         campaign = await given_campaign(rig.engine, workspace, 1)
@@ -159,7 +159,7 @@ async def test_a_refusal_for_good_is_not_repeated(open_storage: OpenStorage) -> 
 
 async def test_an_outcome_that_cannot_be_written_at_first_is_written_later(open_storage: OpenStorage) -> None:
     """Field, test 3: the provider accepted and the write fails: not failed, not sent again, recorded in the end."""
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 1)
         failures = 0
@@ -179,7 +179,7 @@ async def test_an_outcome_that_cannot_be_written_at_first_is_written_later(open_
 
 async def test_a_slice_that_fails_backs_off_and_is_reported(open_storage: OpenStorage) -> None:
     """docs/rules.md#dispatching: errors of a runner are told in health(), and its unit is tried again after a while."""
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 1)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
@@ -202,7 +202,7 @@ async def test_a_slice_that_fails_backs_off_and_is_reported(open_storage: OpenSt
 
 async def test_an_opt_out_between_the_commit_and_the_request_is_heard(open_storage: OpenStorage) -> None:
     """Field, test 10; docs/delivery-contract.md#rule-4: STOP between claim and request: not contacted."""
-    clock = SystemClock()
+    clock = clock_of_loop()
     config = attrs.evolve(QUICK, look_ahead_seconds=2.0, sparse_look_ahead_seconds=2.0)
     async with dispatching(open_storage(clock), config=config) as rig:
         workspace = await given_workspace(rig.engine)
@@ -221,7 +221,7 @@ async def test_an_opt_out_between_the_commit_and_the_request_is_heard(open_stora
 
 async def test_once_pause_returns_nothing_more_begins_and_resume_goes_on(open_storage: OpenStorage) -> None:
     """Field, tests 5 and 6: a pause that has returned lets nothing out; resume contacts the others, once each."""
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 12)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
@@ -239,7 +239,7 @@ async def test_once_pause_returns_nothing_more_begins_and_resume_goes_on(open_st
 
 async def test_pause_and_resume_many_times_loses_and_doubles_nobody(open_storage: OpenStorage) -> None:
     """Field, test 5: pause and resume at random points: no duplicates, no losses, no early completion."""
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 15)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
@@ -255,7 +255,7 @@ async def test_pause_and_resume_many_times_loses_and_doubles_nobody(open_storage
 
 async def test_cancel_lets_nothing_more_out_and_closes_the_others(open_storage: OpenStorage) -> None:
     """Field, test 6; docs/states.md#recipients: open recipients close as canceled, what was sent keeps its outcome."""
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 700)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
@@ -392,7 +392,7 @@ async def test_a_suspended_workspace_sends_nothing_and_goes_on_when_it_is_active
     open_storage: OpenStorage,
 ) -> None:
     """docs/states.md#workspaces: a suspended workspace keeps its campaigns' states and sends nothing."""
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 8)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
@@ -410,7 +410,7 @@ async def test_a_suspended_workspace_sends_nothing_and_goes_on_when_it_is_active
 @pytest.mark.field(18)
 async def test_a_throttled_campaign_does_not_stall_another(open_storage: OpenStorage) -> None:
     """Field, test 18 (listmonk: its sliding window sleeps for all): one campaign at 1 a minute, another at 600."""
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         slow = await given_campaign(rig.engine, workspace, 3, rate_per_minute=1)
         quick = await given_campaign(rig.engine, workspace, contacts(5, first=100))
@@ -422,7 +422,7 @@ async def test_a_throttled_campaign_does_not_stall_another(open_storage: OpenSto
 
 async def test_receipts_that_a_carrier_hears_of_are_merged(open_storage: OpenStorage) -> None:
     """What an adapter hands to its listener is committed: a failed receipt fails its recipient."""
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 1)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
@@ -436,7 +436,7 @@ async def test_receipts_that_a_carrier_hears_of_are_merged(open_storage: OpenSto
 
 async def test_an_outcome_is_merged_after_the_lease_has_gone_to_another(open_storage: OpenStorage) -> None:
     """docs/delivery-contract.md#rule-8: whoever reports it, even after its worker lost its lease."""
-    async with dispatching(open_storage(SystemClock()), carrier=ScriptedCarrier([hang()])) as rig:
+    async with dispatching(open_storage(clock_of_loop()), carrier=ScriptedCarrier([hang()])) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 1)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
@@ -445,7 +445,7 @@ async def test_an_outcome_is_merged_after_the_lease_has_gone_to_another(open_sto
         accepted = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id="elsewhere")
         await rig.storage.write(
             lambda tx: ledger.settle(
-                tx, workspace.id, dispatch.id, accepted, backoff=rig.worker.backoff, now=SystemClock().now()
+                tx, workspace.id, dispatch.id, accepted, backoff=rig.worker.backoff, now=clock_of_loop().now()
             )
         )
         done = await reaches(rig.engine, campaign, "completed")
@@ -454,7 +454,7 @@ async def test_an_outcome_is_merged_after_the_lease_has_gone_to_another(open_sto
 
 async def test_stop_with_requests_in_flight_records_what_is_known(open_storage: OpenStorage) -> None:
     """docs/rules.md#dispatching: stopping waits for what is in flight, within its grace; the rest is unknown."""
-    storage = open_storage(SystemClock())
+    storage = open_storage(clock_of_loop())
     carrier = ScriptedCarrier(lambda message: hang() if message.to.endswith("1") else accept(seconds=0.2))
     config = attrs.evolve(QUICK, stop_grace_seconds=0.6)
     async with dispatching(storage, carrier=carrier, config=config) as rig:
@@ -462,7 +462,7 @@ async def test_stop_with_requests_in_flight_records_what_is_known(open_storage: 
         campaign = await given_campaign(rig.engine, workspace, 2)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await carrier.wait_for_requests(2)
-    async with Outreach(storage) as engine:
+    async with Outreach(storage, clock=clock_of_loop()) as engine:
         assert [(one.status, one.reason) for one in await people(engine, campaign)] == [
             (R.COMPLETED, None),
             (R.UNKNOWN, "interrupted"),
@@ -475,7 +475,7 @@ async def test_stop_does_not_wait_for_a_place_at_a_provider_that_hangs(open_stor
         QUICK, max_queued_intents=1, max_requests_in_flight=1, stop_grace_seconds=0.2, provider_timeout_seconds=30.0
     )
     carrier = ScriptedCarrier([hang(), hang()])
-    async with dispatching(open_storage(SystemClock()), carrier=carrier, config=config) as rig:
+    async with dispatching(open_storage(clock_of_loop()), carrier=carrier, config=config) as rig:
         workspace = await given_workspace(rig.engine)
         first = await given_campaign(rig.engine, workspace, 1)
         second = await given_campaign(rig.engine, workspace, contacts(1, first=50))
@@ -493,7 +493,7 @@ async def test_no_more_intents_are_without_an_outcome_than_the_bound(open_storag
     """docs/delivery-contract.md#rule-1: intents without an outcome are bounded for each process."""
     # One account gets three of four requests: the last is for another. Once they hang no further intent is committed.
     config = attrs.evolve(QUICK, max_queued_intents=2, max_requests_in_flight=4, stop_grace_seconds=0.05)
-    storage = open_storage(SystemClock())
+    storage = open_storage(clock_of_loop())
     async with dispatching(storage, carrier=ScriptedCarrier(lambda _: hang()), config=config) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 9)
@@ -512,7 +512,7 @@ def _receipt(message: OutboundMessage, status: MessageStatus) -> MessageReport:
         dispatch_id=message.dispatch_id,
         provider_id=None,
         status=status,
-        at=datetime.now(UTC),
+        at=clock_of_loop().now(),
         reason="unreachable",
     )
 

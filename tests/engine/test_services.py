@@ -31,13 +31,13 @@ from outreach import (
 from outreach.errors import RecipientUnsubscribed, SmsCampaignsDisabled, Unauthorized, WorkspaceUnavailable
 from outreach.http import prepare_recipient
 from outreach.models.recipient import PreparedRecipient
-from outreach.protocols import SystemClock
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import NOW, new_id
 from outreach.testing.clock import ManualClock
+from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.rig import contacts, given_campaign, given_workspace
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 
 async def test_a_key_authenticates_its_workspace_until_it_is_revoked(engine: Outreach) -> None:
@@ -64,7 +64,7 @@ async def test_a_key_authenticates_its_workspace_until_it_is_revoked(engine: Out
 async def test_the_secret_of_a_key_is_nowhere_in_the_database(tmp_path: Path) -> None:
     """docs/operations.md#security: stored as a SHA-256, shown once: no file of the database holds the secret."""
     path = tmp_path / "keys.db"
-    async with Outreach.open(f"sqlite:///{path}") as engine:
+    async with Outreach.open(f"sqlite:///{path}", clock=clock_of_loop()) as engine:
         workspace = await given_workspace(engine)
         key = await engine.api_keys.create(workspace.id)
         await engine.api_keys.authenticate(key.api_key)
@@ -565,7 +565,7 @@ def _new(**fields: Any) -> NewSmsCampaign:
 
 async def _nothing(engine: Outreach, workspace_id: str) -> None:
     assert (await engine.campaigns.list(workspace_id)).total == 0
-    far = SystemClock().now() + timedelta(days=1)
+    far = clock_of_loop().now() + timedelta(days=1)
     assert not await engine.campaigns._context.storage.read(lambda tx: tx.campaigns.leftovers(far))
 
 
@@ -574,7 +574,7 @@ def _bytes_of(directory: Path) -> bytes:
 
 
 async def _hint(path: Path, workspace_id: str) -> str:
-    async with Outreach.open(f"sqlite:///{path}") as engine:
+    async with Outreach.open(f"sqlite:///{path}", clock=clock_of_loop()) as engine:
         (key,) = await engine.api_keys.list(workspace_id)
         return key.hint
 

@@ -30,7 +30,7 @@ from tests.engine.given import (
     settle,
 )
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 D: TypeAlias = DispatchState
 R: TypeAlias = RecipientStatus

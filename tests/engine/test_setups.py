@@ -9,7 +9,7 @@ from outreach.errors import CannotStart
 from outreach.events import CampaignStatusChanged
 from tests.engine.rig import contacts, given_workspace
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 
 async def given_calls(engine: Outreach, workspace: Workspace, agent_id: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from outreach.services.run_concurrently import run_concurrently
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 
 async def _never() -> Never:

@@ -34,7 +34,6 @@ from outreach.models.states import DispatchState
 from outreach.operations.settling import ledger
 from outreach.operations.waves import provider_throttles, singles
 from outreach.operations.waves.singles import IntentTerms
-from outreach.protocols import SystemClock
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import (
     NOW,
@@ -55,13 +54,14 @@ from outreach.testing.scripted import (
     refuse,
 )
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK
+from outreach.testing.virtual_time import clock_of_loop
 from outreach.voice.analysis import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import BACKOFF
 from tests.engine.rig import QUICK, dispatching, given_workspace, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 STALE = timedelta(minutes=10)
 TO = "+14155550123"
@@ -69,7 +69,7 @@ TO = "+14155550123"
 
 async def test_a_message_is_sent_once_without_a_footer(open_storage: OpenStorage) -> None:
     """docs/interface.md#4.4: the footer is not appended to messages sent with POST /sms."""
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         sent = await rig.engine.messages.send(workspace.id, NewMessage(to="(415) 555-0123", body="Your code"))
         assert (sent.status, sent.segments, sent.to) == (MessageStatus.QUEUED, 1, TO)
@@ -81,7 +81,7 @@ async def test_a_message_is_sent_once_without_a_footer(open_storage: OpenStorage
 
 async def test_a_message_on_its_way_is_not_looked_at_in_a_loop(open_storage: OpenStorage) -> None:
     """While a provider takes its time, nothing is written for its message: the database is left in peace."""
-    async with dispatching(open_storage(SystemClock()), carrier=ScriptedCarrier([accept(seconds=0.6)])) as rig:
+    async with dispatching(open_storage(clock_of_loop()), carrier=ScriptedCarrier([accept(seconds=0.6)])) as rig:
         workspace = await given_workspace(rig.engine)
         sent = await rig.engine.messages.send(workspace.id, NewMessage(to=TO, body="x"))
         await rig.carrier.wait_for_requests(1)
@@ -94,7 +94,7 @@ async def test_a_message_on_its_way_is_not_looked_at_in_a_loop(open_storage: Ope
 
 async def test_a_message_that_was_deferred_is_sent_with_one_attempt(open_storage: OpenStorage) -> None:
     """docs/delivery-contract.md#rule-14: single messages follow the same rules; a deferral spends no attempt."""
-    async with dispatching(open_storage(SystemClock()), carrier=ScriptedCarrier([defer(), defer()])) as rig:
+    async with dispatching(open_storage(clock_of_loop()), carrier=ScriptedCarrier([defer(), defer()])) as rig:
         workspace = await given_workspace(rig.engine)
         sent = await rig.engine.messages.send(workspace.id, NewMessage(to=TO, body="x"))
         done = await until(lambda: _message(rig.engine, sent, MessageStatus.ACCEPTED))
@@ -103,7 +103,7 @@ async def test_a_message_that_was_deferred_is_sent_with_one_attempt(open_storage
 
 async def test_a_refused_message_has_failed_with_its_class(open_storage: OpenStorage) -> None:
     """A refusal ends a single message: settings of retry are those of campaigns."""
-    async with dispatching(open_storage(SystemClock()), carrier=ScriptedCarrier([refuse("temporary")])) as rig:
+    async with dispatching(open_storage(clock_of_loop()), carrier=ScriptedCarrier([refuse("temporary")])) as rig:
         workspace = await given_workspace(rig.engine)
         sent = await rig.engine.messages.send(workspace.id, NewMessage(to=TO, body="x"))
         done = await until(lambda: _message(rig.engine, sent, MessageStatus.FAILED))
@@ -112,7 +112,7 @@ async def test_a_refused_message_has_failed_with_its_class(open_storage: OpenSto
 
 async def test_a_call_waits_a_moment_for_the_providers_identifier(open_storage: OpenStorage) -> None:
     """docs/interface.md#call-id: if the acceptance comes in time, it is in the answer; our id finds it too."""
-    async with dispatching(open_storage(SystemClock()), voice=ScriptedVoice([accept("pc-1")])) as rig:
+    async with dispatching(open_storage(clock_of_loop()), voice=ScriptedVoice([accept("pc-1")])) as rig:
         workspace, new = await _caller(rig.engine)
         call = await rig.engine.calls.create(workspace, new)
         assert (call.provider_call_id, call.status) == ("pc-1", CallStatus.INITIATED)
@@ -126,7 +126,7 @@ async def test_a_call_that_is_not_accepted_in_time_has_no_identifier(
     open_storage: OpenStorage, step: Any, status: CallStatus
 ) -> None:
     """docs/interface.md#call-id: if not, or on a refusal, it is absent and the call record tells."""
-    async with dispatching(open_storage(SystemClock()), voice=ScriptedVoice([step])) as rig:
+    async with dispatching(open_storage(clock_of_loop()), voice=ScriptedVoice([step])) as rig:
         workspace, new = await _caller(rig.engine)
         call = await rig.engine.calls.create(workspace, new)
         await rig.voice.wait_for_requests(1)

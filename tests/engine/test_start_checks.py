@@ -21,7 +21,7 @@ from outreach.policy.readiness import CampaignTexts
 from outreach.services import start_checks
 from tests.engine.rig import contacts, given_campaign, given_workspace
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 LONG = "x" * 200
 """Two segments."""

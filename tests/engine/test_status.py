@@ -15,15 +15,15 @@ from outreach.models.work import Lease
 from outreach.operations.campaigns.transitions import move
 from outreach.policy.explanations import PAUSE_REASONS
 from outreach.policy.settlement import MAX_RETRY_AFTER
-from outreach.protocols import SystemClock
 from outreach.services import status as looking
 from outreach.testing.builders import make_dispatch, make_message, make_provider_throttle, make_unsubscribe
 from outreach.testing.clock import ManualClock
+from outreach.testing.virtual_time import clock_of_loop
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import given_campaign, given_workspace, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 NOON = datetime(2026, 11, 18, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -65,8 +65,8 @@ async def test_who_dispatches_is_told_by_the_last_heartbeat(open_storage: OpenSt
 
 async def test_the_process_that_dispatches_names_itself(open_storage: OpenStorage) -> None:
     """No heartbeat is needed for that."""
-    storage = open_storage(SystemClock())
-    async with Outreach(storage, dispatch=True) as engine:
+    storage = open_storage(clock_of_loop())
+    async with Outreach(storage, dispatch=True, clock=clock_of_loop()) as engine:
 
         async def is_us() -> bool:
             return (await engine.status()).dispatching.by == "this_process"

@@ -41,7 +41,7 @@ from tests.engine.given import (
 from tests.engine.test_contact_hours import HONOLULU, NEW_YORK, NOON_IN_NEW_YORK, given_course
 from tests.engine.trail import history, lines, report_message, told
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 LOADED = "loaded pending by load"
 INTENT = "intent dispatching by pace"

@@ -28,11 +28,11 @@ from outreach.models.states import CallStatus
 from outreach.operations.campaigns import trail
 from outreach.operations.campaigns.histories import histories
 from outreach.operations.settling import ledger
-from outreach.protocols import SystemClock
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_inbound, make_unsubscribe, new_id
 from outreach.testing.clock import ManualClock, ShiftedClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
+from outreach.testing.virtual_time import clock_of_loop
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.flow_course import Course
@@ -41,7 +41,7 @@ from tests.engine.rig import dispatching, given_campaign, given_workspace, reach
 from tests.engine.test_flow_courses import AGAIN, HELLO, STOP, WAIT
 from tests.engine.trail import history, lines, report_call, told
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 LOADED = "loaded pending by load"
 CALL = "intent dispatching by concurrency"
@@ -144,7 +144,7 @@ async def test_who_is_not_in_the_campaign(engine: Outreach) -> None:
 
 async def test_an_opt_out_while_the_campaign_runs(open_storage: OpenStorage) -> None:
     """The opt-out, then the end that came of it; the other one is not concerned."""
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, [NewRecipient(phone_number=one) for one in (ONE, TWO)])
         await rig.engine.unsubscribes.add(workspace.id, ONE)
@@ -182,7 +182,7 @@ async def test_a_text_that_cannot_be_sent(
     open_storage: OpenStorage, people: str, changes: dict[str, Any], ending: str
 ) -> None:
     """docs/rules.md#rendering: nothing was asked of any carrier for it; another contact's can be sent."""
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         await rig.storage.write(lambda tx: tx.settings.put(workspace.id, SmsSettings(footer_enabled=False)))
         contacts = [

@@ -13,7 +13,6 @@ import attrs
 import pytest
 
 from outreach import Outreach
-from outreach.clock import SystemClock
 from outreach.errors import StorageError
 from outreach.models.states import CampaignAction
 from outreach.operations.campaigns.trail import ENGINE
@@ -25,13 +24,12 @@ from outreach.testing.scripted import (
     drop,
     refuse,
 )
+from outreach.testing.virtual_time import clock_of_loop
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import dispatching, given_campaign, given_workspace, reaches, until
 
-pytestmark = pytest.mark.anyio
-
-CLOCK = SystemClock()
+pytestmark = pytest.mark.virtual_time
 
 
 def told(caplog: pytest.LogCaptureFixture, action: str) -> Sequence[str]:
@@ -44,7 +42,7 @@ async def test_a_pause_by_the_engine_and_an_accounts_first_trouble_are_one_line_
 ) -> None:
     """Five requests get no answer: the account's trouble is told once, the pause once, with why and where."""
     carrier = ScriptedCarrier(lambda _: drop("dropped"))
-    async with dispatching(open_storage(CLOCK), carrier=carrier) as rig:
+    async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 20)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
@@ -68,13 +66,13 @@ async def test_a_pause_is_told_of_a_campaign_that_is_due_all_the_same(
     open_storage: OpenStorage, caplog: pytest.LogCaptureFixture, due: str
 ) -> None:
     """One that expires later, and one of which something was taken back after it was paused."""
-    async with dispatching(open_storage(CLOCK), carrier=ScriptedCarrier(lambda _: accept())) as rig:
+    async with dispatching(open_storage(clock_of_loop()), carrier=ScriptedCarrier(lambda _: accept())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 1)
-        expiry = CLOCK.now() + timedelta(days=1) if due == "at its expiry" else None
+        expiry = clock_of_loop().now() + timedelta(days=1) if due == "at its expiry" else None
 
         def operation(tx: Transaction) -> None:
-            now = CLOCK.now()
+            now = clock_of_loop().now()
             known = campaign_of(tx, workspace.id, campaign.id)
             active = move(
                 tx, attrs.evolve(known, scheduled_expires_at=expiry), CampaignAction.START, now=now, actor="t"
@@ -95,13 +93,17 @@ async def test_a_pause_is_told_once_however_often_the_campaign_is_changed_afterw
     open_storage: OpenStorage, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Who changes a campaign that is paused has not paused it again; a second pause is told."""
-    async with dispatching(open_storage(CLOCK), carrier=ScriptedCarrier(lambda _: accept())) as rig:
+    async with dispatching(open_storage(clock_of_loop()), carrier=ScriptedCarrier(lambda _: accept())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 1)
 
         def pause(tx: Transaction) -> None:
-            active = move(tx, campaign_of(tx, workspace.id, campaign.id), steps.pop(), now=CLOCK.now(), actor="t")
-            move(tx, active, CampaignAction.PAUSE, now=CLOCK.now(), actor=ENGINE, pause_reason="provider_auth")
+            active = move(
+                tx, campaign_of(tx, workspace.id, campaign.id), steps.pop(), now=clock_of_loop().now(), actor="t"
+            )
+            move(
+                tx, active, CampaignAction.PAUSE, now=clock_of_loop().now(), actor=ENGINE, pause_reason="provider_auth"
+            )
 
         def change(tx: Transaction) -> None:
             known = campaign_of(tx, workspace.id, campaign.id)
@@ -131,12 +133,12 @@ async def test_a_database_that_was_moved_names_each_campaign_that_it_has_paused(
 ) -> None:
     """A line each, as of any other pause."""
     here, there = tmp_path / "here.db", tmp_path / "there.db"
-    async with Outreach.open(f"sqlite:///{here}", dispatch=True) as engine:
+    async with Outreach.open(f"sqlite:///{here}", dispatch=True, clock=clock_of_loop()) as engine:
         workspace = await given_workspace(engine)
         campaign = await given_campaign(engine, workspace, 3, rate_per_minute=1)
         await engine.campaigns.start(workspace.id, campaign.id)
     shutil.copy(here, there)
-    async with Outreach.open(f"sqlite:///{there}", dispatch=True) as engine:
+    async with Outreach.open(f"sqlite:///{there}", dispatch=True, clock=clock_of_loop()) as engine:
 
         async def pause_told() -> object:
             return told(caplog, "campaign_paused")
@@ -151,7 +153,7 @@ async def test_an_account_that_works_again_says_so_once(
 ) -> None:
     """Two refusals of one class are one line, and what is accepted afterwards ends it."""
     carrier = ScriptedCarrier([accept(), refuse("bad_sender", error_code="21606"), refuse("bad_sender"), accept()])
-    async with dispatching(open_storage(CLOCK), carrier=carrier) as rig:
+    async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 5)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
@@ -168,7 +170,7 @@ async def test_a_full_disk_is_one_line_and_its_end_another(
     open_storage: OpenStorage, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whatever fails meanwhile, and however often: outcomes, slices, heartbeats."""
-    async with dispatching(open_storage(CLOCK)) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 10)
         await rig.engine.campaigns.start(workspace.id, campaign.id)

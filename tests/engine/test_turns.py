@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from outreach.protocols import SystemClock
 from outreach.runners.sender_rotation import SenderRotation
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier
+from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import contacts, dispatching, given_campaign, given_workspace
 
@@ -54,11 +54,11 @@ def test_numbers_have_nothing_to_do_with_each_other() -> None:
     turns.forget("nobody's", "b")
 
 
-@pytest.mark.anyio
+@pytest.mark.virtual_time
 async def test_a_fast_campaign_does_not_take_every_slot_of_a_number_from_a_slow_one(open_storage: OpenStorage) -> None:
     """Field, test 12: a number's rate is kept over all campaigns, and each of them goes on."""
     carrier = ScriptedCarrier()
-    async with dispatching(open_storage(SystemClock()), carrier=carrier) as rig:
+    async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
         workspace = await given_workspace(rig.engine)
         await rig.engine.numbers.create(workspace.id, "+14155550199", carrier="twilio", rate_per_minute=300)
         campaigns = [
@@ -75,7 +75,7 @@ async def test_a_fast_campaign_does_not_take_every_slot_of_a_number_from_a_slow_
     assert min(counts[0], counts[1]) >= 6
 
 
-@pytest.mark.anyio
+@pytest.mark.virtual_time
 @pytest.mark.parametrize("rate", [None, 600, 120])
 @pytest.mark.parametrize("pace", [600, 120])
 async def test_a_clock_that_is_set_back_holds_no_campaign_up(

@@ -5,7 +5,7 @@ import pytest
 from outreach import NotFound, Outreach
 from tests.engine.every_method import every_method
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 NAMES = [method.name for method in every_method(Outreach.open("memory://")) if method.takes_workspace]
 

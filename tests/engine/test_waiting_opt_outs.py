@@ -15,10 +15,10 @@ from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.models.trail import TrailRule
 from outreach.operations.campaigns import transitions
 from outreach.operations.register.entries import skip_waiting_recipients
-from outreach.protocols import SystemClock
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_campaign, make_prepared, make_unsubscribe
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, pending, publish
+from outreach.testing.virtual_time import clock_of_loop
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import (
@@ -33,7 +33,7 @@ from tests.engine.given import (
 )
 from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 R, C = RecipientStatus, CampaignStatus
 PHONE = "+14155550123"
@@ -163,7 +163,7 @@ async def test_an_opt_out_in_a_long_wait_ends_it_and_an_opt_in_does_not_bring_it
         FlowStep(kind="wait", wait_minutes=14 * 24 * 60),
         FlowStep(kind="send", body="Still there?"),
     )
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         flow = await rig.engine.flows.create(workspace.id, "Reminder", steps=steps)
         person = [NewRecipient(phone_number=PHONE)]
@@ -188,7 +188,7 @@ async def test_an_import_ends_all_who_wait(engine: Outreach) -> None:
     """More numbers than one transaction takes: every one of them is ended."""
     workspace = await given_workspace(engine)
     campaign = await given_campaign(engine, workspace, 120)
-    clock = SystemClock()
+    clock = clock_of_loop()
 
     def wait(tx: Transaction) -> None:
         transitions.start(tx, workspace.id, campaign.id, now=clock.now(), actor="test")

@@ -11,7 +11,6 @@ import attrs
 import pytest
 
 from outreach import Outreach
-from outreach.clock import SystemClock
 from outreach.models.campaign import Campaign
 from outreach.models.plans import Wave, WavePlan, WaveResult
 from outreach.models.states import RecipientStatus
@@ -19,12 +18,13 @@ from outreach.operations.waves import committing, planning
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
+from outreach.testing.virtual_time import clock_of_loop
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import given_active, make_wave, recipient, reread
 from tests.engine.rig import contacts, dispatching, given_campaign, given_workspace, people, reaches
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 CAMPAIGNS: Final = 20
 EACH: Final = 3
@@ -53,7 +53,7 @@ async def test_campaigns_that_run_at_the_same_time_share_operations(
 
     monkeypatch.setattr(planning, "plan_waves", plan)
     monkeypatch.setattr(committing, "commit_waves", commit_all)
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         made = [
             await given_campaign(rig.engine, workspace, contacts(EACH, first=EACH * number))
@@ -82,7 +82,7 @@ async def test_the_trouble_of_one_campaign_stops_no_other(
         return begun
 
     monkeypatch.setattr(committing, "_begin", breaking)
-    async with dispatching(open_storage(SystemClock())) as rig:
+    async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         made = [await given_campaign(rig.engine, workspace, contacts(EACH, first=EACH * number)) for number in range(6)]
         bad.add(made[2].id)

@@ -45,7 +45,7 @@ from tests.engine.given import (
     settle,
 )
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 
 async def test_a_committed_intent_stands_in_the_ledger_before_anybody_hears_of_it(storage: Storage) -> None:

@@ -25,7 +25,7 @@ from outreach.http import prepare_recipient
 from outreach.testing.builders import new_id
 from tests.engine.rig import given_campaign, given_workspace
 
-pytestmark = pytest.mark.anyio
+pytestmark = pytest.mark.virtual_time
 
 NUMBER: Any = 4155550101
 FAX: Any = "fax"

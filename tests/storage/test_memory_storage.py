@@ -26,6 +26,7 @@ from outreach.testing.storage_tables.base_contract import publish
 from outreach.working_set import Transaction
 
 
+@pytest.mark.anyio
 class TestMemoryStorage(StorageContract):
     """The contract."""
 

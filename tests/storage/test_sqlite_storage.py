@@ -10,6 +10,7 @@ from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.storage_contract import StorageContract
 
 
+@pytest.mark.anyio
 class TestSqliteStorage(StorageContract):
     """The storage in a file keeps the contract that every storage keeps."""
 

@@ -23,7 +23,7 @@ from outreach.testing.simulation.bounds import Bounds
 from outreach.testing.simulation.faults import Fault, Faults, Turns
 from outreach.testing.simulation.invariants import Invariants
 from outreach.testing.simulation.ledger import Broken
-from outreach.testing.simulation.loop import VirtualClock, VirtualLoop
+from outreach.testing.simulation.loop import START, SimulationLoop
 from outreach.testing.simulation.operators import Operators
 from outreach.testing.simulation.order import scopes_in_order
 from outreach.testing.simulation.processes import Processes
@@ -37,6 +37,7 @@ from outreach.testing.simulation.storage import (
 )
 from outreach.testing.simulation.watched import Watched
 from outreach.testing.simulation.world import Link, World
+from outreach.testing.virtual_time import VirtualClock, VirtualTimeError
 
 TURMOIL_SECONDS: Final = 200.0
 """How long things go wrong; after that the engine is left in peace until everything has ended."""
@@ -100,7 +101,7 @@ def simulate(seed: int, *, path: Path | None = None) -> Result:
         return late.random() * _LATEST_SECONDS if faults.draw("late_timer") else 0.0
 
     database = Database(path)
-    loop = partial(VirtualLoop, _stream(rng), late_seconds, turns.gives_way)
+    loop = partial(SimulationLoop, _stream(rng), late_seconds, turns.gives_way)
     try:
         simulation = _Simulation(seed, rng, faults, database)
         with (
@@ -109,7 +110,7 @@ def simulate(seed: int, *, path: Path | None = None) -> Result:
             asyncio.Runner(loop_factory=loop) as runner,
         ):
             return runner.run(simulation.run())
-    except Exception as error:
+    except (Exception, VirtualTimeError) as error:
         # Whatever ends a simulation is its seed's: also what no check has foreseen.
         what = str(error) if isinstance(error, Broken) else f"It ended in {error!r}."
         command = f"python -m outreach.testing.simulation --seed {seed}"
@@ -138,10 +139,10 @@ class _Simulation:
 
     async def run(self) -> Result:
         loop = asyncio.get_running_loop()
-        self._clock = clock = VirtualClock(loop)
+        self._clock = clock = VirtualClock(loop, START)
         self._world = world = World(
             loop=loop,
-            now=clock.really,
+            now=clock.true_time,
             rng=_stream(self._rng),
             faults=self._faults,
             power=self._rng.choice(("authoritative", "evidence")),
@@ -199,7 +200,7 @@ class _Simulation:
             faults=self._faults,
             books=self._world.books,
             now=self._clock.now,
-            really=self._clock.really,
+            really=self._clock.true_time,
         )
         invariants.requests.number_rate = setting.number_rate
         invariants.intents.slots.number_rate = setting.number_rate

@@ -1,17 +1,17 @@
-"""An event loop in which nobody ever waits: when nothing is ready, the time jumps to what is due next."""
+"""The simulation's event loop: virtual time, in which tasks and timers go in any order that asyncio allows."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
 import random
-import selectors
 from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final, TypeVarTuple
 
 from outreach.testing.simulation.order import NumberedTask
+from outreach.testing.virtual_time import VirtualTimeLoop
 
 Arguments = TypeVarTuple("Arguments")
 
@@ -24,10 +24,6 @@ holidays and contact hours begin and end in the midst of a simulation.
 
 _LATE_SECONDS: Final = 0.004
 """How much later than asked for a timer may fire: enough that those due at once fire in any order."""
-
-
-class Deadlock(Exception):
-    """Nothing is ready and nothing is due: everything waits for something that never comes."""
 
 
 class Standstill:
@@ -86,27 +82,8 @@ class _Gate:
             self()
 
 
-class _JumpingSelector(selectors.DefaultSelector):
-    """Turns waiting into a jump of the loop's time."""
-
-    jump: float = 0.0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Return what has come from outside; add what would have been waited to the jump."""
-        if timeout == 0:
-            # Something is ready: what comes from outside, which in a simulation is nothing, can wait for it.
-            return []
-        ready = super().select(0)
-        if ready:
-            return ready
-        if timeout is None:
-            raise Deadlock("Nothing is ready and nothing is due.")
-        self.jump += max(timeout, 0.0)
-        return []
-
-
-class VirtualLoop(asyncio.SelectorEventLoop):
-    """An asyncio loop with a time of its own, which starts at 0 and moves only when everything waits.
+class SimulationLoop(VirtualTimeLoop):
+    """A loop with virtual time, in which a seed decides about the order.
 
     Tasks that are ready run in any order, by a seed: one may have to let others go first, as asyncio promises nothing
     else. Other callbacks keep the order that asyncio guarantees. Timers fire a little late, so that those due at the
@@ -124,17 +101,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         late_seconds: Callable[[], float] = lambda: 0.0,
         gives_way: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._jumping = _JumpingSelector()
         self._rng = rng
         self._extra = late_seconds
         self._gives_way = gives_way
-        super().__init__(self._jumping)
+        super().__init__(start=START)
         numbers = itertools.count()
         self.set_task_factory(lambda loop, coro, **given: NumberedTask(next(numbers), coro, loop=loop, **given))
-
-    def time(self) -> float:
-        """Return the virtual seconds since the start."""
-        return self._jumping.jump
 
     def call_soon(
         self, callback: Callable[[*Arguments], object], *args: *Arguments, context: Context | None = None
@@ -170,27 +142,3 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         gate = _Gate(process, callback, args, context)
         gate.handle = handle = super().call_at(when + self._extra(), gate, context=context)
         return handle
-
-
-class VirtualClock:
-    """The loop's time as the engine's clock, whose wall clock can be set.
-
-    Attributes:
-        wrong_by: How far the wall clock is ahead of the time that it really is.
-    """
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self.wrong_by = timedelta()
-
-    def now(self) -> datetime:
-        """Return the moment by the wall clock."""
-        return self.really() + self.wrong_by
-
-    def really(self) -> datetime:
-        """Return the moment that it really is."""
-        return START + timedelta(seconds=round(self._loop.time(), 6))
-
-    def monotonic(self) -> float:
-        """Return the virtual seconds since the start."""
-        return self._loop.time()

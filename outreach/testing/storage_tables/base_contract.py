@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+import functools
+import inspect
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import pytest
@@ -79,28 +81,49 @@ async def given_recipients(storage: Storage, count: int) -> Campaign:
 
 
 class ContractBase:
-    """Fixtures of every part; a subclass of the whole defines the fixture `open_storage` (see `storage_contract`)."""
+    """What every part shares; a subclass of the whole defines the fixture `open_storage` (see `storage_contract`).
 
-    pytestmark = pytest.mark.anyio
+    A test that takes `database` gets a new, empty database, opened for it; one that takes `storage` gets one with two
+    workspaces. Both are opened by the test itself and are no fixtures, so that any plugin can run the tests.
+    """
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        """Have the tests of a part open what they take."""
+        super().__init_subclass__(**given)
+        for name, test in list(vars(cls).items()):
+            if name.startswith("test_") and inspect.iscoroutinefunction(test):
+                setattr(cls, name, _opening(test))
 
     @pytest.fixture
     def anyio_backend(self) -> str:
-        """Run on asyncio, the engine's loop."""
+        """Run on asyncio, the engine's loop, where anyio runs the tests."""
         return "asyncio"
 
-    @pytest.fixture
-    async def database(self, open_storage: Callable[[], Storage]) -> AsyncIterator[Storage]:
-        """Open a new, empty database."""
+
+def _opening(test: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a test that takes `open_storage`, opens it, and hands it to a test as `storage` or `database`."""
+    signature = inspect.signature(test)
+    opened = {"storage", "database"} & signature.parameters.keys()
+    if not opened:
+        return test
+    [name] = opened
+    passes_on = "open_storage" in signature.parameters
+
+    @functools.wraps(test)
+    async def run(self: object, open_storage: Callable[[], Storage], **given: Any) -> None:
+        if passes_on:
+            given["open_storage"] = open_storage
         async with open_storage() as storage:
-            yield storage
+            if name == "storage":
+                await storage.write(_insert_workspaces)
+            await test(self, **{name: storage}, **given)
 
-    @pytest.fixture
-    async def storage(self, database: Storage) -> Storage:
-        """Return an open database that holds two workspaces."""
+    kept = [one for one in signature.parameters.values() if one.name not in {name, "open_storage"}]
+    takes = inspect.Parameter("open_storage", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    run.__signature__ = signature.replace(parameters=[*kept, takes])  # type: ignore[attr-defined]
+    return run
 
-        def insert(tx: Transaction) -> None:
-            tx.workspaces.insert(make_workspace(id=THIS_WORKSPACE))
-            tx.workspaces.insert(make_workspace(id=OTHER_WORKSPACE, name="Other"))
 
-        await database.write(insert)
-        return database
+def _insert_workspaces(tx: Transaction) -> None:
+    tx.workspaces.insert(make_workspace(id=THIS_WORKSPACE))
+    tx.workspaces.insert(make_workspace(id=OTHER_WORKSPACE, name="Other"))

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import attrs
+import pytest
+
+CONFTEST: Final = """
+pytest_plugins = ["outreach.testing.plugin"]
+"""
+
+DAY: Final = """
+import asyncio
+import datetime
+import pytest
+from outreach.testing.virtual_time import VirtualTimeLoop
+
+pytestmark = [MARKS]
+
+@FIXTURE
+async def campaign(outreach_engine, outreach_workspace):
+    from outreach import NewRecipient, NewSmsCampaign
+    new = NewSmsCampaign(name="Day", body="Hi", carrier="twilio", from_number="+14155550199",
+                         rate_per_minute=1)
+    people = [NewRecipient(phone_number=f"+1415555{n:04d}") for n in range(100, 160)]
+    created = await outreach_engine.campaigns.create_sms(outreach_workspace.id, new, people)
+    yield created.campaign
+
+async def test_a_campaign_of_an_hour(outreach_engine, outreach_carrier, outreach_clock, campaign):
+    from outreach.testing.waiting import campaign_ended
+    assert isinstance(asyncio.get_running_loop(), VirtualTimeLoop)
+    await outreach_engine.campaigns.start(campaign.workspace_id, campaign.id)
+    ended = await campaign_ended(outreach_engine, campaign)
+    assert ended.counters.successful == 60
+    assert (outreach_carrier.requested_at[-1] - outreach_carrier.requested_at[0]).total_seconds() >= 59 * 60
+
+async def test_stuck(outreach_engine):
+    # Without the engine's timers: it is closed, and nothing is left that could happen.
+    await outreach_engine.__aexit__(None, None, None)
+    await asyncio.Event().wait()
+
+async def test_ticking(outreach_engine):
+    await asyncio.Event().wait()
+
+async def test_after(outreach_engine, outreach_workspace):
+    assert (await outreach_engine.workspaces.get(outreach_workspace.id)).name == "Test"
+"""
+
+CONTRACTS: Final = """
+import asyncio
+import pytest
+from outreach.config import EngineConfig
+from outreach.dispatch.in_process import InProcessDispatcher
+from outreach.storage.sqlite.memory import MemoryStorage
+from outreach.testing.carrier_contract import CarrierContract
+from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, accept, hang, refuse
+from outreach.testing.dispatcher_contract import DispatcherContract
+from outreach.testing.scripted_dispatch import ignore
+from outreach.testing.storage_contract import StorageContract
+from outreach.testing.virtual_time import clock_of_loop
+from outreach.testing.voice_contract import VoiceContract
+
+pytestmark = [MARKS]
+
+class OnItsLoop:
+    # Like a client of HTTP, it works on the loop that it was made on and on no other.
+    def __init__(self, provider, loop):
+        self._provider = provider
+        self._loop = loop
+
+    def __getattr__(self, name):
+        if name in {"send", "place", "look_up"}:
+            assert asyncio.get_running_loop() is self._loop
+        return getattr(self._provider, name)
+
+class Harness:
+    scenarios = frozenset({"accepts", "refuses_for_good", "refuses_for_now", "does_not_answer"})
+
+    def __init__(self, provider, loop):
+        self._provider = provider
+        self.adapter = OnItsLoop(provider, loop)
+
+    def arrange(self, scenario):
+        step = {"accepts": accept(), "refuses_for_good": refuse("invalid_number"),
+                "refuses_for_now": refuse("temporary"), "does_not_answer": hang()}[scenario]
+        self._provider.script([], then=step)
+
+    @property
+    def requests_made(self):
+        return len(self._provider.requests)
+
+class TestCarrier(CarrierContract):
+    @FIXTURE
+    async def harness(self):
+        yield Harness(ScriptedCarrier(), asyncio.get_running_loop())
+
+class TestVoice(VoiceContract):
+    @FIXTURE
+    async def harness(self):
+        yield Harness(ScriptedVoice(), asyncio.get_running_loop())
+
+class TestStorage(StorageContract):
+    @pytest.fixture
+    def open_storage(self):
+        storage = MemoryStorage()
+        return lambda: storage
+
+class TestDispatcher(DispatcherContract):
+    @pytest.fixture
+    def make(self):
+        return lambda worker, runner, sources: InProcessDispatcher(
+            worker=worker, runner=runner, report=ignore, sources=sources, clock=clock_of_loop(),
+            config=EngineConfig(change_poll_seconds=0.02, heartbeat_interval_seconds=0.03, lock_retry_seconds=0.03),
+        )
+"""
+
+
+@attrs.frozen
+class Runner:
+    """What runs the async tests of a project.
+
+    Attributes:
+        mark: Its own mark; empty for none.
+        fixture: How an async fixture is declared.
+        options: Of pytest.
+    """
+
+    mark: str
+    fixture: str
+    options: tuple[str, ...]
+
+
+_STRICT = ("-o", "asyncio_default_fixture_loop_scope=function")
+RUNNERS: Final[Mapping[str, Runner]] = {
+    "the plugin alone": Runner("", "pytest.fixture", ("-p", "no:asyncio")),
+    "anyio": Runner("pytest.mark.anyio", "pytest.fixture", ("-p", "no:asyncio")),
+    "anyio beside pytest-asyncio": Runner("pytest.mark.anyio", "pytest.fixture", _STRICT),
+    "pytest-asyncio": Runner("pytest.mark.asyncio", "__import__('pytest_asyncio').fixture", _STRICT),
+    "pytest-asyncio, automatic": Runner("", "pytest.fixture", (*_STRICT, "-o", "asyncio_mode=auto")),
+}
+
+runners = pytest.mark.parametrize("runner", RUNNERS.values(), ids=RUNNERS.keys())
+
+
+@runners
+def test_a_project_runs_under_each_runner(tmp_path: Path, runner: Runner) -> None:
+    """Fixtures and tests share a loop with virtual time, a test that is stuck fails, and the contract suites pass."""
+    virtual = "pytest.mark.virtual_time(max_run=datetime.timedelta(hours=12))"
+    # Where nothing else runs async tests, the mark does.
+    plain = runner.mark or ("" if "auto" in "".join(runner.options) else "pytest.mark.virtual_time")
+    for name, text, marks in (("day", DAY, (virtual, runner.mark)), ("contracts", CONTRACTS, (plain,))):
+        text = text.replace("MARKS", ", ".join(filter(None, marks))).replace("FIXTURE", runner.fixture)
+        (tmp_path / f"test_{name}.py").write_text(text, encoding="utf-8")
+    (tmp_path / "conftest.py").write_text(CONFTEST, encoding="utf-8")
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", "-c", os.devnull),
+            *("--rootdir", str(tmp_path), "-k", "day or Carrier or Voice or Dispatcher or lease", *runner.options),
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    printed = done.stdout + done.stderr
+    counts = {word: int(count) for count, word in re.findall(r"(\d+) (\w+)", printed.strip().rpartition("\n")[2])}
+    assert counts.keys() == {"passed", "skipped", "deselected", "failed"}, printed
+    assert counts["passed"] > 60, printed
+    failed = re.findall(r"^FAILED test_day\.py::(\w+)", printed, re.MULTILINE)
+    assert (counts["failed"], failed) == (2, ["test_stuck", "test_ticking"]), printed
+    assert "Nothing can ever happen" in printed
+    assert "The time has moved to 12:00:" in printed
