@@ -7,7 +7,7 @@ A test is left to `make soak` when its folder is in `SOAK_FOLDERS`, when it (or 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -82,15 +82,6 @@ def _outside_sample(group: list[pytest.Item]) -> list[pytest.Item]:
     return [item for number, item in enumerate(group) if number % every and number != last]
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Send a worker's counts to the process that prints the summary."""
-    output = getattr(session.config, "workeroutput", None)
-    if output is not None and _COUNTS in session.config.stash:
-        quick, soak = session.config.stash[_COUNTS]
-        output[_REPORTED] = [quick, soak]
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Worker) -> None:
     """Take the counts from a worker of pytest-xdist; each of them collects all tests."""
@@ -99,15 +90,25 @@ def pytest_testnodedown(node: Worker) -> None:
         node.config.stash[_COUNTS] = (counts[0], counts[1])
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print how many tests the other command has."""
-    if _COUNTS not in config.stash:
-        return
-    quick, soak = config.stash[_COUNTS]
-    match config.getoption("suite"):
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None, object, object]:
+    """Print the counts below pytest's own summary; a worker sends them to the process that prints."""
+    config = session.config
+    output = getattr(config, "workeroutput", None)
+    if output is not None and _COUNTS in config.stash:
+        output[_REPORTED] = [*config.stash[_COUNTS]]
+    result = yield
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if output is None and reporter is not None and _COUNTS in config.stash:
+        reporter.write_line(_summary(config.getoption("suite"), *config.stash[_COUNTS]))
+    return result
+
+
+def _summary(part: str, quick: int, soak: int) -> str:
+    match part:
         case "quick":
-            terminalreporter.write_line(f"{soak:,} tests are left to `make soak`; {quick:,} are in `make test`")
+            return f"{soak:,} tests are left to `make soak`; {quick:,} are in `make test`"
         case "soak":
-            terminalreporter.write_line(f"{quick:,} tests are in `make test`; {soak:,} are in `make soak`")
+            return f"{quick:,} tests are in `make test`; {soak:,} are in `make soak`"
         case _:
-            terminalreporter.write_line(f"all tests: {quick:,} of `make test` and {soak:,} of `make soak`")
+            return f"all tests: {quick:,} of `make test` and {soak:,} of `make soak`"

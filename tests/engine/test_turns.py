@@ -76,6 +76,7 @@ async def test_a_fast_campaign_does_not_take_every_slot_of_a_number_from_a_slow_
 
 
 @pytest.mark.virtual_time
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("rate", [None, 600, 120])
 @pytest.mark.parametrize("pace", [600, 120])
 async def test_a_clock_that_is_set_back_holds_no_campaign_up(

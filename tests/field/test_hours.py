@@ -61,6 +61,7 @@ async def test_a_place_that_is_free_a_second_after_closing_is_not_taken(open_sto
 
 
 @pytest.mark.field(8)
+@pytest.mark.soak("waits ten seconds for a slot")
 async def test_a_slot_that_comes_a_second_after_closing_is_not_used(open_storage: OpenStorage) -> None:
     """Field, test 8 (Dograh waits for its rate after the check of the hours): the slot itself must lie within them."""
     clock = ShiftedClock(CLOSING - timedelta(seconds=9))
