@@ -14,7 +14,7 @@ from outreach.clock import Clock
 from outreach.config import EngineConfig, SimulatorConfig
 from outreach.engine import Outreach as AsyncOutreach
 from outreach.errors import ErrorDetail
-from outreach.models.account import Account, AccountSummary, CallbackRecord, ProviderThrottle
+from outreach.models.account import Account, AccountSummary, AdapterProblem, CallbackRecord, Provider, ProviderThrottle
 from outreach.models.base import CarrierName, Channel, JsonPage, Page
 from outreach.models.call import Call, NewCall
 from outreach.models.campaign import (
@@ -56,6 +56,7 @@ from outreach.models.settings import (
 )
 from outreach.models.states import CampaignStatus, RecipientStatus, WorkspaceMode
 from outreach.models.status import CampaignBlocker, DispatcherHealth, EngineStatus, Readiness, StartCheck
+from outreach.models.subscription import Subscription
 from outreach.models.trail import ContactHistory
 from outreach.models.unsubscribe import RegisterImport, Unsubscribe, UnsubscribeScope
 from outreach.models.work import AuditEntry
@@ -63,8 +64,10 @@ from outreach.models.workspace import DEFAULT_REQUEST_LIMIT, ApiKey, CreatedApiK
 from outreach.operations.settling.reconciling import OperatorDecision
 from outreach.protocols.adapter import AccountCheck, CredentialField
 from outreach.protocols.carrier import Carrier
+from outreach.protocols.dispatcher import DispatcherFactory
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import Analyser, VoiceProvider
+from outreach.providers.registry import AnyAdapter
 from outreach.services.accounts import Accounts as AsyncAccounts
 from outreach.services.agents import Agents as AsyncAgents
 from outreach.services.api_keys import ApiKeys as AsyncApiKeys
@@ -90,7 +93,7 @@ from outreach.services.unsubscribes import Unsubscribes as AsyncUnsubscribes
 from outreach.services.workspaces import Workspaces as AsyncWorkspaces
 from outreach.sync.engine import Engine
 from outreach.sync.service import Service
-from outreach.sync.streams import EventStream
+from outreach.sync.streams import EventStream, NamedStream
 from outreach.vault import Vault
 
 RecipientSource = Iterable[Contact | PreparedRecipient | Sequence[PreparedRecipient]]
@@ -1308,6 +1311,14 @@ class Dispatches(Service[AsyncDispatches]):
 class Accounts(Service[AsyncAccounts]):
     """What live workspaces send and call with."""
 
+    def providers(self) -> Sequence[Provider]:
+        """Return what an account can be at: what the engine brings, then adapters of one's own and of packages."""
+        return self._plain(lambda service: service.providers())
+
+    def adapter_problems(self) -> Sequence[AdapterProblem]:
+        """Return which adapters of installed packages cannot be used, and why."""
+        return self._plain(lambda service: service.adapter_problems())
+
     def credential_fields(self, provider: str) -> Sequence[CredentialField]:
         """Return what an account at a provider needs.
 
@@ -1332,7 +1343,7 @@ class Accounts(Service[AsyncAccounts]):
 
         Args:
             workspace_id: Whose account it is.
-            provider: One of `models.account.PROVIDERS`.
+            provider: One of those that `providers` returns.
             credentials: All of them, by the names of `fields`.
             replies_to_keywords: Whether the provider answers STOP, START and HELP by itself, so that we do not; None
                 takes what the provider does as it comes.
@@ -1375,7 +1386,7 @@ class Accounts(Service[AsyncAccounts]):
 
         Raises:
             NotFound: The workspace has no such account.
-            ConfigError: The key that it was encrypted with is not at hand.
+            ConfigError: The key that it was encrypted with is not at hand, or its adapter is not installed here.
         """
         return self._call(lambda service: service.check(workspace_id, account_id))
 
@@ -1425,6 +1436,7 @@ class Callbacks(Service[AsyncCallbacks]):
 
         Raises:
             NotFound: There is no such account.
+            ConfigError: Its provider's adapter is not installed here.
         """
         return self._call(lambda service: service.max_body_bytes(account_id))
 
@@ -1446,7 +1458,7 @@ class Callbacks(Service[AsyncCallbacks]):
         Raises:
             NotFound: There is no such account.
             CallbackRejected: It is not the provider's, or too old or too large, or cannot be read: nothing was changed.
-            ConfigError: The account's credentials cannot be opened.
+            ConfigError: The account's credentials cannot be opened, or its provider's adapter is not installed here.
         """
         return self._call(lambda service: service.receive(account_id, url=url, headers=headers, body=body))
 
@@ -1464,16 +1476,25 @@ class Events(Service[AsyncEvents]):
     """What has happened, for an embedding application."""
 
     @overload
-    def subscribe(self, *, workspace_id: str | None = None, since: int | None = None) -> EventStream[Event]: ...
+    def subscribe(
+        self, *, workspace_id: str | None = None, since: int | None = None, name: None = None
+    ) -> EventStream[Event]: ...
 
     @overload
     def subscribe(
-        self, kind: type[A], /, *, workspace_id: str | None = None, since: int | None = None
+        self, kind: type[A], /, *, workspace_id: str | None = None, since: int | None = None, name: None = None
     ) -> EventStream[A]: ...
 
     @overload
     def subscribe(
-        self, kind: type[A], other: type[B], /, *, workspace_id: str | None = None, since: int | None = None
+        self,
+        kind: type[A],
+        other: type[B],
+        /,
+        *,
+        workspace_id: str | None = None,
+        since: int | None = None,
+        name: None = None,
     ) -> EventStream[A | B]: ...
 
     @overload
@@ -1486,16 +1507,50 @@ class Events(Service[AsyncEvents]):
         *,
         workspace_id: str | None = None,
         since: int | None = None,
+        name: None = None,
     ) -> EventStream[A | B | C]: ...
 
     @overload
     def subscribe(
-        self, *kinds: type[Event], workspace_id: str | None = None, since: int | None = None
+        self, *kinds: type[Event], workspace_id: str | None = None, since: int | None = None, name: None = None
     ) -> EventStream[Event]: ...
 
+    @overload
     def subscribe(
-        self, *kinds: type[Event], workspace_id: str | None = None, since: int | None = None
-    ) -> EventStream[Any]:
+        self, *, name: str, workspace_id: str | None = None, since: int | None = None
+    ) -> NamedStream[Event]: ...
+
+    @overload
+    def subscribe(
+        self, kind: type[A], /, *, name: str, workspace_id: str | None = None, since: int | None = None
+    ) -> NamedStream[A]: ...
+
+    @overload
+    def subscribe(
+        self, kind: type[A], other: type[B], /, *, name: str, workspace_id: str | None = None, since: int | None = None
+    ) -> NamedStream[A | B]: ...
+
+    @overload
+    def subscribe(
+        self,
+        kind: type[A],
+        other: type[B],
+        third: type[C],
+        /,
+        *,
+        name: str,
+        workspace_id: str | None = None,
+        since: int | None = None,
+    ) -> NamedStream[A | B | C]: ...
+
+    @overload
+    def subscribe(
+        self, *kinds: type[Event], name: str, workspace_id: str | None = None, since: int | None = None
+    ) -> NamedStream[Event]: ...
+
+    def subscribe(
+        self, *kinds: type[Event], name: str | None = None, workspace_id: str | None = None, since: int | None = None
+    ) -> EventStream[Any] | NamedStream[Any]:
         """Return a stream of events; enter it to begin to listen.
 
             with engine.events.subscribe(RecipientEnded, since=last_seen) as stream:
@@ -1507,12 +1562,29 @@ class Events(Service[AsyncEvents]):
                 checkers as the events of the stream.
             workspace_id: Of one workspace only; None for all.
             since: Go on after this number, which a stream's `position` or an event's `number` was; None to hear of
-                what is committed from now on. 0 begins with the first event of all.
+                what is committed from now on. 0 begins with the first event of all. With a name it says where the
+                subscription begins that is not there yet; one that is goes on where it was.
+            name: Has the position stored under this name, 1 to 100 characters: of all streams of that name, in
+                whatever process, one is told each event, until it acknowledges it (`NamedStream.ack`).
 
         Raises:
-            InvalidRequest: A kind is no class of events, or `since` is no number from 0 on.
+            InvalidRequest: A kind is no class of events, `since` is no number from 0 on, or the name is none.
         """
-        return self._stream(lambda service: service.subscribe(*kinds, workspace_id=workspace_id, since=since))
+        return self._stream(
+            lambda service: service.subscribe(*kinds, name=name, workspace_id=workspace_id, since=since)
+        )
+
+    def subscriptions(self) -> Sequence[Subscription]:
+        """Return all named subscriptions, by name: how far each has come, and whether anybody reads it now."""
+        return self._call(lambda service: service.subscriptions())
+
+    def remove_subscription(self, name: str) -> None:
+        """Forget a named subscription and how far it had come; whoever reads it now gets `NotFound`.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return self._call(lambda service: service.remove_subscription(name))
 
 
 class RateLimiter(Service[AsyncRateLimiter]):
@@ -1553,7 +1625,12 @@ class Outreach(Engine):
         rng: Where randomness comes from.
         config: How it behaves.
         simulator: How the simulators behave.
-        analyser: Decides what came of a call that has ended.
+        analyser: Decides what came of a call that has ended; or the name under which an installed package brings one
+            (entry points of the group `outreach.analysers`).
+        adapters: Carriers and voice providers of one's own, beside those that the engine brings and those of installed
+            packages (entry points of the group `outreach.adapters`).
+        dispatcher: Makes the dispatcher, where this process dispatches; by default one that lives in this process
+            (`outreach.protocols.dispatcher`).
         sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
         sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
         vault: Encrypts the credentials of accounts; by default with a key that ends with this engine.
@@ -1592,7 +1669,9 @@ class Outreach(Engine):
         rng: random.Random | None = None,
         config: EngineConfig | None = None,
         simulator: SimulatorConfig | None = None,
-        analyser: Analyser | None = None,
+        analyser: Analyser | str | None = None,
+        adapters: Sequence[AnyAdapter] = (),
+        dispatcher: DispatcherFactory | None = None,
         sandbox_carrier: Carrier | None = None,
         sandbox_voice: VoiceProvider | None = None,
         vault: Vault | None = None,
@@ -1606,6 +1685,8 @@ class Outreach(Engine):
                 config=config,
                 simulator=simulator,
                 analyser=analyser,
+                adapters=adapters,
+                dispatcher=dispatcher,
                 sandbox_carrier=sandbox_carrier,
                 sandbox_voice=sandbox_voice,
                 vault=vault,
@@ -1622,7 +1703,12 @@ class Outreach(Engine):
         rng: random.Random | None = None,
         config: EngineConfig | None = None,
         simulator: SimulatorConfig | None = None,
-        analyser: Analyser | None = None,
+        analyser: Analyser | str | None = None,
+        adapters: Sequence[AnyAdapter] = (),
+        dispatcher: DispatcherFactory | None = None,
+        sandbox_carrier: Carrier | None = None,
+        sandbox_voice: VoiceProvider | None = None,
+        vault: Vault | None = None,
         create: bool = True,
         migrate: bool | None = None,
     ) -> Self:
@@ -1639,7 +1725,13 @@ class Outreach(Engine):
             rng: Where randomness comes from; the system by default.
             config: How it behaves; by default `EngineConfig()`, with `OUTREACH_PUBLIC_URL`.
             simulator: How the simulators behave; the `OUTREACH_SIMULATOR_*` variables by default.
-            analyser: Decides what came of a call that has ended; the provider's own verdict by default.
+            analyser: Decides what came of a call that has ended, or the name of an installed one; by default that of
+                `OUTREACH_ANALYSER`, else the provider's own verdict.
+            adapters: Carriers and voice providers of one's own; see the class.
+            dispatcher: Makes the dispatcher; see the class.
+            sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
+            sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
+            vault: Encrypts the credentials of accounts; by default with the key above.
             create: Whether opening it makes the database where there is none; otherwise that is `DatabaseMissing`.
             migrate: Whether opening it brings a database of an older version up to date; otherwise that is
                 `DatabaseOlder`. By default the process that dispatches does so: it is the one that owns the database,
@@ -1657,6 +1749,11 @@ class Outreach(Engine):
                 config=config,
                 simulator=simulator,
                 analyser=analyser,
+                adapters=adapters,
+                dispatcher=dispatcher,
+                sandbox_carrier=sandbox_carrier,
+                sandbox_voice=sandbox_voice,
+                vault=vault,
                 create=create,
                 migrate=migrate,
             )

@@ -39,6 +39,7 @@ COMMANDS: Final = LazyCommands(
         "dispatches": CommandModule(
             "dispatches", "Look at requests of which nobody knows what became, and decide about them."
         ),
+        "events": CommandModule("events", "List and remove named subscriptions to events."),
         "test-send": CommandModule(
             "test_send",
             "Send one message, or place one call, and tell what becomes of it.",

@@ -9,7 +9,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 
-from outreach_server.contract import contract_mounted_at
+from outreach_server.context import server_of
+from outreach_server.contract import contract_of
 from outreach_server.docs import POLICY, docs_page, page_files
 
 _A_YEAR: Final = 365 * 24 * 3600
@@ -20,7 +21,8 @@ class Contract(HTTPEndpoint):
 
     async def get(self, request: Request) -> Response:
         """Answer with openapi.yaml."""
-        return Response(contract_mounted_at(request.scope.get("root_path", "")), media_type="application/yaml")
+        contract = contract_of(request.scope.get("root_path", ""), server_of(request).carriers)
+        return Response(contract, media_type="application/yaml")
 
 
 class Docs(HTTPEndpoint):
