@@ -12,7 +12,7 @@ CarrierName: TypeAlias = str
 """The name of a carrier: one of `CARRIERS`, or of an adapter that the engine was given or that a package brings."""
 
 CARRIERS: Final = ("twilio", "telnyx", "vonage")
-"""`<carrier_1>`, `<carrier_2>` and `<carrier_3>` of the interface, in this order: those that the engine brings."""
+"""The SMS carriers of the HTTP interface, which the engine brings (docs/interface.md#carriers)."""
 
 Channel = Literal["sms", "call"]
 ScheduleType = Literal["immediate", "scheduled"]
