@@ -6,10 +6,11 @@ import asyncio
 import logging
 import os
 import random
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
 from types import TracebackType
-from typing import Self
+from typing import Final, Self, cast
 
 import anyio
 
@@ -23,11 +24,12 @@ from outreach.log_throttle import LogThrottle
 from outreach.models.status import DispatcherHealth
 from outreach.models.work import WorkUnit
 from outreach.protocols.carrier import Carrier
-from outreach.protocols.dispatcher import Dispatcher, ReportSource
+from outreach.protocols.dispatcher import Dispatcher, DispatcherFactory, DispatcherParts, ReportSource
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import Analyser, VoiceProvider
 from outreach.providers.connections import AccountConnections
 from outreach.providers.pool import ProviderPool
+from outreach.providers.registry import Adapters, AnyAdapter, installed_analysers
 from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
 from outreach.services.accounts import Accounts
@@ -58,6 +60,12 @@ from outreach.voice.simulator import SimulatedVoice
 
 _log = logging.getLogger(__name__)
 
+_REMIND_SECONDS: Final = 5.0
+_DISPATCHER: Final = ("run", "wake", "stop", "health")
+
+ANALYSER_VARIABLE: Final = "OUTREACH_ANALYSER"
+"""Names the analyser of an installed package."""
+
 
 class Outreach:
     """The engine: campaigns, calls and messages of many workspaces over one database.
@@ -77,7 +85,12 @@ class Outreach:
         rng: Where randomness comes from.
         config: How it behaves.
         simulator: How the simulators behave.
-        analyser: Decides what came of a call that has ended.
+        analyser: Decides what came of a call that has ended; or the name under which an installed package brings one
+            (entry points of the group `outreach.analysers`).
+        adapters: Carriers and voice providers of one's own, beside those that the engine brings and those of installed
+            packages (entry points of the group `outreach.adapters`).
+        dispatcher: Makes the dispatcher, where this process dispatches; by default one that lives in this process
+            (`outreach.protocols.dispatcher`).
         sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
         sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
         vault: Encrypts the credentials of accounts; by default with a key that ends with this engine.
@@ -117,7 +130,9 @@ class Outreach:
         rng: random.Random | None = None,
         config: EngineConfig | None = None,
         simulator: SimulatorConfig | None = None,
-        analyser: Analyser | None = None,
+        analyser: Analyser | str | None = None,
+        adapters: Sequence[AnyAdapter] = (),
+        dispatcher: DispatcherFactory | None = None,
         sandbox_carrier: Carrier | None = None,
         sandbox_voice: VoiceProvider | None = None,
         vault: Vault | None = None,
@@ -132,7 +147,8 @@ class Outreach:
         self._rng = rng or random.SystemRandom()
         self._config = config or EngineConfig()
         self._simulator = simulator or SimulatorConfig()
-        self._analyser = analyser or ProviderAnalyser()
+        self._analyser = _analyser(analyser)
+        self._adapters = Adapters(adapters)
         self.log_throttle = LogThrottle(self._clock)
         vault = vault or Vault()
         self._connections = AccountConnections(
@@ -141,6 +157,9 @@ class Outreach:
             answer_seconds=self._config.provider_timeout_seconds,
             public_url=self._config.public_url,
         )
+        if dispatcher is not None and not callable(dispatcher):
+            raise ConfigError(f"dispatcher is {dispatcher!r}; it must be a function that makes an outreach.Dispatcher.")
+        self._make_dispatcher = dispatcher or self._in_process
         self._sandbox_carrier = sandbox_carrier
         self._sandbox_voice = sandbox_voice
         self._ids: IdSource = UuidV7Source(clock=self._clock, rng=self._rng)
@@ -157,6 +176,7 @@ class Outreach:
             wake=self._wake,
             dispatching=lambda: self.health().dispatching,
             log_throttle=self.log_throttle,
+            adapters=self._adapters,
         )
         self.readiness = ReadinessProbe(
             loop_guard=self._loop_guard,
@@ -164,6 +184,7 @@ class Outreach:
             clock=self._clock,
             health=self.health,
             log_throttle=self.log_throttle,
+            adapters=self._adapters,
         )
         self.status = StatusQuery(context)
         known_keys = ApiKeyCache(context.clock)
@@ -197,7 +218,12 @@ class Outreach:
         rng: random.Random | None = None,
         config: EngineConfig | None = None,
         simulator: SimulatorConfig | None = None,
-        analyser: Analyser | None = None,
+        analyser: Analyser | str | None = None,
+        adapters: Sequence[AnyAdapter] = (),
+        dispatcher: DispatcherFactory | None = None,
+        sandbox_carrier: Carrier | None = None,
+        sandbox_voice: VoiceProvider | None = None,
+        vault: Vault | None = None,
         create: bool = True,
         migrate: bool | None = None,
     ) -> Self:
@@ -214,7 +240,13 @@ class Outreach:
             rng: Where randomness comes from; the system by default.
             config: How it behaves; by default as the environment says (`EngineConfig.load(os.environ)`).
             simulator: How the simulators behave; by default as the environment says, too.
-            analyser: Decides what came of a call that has ended; the provider's own verdict by default.
+            analyser: Decides what came of a call that has ended, or the name of an installed one; by default that of
+                `OUTREACH_ANALYSER`, else the provider's own verdict.
+            adapters: Carriers and voice providers of one's own; see the class.
+            dispatcher: Makes the dispatcher; see the class.
+            sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
+            sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
+            vault: Encrypts the credentials of accounts; by default with the key above.
             create: Whether entering it makes the database where there is none; otherwise that is `DatabaseMissing`.
             migrate: Whether entering it brings a database of an older version up to date; otherwise that is
                 `DatabaseOlder`. By default the process that dispatches does so: it is the one that owns the database,
@@ -244,9 +276,13 @@ class Outreach:
             clock=clock,
             rng=rng,
             config=config or EngineConfig.load(os.environ),
-            vault=Vault(keys=os.environ.get(SECRET_KEY_VARIABLE), key_file=key_file_for(url)),
+            vault=vault or Vault(keys=os.environ.get(SECRET_KEY_VARIABLE), key_file=key_file_for(url)),
             simulator=simulator or SimulatorConfig.load(os.environ),
-            analyser=analyser,
+            analyser=analyser or os.environ.get(ANALYSER_VARIABLE) or None,
+            adapters=adapters,
+            dispatcher=dispatcher,
+            sandbox_carrier=sandbox_carrier,
+            sandbox_voice=sandbox_voice,
         )
 
     async def __aenter__(self) -> Self:
@@ -260,7 +296,10 @@ class Outreach:
         self._loop_guard.settle()
         async with AsyncExitStack() as stack:
             stack.callback(self._loop_guard.leave)
+            for problem in self._adapters.problems:
+                _log.warning("%s", problem.message, extra={"action": "adapter_not_usable"})
             await stack.enter_async_context(self._storage)
+            stack.push_async_callback(self.events.release)
             stack.push_async_callback(self._connections.aclose)
             stack.push_async_callback(self.rate_limits.aclose)
             self.campaigns.open_loading()
@@ -319,7 +358,11 @@ class Outreach:
             log_throttle=self.log_throttle,
         )
         provider_pool = ProviderPool(
-            sandbox_carrier=carrier, sandbox_voice=voice, storage=self._storage, connections=self._connections
+            sandbox_carrier=carrier,
+            sandbox_voice=voice,
+            storage=self._storage,
+            connections=self._connections,
+            adapters=self._adapters,
         )
         runner = Runner(
             storage=self._storage,
@@ -329,24 +372,39 @@ class Outreach:
             provider_pool=provider_pool,
             worker=worker,
         )
-        dispatcher = InProcessDispatcher(
-            worker=worker,
-            runner=runner,
-            report=worker.report,
-            sources=[source for source in (carrier, voice) if isinstance(source, ReportSource)],
-            clock=self._clock,
-            config=self._config,
-            log_throttle=self.log_throttle,
+        dispatcher = self._make_dispatcher(
+            DispatcherParts(
+                worker=worker,
+                runner=runner,
+                sources=[source for source in (carrier, voice) if isinstance(source, ReportSource)],
+                report=worker.report,
+                clock=self._clock,
+                config=self._config,
+            )
         )
+        lacking = [name for name in _DISPATCHER if not callable(getattr(dispatcher, name, None))]
+        if lacking:
+            raise ConfigError(f"dispatcher made {dispatcher!r}, which lacks {', '.join(lacking)} of a Dispatcher.")
         self._dispatcher = dispatcher
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # A task of its own and not a task group of the host's task: the host's errors are not wrapped in a group,
         # ours never cancel it, and it may close the engine from another task than the one that opened it.
-        root = asyncio.create_task(_supervise(dispatcher, started), name="outreach dispatcher")
+        root = asyncio.create_task(_supervise(dispatcher, self.log_throttle, started), name="outreach dispatcher")
         stack.push_async_callback(self._stop_dispatching, dispatcher, root)
         await asyncio.wait({root, started}, return_when=asyncio.FIRST_COMPLETED)
         if not started.done():
             root.result()
+
+    def _in_process(self, parts: DispatcherParts) -> Dispatcher:
+        return InProcessDispatcher(
+            worker=parts.worker,
+            runner=parts.runner,
+            report=parts.report,
+            sources=parts.sources,
+            clock=parts.clock,
+            config=parts.config,
+            log_throttle=self.log_throttle,
+        )
 
     async def _end_creations(self) -> None:
         with anyio.CancelScope(shield=True):
@@ -377,8 +435,30 @@ def _check_kinds(
     for name, value, kind in (("config", config, EngineConfig), ("simulator", simulator, SimulatorConfig)):
         if value is not None and not isinstance(value, kind):
             raise ConfigError(f"{name} is {value!r}; it must be an outreach.{kind.__name__}.")
-    if analyser is not None and not callable(getattr(analyser, "outcome", None)):
+    if analyser is not None and not isinstance(analyser, str) and not callable(getattr(analyser, "outcome", None)):
         raise ConfigError(f"analyser is {analyser!r}; it must be an outreach.Analyser.")
+
+
+def _analyser(given: Analyser | str | None) -> Analyser:
+    """Return the analyser that was given, or that an installed package brings under a name.
+
+    Raises:
+        ConfigError: There is none of this name that can be used.
+    """
+    if given is None:
+        return ProviderAnalyser()
+    if not isinstance(given, str):
+        return given
+    installed = installed_analysers()
+    found, source = installed.found.get(given, (None, ""))
+    if found is None:
+        known = ", ".join(sorted(installed.found)) or "none"
+        broken = [problem.message for problem in installed.problems if problem.name == given]
+        words = f"There is no analyser {given!r}. Installed packages bring: {known}."
+        raise ConfigError(" ".join([words, *broken]))
+    if isinstance(found, type) or not callable(getattr(found, "outcome", None)):
+        raise ConfigError(f"The analyser {given!r} of {source} is {found!r}; it must be an outreach.Analyser.")
+    return cast("Analyser", found)
 
 
 def _check_truth(name: str, value: object) -> None:
@@ -386,13 +466,22 @@ def _check_truth(name: str, value: object) -> None:
         raise ConfigError(f"{name} is {value!r}; it must be True or False.")
 
 
-async def _supervise(dispatcher: Dispatcher, started: asyncio.Future[None]) -> None:
+async def _supervise(dispatcher: Dispatcher, log_throttle: LogThrottle, started: asyncio.Future[None]) -> None:
     """Run the dispatcher until it is stopped; what goes wrong before it has started is the caller's to hear."""
     try:
-        async with anyio.create_task_group() as tasks:
-            await tasks.start(dispatcher.run)
-            started.set_result(None)
+        async with anyio.create_task_group() as reminding:
+            reminding.start_soon(_remind, log_throttle)
+            async with anyio.create_task_group() as tasks:
+                await tasks.start(dispatcher.run)
+                started.set_result(None)
+            reminding.cancel_scope.cancel()
     except Exception:
         if not started.done():
             raise
         _log.exception("Dispatching ended in an unexpected error.", extra={"action": "dispatcher_failed"})
+
+
+async def _remind(log_throttle: LogThrottle) -> None:
+    while True:
+        await anyio.sleep(_REMIND_SECONDS)
+        log_throttle.flush_counts()

@@ -209,11 +209,14 @@ class AccountMissing(Conflict):
     Attributes:
         workspace_id: The workspace.
         provider: The carrier or voice provider at which it needs one.
+        connectable: Whether an account there would mend it: not for the simulator, which is for sandboxes, nor where
+            the provider has no adapter here.
     """
 
-    def __init__(self, message: str, *, workspace_id: str, provider: str) -> None:
+    def __init__(self, message: str, *, workspace_id: str, provider: str, connectable: bool) -> None:
         self.workspace_id = workspace_id
         self.provider = provider
+        self.connectable = connectable
         super().__init__(message)
 
 

@@ -12,16 +12,21 @@ from outreach.models.events import (
     OptedOut,
     RecipientEnded,
 )
+from outreach.models.subscription import EventGap, Subscription
 from outreach.services.events import EventStream
+from outreach.services.named_streams import NamedStream
 
 __all__ = [
     "CallEnded",
     "CampaignStatusChanged",
     "Event",
+    "EventGap",
     "EventStream",
     "MessageReceived",
     "MessageStatusChanged",
+    "NamedStream",
     "OptedIn",
     "OptedOut",
     "RecipientEnded",
+    "Subscription",
 ]

@@ -13,9 +13,10 @@ from outreach_server.needs import server_extra
 
 if TYPE_CHECKING:
     from outreach_server.app import create_app
+    from outreach_server.context import Authenticate
     from outreach_server.lifespan import running
 
-__all__ = ["create_app", "running"]
+__all__ = ["Authenticate", "create_app", "running"]
 
 
 # Hidden from type checkers, which would accept any name otherwise.
@@ -29,6 +30,10 @@ if not TYPE_CHECKING:
                     from outreach_server.app import create_app
 
                 return create_app
+            case "Authenticate":
+                from outreach_server.context import Authenticate
+
+                return Authenticate
             case "running":
                 with server_extra("outreach_server.running"):
                     from outreach_server.lifespan import running

@@ -12,11 +12,12 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from outreach import ConfigError, EngineConfig, Outreach, OutreachError, SimulatorConfig
+from outreach.models import CARRIERS
 from outreach_server.config import load
-from outreach_server.context import Server
+from outreach_server.context import Authenticate, Server
 from outreach_server.errors import FaultMiddleware, answer_http_exception, answer_outreach_error, answer_overloaded
 from outreach_server.fair_semaphore import FairSemaphoreTimeout
-from outreach_server.lifespan import make_lifespan
+from outreach_server.lifespan import check_carriers, make_lifespan
 from outreach_server.parser_client import default_command
 from outreach_server.request_id import RequestStateMiddleware
 from outreach_server.routes import ROUTES
@@ -34,6 +35,8 @@ def create_app(
     max_body_bytes: int | None = None,
     spool_directory: Path | None = None,
     parser_command: Sequence[str] | None = None,
+    carriers: Sequence[str] = (),
+    authenticate: Authenticate | None = None,
 ) -> Starlette:
     """Return an ASGI app that serves the HTTP interface; it may be mounted in another one.
 
@@ -56,10 +59,17 @@ def create_app(
             two arguments are added, with which it calls `outreach_server.parser_process.main`. Without it large bodies
             are read in a thread there, which slows down other requests. A Python that runs from its own files needs
             none.
+        carriers: Carriers of the engine's adapters that bodies may name beside the three of the interface; the contract
+            at `/openapi.yaml` names them then too.
+        authenticate: The host's own identities in the place of API keys: an async function that gets each request that
+            needs a key, without its body, and returns the identifier of the workspace that it acts for. None is
+            answered with 401; `Unauthorized` and `Forbidden` of `outreach.errors` may be raised with words of one's
+            own. The workspace's state, its request limit and all the rest are checked as with a key.
 
     Raises:
         ConfigError: An engine is given together with what it has itself, or is none; something is of another kind than
-            it says; the limit is not positive; the configuration is wrong.
+            it says; the limit is not positive; the configuration is wrong; a carrier is none of an engine that was
+            given.
     """
     given: object = engine
     if given is not None:
@@ -68,15 +78,21 @@ def create_app(
         _require_nothing_of_the_engines(
             database_url=database_url, dispatch=dispatch, public_url=public_url, config=config, simulator=simulator
         )
+    if authenticate is not None and not callable(authenticate):
+        raise ConfigError(f"authenticate is {authenticate!r}; it must be an async function of a request.")
     configured, simulated = load()
     max_body_bytes = configured.max_body_bytes if max_body_bytes is None else max_body_bytes
     _check_kinds(database_url, dispatch=dispatch, max_body_bytes=max_body_bytes, spool_directory=spool_directory)
     server = Server(
         open_engine=engine,
         max_body_bytes=max_body_bytes,
+        carriers=_further(carriers),
+        authenticate=authenticate,
         spool_root=spool_directory or configured.spool_directory,
         helper=parser_command or default_command(),
     )
+    if engine is not None:
+        check_carriers(server, engine)
     make_engine = (
         None
         if engine is not None
@@ -120,6 +136,19 @@ def _check_kinds(database_url: object, *, dispatch: object, max_body_bytes: obje
         raise ConfigError(f"max_body_bytes is {max_body_bytes!r}; it must be an integer of at least 1.")
     if spool_directory is not None and not isinstance(spool_directory, str | os.PathLike):
         raise ConfigError(f"spool_directory is {spool_directory!r}; it must be a path.")
+
+
+def _further(carriers: object) -> Sequence[str]:
+    """Return the carriers that bodies may name beside those of the interface, each once.
+
+    Raises:
+        ConfigError: They are no names.
+    """
+    if isinstance(carriers, str) or not isinstance(carriers, Sequence):
+        raise ConfigError(f"carriers is {carriers!r}; it must be a list of names, such as ['mycarrier'].")
+    if not all(isinstance(one, str) for one in carriers):
+        raise ConfigError(f"carriers is {carriers!r}; it must hold names alone, such as 'mycarrier'.")
+    return tuple(one for one in dict.fromkeys(carriers) if one not in CARRIERS)
 
 
 def _require_nothing_of_the_engines(**given: object) -> None:

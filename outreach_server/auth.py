@@ -1,4 +1,4 @@
-"""Who asks: the API key, the workspace that it belongs to, and whether that may work now."""
+"""Who asks: the API key or the host's own identity, the workspace that it acts for, and whether that may work now."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Final
 
 from starlette.requests import Request
 
-from outreach import Workspace, WorkspaceStatus
+from outreach import ConfigError, NotFound, Workspace, WorkspaceStatus
 from outreach.errors import SmsCampaignsDisabled, Unauthorized, WorkspaceUnavailable
-from outreach_server.context import request_state_of, server_of
+from outreach_server.context import Authenticate, Server, request_state_of, server_of
 from outreach_server.limits import count_against_rate_limit
 
 _BEARER: Final = re.compile(r"bearer +([!-~]+) *", re.IGNORECASE | re.ASCII)
@@ -23,12 +23,17 @@ async def authenticate_request(request: Request, *, sms_campaigns: bool = False)
         sms_campaigns: Whether the operation needs SMS campaigns to be enabled.
 
     Raises:
-        Unauthorized: The key is missing, malformed or worthless.
+        Unauthorized: The key is missing, malformed or worthless; or the host does not know who asks.
+        Forbidden: The host does not let who asks do it.
         WorkspaceUnavailable: The workspace may not work.
         SmsCampaignsDisabled: SMS campaigns are needed and not enabled.
         RateLimited: The request limit is used up.
     """
-    workspace = await server_of(request).engine.api_keys.authenticate(_key(request))
+    server = server_of(request)
+    if server.authenticate is None:
+        workspace = await server.engine.api_keys.authenticate(_key(request))
+    else:
+        workspace = await _of_host(server, server.authenticate, request)
     request_state_of(request).workspace_id = workspace.id
     if workspace.status is not WorkspaceStatus.ACTIVE:
         raise WorkspaceUnavailable(f"The workspace is {workspace.status}. Its owner can tell why and change that.")
@@ -36,6 +41,29 @@ async def authenticate_request(request: Request, *, sms_campaigns: bool = False)
         require_sms_campaigns(enabled=workspace.sms_campaigns_enabled)
     await count_against_rate_limit(request, workspace)
     return workspace
+
+
+async def _of_host(server: Server, authenticate: Authenticate, request: Request) -> Workspace:
+    """Return the workspace that the host says a request acts for.
+
+    Raises:
+        Unauthorized: The host does not know who asks.
+        Forbidden: The host does not let who asks do it.
+        WorkspaceUnavailable: The workspace is not there.
+        ConfigError: What the host says is no workspace's identifier.
+    """
+    # Without the body: what is read here would be missing where it is needed.
+    workspace_id: object = await authenticate(Request(request.scope))
+    if workspace_id is None:
+        raise Unauthorized("Nobody is signed in with this request, or not so that this server knows who it is.")
+    if not isinstance(workspace_id, str):
+        raise ConfigError(
+            f"authenticate returned {type(workspace_id).__name__}; it must return a workspace's identifier, or None."
+        )
+    try:
+        return await server.engine.workspaces.get(workspace_id)
+    except NotFound:
+        raise WorkspaceUnavailable("The workspace of whoever asks does not exist here.") from None
 
 
 def require_sms_campaigns(*, enabled: bool) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import anyio
 import attrs
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
 from starlette.types import Scope
 
 from outreach import ConfigError, Outreach
 from outreach.http import RateLimitState
 from outreach_server.fair_semaphore import FairSemaphore
+
+Authenticate: TypeAlias = Callable[[Request], Awaitable[str | None]]
+"""Returns the identifier of the workspace that a request acts for; None where nobody is signed in with it."""
 
 _SERVER: Final = "outreach_server.server"
 _EXCHANGE: Final = "outreach_server.exchange"
@@ -38,6 +41,8 @@ class Server:
     Attributes:
         open_engine: The engine while it is open.
         max_body_bytes: The largest body of a campaign.
+        authenticate: Returns the workspace that a request acts for, instead of API keys; None for API keys.
+        carriers: Carriers that bodies may name besides those of the interface.
         spool_root: The directory of large bodies; by default the system's temporary one.
         large_bodies: Turns for large bodies, by workspace.
         large_callbacks: Turns for large callbacks, by account.
@@ -48,6 +53,8 @@ class Server:
 
     open_engine: Outreach | None = None
     max_body_bytes: int
+    authenticate: Authenticate | None = None
+    carriers: Sequence[str] = ()
     spool_root: Path | None = None
     large_bodies: FairSemaphore = attrs.field(factory=lambda: FairSemaphore(MAX_LARGE_BODIES, MAX_LARGE_EACH))
     large_callbacks: FairSemaphore = attrs.field(factory=lambda: FairSemaphore(MAX_LARGE_CALLBACKS, MAX_LARGE_EACH))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Final
@@ -15,6 +16,7 @@ from urllib.parse import quote
 CONTRACT_NAME = "openapi.yaml"
 """The name of the file, in the wheel and in the repository."""
 
+_CARRIERS: Final = re.compile(rb"(?m)^( +enum: \[twilio, telnyx, vonage)\]$")
 _SERVER: Final = re.compile(rb"(?m)^(servers:\n {2}- url: )/$")
 
 
@@ -36,16 +38,24 @@ def contract_bytes() -> bytes:
     )
 
 
-def contract_mounted_at(path: str) -> bytes:
-    """Return the contract of a server mounted under a path, as a prefix of its paths.
+def contract_of(path: str, carriers: Sequence[str] = ()) -> bytes:
+    """Return the contract of a server as it is set up.
+
+    Args:
+        path: Where it is mounted, which its paths then begin with; empty for nowhere.
+        carriers: Carriers that it accepts beside those of the interface.
 
     Raises:
         FileNotFoundError: The installation lacks the file.
     """
-    if not path:
-        return contract_bytes()
-    url = json.dumps(quote(path)).encode()
-    return _SERVER.sub(lambda match: match[1] + url, contract_bytes(), count=1)
+    contract = contract_bytes()
+    if carriers:
+        further = "".join(f", {json.dumps(name)}" for name in carriers).encode()
+        contract = _CARRIERS.sub(lambda match: match[1] + further + b"]", contract, count=1)
+    if path:
+        url = json.dumps(quote(path)).encode()
+        contract = _SERVER.sub(lambda match: match[1] + url, contract, count=1)
+    return contract
 
 
 def contract_text() -> str:

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from anyio import to_thread
 from starlette.applications import Starlette
 
-from outreach import Outreach
+from outreach import ConfigError, Outreach
 from outreach_server.context import Server
 from outreach_server.spool import sweep
 
@@ -30,6 +30,7 @@ def make_lifespan(
             yield
             return
         async with make_engine() as engine:
+            check_carriers(server, engine)
             server.open_engine = engine
             try:
                 yield
@@ -37,6 +38,18 @@ def make_lifespan(
                 server.open_engine = None
 
     return lifespan
+
+
+def check_carriers(server: Server, engine: Outreach) -> None:
+    """Check that the engine has adapters for the carriers that bodies may name.
+
+    Raises:
+        ConfigError: It lacks one.
+    """
+    known = [one.name for one in engine.accounts.providers() if one.kind == "carrier"]
+    for name in server.carriers:
+        if name not in known:
+            raise ConfigError(f"carriers: {name!r} is no carrier of the engine. It has: {', '.join(known)}.")
 
 
 def running(app: Starlette) -> AbstractAsyncContextManager[object]:

@@ -36,12 +36,14 @@ class ParseOptions:
         sms_campaigns_enabled: Whether the workspace may have SMS campaigns.
         default_region: The region of local phone numbers.
         this_year: The first year of a country's holidays.
+        carriers: Carriers that are accepted besides those of the interface.
     """
 
     channel_from_body: bool
     sms_campaigns_enabled: bool
     default_region: str | None
     this_year: int
+    carriers: Sequence[str] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -80,7 +82,7 @@ def _read(data: Any, reading: ParseOptions) -> tuple[NewSmsCampaign | NewCallCam
         raise SmsCampaignsDisabled(
             "SMS campaigns are not enabled for this workspace. An organization owner can turn them on."
         )
-    return read_sms_campaign(data, this_year=reading.this_year)
+    return read_sms_campaign(data, this_year=reading.this_year, carriers=reading.carriers)
 
 
 def _prepared(recipients: Sequence[NewRecipient], default_region: str | None) -> Iterator[list[PreparedRecipient]]:

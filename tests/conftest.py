@@ -13,14 +13,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background, a shell has it ignored, and so would every process that a test starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-pytest_plugins = ["tests.suite"]
+pytest_plugins = ["tests.suite", "outreach.testing.plugin"]
 
 # The contract suites that ship are tests too: show what their assertions compared. Before they are imported.
 pytest.register_assert_rewrite("outreach.testing")
 
 from tests.fake_provider import FakeAdapter  # noqa: E402
 
-pytest_plugins = ["outreach.testing.plugin"]
 
 # How slow a machine is says nothing of the code. `--hypothesis-profile=fixed` draws the same data each time, so that
 # a gate says the same of the same commit twice; what fails by chance prints how to play it again.

@@ -29,6 +29,7 @@ class FakeAdapter:
     """Takes what it is told for true, when it is signed."""
 
     name = "twilio"
+    kind: Final = "carrier"
     fields: Sequence[CredentialField] = (
         CredentialField(name="account", description="The account's name.", secret=False),
         CredentialField(name="token", description="What requests are made with."),

@@ -49,7 +49,9 @@ def _names_of(module: Any) -> Iterator[str]:
 
 
 def _lines(name: str, value: Any) -> Iterator[str]:
-    if inspect.isclass(value):
+    if inspect.isclass(value) and value.__module__ == "builtins":
+        yield f"{name} = {value.__name__}"
+    elif inspect.isclass(value):
         yield f"class {name}({', '.join(base.__name__ for base in value.__bases__ if base is not object)})"
         yield from _fields(value)
         yield from _methods(value, indent="    ")

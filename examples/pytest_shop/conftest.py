@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from shop import Shop
+from store import Shop
 
 from outreach import Outreach, Workspace
 

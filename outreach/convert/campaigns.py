@@ -66,17 +66,20 @@ _read_cli_entry = make_request_converter(
 )
 
 
-def read_sms_campaign(data: Any, *, this_year: int) -> tuple[NewSmsCampaign, Sequence[NewRecipient]]:
+def read_sms_campaign(
+    data: Any, *, this_year: int, carriers: Sequence[str] = ()
+) -> tuple[NewSmsCampaign, Sequence[NewRecipient]]:
     """Return a body's SMS campaign and contacts; unknown fields are ignored.
 
     Args:
         data: The parsed JSON, see `parse_json`.
         this_year: The first year of a country's holidays.
+        carriers: Carriers that are accepted beside those of the interface.
 
     Raises:
         InvalidRequest: A rule of docs/interface.md#4.3 is broken; the details name each place.
     """
-    return _read(data, _sms_reader(this_year), _check_sms)
+    return _read(data, _sms_reader(this_year, tuple(carriers)), _check_sms)
 
 
 def read_call_campaign(data: Any, *, this_year: int) -> tuple[NewCallCampaign, Sequence[NewRecipient]]:
@@ -149,13 +152,13 @@ def _shared(this_year: int) -> dict[str, FieldRule]:
 
 
 @functools.lru_cache(maxsize=4)
-def _sms_reader(this_year: int) -> Callable[[Any], NewSmsCampaign]:
+def _sms_reader(this_year: int, carriers: tuple[str, ...]) -> Callable[[Any], NewSmsCampaign]:
     rules = _shared(this_year) | {
         "message_mode": OneOf(("one_way", "conversational")),
         "message_source": OneOf(("custom", "flow")),
         "body": Text(maximum=1600),
         "flow_id": OrNull(uuid),
-        "carrier": OrNull(OneOf(CARRIERS)),
+        "carrier": OrNull(OneOf((*CARRIERS, *carriers))),
         "from_number": OrNull(_sending_number),
         "rate_per_minute": Integer(1, 600),
     }

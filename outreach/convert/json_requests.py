@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from outreach.convert.field_rules import (
@@ -36,15 +37,19 @@ _VARIABLE_NAME: Final = Text(
 
 _read_call = make_request_converter(NewCall, {"agent_id": uuid, "to": _DIALABLE, "variables": variables})
 
-_read_message = make_request_converter(
-    NewMessage,
-    {
-        "to": _DIALABLE,
-        "body": Text(minimum=1, maximum=1600),
-        "from_number": OrNull(Text()),
-        "carrier": OrNull(OneOf(CARRIERS)),
-    },
-)
+
+@functools.lru_cache(maxsize=4)
+def _message_reader(carriers: tuple[str, ...]) -> Callable[[Any], NewMessage]:
+    return make_request_converter(
+        NewMessage,
+        {
+            "to": _DIALABLE,
+            "body": Text(minimum=1, maximum=1600),
+            "from_number": OrNull(Text()),
+            "carrier": OrNull(OneOf((*CARRIERS, *carriers))),
+        },
+    )
+
 
 _read_settings = make_request_converter(
     SmsSettingsUpdate,
@@ -70,13 +75,17 @@ def read_new_call(data: Any) -> NewCall:
     return _read(_read_call, data)
 
 
-def read_new_message(data: Any) -> NewMessage:
+def read_new_message(data: Any, *, carriers: Sequence[str] = ()) -> NewMessage:
     """Return the message of a body of POST /sms; unknown fields are ignored.
+
+    Args:
+        data: The parsed JSON, see `parse_json`.
+        carriers: Carriers that are accepted beside those of the interface.
 
     Raises:
         InvalidRequest: A rule is broken; the details name each place.
     """
-    return _read(_read_message, data)
+    return _read(_message_reader(tuple(carriers)), data)
 
 
 def read_sms_settings_update(data: Any) -> SmsSettingsUpdate:

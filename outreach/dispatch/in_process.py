@@ -26,8 +26,6 @@ _log = logging.getLogger(__name__)
 _FIRST_BACKOFF_SECONDS: Final = 1.0
 _MAX_BACKOFF_SECONDS: Final = 60.0
 
-_REMIND_SECONDS: Final = 5.0
-
 _CHECK_SECONDS: Final = 0.5
 """How long the start waits for an integrity check after a crash."""
 
@@ -123,7 +121,6 @@ class InProcessDispatcher:
             async with anyio.create_task_group() as tasks:
                 for source in self._sources:
                     tasks.start_soon(self._listen, source)
-                tasks.start_soon(self._report_recurring)
                 await self._acquire_and_work(tasks, task_status)
                 tasks.cancel_scope.cancel()
         finally:
@@ -397,11 +394,6 @@ class InProcessDispatcher:
                 self._count_failure(error)
                 self._log_throttle.failure("listen_failed", error, "Could not listen to %s.", source.name)
             await anyio.sleep(_FIRST_BACKOFF_SECONDS)
-
-    async def _report_recurring(self) -> None:
-        while True:
-            await anyio.sleep(_REMIND_SECONDS)
-            self._log_throttle.flush_counts()
 
     def _record_lost_lease(self, error: LeaseLost | DatabaseReplaced) -> None:
         self._lease_lost = error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from outreach.models.account import PROVIDERS, Account, AccountSummary, CallbackRecord
+from outreach.models.account import PROVIDERS, Account, AccountSummary, AdapterProblem, CallbackRecord, Provider
 from outreach.models.base import CARRIERS, UNSET, CarrierName, Channel, Page, Unset
 from outreach.models.call import Call, CallOutcome, NewCall
 from outreach.models.campaign import (
@@ -73,6 +73,7 @@ __all__ = [
     "UNSET",
     "Account",
     "AccountSummary",
+    "AdapterProblem",
     "Agent",
     "AgentUpdate",
     "ApiKey",
@@ -124,6 +125,7 @@ __all__ = [
     "PauseReason",
     "PausedCampaign",
     "PreparedRecipient",
+    "Provider",
     "ProviderFailure",
     "Readiness",
     "Recipient",

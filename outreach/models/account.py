@@ -19,11 +19,40 @@ PROVIDERS: Final[dict[str, ProviderKind]] = {
     "retell": "voice",
     "elevenlabs": "voice",
 }
-"""The kind of each provider; the simulators need no account."""
+"""The kinds of the providers that the engine brings adapters for; the simulators need no account."""
 
 CallbackResult = Literal["merged", "unchanged", "unmatched", "mismatched", "received", "ignored"]
 """The effect of an event: it changed the ledger, changed nothing, matches no dispatch, names another number than its
 dispatch, was an inbound message, or is of a kind that is only logged."""
+
+
+@attrs.frozen(kw_only=True)
+class Provider:
+    """What an account can be at.
+
+    Attributes:
+        name: As accounts, campaigns, agents and the ledger have it.
+        kind: `carrier`, which sends messages, or `voice`, which places calls.
+        source: Where its adapter comes from: `outreach`, `given` (to `Outreach(adapters=[...])`), or the package that
+            brings it, with its version.
+    """
+
+    name: str
+    kind: ProviderKind
+    source: str
+
+
+@attrs.frozen(kw_only=True)
+class AdapterProblem:
+    """An adapter of an installed package that cannot be used; everything else goes on.
+
+    Attributes:
+        name: Of its entry point.
+        message: Which package brings it and what is wrong, in words.
+    """
+
+    name: str
+    message: str
 
 
 @attrs.frozen(kw_only=True)
@@ -88,17 +117,19 @@ class AccountSummary:
     """An account without its secrets.
 
     Attributes:
+        kind: The provider's kind, `carrier` or `voice`; None if its adapter is not installed here.
         credentials: By name: the value, or `set` for a secret.
         callback_url: Where the provider sends callbacks; None without a public URL.
         throttled_by: `provider_hold` while the provider throttles the account (429 or `Retry-After`); else None.
         throttled_until: When requests resume; None without a throttle.
-        problem: Why the credentials cannot be decrypted here, and what to do; `credentials` is empty then. Else None.
+        problem: Why the account cannot be used here (its credentials cannot be decrypted, or its adapter is not
+            installed), and what to do; `credentials` is empty then. Else None.
     """
 
     id: str
     workspace_id: str
     provider: str
-    kind: str
+    kind: ProviderKind | None
     credentials: Mapping[str, str]
     replies_to_keywords: bool
     callback_url: str | None

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 import attrs
 
-CarrierName = Literal["twilio", "telnyx", "vonage"]
-CARRIERS: Final[tuple[CarrierName, ...]] = ("twilio", "telnyx", "vonage")
-"""The SMS carriers that a campaign can name (docs/interface.md#carriers)."""
+CarrierName: TypeAlias = str
+"""The name of a carrier: one of `CARRIERS`, or of an adapter that the engine was given or that a package brings."""
+
+CARRIERS: Final = ("twilio", "telnyx", "vonage")
+"""The SMS carriers of the HTTP interface, which the engine brings (docs/interface.md#carriers)."""
 
 Channel = Literal["sms", "call"]
 ScheduleType = Literal["immediate", "scheduled"]

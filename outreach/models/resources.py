@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import attrs
 
 from outreach.models.base import UNSET, CarrierName, Unset
 
 AgentDirection = Literal["outbound", "inbound"]
-VoiceProviderName = Literal["simulator", "vapi", "retell", "elevenlabs"]
+VoiceProviderName: TypeAlias = str
+"""The name of a voice provider: `simulator`, one that the engine brings, or one of an adapter of one's own."""
 VoicemailPolicy = Literal["hang_up", "leave_message"]
 """What a call does when a machine answers."""
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 import attrs
 
+from outreach.models.account import AdapterProblem
 from outreach.models.base import Channel
 from outreach.models.campaign import PauseReason
 from outreach.models.dispatch import UnknownDispatchCount
@@ -90,9 +91,10 @@ class PausedCampaign:
     Attributes:
         id: The campaign's id.
         provider: Its carrier or voice provider, if any.
+        provider_installed: Whether the provider has an adapter here; without one the campaign cannot go on.
         agent_id: The agent of its calls; None for messages.
         reason: `Campaign.pause_reason`.
-        why: The same in words, as in `PAUSE_REASONS`: a part of a sentence.
+        why: The same in words, as in `PAUSE_REASONS`, or that its adapter is not installed: a part of a sentence.
     """
 
     id: str
@@ -103,6 +105,7 @@ class PausedCampaign:
     agent_id: str | None
     reason: PauseReason
     why: str
+    provider_installed: bool = True
 
 
 @attrs.frozen(kw_only=True)
@@ -137,6 +140,7 @@ class EngineStatus:
         waits: Throttles of providers, the first to end first.
         held: Held numbers, whose message may have been an opt-out, latest first; `engine.unsubscribes.resolve` decides.
         truncated: Which of `paused`, `unknown`, `waits` and `held` are incomplete.
+        adapter_problems: Adapters of installed packages that cannot be used in this process.
     """
 
     at: datetime
@@ -149,11 +153,13 @@ class EngineStatus:
     waits: Sequence[ThrottledProvider]
     held: Sequence[Unsubscribe]
     truncated: Sequence[str]
+    adapter_problems: Sequence[AdapterProblem] = ()
 
     @property
     def needs_attention(self) -> bool:
         """Whether anything waits for a person."""
-        return bool(self.dispatching.by == "nobody" or self.paused or self.unknown or self.held)
+        waiting = self.paused or self.unknown or self.held or self.adapter_problems
+        return bool(self.dispatching.by == "nobody" or waiting)
 
 
 @attrs.frozen(kw_only=True)
@@ -167,6 +173,7 @@ class Readiness:
         write_error: Why it failed, or another write did within the last `LATELY_SECONDS`: `locked` (not done within
             `WRITE_SECONDS`), or the name of the error, such as `SQLITE_FULL`; else None.
         dispatcher: The dispatcher's health.
+        adapter_problems: Adapters of installed packages that cannot be used; everything else goes on, and is ready.
     """
 
     ready: bool
@@ -174,6 +181,7 @@ class Readiness:
     write_seconds: float | None
     write_error: str | None
     dispatcher: DispatcherHealth
+    adapter_problems: Sequence[AdapterProblem] = ()
 
 
 @attrs.frozen(kw_only=True)

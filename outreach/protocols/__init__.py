@@ -29,6 +29,8 @@ from outreach.protocols.carrier import (
 )
 from outreach.protocols.dispatcher import (
     Dispatcher,
+    DispatcherFactory,
+    DispatcherParts,
     ReportSource,
     SliceRunner,
     WakeSignal,
@@ -56,7 +58,9 @@ __all__ = [
     "DispatchLock",
     "DispatchOutcome",
     "Dispatcher",
+    "DispatcherFactory",
     "DispatcherHealth",
+    "DispatcherParts",
     "DispatcherState",
     "InboundMessageEvent",
     "LookupRequest",

@@ -1,14 +1,15 @@
 """The adapter of a provider: its credentials, its carrier or voice provider, and its callbacks.
 
-An adapter is a package, `carriers/NAME` or `voice/NAME`, with an object `ADAPTER`; it is imported when an account uses
-it.
+An adapter is an object of this shape. Those that the engine brings are packages, `carriers/NAME` or `voice/NAME`, with
+one object `ADAPTER`, which is imported when an account uses it. Others are given to `Outreach(adapters=[...])`, or
+named by an entry point of the group `outreach.adapters` in an installed package.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import attrs
 
@@ -158,6 +159,11 @@ class Adapter(Protocol):
         ...
 
     @property
+    def kind(self) -> Literal["carrier", "voice"]:
+        """What it is an adapter for."""
+        ...
+
+    @property
     def fields(self) -> Sequence[CredentialField]:
         """The credentials, in the order in which to ask for them."""
         ...
@@ -202,6 +208,11 @@ class Adapter(Protocol):
 class CarrierAdapter(Adapter, Protocol):
     """The adapter of an SMS carrier: `ADAPTER` in `outreach/carriers/NAME/__init__.py`."""
 
+    @property
+    def kind(self) -> Literal["carrier"]:
+        """That it is one: `kind: Final = "carrier"`."""
+        ...
+
     def connect(self, connection: Connection) -> Carrier:
         """Return an account's carrier; makes no request."""
         ...
@@ -221,6 +232,16 @@ class CarrierAdapter(Adapter, Protocol):
 
 class VoiceAdapter(Adapter, Protocol):
     """The adapter of a voice provider: `ADAPTER` in `outreach/voice/NAME/__init__.py`."""
+
+    @property
+    def kind(self) -> Literal["voice"]:
+        """That it is one: `kind: Final = "voice"`."""
+        ...
+
+    @property
+    def trunks_by_identifier(self) -> bool:
+        """Whether it knows a SIP trunk by an identifier of its own alone, so that one without cannot be called over."""
+        ...
 
     def connect(self, connection: Connection) -> VoiceProvider:
         """Return an account's voice provider; makes no request."""

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+import attrs
+
+from outreach.clock import Clock
+from outreach.config import EngineConfig
 from outreach.models.status import DispatcherHealth
 from outreach.models.work import WorkItem, WorkUnit
 from outreach.protocols.carrier import ReportSink
@@ -111,8 +115,31 @@ class ReportSource(Protocol):
         ...
 
 
+@attrs.frozen(kw_only=True)
+class DispatcherParts:
+    """What the engine hands to a factory of dispatchers.
+
+    Attributes:
+        worker: The right to dispatch, and the feed of what is due.
+        runner: Does the work on one unit for a while.
+        sources: Adapters that hear of things by themselves; each is to be listened to while `run` runs.
+        report: Takes what they hear: hand it to `ReportSource.listen`.
+        clock: Where the time comes from.
+        config: How long a slice is (`time_slice_seconds`), and how often the feed is read (`change_poll_seconds`), the
+            lease renewed (`heartbeat_interval_seconds`), the right asked for again (`lock_retry_seconds`) and what
+            nobody needs swept (`cleanup_interval_seconds`).
+    """
+
+    worker: Worker
+    runner: SliceRunner
+    sources: Sequence[ReportSource]
+    report: ReportSink
+    clock: Clock
+    config: EngineConfig
+
+
 class Dispatcher(Protocol):
-    """Drives runners.
+    """Drives runners. `outreach.testing.dispatcher_contract` tests one for all of this.
 
     - `run` returns only after cancellation or `stop`; errors of runners never leave it.
     - One slice at a time works on a unit.
@@ -135,3 +162,7 @@ class Dispatcher(Protocol):
     def health(self) -> DispatcherHealth:
         """Return the dispatcher's health."""
         ...
+
+
+DispatcherFactory: TypeAlias = Callable[[DispatcherParts], Dispatcher]
+"""Makes the dispatcher of an engine that is opened to dispatch: `Outreach(dispatcher=...)`."""

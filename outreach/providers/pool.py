@@ -17,7 +17,7 @@ from outreach.protocols.carrier import Carrier
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import VoiceProvider
 from outreach.providers.connections import AccountConnections
-from outreach.providers.registry import carrier_adapter, voice_adapter
+from outreach.providers.registry import Adapters
 
 T = TypeVar("T")
 
@@ -26,10 +26,11 @@ class ProviderPool:
     """Finds the carrier or voice provider of a dispatch.
 
     Args:
-        sandbox_carrier: Takes all messages of sandboxes.
-        sandbox_voice: Takes all calls of sandboxes.
-        storage: Holds the accounts of live workspaces.
-        connections: Opens the accounts.
+        sandbox_carrier: Takes every message of a sandbox, whatever carrier is named.
+        sandbox_voice: Takes every call of a sandbox, whatever provider is named.
+        storage: Where the accounts of live workspaces are.
+        connections: Opens them.
+        adapters: What makes carriers and voice providers of them.
     """
 
     def __init__(
@@ -39,10 +40,12 @@ class ProviderPool:
         sandbox_voice: VoiceProvider,
         storage: Storage,
         connections: AccountConnections,
+        adapters: Adapters,
     ) -> None:
         self._sandbox_carrier = sandbox_carrier
         self._sandbox_voice = sandbox_voice
         self._storage = storage
+        self._adapters = adapters
         self._connections = connections
         self._carriers = _Connected[Carrier]()
         self._voices = _Connected[VoiceProvider]()
@@ -51,14 +54,15 @@ class ProviderPool:
         """Return the carrier of a workspace's message.
 
         Raises:
-            ConfigError: A live workspace has no usable account.
+            ConfigError: The workspace is live and has no account for it, or one that cannot be opened, or its
+                adapter is not installed here.
         """
         if workspace.mode is WorkspaceMode.SANDBOX:
             return self._sandbox_carrier
         account = await self._account(workspace, name)
         known = self._carriers.get(account)
         if known is None:
-            known = carrier_adapter(name).connect(self._connections.connection(account))
+            known = self._adapters.carrier(name).connect(self._connections.connection(account))
             self._carriers.put(account, known)
         return known
 
@@ -66,14 +70,15 @@ class ProviderPool:
         """Return the voice provider of a workspace's call.
 
         Raises:
-            ConfigError: A live workspace has no usable account.
+            ConfigError: The workspace is live and has no account for it, or one that cannot be opened, or its
+                adapter is not installed here.
         """
         if workspace.mode is WorkspaceMode.SANDBOX:
             return self._sandbox_voice
         account = await self._account(workspace, name)
         known = self._voices.get(account)
         if known is None:
-            known = voice_adapter(name).connect(self._connections.connection(account))
+            known = self._adapters.voice(name).connect(self._connections.connection(account))
             self._voices.put(account, known)
         return known
 

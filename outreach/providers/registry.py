@@ -1,52 +1,272 @@
-"""The registry of provider adapters, which are imported when needed."""
+"""The adapters that an engine knows: its own, those that its host gives it, and those of installed packages.
+
+Its own are imported when an account uses one. Those of packages are found by the entry points of the group
+`outreach.adapters`, and loaded once a process, when something is asked for that the engine does not bring itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from importlib import import_module
-from typing import Any, Final, cast
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Final, TypeAlias, cast
+
+import attrs
 
 from outreach.errors import ConfigError
-from outreach.models.account import PROVIDERS
+from outreach.models.account import PROVIDERS, AdapterProblem, Provider, ProviderKind
 from outreach.models.failures import Explanation
 from outreach.policy.explanations import FAILURE_TEXTS, OWN_CODES
 from outreach.protocols.adapter import Adapter, CarrierAdapter, VoiceAdapter
 
+ADAPTER_GROUP: Final = "outreach.adapters"
+"""The entry points of carriers and voice providers: each names an adapter, an object."""
+
+ANALYSER_GROUP: Final = "outreach.analysers"
+"""The entry points of analysers: each names an analyser, an object."""
+
+AnyAdapter: TypeAlias = CarrierAdapter | VoiceAdapter
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+_RESERVED: Final = frozenset({"simulator"})
+_SHARED_METHODS: Final = ("problems", "check", "read", "connect")
+_METHODS: Final[Mapping[object, Sequence[str]]] = {
+    "carrier": (*_SHARED_METHODS, "carrier_start_words"),
+    "voice": _SHARED_METHODS,
+}
 _COMMON_START_WORDS: Final = frozenset({"start"})
 """The START words of all carriers that answer keywords (Twilio, Telnyx, Vonage; CTIA messaging principles, 5.1.3)."""
 
 
-def adapter(name: str) -> Adapter:
-    """Return the adapter of a provider of either kind, or raise `ConfigError`."""
-    return carrier_adapter(name) if PROVIDERS.get(name) == "carrier" else voice_adapter(name)
+@attrs.frozen(kw_only=True)
+class Installed:
+    """What the entry points of a group lead to.
 
-
-def carrier_adapter(name: str) -> CarrierAdapter:
-    """Return the adapter of an SMS carrier, or raise `ConfigError`."""
-    _require(name, "carrier")
-    return cast("CarrierAdapter", import_module(f"outreach.carriers.{name}").ADAPTER)
-
-
-def voice_adapter(name: str) -> VoiceAdapter:
-    """Return the adapter of a voice provider, or raise `ConfigError`."""
-    _require(name, "voice")
-    return cast("VoiceAdapter", import_module(f"outreach.voice.{name}").ADAPTER)
-
-
-def carrier_start_words(provider: str | None, to: str) -> Collection[str] | None:
-    """Return the START words of a carrier that answers keywords itself; see `CarrierAdapter.carrier_start_words`.
-
-    For an unknown carrier only the words of all carriers are returned. `to` is the number that was written to.
+    Attributes:
+        found: Objects by name, each with the package that brings it.
+        problems: Which entry points could not be used, and why.
     """
-    if provider is None or PROVIDERS.get(provider) != "carrier":
-        return _COMMON_START_WORDS
-    return carrier_adapter(provider).carrier_start_words(to)
+
+    found: Mapping[str, tuple[object, str]]
+    problems: Sequence[AdapterProblem]
 
 
-def _require(name: str, kind: str) -> None:
-    if PROVIDERS.get(name) != kind:
-        known = ", ".join(sorted(provider for provider, its in PROVIDERS.items() if its == kind))
-        raise ConfigError(f"{name!r} is no {kind} that an account can be at. There are: {known}.")
+class Adapters:
+    """The carriers and voice providers that accounts can be at.
+
+    Args:
+        given: The host's own adapters.
+        installed: Returns those of installed packages.
+
+    Raises:
+        ConfigError: An adapter lacks something, or has the name of another one.
+    """
+
+    def __init__(self, given: Sequence[AnyAdapter] = (), *, installed: Callable[[], Installed] | None = None) -> None:
+        self._given: dict[str, Adapter] = {}
+        for one in given:
+            problem = adapter_problem(one) or self._taken(one.name)
+            if problem is not None:
+                raise ConfigError(f"adapters: {problem}")
+            self._given[one.name] = one
+        self._installed = installed or installed_adapters
+        self._of_packages: tuple[Mapping[str, tuple[Adapter, str]], Sequence[AdapterProblem]] | None = None
+
+    def kind(self, name: str | None) -> ProviderKind | None:
+        """Return whether a name is that of a carrier or of a voice provider; None when it is that of no adapter."""
+        if name is None:
+            return None
+        known = PROVIDERS.get(name)
+        if known is not None:
+            return known
+        own = self._own(name)
+        return own.kind if own is not None else None
+
+    def names(self, kind: ProviderKind | None = None) -> Sequence[str]:
+        """Return the names of all adapters, or of those of a kind: the engine's own first."""
+        return [one.name for one in self.providers() if kind in {None, one.kind}]
+
+    def providers(self) -> Sequence[Provider]:
+        """Return what accounts can be at: the engine's own first, then the host's and those of packages by name."""
+        own = [Provider(name=name, kind=kind, source="outreach") for name, kind in PROVIDERS.items()]
+        given = [Provider(name=one.name, kind=one.kind, source="given") for one in self._given.values()]
+        packages = [Provider(name=one.name, kind=one.kind, source=source) for one, source in self._packages().values()]
+        return [*own, *sorted((*given, *packages), key=lambda one: one.name)]
+
+    @property
+    def problems(self) -> Sequence[AdapterProblem]:
+        """Which adapters of packages cannot be used, and why."""
+        self._packages()
+        assert self._of_packages is not None  # noqa: S101 - looked up in the line above
+        return self._of_packages[1]
+
+    def adapter(self, name: str) -> Adapter:
+        """Return an adapter of either kind.
+
+        Raises:
+            ConfigError: There is none of this name.
+        """
+        kind = PROVIDERS.get(name)
+        if kind is not None:
+            package = "carriers" if kind == "carrier" else "voice"
+            return cast("Adapter", import_module(f"outreach.{package}.{name}").ADAPTER)
+        own = self._own(name)
+        if own is None:
+            raise ConfigError(self.missing(name))
+        return own
+
+    def carrier(self, name: str) -> CarrierAdapter:
+        """Return the adapter of an SMS carrier.
+
+        Raises:
+            ConfigError: There is none of this name.
+        """
+        return cast("CarrierAdapter", self._of_kind(name, "carrier"))
+
+    def voice(self, name: str) -> VoiceAdapter:
+        """Return the adapter of a voice provider.
+
+        Raises:
+            ConfigError: There is none of this name.
+        """
+        return cast("VoiceAdapter", self._of_kind(name, "voice"))
+
+    def carrier_start_words(self, provider: str | None, to: str) -> Collection[str] | None:
+        """Return what a carrier that answers keywords by itself takes for START.
+
+        As `CarrierAdapter.carrier_start_words` does.
+
+        Args:
+            provider: The carrier; of one that is not known, only what every carrier takes for it.
+            to: Our number that is written to.
+        """
+        if provider is None or self.kind(provider) != "carrier":
+            return _COMMON_START_WORDS
+        return self.carrier(provider).carrier_start_words(to)
+
+    def trunks_by_identifier(self, provider: str) -> bool:
+        """Return whether a voice provider knows a SIP trunk by an identifier of its own alone."""
+        return self.kind(provider) == "voice" and self.voice(provider).trunks_by_identifier
+
+    def missing(self, name: str, kind: ProviderKind | None = None) -> str:
+        """Return that there is no adapter of a name, which there are, and what to do, in words."""
+        what = {"carrier": "carrier", "voice": "voice provider", None: "provider"}[kind]
+        words = f"{name!r} is no {what} that an account can be at here. There are: {', '.join(self.names(kind))}."
+        if self.kind(name) is None:
+            words += " One of your own is given to Outreach(adapters=[...]), or comes with an installed package."
+        broken = [problem.message for problem in self.problems if problem.name == name]
+        return " ".join([words, *broken])
+
+    def _of_kind(self, name: str, kind: ProviderKind) -> Adapter:
+        if self.kind(name) != kind:
+            raise ConfigError(self.missing(name, kind))
+        return self.adapter(name)
+
+    def _own(self, name: str) -> Adapter | None:
+        given = self._given.get(name)
+        if given is not None:
+            return given
+        found = self._packages().get(name)
+        return found[0] if found is not None else None
+
+    def _packages(self) -> Mapping[str, tuple[Adapter, str]]:
+        """Return the adapters of packages, each with its package, after looking at them once."""
+        if self._of_packages is None:
+            installed = self._installed()
+            usable: dict[str, tuple[Adapter, str]] = {}
+            problems = list(installed.problems)
+            for name, (found, source) in installed.found.items():
+                if found is self._given.get(name):
+                    continue
+                problem = adapter_problem(found) or self._taken(name)
+                if problem is None and getattr(found, "name", None) != name:
+                    problem = f"it names itself {getattr(found, 'name', None)!r}"
+                if problem is None:
+                    usable[name] = (cast("Adapter", found), source)
+                else:
+                    words = f"The adapter {name!r} of {source} cannot be used: {problem}"
+                    problems.append(AdapterProblem(name=name, message=words))
+            self._of_packages = usable, problems
+        return self._of_packages[0]
+
+    def _taken(self, name: str) -> str | None:
+        if name in PROVIDERS or name in _RESERVED:
+            return f"the engine brings an adapter named {name!r} itself: two of one name cannot be told apart."
+        if name in self._given:
+            return f"two adapters are named {name!r}: they cannot be told apart."
+        return None
+
+
+def adapter_problem(found: object) -> str | None:
+    """Return why an object is no adapter, in words; None when it has what one must have."""
+    if isinstance(found, type):
+        return f"{found.__name__} is a class; an adapter is an object: {found.__name__}()."
+    name: Any = getattr(found, "name", None)
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        return (
+            f"the name of {type(found).__name__} is {name!r}; it must be 1 to 40 small letters, digits, _ and -, "
+            "beginning with a letter."
+        )
+    kind: Any = getattr(found, "kind", None)
+    if kind not in _METHODS:
+        return f"the kind of {name!r} is {kind!r}; it must be 'carrier' or 'voice'."
+    lacking = [method for method in _METHODS[kind] if not callable(getattr(found, method, None))]
+    lacking += [value for value in _VALUES[kind] if not hasattr(found, value)]
+    if lacking:
+        return f"{name!r} lacks {', '.join(lacking)}: see outreach.protocols.adapter."
+    return None
+
+
+_SHARED_VALUES: Final = ("fields", "replies_to_keywords", "max_callback_bytes")
+_VALUES: Final[Mapping[object, Sequence[str]]] = {
+    "carrier": _SHARED_VALUES,
+    "voice": (*_SHARED_VALUES, "trunks_by_identifier"),
+}
+
+
+@cache
+def installed_adapters() -> Installed:
+    """Return the adapters of installed packages, whatever they are; each is loaded once a process."""
+    return _load(ADAPTER_GROUP)
+
+
+@cache
+def installed_analysers() -> Installed:
+    """Return the analysers of installed packages, whatever they are; each is loaded once a process."""
+    return _load(ANALYSER_GROUP)
+
+
+def _load(group: str) -> Installed:
+    found: dict[str, tuple[object, str]] = {}
+    problems = []
+    by_name: dict[str, list[EntryPoint]] = {}
+    for point in entry_points(group=group):
+        same = by_name.setdefault(point.name, [])
+        # One package may be found twice on the path of modules.
+        if all((one.value, _package(one)) != (point.value, _package(point)) for one in same):
+            same.append(point)
+    for name, points in by_name.items():
+        if len(points) > 1:
+            packages = " and ".join(sorted(_package(point) for point in points))
+            words = f"{name!r} ({group}) comes with {packages}: neither is used; remove one of them."
+            problems.append(AdapterProblem(name=name, message=words))
+            continue
+        point = points[0]
+        try:
+            found[name] = point.load(), _package(point)
+        except Exception as error:  # the code of others: whatever it raises, the rest goes on
+            words = (
+                f"{name!r} ({group}) of {_package(point)} cannot be loaded from {point.value}: "
+                f"{type(error).__name__}: {error}."
+            )
+            problems.append(AdapterProblem(name=name, message=words))
+    return Installed(found=found, problems=problems)
+
+
+def _package(point: EntryPoint) -> str:
+    return "an unknown package" if point.dist is None else f"{point.dist.name} {point.dist.version}"
 
 
 _PACKAGES: Final = {"carrier": "carriers", "voice": "voice"}

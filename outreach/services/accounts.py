@@ -9,13 +9,12 @@ from typing import Final
 from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.errors import ConfigError, ErrorDetail, InvalidRequest, NotFound
 from outreach.extras import require
-from outreach.models.account import PROVIDERS, Account, AccountSummary, ProviderThrottle
+from outreach.models.account import Account, AccountSummary, AdapterProblem, Provider, ProviderThrottle
 from outreach.operations.common import record_audit, workspace_of
 from outreach.operations.waves import provider_throttles
 from outreach.policy.texts import text_problem
 from outreach.protocols.adapter import AccountCheck, Adapter, CredentialField
 from outreach.providers.connections import AccountConnections
-from outreach.providers.registry import adapter
 from outreach.services.context import ServiceContext
 from outreach.vault import Vault
 from outreach.working_set import Transaction
@@ -37,13 +36,21 @@ class Accounts:
         self._vault = vault
         self._connections = connections
 
+    def providers(self) -> Sequence[Provider]:
+        """Return what an account can be at: what the engine brings, then adapters of one's own and of packages."""
+        return self._context.adapters.providers()
+
+    def adapter_problems(self) -> Sequence[AdapterProblem]:
+        """Return which adapters of installed packages cannot be used, and why."""
+        return self._context.adapters.problems
+
     def credential_fields(self, provider: str) -> Sequence[CredentialField]:
         """Return the credentials that an account at a provider needs.
 
         Raises:
             InvalidRequest: The provider is unknown.
         """
-        return _adapter(provider).fields
+        return self._adapter(provider).fields
 
     async def connect(
         self,
@@ -60,7 +67,7 @@ class Accounts:
 
         Args:
             workspace_id: The workspace.
-            provider: One of `models.account.PROVIDERS`.
+            provider: One of those that `providers` returns.
             credentials: All values, by the names of `credential_fields`.
             replies_to_keywords: Whether the provider itself replies to STOP, START and HELP, so that the engine does
                 not; None for the provider's default.
@@ -72,7 +79,7 @@ class Accounts:
                 verifies callbacks is required. Nothing was written.
             ConfigError: No usable encryption key, or the extra `providers` is not installed.
         """
-        known = _adapter(provider)
+        known = self._adapter(provider)
         require("providers", f"Connecting a {provider} account")
         given = _stripped(credentials)
         _check_credentials(known, given)
@@ -132,22 +139,19 @@ class Accounts:
             account: The account.
             hold: The provider's throttle, if any.
         """
-        held: Mapping[str, str] = {}
+        shown: Mapping[str, str] = {}
         problem = None
         try:
+            fields = self._context.adapters.adapter(account.provider).fields
             held = self._vault.open(account.id, account.sealed, provider=account.provider)
+            shown = {one.name: "set" if one.secret else held[one.name] for one in fields if one.name in held}
         except ConfigError as error:
             problem = error.message
-        shown = {
-            field.name: "set" if field.secret else held[field.name]
-            for field in adapter(account.provider).fields
-            if field.name in held
-        }
         return AccountSummary(
             id=account.id,
             workspace_id=account.workspace_id,
             provider=account.provider,
-            kind=PROVIDERS[account.provider],
+            kind=self._context.adapters.kind(account.provider),
             credentials=shown,
             replies_to_keywords=account.replies_to_keywords,
             callback_url=self._connections.callback_url(account.id),
@@ -165,10 +169,10 @@ class Accounts:
 
         Raises:
             NotFound: The workspace has no such account.
-            ConfigError: The key that encrypted it is missing.
+            ConfigError: The key that encrypted it is missing, or its adapter is not installed here.
         """
         account = await self.get(workspace_id, account_id)
-        found = await adapter(account.provider).check(self._connections.connection(account))
+        found = await self._context.adapters.adapter(account.provider).check(self._connections.connection(account))
         if found.ok and self._connections.callback_url(account.id) is None:
             return AccountCheck(ok=True, message=f"{found.message} {_NO_ADDRESS}")
         return found
@@ -233,6 +237,12 @@ class Accounts:
 
         return await self._context.storage.write(operation)
 
+    def _adapter(self, provider: str) -> Adapter:
+        try:
+            return self._context.adapters.adapter(provider)
+        except ConfigError as error:
+            raise InvalidRequest.at("provider", error.message) from None
+
 
 def _stripped(credentials: object) -> dict[str, str]:
     if not isinstance(credentials, Mapping):
@@ -249,13 +259,6 @@ def _account_of(tx: Transaction, workspace_id: str, account_id: str) -> Account:
     if account is None:
         raise NotFound("account", account_id)
     return account
-
-
-def _adapter(provider: str) -> Adapter:
-    try:
-        return adapter(provider)
-    except ConfigError as error:
-        raise InvalidRequest.at("provider", error.message) from None
 
 
 def _check_credentials(known: Adapter, given: Mapping[str, str]) -> None:

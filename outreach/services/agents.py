@@ -90,7 +90,7 @@ class Agents:
             RequestInProgress: The first call with this key is still running.
         """
         check_name("name", name, 255)
-        check_choice("provider", provider, get_args(VoiceProviderName))
+        check_choice("provider", provider, ("simulator", *self._context.adapters.names("voice")))
         check_choice("direction", direction, get_args(AgentDirection))
         check_flags({"allow_outbound": allow_outbound, "is_active": is_active}, "allow_outbound", "is_active")
         names = None if placeholders is None else check_texts("placeholders", placeholders)

@@ -17,7 +17,6 @@ from outreach.operations.settling.callbacks import CallbackContext
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused
 from outreach.protocols.voice import Analyser
 from outreach.providers.connections import AccountConnections
-from outreach.providers.registry import adapter
 from outreach.runners.batcher import Batcher
 from outreach.runners.provider_log import SafeAnalyser
 from outreach.runners.worker import backoff_of
@@ -43,7 +42,10 @@ class Callbacks:
         self._context = context
         self._connections = connections
         self._callback_context = CallbackContext(
-            ids=context.ids, backoff=backoff_of(context.config), analyser=SafeAnalyser(analyser, context.log_throttle)
+            ids=context.ids,
+            backoff=backoff_of(context.config),
+            analyser=SafeAnalyser(analyser, context.log_throttle),
+            adapters=context.adapters,
         )
         self._taking = Batcher(self._take_in, max_size=_MAX_TOGETHER)
 
@@ -52,8 +54,9 @@ class Callbacks:
 
         Raises:
             NotFound: The account does not exist.
+            ConfigError: Its provider's adapter is not installed here.
         """
-        return adapter((await self._account(account_id)).provider).max_callback_bytes
+        return self._context.adapters.adapter((await self._account(account_id)).provider).max_callback_bytes
 
     async def receive(
         self, account_id: str, *, url: str, headers: Mapping[str, str], body: bytes
@@ -73,11 +76,11 @@ class Callbacks:
         Raises:
             NotFound: The account does not exist.
             CallbackRejected: It is not from the provider, too old, too large or unreadable: nothing was changed.
-            ConfigError: The account's credentials cannot be decrypted.
+            ConfigError: The account's credentials cannot be decrypted, or its adapter is not installed here.
         """
         context = self._context
         account = await self._account(account_id)
-        known = adapter(account.provider)
+        known = context.adapters.adapter(account.provider)
         if len(body) > known.max_callback_bytes:
             raise CallbackRejected(f"The body is larger than {known.max_callback_bytes} bytes.")
         _, mark, query = url.partition("?")

@@ -8,8 +8,9 @@ from outreach.errors import ConfigError, ErrorDetail
 from outreach.models.account import Account
 from outreach.models.campaign import Campaign
 from outreach.models.states import WorkspaceMode
+from outreach.operations.campaigns.setup import not_installed
 from outreach.operations.common import campaign_of, provider_of, workspace_of
-from outreach.providers.registry import voice_adapter
+from outreach.providers.registry import Adapters
 from outreach.services.context import ServiceContext
 from outreach.vault import Vault
 from outreach.working_set import Transaction
@@ -21,27 +22,41 @@ _Callers = Sequence[tuple[str, str]]
 async def find_caller_id_problems(
     context: ServiceContext, vault: Vault, workspace_id: str, campaign_id: str
 ) -> Sequence[ErrorDetail]:
-    """Return why a campaign's calls could not be placed from their caller IDs.
+    """Return why a live campaign's provider cannot be asked, or its calls could not be placed as recorded.
 
-    Some providers know numbers by ids that the account lists. If any are listed, and for every call over a trunk, a
-    caller ID without an id is refused; if none are, a rotation would show the account's one number. Credentials that
-    cannot be decrypted give no problem here: the dispatcher reports them.
+    The provider's adapter may not be installed here. A trunk may lack its identifier, at a provider that knows trunks
+    by nothing else. Some providers know numbers by ids that the account lists. If any are listed, and for every call
+    over a trunk, a caller ID without an id is refused; if none are, a rotation would show the account's one number.
+    Credentials that cannot be decrypted give no problem here: the dispatcher reports them.
 
     Raises:
         NotFound: The workspace has no such campaign.
     """
+    adapters = context.adapters
 
-    def operation(tx: Transaction) -> tuple[Campaign, _Callers, Account] | None:
+    def operation(tx: Transaction) -> tuple[Sequence[ErrorDetail], tuple[Campaign, _Callers, Account] | None]:
         campaign = campaign_of(tx, workspace_id, campaign_id)
-        live = workspace_of(tx, workspace_id).mode is WorkspaceMode.LIVE
+        workspace = workspace_of(tx, workspace_id)
         provider = provider_of(tx, campaign)
-        if campaign.channel != "call" or provider is None or not live:
-            return None
+        if provider is None or workspace.mode is not WorkspaceMode.LIVE:
+            return (), None
+        missing = not_installed(workspace, provider, adapters)
+        if missing is not None or campaign.channel != "call":
+            return () if missing is None else (missing,), None
         account = tx.accounts.of_provider(workspace_id, provider)
-        return None if account is None else (campaign, _callers(tx, campaign), account)
+        asked = None if account is None else (campaign, _callers(tx, campaign), account)
+        return _unknown_trunk(tx, campaign, provider, adapters), asked
 
-    found = await context.storage.read(operation)
-    return () if found is None else _unlisted(*found, vault)
+    found, asked = await context.storage.read(operation)
+    return found if asked is None else (*found, *_unlisted(*asked, vault, adapters))
+
+
+def _unknown_trunk(tx: Transaction, campaign: Campaign, provider: str, adapters: Adapters) -> Sequence[ErrorDetail]:
+    trunk = tx.trunks.get(campaign.workspace_id, campaign.trunk_id) if campaign.trunk_id else None
+    if trunk is None or trunk.provider_trunk_id is not None or not adapters.trunks_by_identifier(provider):
+        return ()
+    words = f"Its trunk {trunk.name!r} has no identifier at {provider}, which knows it by nothing else."
+    return (ErrorDetail("trunk_id", words),)
 
 
 def _callers(tx: Transaction, campaign: Campaign) -> _Callers:
@@ -51,11 +66,13 @@ def _callers(tx: Transaction, campaign: Campaign) -> _Callers:
     return [("agent.from_number", agent.from_number)] if agent is not None and agent.from_number is not None else []
 
 
-def _unlisted(campaign: Campaign, callers: _Callers, account: Account, vault: Vault) -> Sequence[ErrorDetail]:
+def _unlisted(
+    campaign: Campaign, callers: _Callers, account: Account, vault: Vault, adapters: Adapters
+) -> Sequence[ErrorDetail]:
     # Imported here, so that a program without calls loads neither it nor httpx.
     from outreach.voice.base import PHONE_NUMBERS, phone_number_ids
 
-    if PHONE_NUMBERS not in voice_adapter(account.provider).fields:
+    if PHONE_NUMBERS not in adapters.voice(account.provider).fields:
         return ()
     try:
         numbers = phone_number_ids(vault.open(account.id, account.sealed, provider=account.provider))

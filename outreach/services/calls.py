@@ -105,7 +105,7 @@ class Calls:
             # An invalid request is reported before the state of the agent.
             variables = _texts_of(new, agent.placeholders)
             singles.require_outbound_agent(agent)
-            require_account(tx, workspace, agent.provider)
+            require_account(tx, workspace, agent.provider, context.adapters)
             call = Call(
                 id=call_id,
                 workspace_id=workspace_id,

@@ -109,7 +109,7 @@ class CampaignCreation:
         return await self._keys.answer(workspace_id, request, render=render, make=partial(make, recipients))
 
     def _sms(self, workspace_id: str, campaign: NewSmsCampaign, actor: str) -> Make:
-        check_new_sms_campaign(campaign)
+        check_new_sms_campaign(campaign, self._context.adapters)
 
         def draft(tx: Transaction) -> Campaign:
             _require_sms(workspace_of(tx, workspace_id))

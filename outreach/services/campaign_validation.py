@@ -8,7 +8,6 @@ from typing import Any, Final, get_args
 
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.base import (
-    CARRIERS,
     CliMode,
     ScheduleType,
     SmsMessageSource,
@@ -18,7 +17,8 @@ from outreach.models.campaign import CallerIdAllocation, Campaign, NewCallCampai
 from outreach.models.hours import DAYS, BusinessHours, HolidayCalendar
 from outreach.policy.opening import is_zone
 from outreach.policy.texts import text_problem
-from outreach.services.validation import check_kind, choice_problem
+from outreach.providers.registry import Adapters
+from outreach.services.validation import check_kind, choice_problem, provider_problem
 
 _MAX_NAME_LENGTH: Final = 100
 _MAX_DESCRIPTION_LENGTH: Final = 500
@@ -28,7 +28,7 @@ _MAX_CONCURRENCY: Final = 40
 _MAX_TURNS: Final = 1_000_000
 
 
-def check_new_sms_campaign(campaign: NewSmsCampaign) -> None:
+def check_new_sms_campaign(campaign: NewSmsCampaign, adapters: Adapters) -> None:
     """Check an SMS campaign by the rules of docs/interface.md#4.3.
 
     Raises:
@@ -41,7 +41,8 @@ def check_new_sms_campaign(campaign: NewSmsCampaign) -> None:
     details += _choice("message_mode", campaign.message_mode, get_args(SmsMode))
     details += _choice("message_source", campaign.message_source, get_args(SmsMessageSource))
     if campaign.carrier is not None:
-        details += _choice("carrier", campaign.carrier, CARRIERS)
+        problem = provider_problem(campaign.carrier, "carrier", adapters)
+        details += [ErrorDetail("carrier", problem)] if problem is not None else []
     details += _integer("rate_per_minute", campaign.rate_per_minute, _MAX_RATE)
     if campaign.message_source == "custom" and campaign.body is None:
         details.append(ErrorDetail("body", "is required when message_source is custom"))

@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 import attrs
 
 from outreach.errors import Conflict, ErrorDetail, InvalidRequest, NotFound
-from outreach.models.base import CARRIERS, Channel, JsonPage, Page
+from outreach.models.base import Channel, JsonPage, Page
 from outreach.models.campaign import Campaign, CampaignUpdate, Counters
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient, RecipientCount
@@ -21,6 +21,7 @@ from outreach.operations.campaigns import transitions as moves
 from outreach.operations.campaigns.histories import histories
 from outreach.operations.common import agent_of, campaign_of, campaign_unit, flow_of, record_audit, workspace_of
 from outreach.operations.waves.provider_throttles import throttle_of_campaign
+from outreach.providers.registry import Adapters
 from outreach.services.blockers import CampaignBlockers
 from outreach.services.caller_checks import find_caller_id_problems
 from outreach.services.campaign_loading import CampaignCreation
@@ -33,6 +34,7 @@ from outreach.services.validation import (
     check_choice,
     check_integer,
     check_name,
+    check_provider,
     require_text,
     validated_fields,
 )
@@ -253,7 +255,7 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
             Conflict: The campaign has started.
         """
         changes = validated_fields(change, CampaignUpdate, clearable=_CLEARABLE)
-        _check_update(changes)
+        _check_update(changes, self._context.adapters)
         now = self._context.now()
 
         def operation(tx: Transaction) -> Campaign:
@@ -422,7 +424,7 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
     return after
 
 
-def _check_update(changes: Mapping[str, Any]) -> None:
+def _check_update(changes: Mapping[str, Any], adapters: Adapters) -> None:
     if "name" in changes:
         check_name("name", changes["name"], 100)
     if "description" in changes:
@@ -434,6 +436,6 @@ def _check_update(changes: Mapping[str, Any]) -> None:
     if changes.get("from_number") is not None:
         check_name("from_number", changes["from_number"], 255, minimum=0)
     if changes.get("carrier") is not None:
-        check_choice("carrier", changes["carrier"], CARRIERS)
+        check_provider("carrier", changes["carrier"], "carrier", adapters)
     if "rate_per_minute" in changes:
         check_integer("rate_per_minute", changes["rate_per_minute"], 1, 600)

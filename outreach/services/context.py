@@ -18,6 +18,7 @@ from outreach.ids import IdSource
 from outreach.log_throttle import LogThrottle
 from outreach.models.work import WorkUnit
 from outreach.protocols.storage import Operation, Storage
+from outreach.providers.registry import Adapters
 
 T = TypeVar("T")
 
@@ -126,6 +127,7 @@ class ServiceContext:
         wake: Tells this process's dispatcher that a unit has changed; does nothing without one.
         dispatching: Whether this process dispatches now.
         log_throttle: Limits repeated log lines.
+        adapters: The providers that accounts can be at.
     """
 
     loop_guard: LoopGuard
@@ -136,6 +138,7 @@ class ServiceContext:
     wake: Callable[[WorkUnit], None]
     dispatching: Callable[[], bool]
     log_throttle: LogThrottle
+    adapters: Adapters
 
     def now(self) -> datetime:
         """Return the current time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from datetime import timedelta
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar, overload
 
@@ -12,8 +13,12 @@ import anyio
 from outreach.convert.events import event_from_entry
 from outreach.errors import Conflict, InvalidRequest, StorageError
 from outreach.models.events import Event
+from outreach.models.subscription import Subscription
+from outreach.operations import subscriptions
 from outreach.operations.common import workspace_of
 from outreach.services.context import ServiceContext
+from outreach.services.named_streams import LEASE_SECONDS, NamedStream
+from outreach.services.validation import check_name
 from outreach.working_set import Transaction
 
 E = TypeVar("E", bound=Event, covariant=True)
@@ -23,6 +28,8 @@ C = TypeVar("C", bound=Event)
 
 _STRETCH: Final = 500
 """Entries of the trail that are read at a time."""
+
+_MAX_NAME_LENGTH: Final = 100
 
 
 class EventStream(Generic[E]):
@@ -65,23 +72,29 @@ class EventStream(Generic[E]):
 
         Raises:
             NotFound: There is no such workspace.
-            Conflict: The database has not come as far as `since`: it is another one, or an older copy.
+            Conflict: The database has not come as far as `since`: it is another one, or an older copy; or events
+                after `since` were purged.
             InvalidRequest: It has been entered before.
         """
         if self._entered:
             raise InvalidRequest("A stream is entered once: subscribe again, with `since=stream.position` to go on.")
         self._entered = True
 
-        def operation(tx: Transaction) -> int:
+        def operation(tx: Transaction) -> tuple[int, int]:
             if self._workspace_id is not None:
                 workspace_of(tx, self._workspace_id)
-            return tx.trail.last_number()
+            return tx.trail.last_number(), tx.trail.purged_until()
 
-        last = await self._context.storage.read(operation)
+        last, purged = await self._context.storage.read(operation)
         if self._since is not None and self._since > last:
             raise Conflict(
                 f"The database has come to event {last} only, not to {self._since}: it is another one, or was restored "
                 "from a copy. Subscribe without `since`, and read what you need to know anew."
+            )
+        if self._since and self._since < purged:
+            raise Conflict(
+                f"Of the events from {self._since + 1} to {purged} some were purged: what they told is lost. "
+                "Subscribe with since=0 for what is left, and read what you need to know anew."
             )
         self.position = self._read_until = last if self._since is None else self._since
         return self
@@ -156,16 +169,26 @@ class Events:
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
         self._closing: anyio.Event | None = None
+        self._named: set[NamedStream[Any]] = set()
 
     @overload
-    def subscribe(self, *, workspace_id: str | None = None, since: int | None = None) -> EventStream[Event]: ...
+    def subscribe(
+        self, *, workspace_id: str | None = None, since: int | None = None, name: None = None
+    ) -> EventStream[Event]: ...
     @overload
     def subscribe(
-        self, kind: type[A], /, *, workspace_id: str | None = None, since: int | None = None
+        self, kind: type[A], /, *, workspace_id: str | None = None, since: int | None = None, name: None = None
     ) -> EventStream[A]: ...
     @overload
     def subscribe(
-        self, kind: type[A], other: type[B], /, *, workspace_id: str | None = None, since: int | None = None
+        self,
+        kind: type[A],
+        other: type[B],
+        /,
+        *,
+        workspace_id: str | None = None,
+        since: int | None = None,
+        name: None = None,
     ) -> EventStream[A | B]: ...
     @overload
     def subscribe(
@@ -177,14 +200,43 @@ class Events:
         *,
         workspace_id: str | None = None,
         since: int | None = None,
+        name: None = None,
     ) -> EventStream[A | B | C]: ...
     @overload
     def subscribe(
-        self, *kinds: type[Event], workspace_id: str | None = None, since: int | None = None
+        self, *kinds: type[Event], workspace_id: str | None = None, since: int | None = None, name: None = None
     ) -> EventStream[Event]: ...
+    @overload
     def subscribe(
-        self, *kinds: type[Event], workspace_id: str | None = None, since: int | None = None
-    ) -> EventStream[Any]:
+        self, *, name: str, workspace_id: str | None = None, since: int | None = None
+    ) -> NamedStream[Event]: ...
+    @overload
+    def subscribe(
+        self, kind: type[A], /, *, name: str, workspace_id: str | None = None, since: int | None = None
+    ) -> NamedStream[A]: ...
+    @overload
+    def subscribe(
+        self, kind: type[A], other: type[B], /, *, name: str, workspace_id: str | None = None, since: int | None = None
+    ) -> NamedStream[A | B]: ...
+    @overload
+    def subscribe(
+        self,
+        kind: type[A],
+        other: type[B],
+        third: type[C],
+        /,
+        *,
+        name: str,
+        workspace_id: str | None = None,
+        since: int | None = None,
+    ) -> NamedStream[A | B | C]: ...
+    @overload
+    def subscribe(
+        self, *kinds: type[Event], name: str, workspace_id: str | None = None, since: int | None = None
+    ) -> NamedStream[Event]: ...
+    def subscribe(
+        self, *kinds: type[Event], name: str | None = None, workspace_id: str | None = None, since: int | None = None
+    ) -> EventStream[Any] | NamedStream[Any]:
         """Return a stream of events; enter it to begin to listen.
 
             async with engine.events.subscribe(RecipientEnded, since=last_seen) as stream:
@@ -196,10 +248,13 @@ class Events:
                 checkers as the events of the stream.
             workspace_id: Of one workspace only; None for all.
             since: Go on after this number, which a stream's `position` or an event's `number` was; None to hear of
-                what is committed from now on. 0 begins with the first event of all.
+                what is committed from now on. 0 begins with the first event of all. With a name it says where the
+                subscription begins that is not there yet; one that is goes on where it was.
+            name: Has the position stored under this name, 1 to 100 characters: of all streams of that name, in
+                whatever process, one is told each event, until it acknowledges it (`NamedStream.ack`).
 
         Raises:
-            InvalidRequest: A kind is no class of events, or `since` is no number from 0 on.
+            InvalidRequest: A kind is no class of events, `since` is no number from 0 on, or the name is none.
         """
         given: tuple[object, ...] = kinds
         for index, kind in enumerate(given):
@@ -209,14 +264,51 @@ class Events:
                 )
         if since is not None and (type(since) is not int or since < 0):
             raise InvalidRequest.at("since", f"must be an integer of at least 0, not {since!r}")
+        if name is not None:
+            check_name("name", name, _MAX_NAME_LENGTH)
         if self._closing is None:
             self._closing = anyio.Event()
-        return EventStream(
-            self._context, self._closing, kinds=kinds or (Event,), workspace_id=workspace_id, since=since
+        if name is None:
+            return EventStream(
+                self._context, self._closing, kinds=kinds or (Event,), workspace_id=workspace_id, since=since
+            )
+        return NamedStream[Any](
+            self._context,
+            self._closing,
+            self._named,
+            name=name,
+            kinds=kinds or (Event,),
+            workspace_id=workspace_id,
+            since=since,
         )
+
+    async def subscriptions(self) -> Sequence[Subscription]:
+        """Return all named subscriptions, by name: how far each has come, and whether anybody reads it now."""
+        now, lease = self._context.now(), timedelta(seconds=LEASE_SECONDS)
+        return await self._context.storage.read(
+            lambda tx: [subscriptions.shown(tx, row, lease=lease, now=now) for row in tx.subscriptions.list()]
+        )
+
+    async def remove_subscription(self, name: str) -> None:
+        """Forget a named subscription and how far it had come; whoever reads it now gets `NotFound`.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        await self._context.storage.write(lambda tx: subscriptions.remove(tx, name))
 
     def close(self) -> None:
         """End every stream; a subscriber that waits stops waiting. The engine calls this as it closes."""
         if self._closing is not None:
             self._closing.set()
             self._closing = None
+
+    async def release(self) -> None:
+        """Let other processes go on with named subscriptions; the engine calls this before it closes its storage.
+
+        Raises:
+            ConfigError: The engine was opened in another process, thread or event loop.
+        """
+        self._context.loop_guard.require()
+        for stream in list(self._named):
+            await stream.aclose()

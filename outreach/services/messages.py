@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from outreach.errors import Conflict, InvalidRequest, NotFound
-from outreach.models.base import CARRIERS, CarrierName
+from outreach.models.base import CarrierName
 from outreach.models.failures import ProviderFailure
 from outreach.models.http import IdempotentRequest, StoredAnswer
 from outreach.models.message import InboundMessage, Message, NewMessage
@@ -21,14 +21,13 @@ from outreach.policy.phones import canonical_phone, normalise, parse_inbound_sen
 from outreach.policy.segments import count_segments
 from outreach.policy.texts import text_problem
 from outreach.protocols.adapter import InboundMessageEvent
-from outreach.providers.registry import carrier_start_words
 from outreach.services.context import ServiceContext
 from outreach.services.failures import message_failure
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.services.validation import (
-    check_choice,
     check_kind,
     check_limit,
+    check_provider,
     require_text,
 )
 from outreach.working_set import Transaction
@@ -99,7 +98,7 @@ class Messages:
         if new.from_number is not None:
             require_text("from_number", new.from_number)
         if new.carrier is not None:
-            check_choice("carrier", new.carrier, CARRIERS)
+            check_provider("carrier", new.carrier, "carrier", self._context.adapters)
         context = self._context
         message_id = context.ids()
 
@@ -111,7 +110,7 @@ class Messages:
             if to is None:
                 raise InvalidRequest.at("to", "is not a phone number; write it like +14155550102")
             from_number, carrier = _route(tx, workspace, new)
-            require_account(tx, workspace, carrier)
+            require_account(tx, workspace, carrier, context.adapters)
             message = Message(
                 id=message_id,
                 workspace_id=workspace_id,
@@ -167,7 +166,7 @@ class Messages:
         if problem is not None:
             raise InvalidRequest.at("body", problem)
         if provider is not None:
-            check_choice("provider", provider, CARRIERS)
+            check_provider("provider", provider, "carrier", self._context.adapters)
         require_text("from_number", from_number)
         require_text("to", to)
         if provider_id is not None and provider is None:
@@ -195,7 +194,8 @@ class Messages:
                 workspace,
                 text,
                 provider=provider,
-                carrier_start_words=carrier_start_words(provider, to) if replies_to_keywords else None,
+                answers_by=provider,
+                carrier_start_words=context.adapters.carrier_start_words(provider, to) if replies_to_keywords else None,
                 ids=context.ids,
                 now=now,
             )

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 import attrs
 
 from outreach.errors import InvalidRequest, NotFound
-from outreach.models.base import CARRIERS, CarrierName
+from outreach.models.base import CarrierName
 from outreach.models.resources import Number, NumberUpdate
 from outreach.operations.access.usages import require_unused, users_of_number
 from outreach.operations.common import record_audit, trunk_of, wake_running_campaigns, workspace_of
+from outreach.providers.registry import Adapters
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency
 from outreach.services.validation import (
-    check_choice,
     check_integer,
     check_phone,
+    check_provider,
     validated_fields,
 )
 from outreach.working_set import AlreadyExists, Transaction
@@ -56,7 +57,7 @@ class Numbers:
             InvalidRequest: The number is invalid or exists already, or the key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
-        _check(carrier, rate_per_minute)
+        _check(carrier, rate_per_minute, self._context.adapters)
         identifier, now = self._context.ids(), self._context.now()
 
         def operation(tx: Transaction) -> Number:
@@ -99,7 +100,7 @@ class Numbers:
             InvalidRequest: A value is out of its bounds.
         """
         changes = validated_fields(change, NumberUpdate, clearable=("carrier", "trunk_id", "rate_per_minute"))
-        _check(changes.get("carrier"), changes.get("rate_per_minute"))
+        _check(changes.get("carrier"), changes.get("rate_per_minute"), self._context.adapters)
         now = self._context.now()
 
         def operation(tx: Transaction) -> Number:
@@ -149,8 +150,8 @@ def _number_of(tx: Transaction, workspace_id: str, number_id: str) -> Number:
     return number
 
 
-def _check(carrier: object, rate_per_minute: object) -> None:
+def _check(carrier: object, rate_per_minute: object, adapters: Adapters) -> None:
     if carrier is not None:
-        check_choice("carrier", carrier, CARRIERS)
+        check_provider("carrier", carrier, "carrier", adapters)
     if rate_per_minute is not None:
         check_integer("rate_per_minute", rate_per_minute, 1, 600)

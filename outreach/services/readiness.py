@@ -13,6 +13,7 @@ from outreach.errors import DatabaseReplaced, StorageError
 from outreach.log_throttle import DATABASE, LogThrottle
 from outreach.models.status import DispatcherHealth, Readiness
 from outreach.protocols.storage import Storage
+from outreach.providers.registry import Adapters
 from outreach.services.context import LoopGuard
 
 WRITE_SECONDS: Final = 1.0
@@ -42,12 +43,14 @@ class ReadinessProbe:
         clock: Clock,
         health: Callable[[], DispatcherHealth],
         log_throttle: LogThrottle,
+        adapters: Adapters,
     ) -> None:
         self._loop_guard = loop_guard
         self._storage = storage
         self._clock = clock
         self._health = health
         self._log_throttle = log_throttle
+        self._adapters = adapters
         self._turn = anyio.Lock()
         self._looked_at = float("-inf")
         self._seconds: float | None = None
@@ -72,6 +75,7 @@ class ReadinessProbe:
             write_seconds=self._seconds,
             write_error=self._error,
             dispatcher=health,
+            adapter_problems=self._adapters.problems,
         )
 
     async def _write(self) -> None:

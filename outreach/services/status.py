@@ -9,9 +9,11 @@ from typing import Final, TypeVar
 from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignStatus
 from outreach.models.status import DispatchedBy, DispatchOverview, EngineStatus, PausedCampaign, ThrottledProvider
+from outreach.operations.campaigns.setup import not_installed
 from outreach.operations.common import provider_of, workspace_of
 from outreach.operations.waves import provider_throttles
 from outreach.policy.explanations import PAUSE_REASONS
+from outreach.providers.registry import Adapters
 from outreach.services.context import ServiceContext
 from outreach.working_set import Transaction
 
@@ -67,7 +69,7 @@ class StatusQuery:
             dispatching=dispatch_overview(self._context, tx, now),
             active_campaigns=running[CampaignStatus.ACTIVE],
             scheduled_campaigns=running[CampaignStatus.SCHEDULED],
-            paused=[_paused(tx, campaign) for campaign in _listed(paused)],
+            paused=[_paused(tx, campaign, self._context.adapters) for campaign in _listed(paused)],
             unknown=unknown,
             waits=[
                 ThrottledProvider(workspace_id=hold.workspace_id, provider=hold.provider, until=hold.until)
@@ -75,6 +77,7 @@ class StatusQuery:
             ],
             held=_listed(held),
             truncated=truncated,
+            adapter_problems=self._context.adapters.problems,
         )
 
 
@@ -102,15 +105,22 @@ def _listed(found: Sequence[T]) -> Sequence[T]:
     return found[:MAX_LISTED]
 
 
-def _paused(tx: Transaction, campaign: Campaign) -> PausedCampaign:
+def _paused(tx: Transaction, campaign: Campaign, adapters: Adapters) -> PausedCampaign:
     assert campaign.pause_reason is not None  # noqa: S101 - the query asks for those that have one
+    provider = provider_of(tx, campaign)
+    why = PAUSE_REASONS[campaign.pause_reason]
+    workspace = workspace_of(tx, campaign.workspace_id)
+    installed = provider is None or not_installed(workspace, provider, adapters) is None
+    if campaign.pause_reason == "provider_auth" and not installed:
+        why = f"no adapter for {provider} is installed here"
     return PausedCampaign(
         id=campaign.id,
         workspace_id=campaign.workspace_id,
         name=campaign.name,
         channel=campaign.channel,
-        provider=provider_of(tx, campaign),
+        provider=provider,
         agent_id=campaign.agent_id,
         reason=campaign.pause_reason,
-        why=PAUSE_REASONS[campaign.pause_reason],
+        why=why,
+        provider_installed=installed,
     )

@@ -6,9 +6,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.models.account import ProviderKind
 from outreach.models.base import set_fields
 from outreach.policy.phones import normalise
 from outreach.policy.texts import text_problem
+from outreach.providers.registry import Adapters
 
 
 def check_name(path: str, name: str, maximum: int, *, minimum: int = 1) -> None:
@@ -56,6 +58,24 @@ def check_choice(path: str, value: object, choices: Sequence[str]) -> None:
     problem = choice_problem(value, choices)
     if problem is not None:
         raise InvalidRequest.at(path, problem)
+
+
+def check_provider(path: str, value: object, kind: ProviderKind, adapters: Adapters) -> None:
+    """Check that a value is the name of a provider of a kind.
+
+    Raises:
+        InvalidRequest: It is none; the message names those that there are.
+    """
+    problem = provider_problem(value, kind, adapters)
+    if problem is not None:
+        raise InvalidRequest.at(path, problem)
+
+
+def provider_problem(value: object, kind: ProviderKind, adapters: Adapters) -> str | None:
+    """Return why a value is not the name of a provider of a kind; None when it is."""
+    if isinstance(value, str) and adapters.kind(value) == kind:
+        return None
+    return choice_problem(value, adapters.names(kind))
 
 
 def check_kind(path: str, value: object, kind: type) -> None:

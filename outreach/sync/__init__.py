@@ -12,6 +12,6 @@ from __future__ import annotations
 
 from outreach.sync.calls import fail_after
 from outreach.sync.services import Outreach
-from outreach.sync.streams import EventStream
+from outreach.sync.streams import EventStream, NamedStream
 
-__all__ = ["EventStream", "Outreach", "fail_after"]
+__all__ = ["EventStream", "NamedStream", "Outreach", "fail_after"]

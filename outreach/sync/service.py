@@ -8,9 +8,10 @@ from typing import Any, Generic, Protocol, TypeVar
 from outreach.engine import Outreach as AsyncOutreach
 from outreach.models.events import Event
 from outreach.services.events import EventStream as AsyncEventStream
+from outreach.services.named_streams import NamedStream as AsyncNamedStream
 from outreach.sync.calls import Call
 from outreach.sync.lifetime import Lifetime
-from outreach.sync.streams import EventStream, Items
+from outreach.sync.streams import EventStream, Items, NamedStream
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -61,11 +62,14 @@ class Service(Generic[S]):
         """Return an iterator over the items of a method."""
         return Items(self._lifetime.running(), use(self._service))
 
-    def _stream(self, use: Callable[[S], AsyncEventStream[E]]) -> EventStream[E]:
+    def _stream(self, use: Callable[[S], AsyncEventStream[E] | AsyncNamedStream[E]]) -> EventStream[E] | NamedStream[E]:
         """Subscribe to events."""
         running = self._lifetime.running()
 
-        async def function(_: Any) -> AsyncEventStream[E]:
+        async def function(_: Any) -> AsyncEventStream[E] | AsyncNamedStream[E]:
             return use(self._service)
 
-        return EventStream(running, running.run(function))
+        stream = running.run(function)
+        if isinstance(stream, AsyncNamedStream):
+            return NamedStream(running, stream)
+        return EventStream(running, stream)

@@ -6,13 +6,16 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from types import TracebackType
-from typing import Final, Generic, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar, cast
 
 from outreach.models.events import Event
+from outreach.models.subscription import EventGap
 from outreach.services.events import EventStream as AsyncEventStream
+from outreach.services.named_streams import NamedStream as AsyncNamedStream
 from outreach.sync.thread import EngineClosed, EngineThread
 
 T = TypeVar("T")
+C = TypeVar("C", covariant=True)
 E = TypeVar("E", bound=Event, covariant=True)
 
 _AT_ONCE: Final = 100
@@ -54,36 +57,20 @@ class Items(Iterator[T]):
             self._error = error
 
 
-class EventStream(Generic[E]):
-    """The events that a subscriber has asked for, one after the other; waiting for the next blocks the thread.
+class Stream(Generic[C]):
+    """Something that is entered and gone through once; waiting for the next item blocks the thread."""
 
-        with engine.events.subscribe(RecipientEnded, since=last_seen) as stream:
-            for event in stream:
-                ...
-
-    The iteration ends when the stream or the engine is closed, which any thread may do, and at the exit of the
-    interpreter. A subscriber that is slow loses nothing.
-
-    Attributes:
-        position: Everything up to this number has been handed out, or was not asked for: a later subscription with
-            `since=position` goes on from there, after a restart too.
-    """
-
-    def __init__(self, running: EngineThread, stream: AsyncEventStream[E]) -> None:
+    def __init__(self, running: EngineThread, stream: AsyncEventStream[Any] | AsyncNamedStream[Any]) -> None:
         self._running = running
         self._stream = stream
 
-    @property
-    def position(self) -> int:
-        """The number up to which events have been handed out."""
-        return self._stream.position
-
     def __enter__(self) -> Self:
-        """Begin to listen: what is committed from now on is told, or what was after `since`.
+        """Begin to listen.
 
         Raises:
             NotFound: There is no such workspace.
-            Conflict: The database has not come as far as `since`: it is another one, or an older copy.
+            Conflict: The database has not come as far as `since`: it is another one, or an older copy; or a
+                subscription of this name is for another workspace.
             InvalidRequest: It has been entered before.
         """
         self._running.run(lambda _: self._stream.__aenter__())
@@ -99,7 +86,7 @@ class EventStream(Generic[E]):
         """Return itself: a stream is gone through once."""
         return self
 
-    def __next__(self) -> E:
+    def __next__(self) -> C:
         """Return the next event; wait for it where there is none yet.
 
         Raises:
@@ -109,7 +96,7 @@ class EventStream(Generic[E]):
         """
         return self.next()
 
-    def next(self, timeout: float | None = None) -> E:
+    def next(self, timeout: float | None = None) -> C:
         """Return the next event, as `next(stream)` does, and wait for it no longer than `timeout` seconds.
 
         Raises:
@@ -131,5 +118,58 @@ class EventStream(Generic[E]):
         with suppress(EngineClosed):
             self._running.run(lambda _: self._stream.__aexit__(None, None, None), bounded=False)
 
-    async def _next(self) -> E | None:
-        return await anext(self._stream, None)
+    async def _next(self) -> C | None:
+        try:
+            found: Any = await self._stream.__anext__()
+        except StopAsyncIteration:
+            return None
+        return cast("C", found)
+
+
+class EventStream(Stream[E], Generic[E]):
+    """The events that a subscriber has asked for, one after the other; waiting for the next blocks the thread.
+
+        with engine.events.subscribe(RecipientEnded, since=last_seen) as stream:
+            for event in stream:
+                ...
+
+    The iteration ends when the stream or the engine is closed, which any thread may do, and at the exit of the
+    interpreter. A subscriber that is slow loses nothing.
+
+    Attributes:
+        position: Everything up to this number has been handed out, or was not asked for: a later subscription with
+            `since=position` goes on from there, after a restart too.
+    """
+
+    _stream: AsyncEventStream[E]
+
+    @property
+    def position(self) -> int:
+        """The number up to which events have been handed out."""
+        return self._stream.position
+
+
+class NamedStream(Stream[E | EventGap], Generic[E]):
+    """The events of a named subscription, from where it was acknowledged last; see `outreach.events.NamedStream`.
+
+    with engine.events.subscribe(RecipientEnded, name="billing") as stream:
+        for event in stream:
+            ...
+            stream.ack()
+    """
+
+    _stream: AsyncNamedStream[E]
+
+    @property
+    def name(self) -> str:
+        """The name of the subscription."""
+        return self._stream.name
+
+    def ack(self) -> bool:
+        """Store that everything told so far has been done: it is not told again.
+
+        Returns:
+            Whether it is so. False where another stream of this name has taken over meanwhile, or the subscription
+            was removed: the other is told the same events again.
+        """
+        return self._running.run(lambda _: self._stream.ack())

@@ -31,6 +31,7 @@ from outreach.models.states import (
     WorkspaceMode,
     WorkspaceStatus,
 )
+from outreach.models.subscription import StoredSubscription
 from outreach.models.trail import TrailEntry, TrailRule, TrailStepKind
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.models.work import AuditEntry, CampaignRunState, IdempotencyRecord, Lease, RequestWindow
@@ -315,6 +316,12 @@ def make_account(**changes: Any) -> Account:
         updated_at=NOW,
     )
     return attrs.evolve(account, **changes)
+
+
+def make_subscription(**changes: Any) -> StoredSubscription:
+    """Return a subscription that nobody reads."""
+    row = StoredSubscription(name="billing", workspace_id=None, position=0, gap_until=0, created_at=NOW, updated_at=NOW)
+    return attrs.evolve(row, **changes)
 
 
 def make_provider_throttle(**changes: Any) -> ProviderThrottle:

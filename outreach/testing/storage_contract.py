@@ -26,6 +26,7 @@ from outreach.testing.storage_tables.loading_contract import LoadingContract
 from outreach.testing.storage_tables.recipients_contract import RecipientsContract
 from outreach.testing.storage_tables.register_contract import RegisterContract
 from outreach.testing.storage_tables.requests_contract import RequestsContract
+from outreach.testing.storage_tables.subscriptions_contract import SubscriptionsContract
 from outreach.testing.storage_tables.trail_contract import TrailContract
 from outreach.testing.storage_tables.transactions_contract import TransactionsContract
 from outreach.testing.storage_tables.work_contract import WorkContract
@@ -46,5 +47,6 @@ class StorageContract(
     WorkContract,
     RequestsContract,
     TrailContract,
+    SubscriptionsContract,
 ):
     """All of it; subclass it, and define the fixture `open_storage`."""

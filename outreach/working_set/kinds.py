@@ -23,6 +23,7 @@ from outreach.models.message import InboundMessage, Message
 from outreach.models.recipient import Recipient
 from outreach.models.resources import Agent, Flow, Number, Trunk
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
+from outreach.models.subscription import StoredSubscription
 from outreach.models.trail import TrailEntry
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.models.work import (
@@ -182,6 +183,9 @@ UNSUBSCRIBES: Final = _kind("unsubscribes", Unsubscribe, "register entry", key=(
 REQUEST_WINDOWS: Final = _kind("request_windows", RequestWindow, "request window", key=("workspace_id",))
 IDEMPOTENCY_KEYS: Final = _kind(
     "idempotency_keys", IdempotencyRecord, "stored request", key=("workspace_id", "operation", "key")
+)
+SUBSCRIPTIONS: Final = _kind(
+    "subscriptions", StoredSubscription, "subscription", key=("name",), fixed=("workspace_id", "created_at")
 )
 INBOUND: Final = _kind("inbound_messages", InboundMessage, "inbound message")
 MESSAGES: Final = _kind("messages", Message, "message")
@@ -397,6 +401,6 @@ ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     *(WORKSPACES, KEYS, AGENTS, TRUNKS, NUMBERS, FLOWS, ACCOUNTS, PROVIDER_THROTTLES, CALLBACKS),
     *(SMS_SETTINGS, CALL_SETTINGS, REPLY_SETTINGS, UNSUBSCRIBES, REQUEST_WINDOWS, IDEMPOTENCY_KEYS),
     *(CAMPAIGNS, RECIPIENTS, CALLS, MESSAGES, DISPATCHES, INBOUND),
-    *(WORK, RUNS, SENDER_PACES, LEASE, HOME, STOPS),
+    *(WORK, RUNS, SENDER_PACES, LEASE, HOME, STOPS, SUBSCRIPTIONS),
 )
 """The kinds of rows with keys, in the order in which foreign keys need them to be written."""

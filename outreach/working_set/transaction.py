@@ -20,6 +20,7 @@ from outreach.working_set.tables.ledger import Calls, Dispatches, Inbound, Messa
 from outreach.working_set.tables.recipients import Recipients
 from outreach.working_set.tables.register import Register
 from outreach.working_set.tables.requests import Audit, Requests
+from outreach.working_set.tables.subscriptions import Subscriptions
 from outreach.working_set.tables.trail import Trail
 from outreach.working_set.tables.work import Leases, Runs, Stops, WorkQueue
 from outreach.working_set.working_set import WorkingSet
@@ -56,3 +57,4 @@ class Transaction:
         self.requests = Requests(rows)
         self.audit = Audit(rows)
         self.trail = Trail(rows)
+        self.subscriptions = Subscriptions(rows)

@@ -12,16 +12,15 @@ import click
 
 from outreach import Outreach, Workspace
 from outreach.http import PUBLIC_URL_VARIABLE
-from outreach.models import PROVIDERS, Account, AccountSummary
+from outreach.models import Account, AccountSummary
 from outreach.protocols import AccountCheck, CredentialField
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.holding import throttle_text
 from outreach_server.cli.output import echo_json, note, show, show_list
 from outreach_server.cli.sandboxed import note_sandbox
-from outreach_server.cli.values import ACCOUNT, WORKSPACE, name_of
+from outreach_server.cli.values import ACCOUNT, PROVIDER, WORKSPACE, name_of
 
-_PROVIDER: Final = click.Choice(tuple(PROVIDERS))
 _LARGEST_FILE: Final = 100_000
 _NO_ADDRESS: Final = (
     f"No callback URL: set {PUBLIC_URL_VARIABLE}, such as https://outreach.example.com, for this command and for the "
@@ -34,8 +33,17 @@ def accounts() -> None:
     """Connect workspaces to carriers and voice providers."""
 
 
+@accounts.command("providers")
+def providers() -> None:
+    """List the carriers and voice providers that an account can be at, and where each comes from."""
+    engine = Outreach.open("memory://")
+    show_list([documents.plain(one) for one in engine.accounts.providers()], ("name", "kind", "source"), empty="None.")
+    for problem in engine.accounts.adapter_problems():
+        note(problem.message)
+
+
 @accounts.command("fields")
-@click.argument("provider", type=_PROVIDER)
+@click.argument("provider", type=PROVIDER)
 def fields(provider: str) -> None:
     """Show what an account at PROVIDER needs."""
     # The fields depend on no database.
@@ -49,7 +57,7 @@ def fields(provider: str) -> None:
 
 @accounts.command("connect")
 @click.argument("workspace_id", type=WORKSPACE)
-@click.argument("provider", type=_PROVIDER)
+@click.argument("provider", type=PROVIDER)
 @click.option(
     "--file", "file", type=click.File("rb"), help="A JSON object of the values, by name; - reads standard input."
 )

@@ -11,7 +11,7 @@ from outreach import Agent, AgentUpdate, NotFound, Outreach
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.output import show, show_list
-from outreach_server.cli.values import AGENT, NAME, WORKSPACE, changed, clear
+from outreach_server.cli.values import AGENT, NAME, VOICE, WORKSPACE, changed, clear
 
 _COLUMNS = ("id", "name", "provider", "direction", "allow_outbound", "is_active", "from_number")
 
@@ -58,7 +58,7 @@ def agents() -> None:
 @click.argument("name", type=NAME)
 @click.option(
     "--provider",
-    type=click.Choice(["simulator", "vapi", "retell", "elevenlabs"]),
+    type=VOICE,
     default="simulator",
     show_default=True,
     help="The voice provider; a sandbox workspace is simulated whatever it is.",

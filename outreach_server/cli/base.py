@@ -303,7 +303,6 @@ def explain(error: OutreachError) -> str:
     """Return the message of an error for the command line."""
     from outreach import InvalidRequest, NotFound
     from outreach.errors import AccountMissing, DatabaseMissing, DatabaseOlder
-    from outreach.models import PROVIDERS
 
     match error:
         case NotFound():
@@ -312,7 +311,7 @@ def explain(error: OutreachError) -> str:
         case InvalidRequest() if len(error.details) > 1:
             lines = [f"  {detail.path}: {detail.message}" for detail in error.details]
             return "\n".join([f"{len(lines)} problems:", *lines])
-        case AccountMissing() if error.provider in PROVIDERS:
+        case AccountMissing() if error.connectable:
             command = f"outreach-server accounts connect {error.workspace_id} {error.provider}"
             return f"{error.message} Connect one: {command}"
         case DatabaseOlder():

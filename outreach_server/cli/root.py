@@ -37,6 +37,7 @@ COMMANDS: Final = LazyCommands(
         "messages": CommandModule("messages", "List inbound messages."),
         "calls": CommandModule("calls", "Show calls."),
         "dispatches": CommandModule("dispatches", "List requests with an unknown outcome, and resolve them."),
+        "events": CommandModule("events", "List and remove named subscriptions to events."),
         "test-send": CommandModule(
             "test_send",
             "Send one message, or place one call, and report its outcome.",

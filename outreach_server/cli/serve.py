@@ -21,8 +21,15 @@ _EMPTY: Final = (
 
 
 @click.command(cls=ConfiguredCommand)
+@click.option(
+    "--carrier",
+    "carriers",
+    multiple=True,
+    metavar="NAME",
+    help="A carrier of an installed adapter that requests may name too; repeatable.",
+)
 @setting_options
-def serve(**flags: str | bool | None) -> None:
+def serve(carriers: tuple[str, ...], **flags: str | bool | None) -> None:
     """Serve the HTTP interface, and send what is due, until Ctrl-C or SIGTERM.
 
     Every setting is an option, a variable and a key of the file that --config names; the first of them counts.
@@ -55,6 +62,7 @@ def serve(**flags: str | bool | None) -> None:
             max_body_bytes=config.max_body_bytes,
             spool_directory=config.spool_directory,
             parser_command=parser_command(),
+            carriers=carriers,
         )
         server = Server(app, listener, level=config.log_level, on_started=started)
 

@@ -36,9 +36,9 @@ class Finding:
     """Something that needs a person.
 
     Attributes:
-        kind: `nobody_dispatches`, `campaign_paused`, `requests_unknown` or `number_held`.
+        kind: `nobody_dispatches`, `adapter_not_usable`, `campaign_paused`, `requests_unknown` or `number_held`.
         workspace_id: The workspace; None for the whole database.
-        id: The campaign's id, or the number; else None.
+        id: The campaign's id, the number, or the adapter's name; else None.
         why: What it is, in a sentence.
         commands: What fixes it, in this order; for `number_held` one for each decision.
     """
@@ -77,6 +77,8 @@ def findings(found: EngineStatus) -> Iterator[Finding]:
             why=found.dispatching.problem,
             commands=[SERVE],
         )
+    for problem in found.adapter_problems:
+        yield Finding(kind="adapter_not_usable", workspace_id=None, id=problem.name, why=problem.message, commands=[])
     for campaign in found.paused:
         where = "" if found.workspace_id is not None else f" of workspace {campaign.workspace_id}"
         yield Finding(
@@ -108,7 +110,7 @@ def findings(found: EngineStatus) -> Iterator[Finding]:
 
 
 def _resuming(campaign: PausedCampaign) -> Iterator[str]:
-    if campaign.reason == "provider_auth" and campaign.provider is not None:
+    if campaign.reason == "provider_auth" and campaign.provider is not None and campaign.provider_installed:
         yield f"outreach-server accounts connect {campaign.workspace_id} {campaign.provider}"
     if campaign.reason == "agent_unavailable" and campaign.agent_id is not None:
         yield f"outreach-server agents update {campaign.agent_id} --active"

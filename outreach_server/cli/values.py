@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from typing import IO, Any, Final
 
 import click
 
-from outreach.models import CARRIERS
 from outreach_server.cli.names import KINDS, Named
 
 _PLACE: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
@@ -112,6 +112,28 @@ class Text(click.ParamType[str]):
         return text
 
 
+class ProviderName(click.Choice[str]):
+    """A provider that accounts can be at; which there are is looked up when it is needed.
+
+    Args:
+        kind: Whether only carriers, or only voice providers; None for either.
+        also: Further names that are taken.
+    """
+
+    def __init__(self, kind: str | None = None, *, also: Sequence[str] = ()) -> None:
+        self._kind, self._also = kind, tuple(also)
+        self.case_sensitive = True
+
+    @property
+    def choices(self) -> Sequence[str]:  # type: ignore[override]
+        """The names."""
+        # Here and not above: most commands name no provider. What there is stands in no database.
+        from outreach import Outreach
+
+        found = Outreach.open("memory://").accounts.providers()
+        return (*self._also, *(one.name for one in found if self._kind in {None, one.kind}))
+
+
 WORKSPACE: Final = Identifier("workspace")
 ACCOUNT: Final = Identifier("account")
 CAMPAIGN: Final = Identifier("campaign")
@@ -125,6 +147,8 @@ TRUNK: Final = Identifier("trunk")
 MOMENT: Final = Moment()
 DATE: Final = Day()
 NAME: Final = Text(1, 255)
-CARRIER: Final = click.Choice(CARRIERS)
+CARRIER: Final = ProviderName("carrier")
+VOICE: Final = ProviderName("voice", also=("simulator",))
+PROVIDER: Final = ProviderName()
 SCOPE: Final = click.Choice(["all", "sms", "call"])
 PORT: Final = click.IntRange(0, 65535)

@@ -46,6 +46,7 @@ async def create_campaign(
         sms_campaigns_enabled=workspace.sms_campaigns_enabled,
         default_region=workspace.default_region,
         this_year=server.engine.now().year,
+        carriers=server.carriers,
     )
     # Before the key is claimed, because reading a large body may take longer than a claim lasts.
     async with (

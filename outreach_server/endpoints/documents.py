@@ -9,7 +9,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 
-from outreach_server.contract import contract_mounted_at
+from outreach_server.context import server_of
+from outreach_server.contract import contract_of
 from outreach_server.docs import POLICY, docs_page, page_files
 
 _A_YEAR: Final = 365 * 24 * 3600
@@ -19,8 +20,9 @@ class Contract(HTTPEndpoint):
     """Serve the HTTP contract."""
 
     async def get(self, request: Request) -> Response:
-        """Return openapi.yaml."""
-        return Response(contract_mounted_at(request.scope.get("root_path", "")), media_type="application/yaml")
+        """Answer with openapi.yaml."""
+        contract = contract_of(request.scope.get("root_path", ""), server_of(request).carriers)
+        return Response(contract, media_type="application/yaml")
 
 
 class Docs(HTTPEndpoint):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
@@ -24,7 +26,7 @@ class Messages(HTTPEndpoint):
         workspace = await authenticate_request(request)
         idempotency_key(request)
         body = await read_small_body(request)
-        new = await read_model(body, read_new_message)
+        new = await read_model(body, partial(read_new_message, carriers=server_of(request).carriers))
         messages = server_of(request).engine.messages
 
         def render(message: Message) -> StoredAnswer:

@@ -14,7 +14,7 @@ from outreach_server.body import receive_callback_body
 from outreach_server.context import request_state_of, server_of
 from outreach_server.errors import error_response
 
-_NOT_NOW: Final = "The account's credentials cannot be decrypted here. The server's log says what to do."
+_NOT_NOW: Final = "The account cannot be used here. The server's log says what to do."
 
 
 class Webhooks(HTTPEndpoint):

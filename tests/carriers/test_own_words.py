@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from outreach.providers.registry import carrier_start_words
+from outreach.providers.registry import Adapters
 
 TWILIO = {"start", "yes", "unstop"}
 
@@ -27,5 +27,5 @@ TWILIO = {"start", "yes", "unstop"}
 )
 def test_each_carrier_has_its_own_words_of_start(provider: str | None, to: str, words: set[str] | None) -> None:
     """By their documentation: no YES on toll-free numbers, and nothing at Twilio on short codes."""
-    own = carrier_start_words(provider, to)
+    own = Adapters().carrier_start_words(provider, to)
     assert (None if own is None else set(own)) == words

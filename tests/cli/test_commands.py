@@ -20,6 +20,8 @@ ELSEWHERE = {
     "calls show",
     "dispatches resolve",
     "accounts fields",
+    "accounts providers",
+    "events remove",
     "accounts connect",
     "accounts check",
     "accounts remove",
@@ -32,7 +34,7 @@ ELSEWHERE = {
 
 DESIGNED = {
     "demo": {"--exit"},
-    "serve": {"--host", "--port", "--no-dispatch", "--public-url"},
+    "serve": {"--host", "--port", "--no-dispatch", "--public-url", "--carrier"},
     "sandbox": set(),
     "workspaces create": {
         "--sandbox", "--live", "--sms-campaigns", "--no-sms-campaigns", "--request-limit", "--default-region",
@@ -45,6 +47,9 @@ DESIGNED = {
     "keys list": set(),
     "keys revoke": set(),
     "accounts fields": set(),
+    "accounts providers": set(),
+    "events list": set(),
+    "events remove": set(),
     "accounts connect": {"--file", "--set"},
     "accounts list": set(),
     "accounts check": set(),
@@ -236,6 +241,7 @@ CALLS = {
     "campaigns recipients": "ACTIVE",
     "campaigns why": "ACTIVE +14155550101",
     "messages list": "W --unclear",
+    "events list": "",
     "dispatches unknown": "W",
     "test-send": "W --to +14155550177 --wait 0",
     "status": "W",

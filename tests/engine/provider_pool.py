@@ -6,6 +6,7 @@ from outreach.protocols.storage import Storage
 from outreach.protocols.voice import VoiceProvider
 from outreach.providers.connections import AccountConnections
 from outreach.providers.pool import ProviderPool
+from outreach.providers.registry import Adapters
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.vault import Vault
@@ -21,4 +22,5 @@ def provider_pool_of(
         sandbox_voice=voice,
         storage=storage or MemoryStorage(clock=clock),
         connections=AccountConnections(vault=Vault(), clock=clock, answer_seconds=5.0, public_url=None),
+        adapters=Adapters(),
     )

@@ -35,7 +35,7 @@ async def start(
     agent = await engine.agents.create(
         workspace.id,
         "Ada",
-        provider=provider,  # type: ignore[arg-type]
+        provider=provider,
         provider_agent_id="agent-1",
         **options,
     )

@@ -96,6 +96,7 @@ async def test_nothing_to_tell_is_told(open_storage: OpenStorage) -> None:
             waits=[],
             held=[],
             truncated=[],
+            adapter_problems=[],
         )
         with pytest.raises(NotFound):
             await engine.status("nobody")

@@ -14,6 +14,7 @@ from outreach.operations.common import workspace_of
 from outreach.operations.register import inbound
 from outreach.protocols.adapter import InboundMessageEvent
 from outreach.protocols.storage import Storage
+from outreach.providers.registry import Adapters
 from outreach.testing.builders import NOW, new_id
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from outreach.working_set import Transaction
@@ -35,6 +36,7 @@ def take_in(
 ) -> InboundMessage | None:
     """Receive a message of twilio, which answers nothing by itself."""
     how = {"provider": "twilio", "carrier_start_words": None, **how}
+    how["answers_by"] = how["provider"] if Adapters().kind(how["provider"]) == "carrier" else None
     return inbound.receive(tx, workspace_of(tx, workspace_id), text, ids=new_id, now=now, **how)
 
 

@@ -122,13 +122,13 @@ async def line(part: P) -> AsyncIterator[Line[P]]:
             backoff=BACKOFF,
         )
         if part.channel == "sms":
-            new = NewMessage(to=PERSON, body="x", from_number=SENDER, carrier=part.name)  # type: ignore[arg-type]
+            new = NewMessage(to=PERSON, body="x", from_number=SENDER, carrier=part.name)
             item_id = (await engine.messages.send(workspace.id, new)).id
         else:
             agent = await engine.agents.create(
                 workspace.id,
                 "Ada",
-                provider=part.name,  # type: ignore[arg-type]
+                provider=part.name,
                 provider_agent_id="agent-1",
             )
             item_id = (await engine.calls.create(workspace.id, NewCall(agent_id=agent.id, to=PERSON))).id

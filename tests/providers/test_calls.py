@@ -50,7 +50,7 @@ async def test_a_calling_campaign_hears_how_its_calls_end(place: Place, part_of:
         agent = await engine.agents.create(
             workspace_id,
             "Ada",
-            provider=part_of.name,  # type: ignore[arg-type]
+            provider=part_of.name,
             provider_agent_id="agent-1",
             from_number="+14155550199",
         )

@@ -50,7 +50,7 @@ async def test_a_campaign_goes_out_once_is_receipted_and_hears_a_stop(place: Pla
         new = NewSmsCampaign(
             name="Spring",
             body="Hi {{first_name}}!",
-            carrier=part_of.name,  # type: ignore[arg-type]
+            carrier=part_of.name,
             from_number=SENDER,
             rate_per_minute=RATE,
         )

@@ -63,7 +63,7 @@ class Desk:
             sms = NewSmsCampaign(
                 name="Spring",
                 body="Hi!",
-                carrier=self.part.name,  # type: ignore[arg-type]
+                carrier=self.part.name,
                 from_number=SENDER,
                 rate_per_minute=600,
             )
@@ -72,7 +72,7 @@ class Desk:
             agent = await self.engine.agents.create(
                 self.workspace_id,
                 "Ada",
-                provider=self.part.name,  # type: ignore[arg-type]
+                provider=self.part.name,
                 provider_agent_id="agent-1",
                 from_number=SENDER,
             )

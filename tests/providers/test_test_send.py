@@ -52,7 +52,7 @@ async def test_one_message_or_call_to_oneself_tells_its_steps(place: Place, part
             agent = await stage.engine.agents.create(
                 stage.workspace_id,
                 "Ada",
-                provider=part_of.name,  # type: ignore[arg-type]
+                provider=part_of.name,
                 provider_agent_id="agent-1",
                 from_number=SENDER,
             )

@@ -21,7 +21,7 @@ from outreach import Outreach
 
 TARGET: Final = Path(__file__).resolve().parents[2] / "outreach" / "sync" / "services.py"
 
-NOT_FOR_CALLERS: Final = frozenset({"open", "close", "aclose", "open_loading", "close_loading"})
+NOT_FOR_CALLERS: Final = frozenset({"open", "close", "aclose", "open_loading", "close_loading", "release"})
 """Methods of services that the engine calls as it opens and closes."""
 
 HEAD: Final = '''\
@@ -108,7 +108,7 @@ class Source(ast.NodeTransformer):
         elif name in _PLAIN:
             self._names.add("collections.abc", _PLAIN[name])
             return ast.Name(_PLAIN[name])
-        elif name == "EventStream":
+        elif name in {"EventStream", "NamedStream"}:
             self._names.add("outreach.sync.streams", name)
         elif name in self._found:
             self._names.add(*self._found[name])

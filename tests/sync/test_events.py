@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import assert_type
 
 import pytest
 
 from outreach import InvalidRequest, NewRecipient, NewSmsCampaign
 from outreach.events import CampaignStatusChanged, OptedOut, RecipientEnded
-from outreach.sync import Outreach, fail_after
+from outreach.sync import NamedStream, Outreach, fail_after
 
 CAMPAIGN = NewSmsCampaign(name="Spring", body="Hi", carrier="twilio", from_number="+14155550199")
 
@@ -79,3 +80,22 @@ def test_a_thread_that_listens_ends_with_the_engine(engine: Outreach) -> None:
     engine.close()
     thread.join(60)
     assert not thread.is_alive()
+
+
+def test_a_named_subscription_goes_on_where_it_was_acknowledged(engine: Outreach) -> None:
+    """What was not acknowledged is told again."""
+    workspace = engine.workspaces.create("Acme")
+    with engine.events.subscribe(OptedOut, name="billing") as stream:
+        assert_type(stream, NamedStream[OptedOut])
+        engine.unsubscribes.add(workspace.id, "+14155550102", "+14155550103")
+        first = stream.next(timeout=60)
+        assert stream.ack()
+        second = next(stream)
+    with engine.events.subscribe(OptedOut, name="billing") as stream:
+        again = stream.next(timeout=60)
+        assert stream.name == "billing"
+    assert isinstance(first, OptedOut)
+    assert first != second == again
+    assert [one.name for one in engine.events.subscriptions()] == ["billing"]
+    engine.events.remove_subscription("billing")
+    assert engine.events.subscriptions() == []

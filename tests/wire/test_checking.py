@@ -8,7 +8,7 @@ import pytest
 
 from outreach.models.account import PROVIDERS
 from outreach.protocols.adapter import AccountCheck, Connection
-from outreach.providers.registry import adapter
+from outreach.providers.registry import Adapters
 from outreach.testing.clock import ManualClock
 
 NOT_PLAIN = "pässwörter-sind-lang"
@@ -19,7 +19,7 @@ IN_PEM = {"private_key"}
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_secret_that_no_header_can_hold_is_refused(provider: str) -> None:
     """RFC 9110, 5.5: what comes or goes in a header is ASCII; else every callback would be refused."""
-    known = adapter(provider)
+    known = Adapters().adapter(provider)
     secrets = [field.name for field in known.fields if field.secret and field.name not in IN_PEM]
     assert secrets
     given = {field.name: "plain-0123456789" for field in known.fields if field.required}
@@ -48,8 +48,12 @@ BOTH = [*ACCOUNTS.items(), *((name, {**ACCOUNTS[name], **more}) for name, more i
 async def check(provider: str, credentials: dict[str, str], answer: httpx.Response) -> AccountCheck:
     """Check an account at a provider that answers everything alike."""
     async with httpx.AsyncClient(transport=httpx.MockTransport(lambda _: answer)) as http:
-        return await adapter(provider).check(
-            Connection(workspace_id="w", account_id="a", credentials=credentials, http=http, clock=ManualClock())
+        return (
+            await Adapters()
+            .adapter(provider)
+            .check(
+                Connection(workspace_id="w", account_id="a", credentials=credentials, http=http, clock=ManualClock())
+            )
         )
 
 

@@ -12,7 +12,7 @@ from cryptography.fernet import Fernet
 from outreach.clock import SystemClock
 from outreach.protocols.carrier import LookupRequest
 from outreach.providers.connections import AccountConnections
-from outreach.providers.registry import adapter
+from outreach.providers.registry import Adapters
 from outreach.testing.builders import NOW, WORKSPACE_ID, make_account, new_id
 from outreach.testing.fault_server import Answer, FaultServer
 from outreach.vault import Vault
@@ -64,7 +64,7 @@ async def test_no_number_of_a_look_up_is_logged(
             since=NOW,
             until=NOW + timedelta(seconds=30),
         )
-        await adapter(name).connect(connection).look_up(lookup)  # type: ignore[attr-defined]
+        await Adapters().adapter(name).connect(connection).look_up(lookup)  # type: ignore[attr-defined]
         await connections.aclose()
         assert any(PERSON in value for value in server.requests[0].query.values())
     lines = [record.getMessage() for record in caplog.records if record.name.startswith("http")]

@@ -12,7 +12,7 @@ import pytest
 
 from outreach.models.account import PROVIDERS
 from outreach.protocols.adapter import Callback, CallbackRefused
-from outreach.providers.registry import adapter
+from outreach.providers.registry import Adapters
 from outreach.testing.builders import NOW
 from outreach.wire.callbacks import MESSAGE_BYTES
 from tests.carriers.kit import connection
@@ -46,7 +46,7 @@ CREDENTIALS = {
 @pytest.mark.parametrize("name", sorted(PROVIDERS))
 def test_a_body_is_not_parsed_before_it_is_verified(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of every provider whose signature is over bytes: whoever has no key gets no parser to work for him."""
-    known = adapter(name)
+    known = Adapters().adapter(name)
     parsed: list[bytes] = []
 
     def parse(body: bytes) -> dict[str, Any]:
@@ -71,4 +71,4 @@ def test_a_body_is_not_parsed_before_it_is_verified(name: str, monkeypatch: pyte
 def test_each_provider_says_how_large_its_callbacks_are(name: str) -> None:
     """A message is small; a call brings its transcript, that of a longer one is asked for."""
     sizes = {"vapi": 1024 * 1024, "retell": 1024 * 1024, "elevenlabs": 512 * 1024}
-    assert adapter(name).max_callback_bytes == sizes.get(name, MESSAGE_BYTES)
+    assert Adapters().adapter(name).max_callback_bytes == sizes.get(name, MESSAGE_BYTES)

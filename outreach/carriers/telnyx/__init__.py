@@ -38,6 +38,7 @@ class TelnyxAdapter:
     """Telnyx accounts; see `docs/carriers/telnyx.md`."""
 
     name = NAME
+    kind: Final = "carrier"
     fields: Sequence[CredentialField] = (
         CredentialField(
             name="api_key", description="API key (version 2), under API Keys in the Mission Control Portal."

@@ -48,6 +48,7 @@ class TwilioAdapter:
     """Twilio accounts; see `docs/carriers/twilio.md`."""
 
     name = NAME
+    kind: Final = "carrier"
     fields: Sequence[CredentialField] = (
         CredentialField(
             name="account_sid", description="Account SID, on the first page of the Twilio Console.", secret=False

@@ -38,6 +38,7 @@ class VonageAdapter:
     """Vonage accounts; see `docs/carriers/vonage.md`."""
 
     name = NAME
+    kind: Final = "carrier"
     fields: Sequence[CredentialField] = (
         CredentialField(
             name="api_key", description="API key, on the first page of the Vonage API Dashboard.", secret=False

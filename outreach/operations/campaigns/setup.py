@@ -11,6 +11,7 @@ from outreach.models.workspace import Workspace
 from outreach.operations.campaigns.recipients import steps_of
 from outreach.operations.common import settings_of
 from outreach.policy.rendering import CONTACT_FIELDS, unfilled
+from outreach.providers.registry import Adapters
 from outreach.working_set import Transaction
 
 
@@ -55,8 +56,16 @@ def missing_account(tx: Transaction, workspace: Workspace, provider: str) -> Err
     return None
 
 
-def require_account(tx: Transaction, workspace: Workspace, provider: str) -> None:
+def not_installed(workspace: Workspace, provider: str, adapters: Adapters) -> ErrorDetail | None:
+    """Return that the adapter of a live workspace's provider is not installed here; None if it is."""
+    if workspace.mode is WorkspaceMode.SANDBOX or provider == "simulator" or adapters.kind(provider) is not None:
+        return None
+    return ErrorDetail(f"account.{provider}", adapters.missing(provider))
+
+
+def require_account(tx: Transaction, workspace: Workspace, provider: str, adapters: Adapters) -> None:
     """Raise `AccountMissing`, with the reason, if a workspace cannot send through a provider."""
-    problem = missing_account(tx, workspace, provider)
+    problem = not_installed(workspace, provider, adapters) or missing_account(tx, workspace, provider)
     if problem is not None:
-        raise AccountMissing(problem.message, workspace_id=workspace.id, provider=provider)
+        connectable = adapters.kind(provider) is not None
+        raise AccountMissing(problem.message, workspace_id=workspace.id, provider=provider, connectable=connectable)

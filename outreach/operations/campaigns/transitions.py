@@ -37,8 +37,6 @@ from outreach.policy.opening import next_open
 from outreach.policy.readiness import missing_requirements
 from outreach.working_set import Transaction
 
-_NEEDS_TRUNK_IDENTIFIER: Final = frozenset({"vapi", "elevenlabs"})
-"""Providers that need their own identifier of the trunk."""
 _MAX_NAME_LENGTH: Final = 40
 _MAX_NAMES: Final = 10
 
@@ -332,7 +330,7 @@ def _setting_problems(tx: Transaction, campaign: Campaign, now: datetime) -> lis
         problem = missing_account(tx, workspace, provider)
         found.extend([problem] if problem is not None else [])
     if provider is not None and campaign.channel == "call" and workspace.mode is WorkspaceMode.LIVE:
-        found.extend(_caller_id_problems(tx, campaign, provider))
+        found.extend(_caller_id_problems(tx, campaign))
     return found
 
 
@@ -352,12 +350,9 @@ def _require_startable(
         raise CannotStart(found)
 
 
-def _caller_id_problems(tx: Transaction, campaign: Campaign, provider: str) -> list[ErrorDetail]:
+def _caller_id_problems(tx: Transaction, campaign: Campaign) -> list[ErrorDetail]:
     """Return why calls would show another number than the ledger names."""
     found = []
-    trunk = tx.trunks.get(campaign.workspace_id, campaign.trunk_id) if campaign.trunk_id else None
-    if trunk is not None and trunk.provider_trunk_id is None and provider in _NEEDS_TRUNK_IDENTIFIER:
-        found.append(ErrorDetail("trunk_id", f"Its trunk {trunk.name!r} needs its identifier at {provider}."))
     for index, entry in enumerate((campaign.cli_group or ()) if campaign.cli_mode == "group" else ()):
         number = tx.numbers.get(campaign.workspace_id, entry.number_id)
         if number is not None and number.phone != entry.phone:

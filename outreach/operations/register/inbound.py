@@ -8,7 +8,7 @@ from typing import Final
 
 from outreach.clock import format_timestamp
 from outreach.ids import IdSource
-from outreach.models.base import CARRIERS, CarrierName
+from outreach.models.base import CarrierName
 from outreach.models.message import InboundMessage, Message, ReplyPurpose
 from outreach.models.states import MessageStatus, WorkspaceMode
 from outreach.models.unsubscribe import KEYWORD, Unsubscribe
@@ -44,6 +44,7 @@ def receive(
     text: InboundMessageEvent,
     *,
     provider: str | None,
+    answers_by: CarrierName | None,
     carrier_start_words: Collection[str] | None,
     ids: IdSource,
     now: datetime,
@@ -58,6 +59,7 @@ def receive(
         workspace: The workspace that owns the number.
         text: The message. Without a provider's identifier, duplicates are not detected.
         provider: The carrier; None for a program that names none.
+        answers_by: The carrier of a reply; None leaves it to the number that was written to.
         carrier_start_words: The START words of a carrier that answers keywords itself; None if it does not. If it
             does, only a STOP outside the carrier's own words is answered here
             (`policy.opt_out.keywords.carrier_replies_to`), and no other START lifts an entry: the carrier's own block
@@ -110,7 +112,7 @@ def receive(
         )
         # A reply by SMS would come from a number that the person has not written to.
         if answer is not None and parsed.channel is None and not answered:
-            _reply(tx, workspace, message, answer, ids=ids, now=now)
+            _reply(tx, workspace, message, answer, answers_by, ids=ids, now=now)
     return message
 
 
@@ -207,13 +209,14 @@ def _reply(
     workspace: Workspace,
     message: InboundMessage,
     purpose: ReplyPurpose,
+    answers_by: CarrierName | None,
     *,
     ids: IdSource,
     now: datetime,
 ) -> None:
     """Queue the reply from the number that was written to, by the same carrier, if allowed."""
     settings = reply_settings_of(tx, workspace.id)
-    carrier, sender = _reply_route(tx, workspace, message)
+    carrier, sender = _reply_route(tx, workspace, message, answers_by)
     send_until = message.written_at + CONFIRMATION_DEADLINE if purpose != "help" else None
     late = send_until is not None and now >= send_until
     if not settings.enabled or carrier is None or late:
@@ -240,13 +243,14 @@ def _reply(
     )
 
 
-def _reply_route(tx: Transaction, workspace: Workspace, message: InboundMessage) -> tuple[CarrierName | None, str]:
+def _reply_route(
+    tx: Transaction, workspace: Workspace, message: InboundMessage, answers_by: CarrierName | None
+) -> tuple[CarrierName | None, str]:
     """Return the carrier and sender of a reply; no carrier if none is known."""
     # A short code is not a phone number and is used as it is.
     sender = normalise(message.to, workspace.default_region) or message.to
-    for name in CARRIERS:
-        if name == message.provider:
-            return name, sender
+    if answers_by is not None:
+        return answers_by, sender
     number = tx.numbers.by_phone(workspace.id, sender)
     if number is not None and number.carrier is not None:
         return number.carrier, sender

@@ -19,7 +19,7 @@ from outreach.operations.settling import ledger
 from outreach.policy.settlement import Backoff
 from outreach.protocols.adapter import CallbackEvent, InboundMessageEvent
 from outreach.protocols.voice import Analyser
-from outreach.providers.registry import carrier_start_words
+from outreach.providers.registry import Adapters
 from outreach.working_set import Transaction
 
 _NOT_PROCESSED: Final = frozenset({"unmatched", "mismatched"})
@@ -33,6 +33,7 @@ class CallbackContext:
     ids: IdSource
     backoff: Backoff
     analyser: Analyser
+    adapters: Adapters
 
 
 def prefetch_for_events(tx: Transaction, calls: Sequence[tuple[Account, Sequence[CallbackEvent]]]) -> None:
@@ -90,6 +91,7 @@ def _has_provider_id(content: object) -> TypeGuard[Report]:
 def _process(
     tx: Transaction, account: Account, event: CallbackEvent, context: CallbackContext, now: datetime
 ) -> CallbackResult:
+    adapters = context.adapters
     match event.content:
         case None:
             return "ignored"
@@ -99,7 +101,8 @@ def _process(
                 workspace_of(tx, account.workspace_id),
                 text,
                 provider=account.provider,
-                carrier_start_words=carrier_start_words(account.provider, text.to)
+                answers_by=account.provider if adapters.kind(account.provider) == "carrier" else None,
+                carrier_start_words=adapters.carrier_start_words(account.provider, text.to)
                 if account.replies_to_keywords
                 else None,
                 ids=context.ids,

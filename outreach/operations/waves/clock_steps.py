@@ -8,7 +8,6 @@ from typing import Final
 
 import attrs
 
-from outreach.models.account import PROVIDERS
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
@@ -58,9 +57,8 @@ def repair_after_clock_step(tx: Transaction, back: timedelta, *, epoch: int, now
         _repair_campaign(tx, campaign, back, epoch, now)
     _correct_unknown(tx, now)
     correct_due_times(tx, now=now)
-    for workspace in tx.workspaces.list():
-        for provider in (*PROVIDERS, "simulator"):
-            provider_throttles.restart_throttle(tx, workspace.id, provider, now)
+    for hold in tx.provider_throttles.list():
+        provider_throttles.restart_throttle(tx, hold.workspace_id, hold.provider, now)
 
 
 def correct_due_times(tx: Transaction, *, now: datetime) -> None:

@@ -255,6 +255,9 @@ class AccountsContract(ContractBase):
 
         await storage.write(put)
         assert await storage.read(look) == [second, other, there, None]
+        assert await storage.read(lambda tx: list(tx.provider_throttles.list())) == sorted(
+            (second, other, there), key=lambda hold: (hold.workspace_id, hold.provider)
+        )
         await storage.write(forget)
         assert await storage.read(look) == [None, other, there, None]
 

@@ -230,6 +230,6 @@ class TrailContract(ContractBase):
 
         assert (await delete(), len(await all_of(storage))) == (False, 2)
         assert (await delete(), len(await all_of(storage))) == (True, 1)
-        assert await storage.read(lambda tx: tx.trail.last_number()) == 4
+        assert await storage.read(lambda tx: (tx.trail.last_number(), tx.trail.purged_until())) == (4, 0)
         await append(storage, make_trail_entry())
         assert [entry.number for entry in await all_of(storage)] == [1, 5]

@@ -25,6 +25,8 @@ class ElevenLabsAdapter:
     """ElevenLabs accounts."""
 
     name = NAME
+    kind: Final = "voice"
+    trunks_by_identifier = True
     replies_to_keywords = False
     max_callback_bytes = 512 * 1024
     """The report of half an hour of talk: its turns with their metrics, without sound."""

@@ -24,6 +24,8 @@ class RetellAdapter:
     """Retell accounts."""
 
     name = NAME
+    kind: Final = "voice"
+    trunks_by_identifier = False
     replies_to_keywords = False
     max_callback_bytes = 1024 * 1024
     """The report of half an hour of talk: its words three times, with times."""

@@ -25,6 +25,8 @@ class VapiAdapter:
     """Vapi accounts."""
 
     name = NAME
+    kind: Final = "voice"
+    trunks_by_identifier = True
     replies_to_keywords = False
     max_callback_bytes = 1024 * 1024
     """The report of half an hour of talk: its messages twice, with the time of each word, and the assistant."""

@@ -60,6 +60,10 @@ class ProviderThrottles(Table):
             limit=limit,
         )
 
+    def list(self) -> Sequence[ProviderThrottle]:
+        """Return those of all workspaces, over or not, by (workspace, provider)."""
+        return self._list(PROVIDER_THROTTLES, "accounts.holds")
+
     def put(self, throttle: ProviderThrottle) -> None:
         """Insert or replace a throttle; this counts as a stop."""
         self._rows.count_stop()

@@ -59,3 +59,11 @@ class Trail(Table):
         """Return the highest number ever given; 0 in a new database."""
         rows = self._rows.query("trail.last_number", TRAIL)
         return int(rows[0][0]) if rows else 0
+
+    def purged_until(self) -> int:
+        """Return the highest number of an entry that was deleted although its campaign is there; 0 when none was.
+
+        The engine deletes none: only what was told of a campaign whose loading was given up goes with it, and is not
+        counted here.
+        """
+        return int(self._rows.query("trail.purged_until", TRAIL)[0][0])

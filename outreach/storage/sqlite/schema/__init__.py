@@ -117,6 +117,12 @@ def _campaign_columns(database: Database) -> None:
     _run_script(database, "0015_campaign_columns.sql")
 
 
+@MIGRATIONS(name="0016_subscriptions")
+def _subscriptions(database: Database) -> None:
+    """Remember how far named subscriptions to events have come, and what was purged before they did."""
+    _run_script(database, "0016_subscriptions.sql")
+
+
 def apply_migrations(
     raw: sqlite3.Connection, *, migrate: bool = True, on_progress: ProgressCallback | None = None
 ) -> Sequence[str]:

@@ -12,6 +12,10 @@ SELECT {accounts} FROM accounts WHERE workspace_id = :workspace_id AND provider 
 -- For the operator; a workspace has few.
 SELECT {accounts} FROM accounts WHERE workspace_id = :workspace_id ORDER BY created_at, id
 
+-- holds --
+-- When the clock was set back; a row a workspace and provider at the most.
+SELECT {account_holds} FROM account_holds ORDER BY workspace_id, provider
+
 -- unexpired_throttles --
 -- Providers that are left alone now; a row a workspace and provider at the most.
 SELECT {account_holds} FROM account_holds

@@ -50,3 +50,7 @@ ORDER BY trail.number
 -- last_number --
 -- Kept by SQLite, whatever is deleted.
 SELECT seq FROM sqlite_sequence WHERE name = 'trail'
+
+-- purged_until --
+-- Noted by a trigger, whoever deletes.
+SELECT until FROM trail_purged

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import anyio
 import pytest
-from shop import Shop
+from store import Shop
 
 from outreach import Clock, NewRecipient, Outreach, Workspace, WorkspaceUpdate
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, accept, refuse

@@ -1,0 +1,125 @@
+"""Named subscriptions: who may read one, how far it has come, and when another may go on in its place."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import attrs
+
+from outreach.errors import Conflict, NotFound
+from outreach.models.subscription import StoredSubscription, Subscription
+from outreach.operations.common import workspace_of
+from outreach.working_set import Transaction
+
+
+def ensure(
+    tx: Transaction, name: str, *, workspace_id: str | None, since: int | None, now: datetime
+) -> StoredSubscription:
+    """Return a subscription, after making it where there is none: it begins after `since`, or with what comes next.
+
+    Raises:
+        NotFound: There is no such workspace.
+        Conflict: There is one of that name for another workspace, or for all.
+    """
+    known = tx.subscriptions.get(name)
+    if known is not None:
+        if known.workspace_id != workspace_id:
+            whose = "all workspaces" if known.workspace_id is None else f"workspace {known.workspace_id}"
+            raise Conflict(f"The subscription {name!r} is for {whose}: take another name, or remove it first.")
+        return known
+    if workspace_id is not None:
+        workspace_of(tx, workspace_id)
+    last = tx.trail.last_number()
+    if since is not None and since > last:
+        raise Conflict(f"The database has come to event {last} only, not to {since}.")
+    position = last if since is None else since
+    made = StoredSubscription(
+        name=name,
+        workspace_id=workspace_id,
+        position=position,
+        # Who begins with what is left, by not naming a number, has missed nothing.
+        gap_until=tx.trail.purged_until() if not since else 0,
+        created_at=now,
+        updated_at=now,
+    )
+    tx.subscriptions.put(made)
+    return made
+
+
+def is_free(row: StoredSubscription, holder: str, *, lease: timedelta, now: datetime) -> bool:
+    """Return whether a stream may read a subscription: nobody else does, or whoever did has not been heard of."""
+    if row.holder in {None, holder} or row.held_until is None:
+        return True
+    # A lease that ends later than any can was written before the clock was set back.
+    return not timedelta() < row.held_until - now <= lease
+
+
+def take(tx: Transaction, name: str, holder: str, *, lease: timedelta, now: datetime) -> StoredSubscription | None:
+    """Begin to read a subscription; return it as it is, or None while another stream reads it.
+
+    Raises:
+        NotFound: It was removed.
+    """
+    row = _row(tx, name)
+    if not is_free(row, holder, lease=lease, now=now):
+        return None
+    taken = attrs.evolve(row, holder=holder, held_until=now + lease)
+    tx.subscriptions.put(taken)
+    return taken
+
+
+def advance(
+    tx: Transaction, name: str, holder: str, *, position: int, gap_until: int, lease: timedelta, now: datetime
+) -> bool:
+    """Store how far a stream has come and renew its lease; return whether it still reads the subscription."""
+    row = tx.subscriptions.get(name)
+    if row is None or row.holder != holder:
+        return False
+    moved = position > row.position or gap_until > row.gap_until
+    tx.subscriptions.put(
+        attrs.evolve(
+            row,
+            position=max(position, row.position),
+            gap_until=max(gap_until, row.gap_until),
+            held_until=now + lease,
+            updated_at=now if moved else row.updated_at,
+        )
+    )
+    return True
+
+
+def release(tx: Transaction, name: str, holder: str) -> None:
+    """Let another stream go on at once; nothing happens where this one reads it no more."""
+    row = tx.subscriptions.get(name)
+    if row is not None and row.holder == holder:
+        tx.subscriptions.put(attrs.evolve(row, holder=None, held_until=None))
+
+
+def remove(tx: Transaction, name: str) -> None:
+    """Forget a subscription and how far it had come.
+
+    Raises:
+        NotFound: There is none of that name.
+    """
+    if not tx.subscriptions.delete(name):
+        raise NotFound("subscription", name)
+
+
+def shown(tx: Transaction, row: StoredSubscription, *, lease: timedelta, now: datetime) -> Subscription:
+    """Return a subscription as it is shown."""
+    return Subscription(
+        name=row.name,
+        workspace_id=row.workspace_id,
+        position=row.position,
+        behind=max(tx.trail.last_number() - row.position, 0),
+        active=row.holder is not None and not is_free(row, "", lease=lease, now=now),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def _row(tx: Transaction, name: str) -> StoredSubscription:
+    row = tx.subscriptions.get(name)
+    if row is None:
+        raise NotFound("subscription", name)
+    return row

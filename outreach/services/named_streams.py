@@ -1,0 +1,259 @@
+"""Named streams of events: their position is stored, and one process at a time handles them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Final, Generic, Self, TypeVar
+
+import anyio
+
+from outreach.convert.events import event_from_entry
+from outreach.errors import InvalidRequest, StorageError
+from outreach.models.events import Event
+from outreach.models.subscription import EventGap, StoredSubscription
+from outreach.operations import subscriptions
+from outreach.services.context import ServiceContext
+from outreach.working_set import Transaction
+
+E = TypeVar("E", bound=Event, covariant=True)
+
+LEASE_SECONDS: Final = 5.0
+"""How long a stream that is not heard of any more keeps others from its subscription."""
+
+_RENEW_SECONDS: Final = LEASE_SECONDS / 4
+_STRETCH: Final = 500
+"""Entries of the trail that are read at a time."""
+
+
+class NamedStream(Generic[E]):
+    """The events of a named subscription, from where it was acknowledged last.
+
+    Of all streams of one name, in whatever process, one is told the events; the others wait in their iteration and go
+    on in its place when it is closed, or has not been heard of for five seconds. What was told and not acknowledged is
+    told again then: each event at least once, in the order of the commits.
+
+    Use it as an async context manager, and iterate over it; the iteration ends when the stream or the engine is
+    closed. Call `ack` when what was told so far has been done.
+    """
+
+    def __init__(
+        self,
+        context: ServiceContext,
+        closing: anyio.Event,
+        streams: set[NamedStream[Any]],
+        *,
+        name: str,
+        kinds: tuple[type[E], ...],
+        workspace_id: str | None,
+        since: int | None,
+    ) -> None:
+        self.name = name
+        self._context = context
+        self._closing = closing
+        self._streams = streams
+        self._kinds = kinds
+        self._workspace_id = workspace_id
+        self._since = since
+        self._holder = context.ids()
+        self._entered = False
+        self._closed = anyio.Event()
+        self._renewing: asyncio.Task[None] | None = None
+        self._held_until: float | None = None
+        self._waiting: deque[E | EventGap] = deque()
+        self._read_until = self._told_until = self._acked_until = 0
+        self._gap_read = self._gap_told = self._gap_acked = 0
+
+    async def __aenter__(self) -> Self:
+        """Make the subscription where there is none yet, and begin to wait for its turn.
+
+        Raises:
+            NotFound: There is no such workspace.
+            Conflict: There is a subscription of this name for another workspace, or the database has not come as far
+                as `since`.
+            InvalidRequest: It has been entered before.
+        """
+        if self._entered:
+            raise InvalidRequest("A stream is entered once: subscribe again under the same name to go on.")
+        self._entered = True
+        context = self._context
+        await context.storage.write(
+            lambda tx: subscriptions.ensure(
+                tx, self.name, workspace_id=self._workspace_id, since=self._since, now=context.now()
+            )
+        )
+        self._streams.add(self)
+        self._renewing = asyncio.create_task(self._renew(), name=f"outreach subscription {self.name}")
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        """Let another stream of this name go on at once; what was not acknowledged is told again."""
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Do what leaving the context does."""
+        self._closed.set()
+        renewing, self._renewing = self._renewing, None
+        if renewing is None:
+            return
+        renewing.cancel()
+        with anyio.CancelScope(shield=True), suppress(asyncio.CancelledError):
+            await renewing
+        self._streams.discard(self)
+        if self._held_until is not None:
+            self._held_until = None
+            # Where the database is closed or out of order the lease runs out by itself.
+            with anyio.CancelScope(shield=True), suppress(StorageError):
+                await self._context.storage.write(lambda tx: subscriptions.release(tx, self.name, self._holder))
+
+    def __aiter__(self) -> Self:
+        """Return itself: a stream is gone through once.
+
+        Raises:
+            InvalidRequest: It has not been entered.
+        """
+        if not self._entered:
+            raise InvalidRequest(
+                "Enter the stream before you iterate over it: "
+                "async with engine.events.subscribe(..., name=...) as stream: async for event in stream: ..."
+            )
+        return self
+
+    async def __anext__(self) -> E | EventGap:
+        """Return the next event, or a notice of events that were purged; wait for it where there is none yet.
+
+        Raises:
+            NotFound: The subscription was removed.
+        """
+        self.__aiter__()
+        while True:
+            if self._closed.is_set() or self._closing.is_set():
+                raise StopAsyncIteration
+            try:
+                ready = (self._is_held() or await self._take()) and (self._waiting or await self._read())
+            except StorageError:
+                if self._closing.is_set():
+                    raise StopAsyncIteration from None
+                raise
+            if ready and self._waiting and self._is_held():
+                return self._tell(self._waiting.popleft())
+            if not ready:
+                await self._pause()
+
+    async def ack(self) -> bool:
+        """Store that everything told so far has been done: it is not told again.
+
+        Returns:
+            Whether it is so. False where another stream of this name has taken over meanwhile, or the subscription
+            was removed: the other is told the same events again.
+        """
+        told, gap = self._told_until, self._gap_told
+        if not await self._store(told, gap):
+            return False
+        self._acked_until, self._gap_acked = told, gap
+        return True
+
+    def _tell(self, found: E | EventGap) -> E | EventGap:
+        if isinstance(found, EventGap):
+            self._gap_told = found.last
+        else:
+            self._told_until = found.number
+        if not self._waiting:
+            # What was not asked for up to here is passed over with it.
+            self._told_until = self._read_until
+        return found
+
+    def _is_held(self) -> bool:
+        """Return whether this stream may tell events; forget what waits where it may not any more."""
+        if self._held_until is not None and self._context.clock.monotonic() < self._held_until:
+            return True
+        self._lose()
+        return False
+
+    def _lose(self) -> None:
+        self._held_until = None
+        self._waiting.clear()
+
+    async def _take(self) -> bool:
+        """Begin to read the subscription where nobody else does; return whether that is so."""
+        context, lease = self._context, timedelta(seconds=LEASE_SECONDS)
+        begun = context.clock.monotonic()
+
+        def look(tx: Transaction) -> bool:
+            row = tx.subscriptions.get(self.name)
+            # One that was removed is told of by the write.
+            return row is None or subscriptions.is_free(row, self._holder, lease=lease, now=context.now())
+
+        # Who waits for its turn only reads.
+        if not await context.storage.read(look):
+            return False
+        row: StoredSubscription | None = await context.storage.write(
+            lambda tx: subscriptions.take(tx, self.name, self._holder, lease=lease, now=context.now())
+        )
+        if row is None:
+            return False
+        self._waiting.clear()
+        self._read_until = self._told_until = self._acked_until = row.position
+        self._gap_read = self._gap_told = self._gap_acked = row.gap_until
+        self._held_until = begun + LEASE_SECONDS
+        return True
+
+    async def _read(self) -> bool:
+        """Read a stretch of the trail; return whether there was one."""
+        after, gap = self._read_until, self._gap_read
+
+        def operation(tx: Transaction) -> tuple[int, int, Sequence[Event | None]]:
+            until = min(tx.trail.last_number(), after + _STRETCH)
+            found = [event_from_entry(entry) for entry in tx.trail.between(self._workspace_id, after, until)]
+            return tx.trail.purged_until(), until, found
+
+        purged, until, events = await self._context.storage.read(operation)
+        if purged > max(gap, after):
+            self._waiting.append(EventGap(first=max(gap, after) + 1, last=purged))
+            self._gap_read = purged
+        self._waiting.extend(event for event in events if isinstance(event, self._kinds))
+        self._read_until = max(until, after)
+        if not self._waiting and self._told_until == self._acked_until:
+            # Nothing was asked for: it needs nobody's acknowledgement.
+            self._told_until = self._acked_until = self._read_until
+        return until > after or bool(self._waiting)
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(_RENEW_SECONDS)
+            if self._held_until is not None:
+                # What goes wrong is found by whoever reads; the lease runs out meanwhile.
+                with suppress(StorageError):
+                    await self._store(self._acked_until, self._gap_acked)
+
+    async def _store(self, position: int, gap_until: int) -> bool:
+        context, lease = self._context, timedelta(seconds=LEASE_SECONDS)
+        begun = context.clock.monotonic()
+        if self._held_until is None:
+            return False
+        stored = await context.storage.write(
+            lambda tx: subscriptions.advance(
+                tx,
+                self.name,
+                self._holder,
+                position=position,
+                gap_until=gap_until,
+                lease=lease,
+                now=context.now(),
+            )
+        )
+        if not stored:
+            self._lose()
+        elif self._held_until is not None:
+            self._held_until = max(self._held_until, begun + LEASE_SECONDS)
+        return stored
+
+    async def _pause(self) -> None:
+        with anyio.move_on_after(self._context.config.change_poll_seconds):
+            await self._closing.wait()
