@@ -1,4 +1,4 @@
--- How long a provider wants to be left alone by a workspace: with an account there or, in a sandbox, without one.
+-- Provider throttles of a workspace, with an account there or, in a sandbox, without one.
 CREATE TABLE account_holds (
     workspace_id TEXT NOT NULL REFERENCES workspaces (id),
     provider TEXT NOT NULL,

@@ -1,4 +1,4 @@
-"""The schema and its migrations: each step in one transaction with its record, forward only.
+"""The schema and its migrations: the SQL files here by name, each in one transaction with its record, forward only.
 
 sqlite-utils reads the records, which are in `_sqlite_migrations`.
 """
@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Final, Literal
 
 import attrs
@@ -22,105 +23,31 @@ from outreach.storage.sqlite.progress import Progress, ProgressCallback
 
 MIGRATIONS: Final = Migrations("outreach")
 
-
 _LOG_SECONDS: Final = 5
 _LOG_PAUSE_SECONDS: Final = 0.02
 
 
-@MIGRATIONS(name="0001_first")
-def _first(database: Database) -> None:
-    """Create everything."""
-    _run_script(database, "0001_first.sql")
+def _register(file: Traversable) -> None:
+    @MIGRATIONS(name=file.name.removesuffix(".sql"))
+    def run(database: Database) -> None:
+        # Statement by statement, because `executescript` would commit the transaction.
+        for statement in statements(file.read_text(encoding="utf-8")):
+            database.conn.execute(statement)
 
 
-@MIGRATIONS(name="0002_early_events")
-def _early_events(database: Database) -> None:
-    """Store events that arrive before their dispatch is known."""
-    _run_script(database, "0002_early_events.sql")
+def statements(text: str) -> Iterator[str]:
+    """Yield the statements of a script."""
+    statement = ""
+    for line in text.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
 
 
-@MIGRATIONS(name="0003_account_holds")
-def _account_holds(database: Database) -> None:
-    """Store provider throttles."""
-    _run_script(database, "0003_account_holds.sql")
-
-
-@MIGRATIONS(name="0004_held_epoch")
-def _held_epoch(database: Database) -> None:
-    """Store since when a moved or restored database is quarantined."""
-    _run_script(database, "0004_held_epoch.sql")
-
-
-@MIGRATIONS(name="0005_unclear_messages")
-def _unclear_messages(database: Database) -> None:
-    """Mark messages that a person must read."""
-    _run_script(database, "0005_unclear_messages.sql")
-
-
-@MIGRATIONS(name="0006_trail_of_number")
-def _trail_of_number(database: Database) -> None:
-    """Index the trail by number."""
-    _run_script(database, "0006_trail_of_number.sql")
-
-
-@MIGRATIONS(name="0007_telephony_names")
-def _telephony_names(database: Database) -> None:
-    """Index waiting events by the telephony identifier."""
-    _run_script(database, "0007_telephony_names.sql")
-
-
-@MIGRATIONS(name="0008_variable_names")
-def _variable_names(database: Database) -> None:
-    """Store the variable names of a campaign's contacts."""
-    _run_script(database, "0008_variable_names.sql")
-
-
-@MIGRATIONS(name="0009_removed")
-def _removed(database: Database) -> None:
-    """Let trunks and flows be removed."""
-    _run_script(database, "0009_removed.sql")
-
-
-@MIGRATIONS(name="0010_stops")
-def _stops(database: Database) -> None:
-    """Count stops, so that one comparison shows a new one."""
-    _run_script(database, "0010_stops.sql")
-
-
-@MIGRATIONS(name="0011_held_numbers")
-def _held_numbers(database: Database) -> None:
-    """Index the numbers under review."""
-    _run_script(database, "0011_held_numbers.sql")
-
-
-@MIGRATIONS(name="0012_campaign_lists")
-def _campaign_lists(database: Database) -> None:
-    """List campaigns without reading all of them."""
-    _run_script(database, "0012_campaign_lists.sql")
-
-
-@MIGRATIONS(name="0013_narrow_indexes")
-def _narrow_indexes(database: Database) -> None:
-    """Make writes cheaper with fewer and narrower indexes."""
-    _run_script(database, "0013_narrow_indexes.sql")
-
-
-@MIGRATIONS(name="0014_steady_clock")
-def _steady_clock(database: Database) -> None:
-    """Store since when the clock has been steady."""
-    _run_script(database, "0014_steady_clock.sql")
-
-
-@MIGRATIONS(name="0015_campaign_columns")
-def _campaign_columns(database: Database) -> None:
-    """Name the columns of campaigns as their fields."""
-    _run_script(database, "0015_campaign_columns.sql")
-
-
-@MIGRATIONS(name="0016_subscriptions")
-def _subscriptions(database: Database) -> None:
-    """Remember how far named subscriptions to events have come, and what was purged before they did."""
-    _run_script(database, "0016_subscriptions.sql")
+for _file in sorted(resources.files(__name__).iterdir(), key=lambda file: file.name):
+    if _file.name.endswith(".sql"):
+        _register(_file)
 
 
 def apply_migrations(
@@ -299,20 +226,3 @@ def _known_names() -> frozenset[str]:
         return frozenset(migration.name for migration in MIGRATIONS.pending(empty))
     finally:
         empty.close()
-
-
-def _run_script(database: Database, name: str) -> None:
-    """Run a script in the current transaction, which `executescript` would commit."""
-    text = resources.files(__name__).joinpath(name).read_text(encoding="utf-8")
-    for statement in statements(text):
-        database.conn.execute(statement)
-
-
-def statements(text: str) -> Iterator[str]:
-    """Yield the statements of a script."""
-    statement = ""
-    for line in text.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
