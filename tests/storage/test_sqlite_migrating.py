@@ -51,7 +51,7 @@ def large(db):
     db.execute("UPDATE audit SET detail = detail || 'more'")
 
 if where == "committed":
-    migration_backup._give_up = lambda kept: here()
+    migration_backup._delete = lambda backup: here()
 migrate_database(f"sqlite:///{sys.argv[1]}", on_progress=tell)
 """
 

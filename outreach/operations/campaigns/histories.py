@@ -37,11 +37,11 @@ def histories(tx: Transaction, workspace_id: str, campaign_id: str, written: str
         rows = tx.recipients.without_phone(workspace_id, campaign_id, written)
     else:
         rows = tx.recipients.by_phone(workspace_id, campaign_id, phone)
-    told = _register_steps(tx, campaign, phone) if phone is not None else ()
+    of_number = _register_steps(tx, campaign, phone) if phone is not None else ()
     if rows:
         shared = _shared(tx, campaign)
-        return tuple(_history(tx, campaign, recipient, told, shared) for recipient in rows)
-    on_register = [step for step in told if step.what is not TrailStepKind.REPLIED]
+        return tuple(_history(tx, campaign, recipient, of_number, shared) for recipient in rows)
+    on_register = [step for step in of_number if step.what is not TrailStepKind.REPLIED]
     left_out = _is_stopped([step for step in on_register if step.at <= campaign.created_at])
     if phone is None or not (left_out or _is_stopped(on_register)):
         raise NotFound("recipient", written)
@@ -98,10 +98,10 @@ def _history(
 ) -> ContactHistory:
     own = tx.trail.of_recipient(campaign.workspace_id, campaign.id, recipient.position)
     dispatches = tx.dispatches.of_recipient(campaign.workspace_id, campaign.id, recipient.position)
-    told = {entry.dispatch_id for entry in own if entry.what is TrailStepKind.OUTCOME}
+    recorded = {entry.dispatch_id for entry in own if entry.what is TrailStepKind.OUTCOME}
     derived = [
         *_loaded(campaign, recipient, ended_later=any(entry.what is TrailStepKind.ENDED for entry in own)),
-        *(step for one in dispatches for step in _of_dispatch(one, outcome_recorded=one.id in told)),
+        *(step for one in dispatches for step in _of_dispatch(one, outcome_recorded=one.id in recorded)),
     ]
     written = [_step(entry) for entry in own if _adds_to_dispatch(entry)]
     # A trail entry follows the change that it belongs to if both have the same time.

@@ -78,7 +78,7 @@ def _exclusively(lock: SqliteDispatchLock, path: Path) -> Iterator[None]:
         raise StorageError(f"The directory {str(path.parent)!r} does not exist. Create it first.")
     try:
         if not lock.acquire():
-            raise DatabaseInUse(f"A server dispatches from the database {str(path)!r}: stop it first.")
+            raise DatabaseInUse(f"A server dispatches from the database {str(path)!r}: stop the server first.")
     except DispatchRefused as refused:
         # Dispatching is impossible there, but serving is not.
         if refused.reason != "network_file_system":

@@ -1,15 +1,15 @@
 -- Accounts at carriers and voice providers.
 
 -- find --
--- By its identifier alone: what a callback's address and the operator's commands have.
+-- By its identifier alone, for callbacks and operators' commands.
 SELECT {accounts} FROM accounts WHERE id = :account_id
 
 -- at --
--- A workspace has one at each provider at the most.
+-- A workspace has at most one at each provider.
 SELECT {accounts} FROM accounts WHERE workspace_id = :workspace_id AND provider = :provider
 
 -- list --
--- For the operator; a workspace has few.
+-- For operators; a workspace has few.
 SELECT {accounts} FROM accounts WHERE workspace_id = :workspace_id ORDER BY created_at, id
 
 -- holds --
@@ -17,7 +17,7 @@ SELECT {accounts} FROM accounts WHERE workspace_id = :workspace_id ORDER BY crea
 SELECT {account_holds} FROM account_holds ORDER BY workspace_id, provider
 
 -- unexpired_throttles --
--- Providers that are left alone now; a row a workspace and provider at the most.
+-- Throttles in force, at most one for each workspace and provider.
 SELECT {account_holds} FROM account_holds
 WHERE until > :now AND (:workspace_id IS NULL OR workspace_id = :workspace_id)
 ORDER BY until, workspace_id, provider

@@ -1,4 +1,4 @@
--- The audit trail; append only.
+-- The audit log; append only.
 
 -- append --
 -- Numbered by the database: clocks may step back.

@@ -1,7 +1,7 @@
--- What providers called back.
+-- Callback events.
 
 -- waiting --
--- Those that came before a dispatch had this identifier; the terms are those of their two indexes.
+-- Early events of an identifier; the terms are those of their two indexes.
 SELECT {callbacks} FROM callbacks
 WHERE rowid IN (
     SELECT rowid FROM callbacks
@@ -20,7 +20,7 @@ ORDER BY received_at, event_id
 LIMIT :limit
 
 -- waited_for --
--- Which of many identifiers any waits for: nearly always none.
+-- The identifiers that early events wait for: nearly always none.
 SELECT wanted.value FROM json_each(:wanted) AS wanted
 WHERE EXISTS (
     SELECT 1 FROM callbacks
@@ -44,7 +44,7 @@ ORDER BY received_at DESC, account_id DESC, event_id DESC
 LIMIT :limit
 
 -- sweep --
--- In slices, of each workspace the oldest first: every callback would pay for an index of all of them.
+-- In slices, the oldest of each workspace first: an index of all would slow down every callback.
 DELETE FROM callbacks WHERE rowid IN (
     SELECT callbacks.rowid
     FROM workspaces

@@ -1,7 +1,7 @@
 -- Call records.
 
 -- find --
--- The operator names calls alone.
+-- For operators' commands, which name calls alone.
 SELECT {calls} FROM calls WHERE id = :call_id
 
 -- by_provider_id --

@@ -1,11 +1,11 @@
 -- The ledger.
 
 -- find --
--- For operators, whose commands name dispatches alone.
+-- For operators' commands, which name dispatches alone.
 SELECT {dispatches} FROM dispatches WHERE id = :dispatch_id
 
 -- by_provider_id --
--- Whose outcomes callbacks tell. Providers promise unique identifiers; were one used again, the newest counts.
+-- For callbacks. Providers promise unique identifiers; if one were reused, the newest counts.
 SELECT {dispatches}
 FROM json_each(:wanted) AS wanted
 CROSS JOIN dispatches INDEXED BY dispatches_by_provider_id
@@ -15,7 +15,7 @@ CROSS JOIN dispatches INDEXED BY dispatches_by_provider_id
 ORDER BY dispatches.created_at DESC, dispatches.id DESC
 
 -- similar --
--- What a record without an identifier of ours could belong to as well: workspaces may share an account.
+-- Other possible owners of a record without our identifier: workspaces may share an account.
 SELECT {dispatches} FROM dispatches INDEXED BY dispatches_to_number
 WHERE to_number = :phone
     AND created_at BETWEEN :since AND :until
@@ -25,8 +25,8 @@ WHERE to_number = :phone
 ORDER BY created_at, id
 
 -- of_recipient --
--- All that was ever asked of a provider for some recipients. The index is named: along the one in the order of time
--- SQLite would look at every dispatch of a campaign.
+-- All dispatches of some recipients. The index is named, because SQLite would scan a campaign's dispatches along the
+-- one in the order of time.
 SELECT {dispatches}
 FROM json_each(:wanted) AS wanted
 CROSS JOIN dispatches INDEXED BY dispatches_of_recipient
@@ -35,19 +35,19 @@ CROSS JOIN dispatches INDEXED BY dispatches_of_recipient
 ORDER BY dispatches.created_at, dispatches.id
 
 -- of_call --
--- All that was ever asked of a provider for one call.
+-- All dispatches of one call.
 SELECT {dispatches} FROM dispatches
 WHERE call_id = :call_id AND workspace_id = :workspace_id
 ORDER BY created_at, id
 
 -- of_message --
--- All that was ever asked of a provider for one message.
+-- All dispatches of one message.
 SELECT {dispatches} FROM dispatches
 WHERE message_id = :message_id AND workspace_id = :workspace_id
 ORDER BY created_at, id
 
 -- sent_to --
--- How often a number was contacted lately, over all campaigns of a workspace.
+-- The latest contacts of a number, over all campaigns of a workspace.
 SELECT created_at, state = 'dispatching' FROM dispatches INDEXED BY dispatches_to_number
 WHERE workspace_id = :workspace_id
     AND to_number = :phone
@@ -59,15 +59,15 @@ WHERE workspace_id = :workspace_id
 ORDER BY created_at
 
 -- recent --
--- How a campaign's latest requests went, asked whenever one went badly: in the order of the index. Many have one moment,
--- and to sort them all would take longer than to read the few.
+-- A campaign's latest outcomes, read after each failure, in the order of the index: many share a time, and sorting them
+-- all would take longer.
 SELECT {dispatches} FROM dispatches INDEXED BY dispatches_of_campaign
 WHERE campaign_number = :number AND created_at >= :since AND state <> 'dispatching'
 ORDER BY created_at DESC, rowid DESC
 LIMIT :limit
 
 -- groups --
--- What a campaign came to at its providers, for people: every dispatch of the campaign is looked at.
+-- A campaign's outcomes at its providers, for people; reads all its dispatches.
 SELECT
     dispatches.provider AS provider,
     dispatches.state AS state,
@@ -84,15 +84,15 @@ ORDER BY 6 DESC, 1, 2, 3, 4, 5
 LIMIT 1000
 
 -- abandoned --
--- What workers that are gone have left without an outcome: nobody can tell, so it becomes unknown.
--- The first condition is that of the index, word for word; so it is with the next two.
+-- Left without an outcome by earlier workers. The first condition is that of the index, word for word, as in the next
+-- two queries.
 SELECT {dispatches} FROM dispatches INDEXED BY dispatches_open
 WHERE state IN ('dispatching', 'unknown') AND state = 'dispatching' AND epoch < :epoch
 ORDER BY created_at, id
 LIMIT :limit
 
 -- unknown --
--- What waits for evidence.
+-- Unknown dispatches, which wait for evidence.
 SELECT {dispatches} FROM dispatches INDEXED BY dispatches_open
 WHERE state IN ('dispatching', 'unknown') AND state = 'unknown'
     AND (:workspace_id IS NULL OR workspace_id = :workspace_id)
@@ -101,7 +101,7 @@ ORDER BY created_at, id
 LIMIT :limit
 
 -- count_unknown --
--- How many wait for evidence in each workspace, and since when; of the oldest so many.
+-- The number of unknown dispatches in each workspace and their oldest, among the oldest ones.
 SELECT workspace_id, COUNT(*), MIN(created_at)
 FROM (
     SELECT workspace_id, created_at FROM dispatches INDEXED BY dispatches_open

@@ -1,5 +1,5 @@
--- What the database is.
+-- The database's identity.
 
 -- database_id --
--- Given when the schema was made.
+-- Assigned when the schema is created.
 SELECT id FROM database_identity

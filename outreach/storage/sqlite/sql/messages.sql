@@ -1,6 +1,6 @@
--- Single messages; those of campaigns live in the ledger alone.
+-- Single messages; campaigns' messages are in the ledger only.
 
 -- last_reply --
--- Answers to keywords are bounded; the condition on the purpose lets the index of answers serve.
+-- The condition on the purpose allows the index of replies.
 SELECT max(created_at) FROM messages
 WHERE workspace_id = :workspace_id AND to_number = :phone AND purpose = :purpose AND purpose <> 'message'

@@ -1,7 +1,7 @@
 -- Phone numbers that a workspace sends or calls from.
 
 -- by_phone --
--- The numbers that messages and caller-ID groups name by what is dialled.
+-- Numbers that messages and caller-ID groups name by their phone number.
 SELECT {numbers}
 FROM json_each(:wanted) AS wanted
 CROSS JOIN numbers
@@ -9,5 +9,5 @@ CROSS JOIN numbers
     AND numbers.phone = json_extract(wanted.value, '$[1]')
 
 -- list --
--- The first of a carrier is what POST /sms sends from.
+-- The first number of a carrier, which POST /sms sends from.
 SELECT {numbers} FROM numbers WHERE workspace_id = :workspace_id ORDER BY created_at, id

@@ -1,26 +1,26 @@
--- Recipients. Their campaign's number was looked up within its workspace: no other workspace's can be named.
--- Indexes are named where the order or a million rows depend on them: a plan must not change with the data.
+-- Recipients. Their campaign's number was looked up within its workspace. Indexes are named where the order or a
+-- million rows depend on them: a plan must not change with the data.
 
 -- taken --
--- Before many are written: a set that would be refused in part is refused as a whole.
+-- Checked before writing, so that a set is refused as a whole.
 SELECT position FROM recipients WHERE campaign_number = :number AND position BETWEEN :first AND :last
 
 -- insert --
--- Run a thousand times at once: positional, and nothing but what a new recipient can have.
+-- Run a thousand times at once: positional, with only the columns of a new recipient.
 INSERT INTO recipients (
     campaign_number, position, phone_number, phone, first_name, last_name, email, company, custom_variables, status,
     reason, ended_at
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- known_phones --
--- One search of the index for each number given.
+-- One index search for each number.
 SELECT DISTINCT recipients.phone
 FROM json_each(:phones) AS wanted
 CROSS JOIN recipients ON recipients.phone = wanted.value
     AND recipients.campaign_number = :number
 
 -- stopped_since --
--- From the few numbers that came onto the register lately to their recipients: never over all recipients.
+-- From the few new register entries to their recipients: never over all recipients.
 SELECT {recipients}
 FROM unsubscribes
 CROSS JOIN recipients INDEXED BY recipients_by_phone ON recipients.phone = unsubscribes.phone
@@ -30,7 +30,7 @@ WHERE unsubscribes.workspace_id = :workspace_id
     AND unsubscribes.scope IN ('all', :channel)
 
 -- due_waiting_for --
--- Of many campaigns, of each in the order of the index `recipients_waiting_for`; what is sorted then are few.
+-- For many campaigns, each in the order of the index `recipients_waiting_for`; few are sorted.
 SELECT {recipients}
 FROM json_each(:wanted) AS wanted
 CROSS JOIN recipients ON recipients.campaign_number = wanted.value AND recipients.position IN (
@@ -45,7 +45,7 @@ CROSS JOIN recipients ON recipients.campaign_number = wanted.value AND recipient
 ORDER BY recipients.due_at, recipients.position
 
 -- due_waiting_else --
--- In the order of the index `recipients_waiting_due`; those that wait for that reason are few, and passed over.
+-- In the order of the index `recipients_waiting_due`; the few that wait for that reason are skipped.
 SELECT {recipients}
 FROM json_each(:wanted) AS wanted
 CROSS JOIN recipients ON recipients.campaign_number = wanted.value AND recipients.position IN (
@@ -88,7 +88,7 @@ SELECT MIN(due_at) AS due_at FROM (
 )
 
 -- overdue_in_progress --
--- Those whose receipt has been waited for long enough. The second condition is that of the index, word for word.
+-- Whose receipt wait has ended. The second condition is that of the index, word for word.
 SELECT {recipients} FROM recipients INDEXED BY recipients_in_flight
 WHERE campaign_number = :number
     AND status IN ('dispatching', 'in_progress', 'unknown')
@@ -98,7 +98,7 @@ ORDER BY due_at, position
 LIMIT :limit
 
 -- in_progress_after --
--- Those that wait for a receipt for longer than anybody does.
+-- Whose receipt wait is longer than any wait may be.
 SELECT {recipients} FROM recipients INDEXED BY recipients_in_flight
 WHERE campaign_number = :number
     AND status IN ('dispatching', 'in_progress', 'unknown')
@@ -118,7 +118,7 @@ ORDER BY due_at, position
 LIMIT :limit
 
 -- waiting_for_phone --
--- From a number to the few that wait with it, whatever their campaign.
+-- From a number to the few that wait with it, in any campaign.
 SELECT {recipients}
 FROM recipients INDEXED BY recipients_waiting_with
 CROSS JOIN campaigns ON campaigns.number = recipients.campaign_number
@@ -128,13 +128,13 @@ WHERE recipients.status = 'waiting'
 ORDER BY campaigns.id, recipients.position
 
 -- in_flight --
--- The index holds nothing but these.
+-- The index holds only these.
 SELECT COUNT(*) FROM recipients INDEXED BY recipients_in_flight
 WHERE campaign_number = :number
     AND status IN ('dispatching', 'in_progress', 'unknown')
 
 -- closable --
--- Two indexes, each read in its order and no further than the limit: a campaign closes in many slices.
+-- Two indexes, each read in order and only up to the limit: a campaign closes in many slices.
 SELECT * FROM (
     SELECT {recipients} FROM recipients INDEXED BY recipients_pending
     WHERE status = 'pending'
@@ -161,14 +161,14 @@ ORDER BY position
 LIMIT :limit
 
 -- by_phone --
--- An opt-out ends the recipients with its number. Left alone, SQLite reads along the key for the order's sake.
+-- For opt-outs. Without the named index SQLite would scan the key for its order.
 SELECT {recipients} FROM recipients INDEXED BY recipients_by_phone
 WHERE campaign_number = :number
     AND phone = :phone
 ORDER BY position
 
 -- without_phone --
--- What was supplied and is no number; nothing but such rows is in the index.
+-- Supplied texts that are not numbers; the index holds only these.
 SELECT {recipients} FROM recipients INDEXED BY recipients_without_phone
 WHERE campaign_number = :number
     AND phone IS NULL
@@ -176,14 +176,14 @@ WHERE campaign_number = :number
 ORDER BY position
 
 -- groups --
--- What became of all of them; no reason sorts before every reason.
+-- The states of all recipients; no reason sorts before every reason.
 SELECT status, reason, COUNT(*) FROM recipients
 WHERE campaign_number = :number
 GROUP BY status, reason
 ORDER BY status, reason
 
 -- recount --
--- `outreach.models.campaign.contribution` as an aggregate; the contract suite holds the two together.
+-- `outreach.models.campaign.contribution` as an aggregate; the contract suite compares both.
 SELECT
     COUNT(*) AS recipients_total,
     COALESCE(SUM(is_open AND NOT dispatched AND attempts = 0), 0) AS recipients_pending,

@@ -1,7 +1,7 @@
 -- Request windows and idempotency keys.
 
 -- sweep --
--- In slices, those that expired first.
+-- In slices, the first to expire first.
 DELETE FROM idempotency_keys WHERE rowid IN (
     SELECT rowid FROM idempotency_keys WHERE expires_at <= :now ORDER BY expires_at LIMIT :limit
 )

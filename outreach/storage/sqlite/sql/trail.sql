@@ -5,7 +5,7 @@
 INSERT INTO trail ({trail}) VALUES ({trail_places})
 
 -- prolong --
--- The latest of its holds; each of them is one reason, for however long.
+-- Extends the latest `held` entry: one entry for each reason, however long.
 UPDATE trail SET due_at = ?1, repeats = repeats + 1
 WHERE number = (
     SELECT MAX(number) FROM trail INDEXED BY trail_of_campaign
@@ -13,34 +13,34 @@ WHERE number = (
 )
 
 -- of_recipient --
--- All that is told of one recipient.
+-- All entries of one recipient.
 SELECT {trail} FROM trail INDEXED BY trail_of_campaign
 WHERE campaign_number = :number AND position = :position
 ORDER BY trail.number
 
 -- of_campaign --
--- What concerned all of its recipients at once, the latest first.
+-- The entries of the campaign itself, the latest first.
 SELECT {trail} FROM trail INDEXED BY trail_of_campaign
 WHERE campaign_number = :number AND position IS NULL
 ORDER BY trail.number DESC
 LIMIT :limit
 
 -- of_workspace --
--- What concerned all campaigns of a workspace at once, the latest first.
+-- The entries of the workspace itself, the latest first.
 SELECT {trail} FROM trail INDEXED BY trail_of_workspace
 WHERE workspace_id = :workspace_id AND what = 'workspace'
 ORDER BY number DESC
 LIMIT :limit
 
 -- of_number --
--- What concerned a number in whatever campaign, the latest first.
+-- The entries of a number in any campaign, the latest first.
 SELECT {trail} FROM trail INDEXED BY trail_of_number
 WHERE workspace_id = :workspace_id AND phone = :phone
 ORDER BY number DESC
 LIMIT :limit
 
 -- between --
--- A stretch of the key: no longer than who reads it asks for, however little of it is a workspace's.
+-- A range of the key, as long as its reader asks for, even if little of it is the workspace's.
 SELECT {trail} FROM trail
 WHERE trail.number > :after
     AND trail.number <= :until

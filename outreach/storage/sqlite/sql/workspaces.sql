@@ -1,5 +1,5 @@
--- Workspaces: the one table that is not within a workspace.
+-- Workspaces: the only table outside workspaces.
 
 -- list --
--- For the operator; there are few.
+-- For operators; there are few.
 SELECT {workspaces} FROM workspaces ORDER BY created_at, id
