@@ -151,8 +151,8 @@ def resolve(
     left = _time_left(tx, dispatch, deadlines.retry_after, now)
     if decision == "retry" and left:
         raise Conflict(
-            f"The request may still be on its way. Try again in {int(left.total_seconds()) + 1} s, while a server is "
-            "dispatching; evidence that arrives earlier settles it."
+            f"The request may still be on its way. Try again in {int(left.total_seconds()) + 1} s, if a server "
+            "dispatches until then; evidence that arrives earlier settles it."
         )
     if decision == "assume_sent":
         outcome = DispatchOutcome(state=DispatchState.ACCEPTED, reason=ASSUMED_SENT)
