@@ -1,4 +1,4 @@
-"""Named subscriptions: who may read one, how far it has come, and when another may go on in its place."""
+"""Named subscriptions: their positions, and the leases of the streams that read them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from outreach.working_set import Transaction
 def ensure(
     tx: Transaction, name: str, *, workspace_id: str | None, since: int | None, now: datetime
 ) -> StoredSubscription:
-    """Return a subscription, after making it where there is none: it begins after `since`, or with what comes next.
+    """Return a subscription; a new one begins after `since`, or with the next event.
 
     Raises:
-        NotFound: There is no such workspace.
-        Conflict: There is one of that name for another workspace, or for all.
+        NotFound: The workspace does not exist.
+        Conflict: The name belongs to another workspace's subscription.
     """
     known = tx.subscriptions.get(name)
     if known is not None:
@@ -37,7 +37,7 @@ def ensure(
         name=name,
         workspace_id=workspace_id,
         position=position,
-        # Who begins with what is left, by not naming a number, has missed nothing.
+        # A subscription that begins with what is left has missed nothing.
         gap_until=tx.trail.purged_until() if not since else 0,
         created_at=now,
         updated_at=now,
@@ -47,15 +47,15 @@ def ensure(
 
 
 def is_free(row: StoredSubscription, holder: str, *, lease: timedelta, now: datetime) -> bool:
-    """Return whether a stream may read a subscription: nobody else does, or whoever did has not been heard of."""
+    """Return whether a stream may read a subscription: no other one holds an unexpired lease."""
     if row.holder in {None, holder} or row.held_until is None:
         return True
-    # A lease that ends later than any can was written before the clock was set back.
+    # A lease that ends too late was written before the clock was set back.
     return not timedelta() < row.held_until - now <= lease
 
 
 def take(tx: Transaction, name: str, holder: str, *, lease: timedelta, now: datetime) -> StoredSubscription | None:
-    """Begin to read a subscription; return it as it is, or None while another stream reads it.
+    """Take the lease of a subscription and return it; None while another stream holds it.
 
     Raises:
         NotFound: It was removed.
@@ -71,7 +71,7 @@ def take(tx: Transaction, name: str, holder: str, *, lease: timedelta, now: date
 def advance(
     tx: Transaction, name: str, holder: str, *, position: int, gap_until: int, lease: timedelta, now: datetime
 ) -> bool:
-    """Store how far a stream has come and renew its lease; return whether it still reads the subscription."""
+    """Store a stream's position and renew its lease; return whether it still holds the lease."""
     row = tx.subscriptions.get(name)
     if row is None or row.holder != holder:
         return False
@@ -89,24 +89,20 @@ def advance(
 
 
 def release(tx: Transaction, name: str, holder: str) -> None:
-    """Let another stream go on at once; nothing happens where this one reads it no more."""
+    """Release the lease, if this stream holds it."""
     row = tx.subscriptions.get(name)
     if row is not None and row.holder == holder:
         tx.subscriptions.put(attrs.evolve(row, holder=None, held_until=None))
 
 
 def remove(tx: Transaction, name: str) -> None:
-    """Forget a subscription and how far it had come.
-
-    Raises:
-        NotFound: There is none of that name.
-    """
+    """Remove a subscription and its position, or raise `NotFound`."""
     if not tx.subscriptions.delete(name):
         raise NotFound("subscription", name)
 
 
 def shown(tx: Transaction, row: StoredSubscription, *, lease: timedelta, now: datetime) -> Subscription:
-    """Return a subscription as it is shown."""
+    """Return the public form of a subscription."""
     return Subscription(
         name=row.name,
         workspace_id=row.workspace_id,

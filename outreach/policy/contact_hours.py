@@ -41,11 +41,7 @@ _HOURS: Final = BusinessHours(
 
 @functools.lru_cache(maxsize=65_536)
 def time_zones_of_phone(phone: str) -> tuple[str, ...]:
-    """Return the time zones in which a number may be, sorted; empty when none is known.
-
-    Args:
-        phone: E.164.
-    """
+    """Return the time zones in which an E.164 number may be, sorted; empty if none is known."""
     names = number_zones(phone)
     return tuple(sorted(names)) if all(is_zone(name) for name in names) else ()
 
@@ -94,10 +90,9 @@ def check_contact_rules(
     """Return the result of the workspace's frequency cap and contact hours for a recipient.
 
     Returns:
-        `Postponement` until the cap allows a request, or until the contact's and the campaign's hours are open;
-        `Ending`
-        if the number's zones are unknown or have no common hours; the closing time while they are open; None
-        without such rules.
+        `Postponement` until the cap allows a request or the hours of contact and campaign are open; `Ending` if the
+        number's zones are unknown or have no common hours; the closing time while they are open; None without such
+        rules.
     """
     capped = plan.capped_until.get(recipient.position)
     if capped is not None and capped > now:

@@ -42,7 +42,7 @@ def parse_holidays(value: object, *, this_year: int, path: str = "holidays_confi
         path: The value's name in errors.
 
     Raises:
-        InvalidRequest: The value is no calendar; the details name each place.
+        InvalidRequest: The value is not a calendar; the details name each place.
         ConfigError: It names a country, and the extra `holidays` is not installed.
     """
     reader = JsonReader()
@@ -119,7 +119,7 @@ def _is_supported(country: str, part: str | None = None) -> bool:
 @functools.cache
 def _subdivisions() -> Mapping[str, list[str]]:
     """Return the subdivisions of each country whose holidays are known."""
-    # Imported where it is used: the library takes long to load, and few processes need it.
+    # Imported here, because it takes long and few processes need it.
     with needed_for("A holiday calendar with a country"):
         import holidays
 

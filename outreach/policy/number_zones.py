@@ -1,7 +1,7 @@
-"""The time zones in which a phone number may be, by the longest prefix of it that a table has.
+"""The time zones of a phone number, by its longest prefix in a table.
 
-`phonenumbers` has the same table, beside 44 MB that nobody here reads; `phonenumberslite` leaves all of that out. The
-table in `number_zones.txt` is made from that of `phonenumbers` for each version of this package.
+`phonenumbers` has this table among 44 MB of others, and `phonenumberslite` does not; `number_zones.txt` is made from it
+for each version of this package.
 """
 
 from __future__ import annotations
@@ -12,14 +12,11 @@ from importlib import resources
 
 
 def number_zones(phone: str) -> tuple[str, ...]:
-    """Return the names of the zones as the table has them; empty where the number or its place is not known.
+    """Return the time zones of an E.164 number as the table has them; empty if the number or its place is unknown.
 
-    A number that belongs to no place, such as a toll-free one, may be anywhere in its country.
-
-    Args:
-        phone: E.164.
+    A number without a place, such as a toll-free one, may be anywhere in its country.
     """
-    # Imported where it is used: its tables take long to load.
+    # Imported here, because its tables take long to load.
     import phonenumbers
 
     try:

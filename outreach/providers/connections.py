@@ -43,10 +43,10 @@ class AccountConnections:
         return f"{self._public_url}/webhooks/{account_id}" if self._public_url else None
 
     def connection(self, account: Account) -> Connection:
-        """Open an account.
+        """Return the connection of an account.
 
         Raises:
-            ConfigError: The key that its credentials were encrypted with is not at hand, or httpx is not installed.
+            ConfigError: The key of its credentials is missing, or httpx is not installed.
         """
         return Connection(
             workspace_id=account.workspace_id,
@@ -65,7 +65,7 @@ class AccountConnections:
 
     def _client(self) -> httpx.AsyncClient:
         if self._http is None:
-            # Here and not above: who sends to the simulators alone never loads it.
+            # Imported here, because simulators do not need it.
             with needed_for("Working with an account at a provider"):
                 import httpx
 

@@ -26,11 +26,11 @@ class ProviderPool:
     """Finds the carrier or voice provider of a dispatch.
 
     Args:
-        sandbox_carrier: Takes every message of a sandbox, whatever carrier is named.
-        sandbox_voice: Takes every call of a sandbox, whatever provider is named.
-        storage: Where the accounts of live workspaces are.
-        connections: Opens them.
-        adapters: What makes carriers and voice providers of them.
+        sandbox_carrier: Takes all messages of sandboxes.
+        sandbox_voice: Takes all calls of sandboxes.
+        storage: Holds the accounts of live workspaces.
+        connections: Opens the accounts.
+        adapters: Connect the accounts.
     """
 
     def __init__(
@@ -54,8 +54,7 @@ class ProviderPool:
         """Return the carrier of a workspace's message.
 
         Raises:
-            ConfigError: The workspace is live and has no account for it, or one that cannot be opened, or its
-                adapter is not installed here.
+            ConfigError: A live workspace has no usable account, or the adapter is not installed.
         """
         if workspace.mode is WorkspaceMode.SANDBOX:
             return self._sandbox_carrier
@@ -70,8 +69,7 @@ class ProviderPool:
         """Return the voice provider of a workspace's call.
 
         Raises:
-            ConfigError: The workspace is live and has no account for it, or one that cannot be opened, or its
-                adapter is not installed here.
+            ConfigError: A live workspace has no usable account, or the adapter is not installed.
         """
         if workspace.mode is WorkspaceMode.SANDBOX:
             return self._sandbox_voice

@@ -1,7 +1,7 @@
-"""The adapters that an engine knows: its own, those that its host gives it, and those of installed packages.
+"""The adapters of an engine: built in, given by its host, and of installed packages.
 
-Its own are imported when an account uses one. Those of packages are found by the entry points of the group
-`outreach.adapters`, and loaded once a process, when something is asked for that the engine does not bring itself.
+Built-in adapters are imported when an account uses one. Those of packages are entry points of the group
+`outreach.adapters`, which are loaded once a process, when a name is not built in.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from outreach.policy.explanations import FAILURE_TEXTS, OWN_CODES
 from outreach.protocols.adapter import Adapter, CarrierAdapter, VoiceAdapter
 
 ADAPTER_GROUP: Final = "outreach.adapters"
-"""The entry points of carriers and voice providers: each names an adapter, an object."""
+"""The entry points of carriers and voice providers; each names an adapter object."""
 
 ANALYSER_GROUP: Final = "outreach.analysers"
-"""The entry points of analysers: each names an analyser, an object."""
+"""The entry points of analysers; each names an analyser object."""
 
 AnyAdapter: TypeAlias = CarrierAdapter | VoiceAdapter
 
@@ -42,11 +42,11 @@ _COMMON_START_WORDS: Final = frozenset({"start"})
 
 @attrs.frozen(kw_only=True)
 class Installed:
-    """What the entry points of a group lead to.
+    """The objects of a group of entry points.
 
     Attributes:
-        found: Objects by name, each with the package that brings it.
-        problems: Which entry points could not be used, and why.
+        found: Objects by name, each with its package.
+        problems: Unusable entry points, with the reason.
     """
 
     found: Mapping[str, tuple[object, str]]
@@ -54,14 +54,14 @@ class Installed:
 
 
 class Adapters:
-    """The carriers and voice providers that accounts can be at.
+    """The carriers and voice providers that accounts can use.
 
     Args:
         given: The host's own adapters.
         installed: Returns those of installed packages.
 
     Raises:
-        ConfigError: An adapter lacks something, or has the name of another one.
+        ConfigError: An adapter is incomplete, or its name is taken.
     """
 
     def __init__(self, given: Sequence[AnyAdapter] = (), *, installed: Callable[[], Installed] | None = None) -> None:
@@ -75,7 +75,7 @@ class Adapters:
         self._of_packages: tuple[Mapping[str, tuple[Adapter, str]], Sequence[AdapterProblem]] | None = None
 
     def kind(self, name: str | None) -> ProviderKind | None:
-        """Return whether a name is that of a carrier or of a voice provider; None when it is that of no adapter."""
+        """Return the kind of an adapter by its name; None if there is none."""
         if name is None:
             return None
         known = PROVIDERS.get(name)
@@ -85,11 +85,11 @@ class Adapters:
         return own.kind if own is not None else None
 
     def names(self, kind: ProviderKind | None = None) -> Sequence[str]:
-        """Return the names of all adapters, or of those of a kind: the engine's own first."""
+        """Return the names of all adapters, or of one kind, built-in ones first."""
         return [one.name for one in self.providers() if kind in {None, one.kind}]
 
     def providers(self) -> Sequence[Provider]:
-        """Return what accounts can be at: the engine's own first, then the host's and those of packages by name."""
+        """Return the providers that accounts can use, built-in ones first, then the others by name."""
         own = [Provider(name=name, kind=kind, source="outreach") for name, kind in PROVIDERS.items()]
         given = [Provider(name=one.name, kind=one.kind, source="given") for one in self._given.values()]
         packages = [Provider(name=one.name, kind=one.kind, source=source) for one, source in self._packages().values()]
@@ -97,17 +97,13 @@ class Adapters:
 
     @property
     def problems(self) -> Sequence[AdapterProblem]:
-        """Which adapters of packages cannot be used, and why."""
+        """The unusable adapters of packages, with the reason."""
         self._packages()
         assert self._of_packages is not None  # noqa: S101 - looked up in the line above
         return self._of_packages[1]
 
     def adapter(self, name: str) -> Adapter:
-        """Return an adapter of either kind.
-
-        Raises:
-            ConfigError: There is none of this name.
-        """
+        """Return an adapter of either kind, or raise `ConfigError`."""
         kind = PROVIDERS.get(name)
         if kind is not None:
             package = "carriers" if kind == "carrier" else "voice"
@@ -118,40 +114,28 @@ class Adapters:
         return own
 
     def carrier(self, name: str) -> CarrierAdapter:
-        """Return the adapter of an SMS carrier.
-
-        Raises:
-            ConfigError: There is none of this name.
-        """
+        """Return the adapter of an SMS carrier, or raise `ConfigError`."""
         return cast("CarrierAdapter", self._of_kind(name, "carrier"))
 
     def voice(self, name: str) -> VoiceAdapter:
-        """Return the adapter of a voice provider.
-
-        Raises:
-            ConfigError: There is none of this name.
-        """
+        """Return the adapter of a voice provider, or raise `ConfigError`."""
         return cast("VoiceAdapter", self._of_kind(name, "voice"))
 
     def carrier_start_words(self, provider: str | None, to: str) -> Collection[str] | None:
-        """Return what a carrier that answers keywords by itself takes for START.
+        """Return the START words of a carrier that answers keywords itself; see `CarrierAdapter.carrier_start_words`.
 
-        As `CarrierAdapter.carrier_start_words` does.
-
-        Args:
-            provider: The carrier; of one that is not known, only what every carrier takes for it.
-            to: Our number that is written to.
+        For an unknown carrier only the words of all carriers are returned. `to` is the number that was written to.
         """
         if provider is None or self.kind(provider) != "carrier":
             return _COMMON_START_WORDS
         return self.carrier(provider).carrier_start_words(to)
 
     def trunks_by_identifier(self, provider: str) -> bool:
-        """Return whether a voice provider knows a SIP trunk by an identifier of its own alone."""
+        """Return whether a voice provider needs its own identifier of a SIP trunk."""
         return self.kind(provider) == "voice" and self.voice(provider).trunks_by_identifier
 
     def missing(self, name: str, kind: ProviderKind | None = None) -> str:
-        """Return that there is no adapter of a name, which there are, and what to do, in words."""
+        """Return the message for a missing adapter, with the known names and advice."""
         what = {"carrier": "carrier", "voice": "voice provider", None: "provider"}[kind]
         words = f"{name!r} is no {what} that an account can be at here. There are: {', '.join(self.names(kind))}."
         if self.kind(name) is None:
@@ -172,7 +156,7 @@ class Adapters:
         return found[0] if found is not None else None
 
     def _packages(self) -> Mapping[str, tuple[Adapter, str]]:
-        """Return the adapters of packages, each with its package, after looking at them once."""
+        """Return the adapters of packages, each with its package, loaded once."""
         if self._of_packages is None:
             installed = self._installed()
             usable: dict[str, tuple[Adapter, str]] = {}
@@ -200,7 +184,7 @@ class Adapters:
 
 
 def adapter_problem(found: object) -> str | None:
-    """Return why an object is no adapter, in words; None when it has what one must have."""
+    """Return why an object is not a valid adapter, or None."""
     if isinstance(found, type):
         return f"{found.__name__} is a class; an adapter is an object: {found.__name__}()."
     name: Any = getattr(found, "name", None)
@@ -228,13 +212,13 @@ _VALUES: Final[Mapping[object, Sequence[str]]] = {
 
 @cache
 def installed_adapters() -> Installed:
-    """Return the adapters of installed packages, whatever they are; each is loaded once a process."""
+    """Return the adapters of installed packages, loaded once a process."""
     return _load(ADAPTER_GROUP)
 
 
 @cache
 def installed_analysers() -> Installed:
-    """Return the analysers of installed packages, whatever they are; each is loaded once a process."""
+    """Return the analysers of installed packages, loaded once a process."""
     return _load(ANALYSER_GROUP)
 
 
@@ -244,7 +228,7 @@ def _load(group: str) -> Installed:
     by_name: dict[str, list[EntryPoint]] = {}
     for point in entry_points(group=group):
         same = by_name.setdefault(point.name, [])
-        # One package may be found twice on the path of modules.
+        # A package may be on the module path twice.
         if all((one.value, _package(one)) != (point.value, _package(point)) for one in same):
             same.append(point)
     for name, points in by_name.items():

@@ -10,20 +10,20 @@ from outreach.working_set.tables.base import Table
 
 
 class Subscriptions(Table):
-    """How far each named subscription has come, and who reads it; names are unique over all workspaces."""
+    """The positions and leases of named subscriptions; names are unique over all workspaces."""
 
     def get(self, name: str) -> StoredSubscription | None:
         """Return a subscription."""
         return self._rows.get(SUBSCRIPTIONS, (name,))
 
     def put(self, subscription: StoredSubscription) -> None:
-        """Write a subscription, over the one of that name if there is one."""
+        """Insert or replace a subscription."""
         self._rows.put(SUBSCRIPTIONS, SUBSCRIPTIONS.key_of(subscription), subscription)
 
     def delete(self, name: str) -> bool:
-        """Delete a subscription; return whether it was there."""
+        """Delete a subscription; return whether it existed."""
         return self._rows.delete(SUBSCRIPTIONS, (name,))
 
     def list(self) -> Sequence[StoredSubscription]:
-        """Return all of them, by name."""
+        """Return all subscriptions by name."""
         return self._list(SUBSCRIPTIONS, "subscriptions.list")

@@ -1,5 +1,5 @@
 -- Named subscriptions to events.
 
 -- list --
--- For the operator; there are few.
+-- For operators; there are few.
 SELECT {subscriptions} FROM subscriptions ORDER BY name
