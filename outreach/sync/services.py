@@ -97,25 +97,25 @@ RecipientSource = Iterable[Contact | PreparedRecipient | Sequence[PreparedRecipi
 
 
 class ReadinessProbe(Service[AsyncReadinessProbe]):
-    """Finds out whether this process is ready; many that ask at once share one write."""
+    """Finds out whether this process is ready; concurrent calls share one write."""
 
     def __call__(self) -> Readiness:
-        """Write a little, and return how it is; takes `WRITE_SECONDS` and a little more at the most.
+        """Write a little, and return the readiness; takes little more than `WRITE_SECONDS`.
 
         Raises:
-            ConfigError: The engine was opened elsewhere: nothing here answers for it.
+            ConfigError: The engine was opened elsewhere.
         """
         return self._call(lambda service: service())
 
 
 class StatusQuery(Service[AsyncStatusQuery]):
-    """Looks at one workspace or at all of them; costs the same however much was sent before."""
+    """Reads the status of one workspace or all; costs the same however much was sent before."""
 
     def __call__(self, workspace_id: str | None = None) -> EngineStatus:
-        """Return how a workspace is now, or all of them.
+        """Return the current status of a workspace, or of all.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return self._call(lambda service: service(workspace_id))
 
@@ -135,18 +135,18 @@ class Workspaces(Service[AsyncWorkspaces]):
         frequency_cap: int | None = None,
         actor: str = "library",
     ) -> Workspace:
-        """Make a workspace.
+        """Create a workspace.
 
         Args:
             name: 1 to 255 characters.
             mode: A sandbox sends everything to the simulators.
             sms_campaigns_enabled: Whether SMS campaigns may be created (docs/interface.md#4.3, rule 1).
-            request_limit: Requests a minute over all its keys; None for no limit.
-            default_region: Region in which local numbers are read, such as `US`; None reads international ones only.
-            contact_hours: Whether people are contacted between 8 and 21 of their own clocks only; None for yes in a
-                live workspace and no in a sandbox.
-            frequency_cap: How many dispatches may go to one number in 24 hours, over all campaigns; None for any.
-            actor: Who does it, for the audit trail.
+            request_limit: HTTP requests per minute over all its keys; None for no limit.
+            default_region: Region of local numbers, such as `US`; None accepts international ones only.
+            contact_hours: Contact people only from 8 to 21 in their own time zones; None for True in a live workspace
+                and False in a sandbox.
+            frequency_cap: Dispatches to one number in 24 hours, over all campaigns; None for no cap.
+            actor: Recorded in the audit trail.
 
         Raises:
             InvalidRequest: A value is out of its bounds.
@@ -165,10 +165,10 @@ class Workspaces(Service[AsyncWorkspaces]):
         )
 
     def update(self, workspace_id: str, change: WorkspaceUpdate, *, actor: str = "library") -> Workspace:
-        """Change a workspace; a running server heeds it within a second.
+        """Change a workspace; a running server applies it within a second.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
             InvalidRequest: A value is out of its bounds.
         """
         return self._call(lambda service: service.update(workspace_id, change, actor=actor))
@@ -177,7 +177,7 @@ class Workspaces(Service[AsyncWorkspaces]):
         """Return a workspace.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return self._call(lambda service: service.get(workspace_id))
 
@@ -190,10 +190,10 @@ class ApiKeys(Service[AsyncApiKeys]):
     """The API keys of workspaces."""
 
     def create(self, workspace_id: str, *, name: str = "", actor: str = "library") -> CreatedApiKey:
-        """Make an API key. The key is in the answer and nowhere else: only its SHA-256 is stored.
+        """Create an API key; only its SHA-256 is stored, so the result is the only place with the key.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return self._call(lambda service: service.create(workspace_id, name=name, actor=actor))
 
@@ -201,20 +201,20 @@ class ApiKeys(Service[AsyncApiKeys]):
         """Return a workspace's keys, revoked ones included, oldest first.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return self._call(lambda service: service.list(workspace_id))
 
     def get_anywhere(self, key_id: str) -> ApiKey:
-        """Return a key of whatever workspace: for operators, whose commands name keys alone.
+        """Return a key of any workspace, for operator commands that name a key alone.
 
         Raises:
-            NotFound: There is no such key.
+            NotFound: No key has this id.
         """
         return self._call(lambda service: service.get_anywhere(key_id))
 
     def revoke(self, workspace_id: str, key_id: str, *, actor: str = "library") -> ApiKey:
-        """Make a key worthless: in this process at once, in others within a second.
+        """Revoke a key: in this process at once, in others within a second.
 
         Raises:
             NotFound: The workspace has no such key.
@@ -222,11 +222,10 @@ class ApiKeys(Service[AsyncApiKeys]):
         return self._call(lambda service: service.revoke(workspace_id, key_id, actor=actor))
 
     def authenticate(self, api_key: str) -> Workspace:
-        """Return the workspace that a key belongs to, whatever its status.
+        """Return the workspace of a key, whatever its status.
 
-        What was found is believed for half a second: a key that another process revokes is worthless within that, one
-        that is revoked here at once. The key is looked up by its digest: what an attacker could learn from timing is
-        about the digest of what he sent, which tells him nothing of any key.
+        A result is cached for half a second; a key revoked in this process stops working at once. The lookup by digest
+        leaks nothing through timing: an attacker could learn only about the digest of what he sent.
 
         Raises:
             Unauthorized: The key is malformed, unknown or revoked.
@@ -235,22 +234,22 @@ class ApiKeys(Service[AsyncApiKeys]):
 
 
 class Audit(Service[AsyncAudit]):
-    """The audit trail of workspaces, and of what belongs to none."""
+    """The audit trail of workspaces, and of operations without one."""
 
     def list(self, workspace_id: str | None = None, *, limit: int = 1000) -> Sequence[AuditEntry]:
-        """Return the newest entries of the audit trail, of a workspace or of all, newest first.
+        """Return the newest audit entries of a workspace or of all, newest first.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: The limit is none.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The limit is invalid.
         """
         return self._call(lambda service: service.list(workspace_id, limit=limit))
 
     def record(self, workspace_id: str | None, *, actor: str, action: str, subject: str) -> None:
-        """Append to the audit trail what an embedding application did.
+        """Append an embedding application's action to the audit trail.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return self._call(lambda service: service.record(workspace_id, actor=actor, action=action, subject=subject))
 
@@ -276,29 +275,28 @@ class Agents(Service[AsyncAgents]):
         idempotency_key: str | None = None,
         actor: str = "library",
     ) -> Agent:
-        """Make an agent.
+        """Create an agent.
 
         Args:
-            workspace_id: Whose agent it is.
+            workspace_id: The workspace.
             name: 1 to 255 characters.
             provider: Its voice provider.
-            direction: `outbound`, or `inbound`, which calls out only with `allow_outbound`.
-            allow_outbound: Whether an inbound agent may call out.
+            direction: `outbound`, or `inbound`, which places calls only with `allow_outbound`.
+            allow_outbound: Whether an inbound agent may place calls.
             is_active: Whether it may be used.
-            provider_agent_id: Its identifier at the provider.
-            placeholders: The template variables that it expects; None accepts any.
+            provider_agent_id: Its id at the provider.
+            placeholders: The template variables that it accepts; None for any.
             from_number: Caller ID; normalised to E.164.
-            voicemail: What its calls do when a machine answers; None leaves it to the agent as the provider has it.
-            voicemail_message: What they leave there, 1 to 1,000 characters; goes with `leave_message`.
-            max_call_seconds: How long a call may last, 10 to 43,200; None leaves it to the provider.
-            idempotency_key: Names this one agent, such as `order-42`: within a day the same key makes no other one, and
-                returns it.
-            actor: Who does it, for the audit trail.
+            voicemail: What to do when a machine answers; None for the agent's setting at the provider.
+            voicemail_message: What to say to the machine, 1 to 1,000 characters; only with `leave_message`.
+            max_call_seconds: The longest call, 10 to 43,200; None for the provider's setting.
+            idempotency_key: A name for this agent, such as `order-42`: for a day, the same key returns this agent.
+            actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
             InvalidRequest: A value is out of its bounds, or the key was used with other content.
-            RequestInProgress: The first call with this key still runs.
+            RequestInProgress: The first call with this key is still running.
         """
         return self._call(
             lambda service: service.create(
@@ -320,7 +318,7 @@ class Agents(Service[AsyncAgents]):
         )
 
     def update(self, workspace_id: str, agent_id: str, change: AgentUpdate, *, actor: str = "library") -> Agent:
-        """Change an agent; campaigns that have not started become ready, or drafts, by whether it may call then.
+        """Change an agent; campaigns that have not started become ready or draft by whether it can place calls.
 
         Raises:
             NotFound: The workspace has no such agent.
@@ -340,7 +338,7 @@ class Agents(Service[AsyncAgents]):
         """Return a workspace's agents, oldest first.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return self._call(lambda service: service.list(workspace_id))
 
@@ -358,21 +356,20 @@ class Trunks(Service[AsyncTrunks]):
         idempotency_key: str | None = None,
         actor: str = "library",
     ) -> Trunk:
-        """Make a trunk.
+        """Create a trunk.
 
         Args:
-            workspace_id: Whose trunk it is.
+            workspace_id: The workspace.
             name: 1 to 255 characters.
-            address: SIP host or URI at which it ends, 1 to 255 characters.
-            provider_trunk_id: Its identifier at the voice provider, where it has one.
-            idempotency_key: Names this one trunk, such as `order-42`: within a day the same key makes no other one, and
-                returns it.
-            actor: Who does it, for the audit trail.
+            address: SIP host or URI, 1 to 255 characters.
+            provider_trunk_id: Its id at the voice provider, if any.
+            idempotency_key: A name for this trunk, such as `order-42`: for a day, the same key returns this trunk.
+            actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
             InvalidRequest: A value is out of its bounds, or the key was used with other content.
-            RequestInProgress: The first call with this key still runs.
+            RequestInProgress: The first call with this key is still running.
         """
         return self._call(
             lambda service: service.create(
@@ -386,7 +383,7 @@ class Trunks(Service[AsyncTrunks]):
         )
 
     def update(self, workspace_id: str, trunk_id: str, change: TrunkUpdate, *, actor: str = "library") -> Trunk:
-        """Change a trunk; calls that are placed from then on go by it.
+        """Change a trunk, for calls placed from then on.
 
         Raises:
             NotFound: The workspace has no such trunk.
@@ -395,11 +392,11 @@ class Trunks(Service[AsyncTrunks]):
         return self._call(lambda service: service.update(workspace_id, trunk_id, change, actor=actor))
 
     def remove(self, workspace_id: str, trunk_id: str, *, actor: str = "library") -> Trunk:
-        """Remove a trunk; campaigns that are over keep its identifier.
+        """Remove a trunk; ended campaigns keep its id.
 
         Raises:
             NotFound: The workspace has no such trunk.
-            Conflict: A campaign that is not over, or a number, goes over it.
+            Conflict: A number, or a campaign that has not ended, uses it.
         """
         return self._call(lambda service: service.remove(workspace_id, trunk_id, actor=actor))
 
@@ -407,7 +404,7 @@ class Trunks(Service[AsyncTrunks]):
         """Return a workspace's trunks, oldest first.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return self._call(lambda service: service.list(workspace_id))
 
@@ -429,19 +426,18 @@ class Numbers(Service[AsyncNumbers]):
         """Add a number.
 
         Args:
-            workspace_id: Whose number it is.
-            phone: Normalised to E.164; a workspace has a number once.
-            carrier: The SMS carrier that it belongs to.
-            trunk_id: The trunk that it is reached over.
-            rate_per_minute: Messages a minute that it may send, over all campaigns; 1 to 600, None for no such rate.
-            idempotency_key: Names this one number, such as `order-42`: within a day the same key makes no other one,
-                and returns it.
-            actor: Who does it, for the audit trail.
+            workspace_id: The workspace.
+            phone: Normalised to E.164; unique in the workspace.
+            carrier: Its SMS carrier.
+            trunk_id: Its trunk.
+            rate_per_minute: Messages per minute over all campaigns, 1 to 600; None for no limit.
+            idempotency_key: A name for this number, such as `order-42`: for a day, the same key returns this number.
+            actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: There is no such workspace, or it has no such trunk.
-            InvalidRequest: It is no number, the workspace has it already, or the key was used with other content.
-            RequestInProgress: The first call with this key still runs.
+            NotFound: The workspace or the trunk does not exist.
+            InvalidRequest: The number is invalid or exists already, or the key was used with other content.
+            RequestInProgress: The first call with this key is still running.
         """
         return self._call(
             lambda service: service.create(
@@ -456,7 +452,7 @@ class Numbers(Service[AsyncNumbers]):
         )
 
     def update(self, workspace_id: str, number_id: str, change: NumberUpdate, *, actor: str = "library") -> Number:
-        """Change what a number is for; campaigns that send from it heed its new rate at once.
+        """Change a number; running campaigns use its new rate at once.
 
         Raises:
             NotFound: The workspace has no such number or trunk.
@@ -465,11 +461,11 @@ class Numbers(Service[AsyncNumbers]):
         return self._call(lambda service: service.update(workspace_id, number_id, change, actor=actor))
 
     def remove(self, workspace_id: str, number_id: str, *, actor: str = "library") -> Number:
-        """Remove a number; what was sent from it stays in the ledger.
+        """Remove a number; its dispatches stay in the ledger.
 
         Raises:
             NotFound: The workspace has no such number.
-            Conflict: A campaign that is not over, or an active agent, sends or calls from it.
+                Conflict: A campaign that has not ended, or an active agent, uses it.
         """
         return self._call(lambda service: service.remove(workspace_id, number_id, actor=actor))
 
@@ -477,7 +473,7 @@ class Numbers(Service[AsyncNumbers]):
         """Return a workspace's numbers, oldest first.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return self._call(lambda service: service.list(workspace_id))
 
@@ -494,20 +490,19 @@ class Flows(Service[AsyncFlows]):
         idempotency_key: str | None = None,
         actor: str = "library",
     ) -> Flow:
-        """Make a flow.
+        """Create a flow.
 
         Args:
-            workspace_id: Whose flow it is.
+            workspace_id: The workspace.
             name: 1 to 255 characters.
-            steps: What it does, in order.
-            idempotency_key: Names this one flow, such as `order-42`: within a day the same key makes no other one, and
-                returns it.
-            actor: Who does it, for the audit trail.
+            steps: The steps in order.
+            idempotency_key: A name for this flow, such as `order-42`: for a day, the same key returns this flow.
+            actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: A step is not valid, no step sends anything, or the key was used with other content.
-            RequestInProgress: The first call with this key still runs.
+            NotFound: The workspace does not exist.
+            InvalidRequest: A step is invalid, no step sends anything, or the key was used with other content.
+            RequestInProgress: The first call with this key is still running.
         """
         return self._call(
             lambda service: service.create(
@@ -516,21 +511,21 @@ class Flows(Service[AsyncFlows]):
         )
 
     def update(self, workspace_id: str, flow_id: str, change: FlowUpdate, *, actor: str = "library") -> Flow:
-        """Change a flow; its steps only while no campaign that has been started goes through them.
+        """Change a flow; its steps only while no running campaign uses it.
 
         Raises:
             NotFound: The workspace has no such flow.
-            InvalidRequest: A step is not valid, or no step sends anything.
-            Conflict: Its steps are to change, and a campaign that has been started and is not over is driven by it.
+            InvalidRequest: A step is invalid, or no step sends anything.
+            Conflict: Its steps are to change while a started campaign that has not ended uses it.
         """
         return self._call(lambda service: service.update(workspace_id, flow_id, change, actor=actor))
 
     def remove(self, workspace_id: str, flow_id: str, *, actor: str = "library") -> Flow:
-        """Remove a flow; campaigns that are over keep its identifier.
+        """Remove a flow; ended campaigns keep its id.
 
         Raises:
             NotFound: The workspace has no such flow.
-            Conflict: A campaign that is not over is driven by it.
+            Conflict: A campaign that has not ended uses it.
         """
         return self._call(lambda service: service.remove(workspace_id, flow_id, actor=actor))
 
@@ -538,7 +533,7 @@ class Flows(Service[AsyncFlows]):
         """Return a workspace's flows, oldest first.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return self._call(lambda service: service.list(workspace_id))
 
@@ -550,74 +545,72 @@ class Settings(Service[AsyncSettings]):
         """Return a workspace's SMS settings.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return self._call(lambda service: service.get(workspace_id))
 
     def update(self, workspace_id: str, change: SmsSettingsUpdate, *, actor: str = "library") -> SmsSettings:
-        """Change the fields that are given and return all.
-
-        Changes of different fields at the same time are all kept.
+        """Change the given fields and return all; concurrent changes of other fields are kept.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
             InvalidRequest: A value is out of its bounds; nothing was changed.
         """
         return self._call(lambda service: service.update(workspace_id, change, actor=actor))
 
 
 class CallingSettings(Service[AsyncCallingSettings]):
-    """Settings of workspaces' calling campaigns (docs/rules.md#retry)."""
+    """Retry settings of workspaces' calling campaigns (docs/rules.md#retry)."""
 
     def get(self, workspace_id: str) -> CallSettings:
-        """Return how a workspace's calling campaigns try again.
+        """Return a workspace's settings for calling campaigns.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return self._call(lambda service: service.get(workspace_id))
 
     def update(self, workspace_id: str, change: CallSettingsUpdate, *, actor: str = "library") -> CallSettings:
-        """Change the fields that are given and return all; what waits already keeps its time.
+        """Change the given fields and return all; recipients that wait already keep their time.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
             InvalidRequest: A value is out of its bounds; nothing was changed.
         """
         return self._call(lambda service: service.update(workspace_id, change, actor=actor))
 
 
 class Replies(Service[AsyncReplies]):
-    """How workspaces answer keywords; where a carrier answers by itself nothing of it is used."""
+    """Replies to STOP, START and HELP; unused where the carrier replies itself."""
 
     def get(self, workspace_id: str) -> ReplySettings:
-        """Return a workspace's settings.
+        """Return a workspace's reply settings.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return self._call(lambda service: service.get(workspace_id))
 
     def effective_texts(self, workspace_id: str) -> Sequence[ReplyText]:
-        """Return the three answers as they would be sent now: after STOP, after START, to HELP.
+        """Return the three replies as they would be sent now: to STOP, START and HELP.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return self._call(lambda service: service.effective_texts(workspace_id))
 
     def update(self, workspace_id: str, change: ReplySettingsUpdate, *, actor: str = "library") -> ReplySettings:
-        """Change the fields that are given and return all; a text that is empty or None takes the default again.
+        """Change the given fields and return all; an empty text or None restores the default.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
             InvalidRequest: A text is too long, blank or cannot be stored everywhere; nothing was changed.
         """
         return self._call(lambda service: service.update(workspace_id, change, actor=actor))
 
 
 class Unsubscribes(Service[AsyncUnsubscribes]):
-    """Who must not be contacted."""
+    """The unsubscribe registers of workspaces."""
 
     def add(
         self,
@@ -628,15 +621,15 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
         evidence: str | None = None,
         actor: str = "library",
     ) -> Sequence[Unsubscribe]:
-        """Put numbers on the register, at once and for every campaign; return the entries.
+        """Unsubscribe numbers, with immediate effect in every campaign; return the entries.
 
-        A number that is there with another scope is stopped on all channels from then on. Recipients that wait with
-        one of them end as skipped, and stay so when it is taken off the register again. A `source` of `keyword` says
-        that the person wrote it: a START takes such an entry back, and no other.
+        A number that is registered with another scope is stopped on all channels. Waiting recipients are skipped for
+        good, also if the number is removed again. Only an entry with the `source` `keyword` (the person wrote it) is
+        lifted by START.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: One is no phone number, or the scope is none; none was written.
+            NotFound: The workspace does not exist.
+            InvalidRequest: A number or the scope is invalid; nothing was written.
         """
         return self._call(
             lambda service: service.add(
@@ -647,70 +640,66 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
     def import_numbers(
         self, workspace_id: str, rows: Iterable[str], *, scope: UnsubscribeScope = "all", actor: str = "library"
     ) -> RegisterImport:
-        """Put many numbers on the register; rows that are no number are named, the others are written.
+        """Unsubscribe many numbers; invalid rows are reported, the others are written.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: The scope is none.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The scope is invalid.
         """
         return self._supply(
             lambda service, each: service.import_numbers(workspace_id, each(rows), scope=scope, actor=actor)
         )
 
     def remove(self, workspace_id: str, *phones: str, actor: str = "library") -> int:
-        """Take numbers off the register; return how many were there.
+        """Remove numbers from the register; return how many were on it.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: One is no phone number; none was removed.
+            NotFound: The workspace does not exist.
+            InvalidRequest: A number is invalid; nothing was removed.
         """
         return self._call(lambda service: service.remove(workspace_id, *phones, actor=actor))
 
     def list_pending(self, workspace_id: str, *, limit: int = 1000) -> Sequence[Unsubscribe]:
-        """Return who is held back from campaigns because of a message that may be an opt-out, the latest first.
+        """Return the held numbers, whose message may have been an opt-out, latest first.
 
-        Each waits for somebody to `decide`; its `evidence` has what was written.
-
-        Args:
-            workspace_id: Whose register.
-            limit: How many at the most.
+        Each needs a decision (`resolve`); its `evidence` has the message.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return self._call(lambda service: service.list_pending(workspace_id, limit=limit))
 
     def resolve(self, workspace_id: str, phone: str, *, opted_out: bool, actor: str = "library") -> None:
-        """Decide what the unclear message of somebody who is held back meant.
+        """Decide whether the unclear message of a held number was an opt-out.
 
         Args:
-            workspace_id: Whose register.
+            workspace_id: The workspace.
             phone: The number.
-            opted_out: Whether it was an opt-out: then the number is on the register for everything, until the person
-                writes START. Otherwise campaigns go on with it.
-            actor: Who decides, for the audit trail.
+            opted_out: True unsubscribes the number from everything until the person writes START; False lets campaigns
+                continue with it.
+            actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: It is no phone number, or the decision is neither True nor False.
-            Conflict: The number is not held back: there is nothing to decide.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The number is invalid, or `opted_out` is not a bool.
+            Conflict: The number is not held.
         """
         return self._call(lambda service: service.resolve(workspace_id, phone, opted_out=opted_out, actor=actor))
 
     def iter_entries(self, workspace_id: str) -> Iterator[Unsubscribe]:
-        """Go through the register in the order of the numbers.
+        """Iterate over the register in the order of the numbers.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return self._items(lambda service: service.iter_entries(workspace_id))
 
     def filter_unsubscribed(self, workspace_id: str, channel: Channel, phones: Sequence[str]) -> frozenset[str]:
-        """Return those of the E.164 numbers that must not be reached by a channel.
+        """Return which of the E.164 numbers must not be contacted by a channel.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: There is no such channel.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The channel is unknown.
         """
         return self._call(lambda service: service.filter_unsubscribed(workspace_id, channel, phones))
 
@@ -727,17 +716,17 @@ class Campaigns(Service[AsyncCampaigns]):
         return self._call(lambda service: service.get(workspace_id, campaign_id))
 
     def get_anywhere(self, campaign_id: str) -> Campaign:
-        """Return a campaign of whatever workspace: for operators, whose commands name campaigns alone.
+        """Return a campaign of any workspace, for operator commands that name a campaign alone.
 
         Raises:
-            NotFound: There is no such campaign.
+            NotFound: No campaign has this id.
         """
         return self._call(lambda service: service.get_anywhere(campaign_id))
 
     def start_problems(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
-        """Return everything that is in the way of a campaign's start now: the field that says it, and a sentence.
+        """Return all problems that prevent a start now, each with its field.
 
-        `start` raises `CannotStart` with the same. The fields that a draft lacks have the names of `CampaignUpdate`.
+        `start` raises `CannotStart` with the same. Fields that a draft lacks have the names of `CampaignUpdate`.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -745,10 +734,9 @@ class Campaigns(Service[AsyncCampaigns]):
         return self._call(lambda service: service.start_problems(workspace_id, campaign_id))
 
     def throttled_until(self, workspace_id: str, campaign_id: str) -> datetime | None:
-        """Return until when an active campaign sends nothing because its provider told us to come again later.
+        """Return until when the provider's throttle stops an active campaign; None without one.
 
-        None when it is not so. The hold is the workspace's at that provider: all its campaigns there, and its single
-        messages and calls, wait with it.
+        The throttle holds for the whole workspace at that provider, single messages and calls included.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -768,16 +756,16 @@ class Campaigns(Service[AsyncCampaigns]):
         """Return a page of campaigns, newest first.
 
         Args:
-            workspace_id: Whose campaigns.
-            channel: Of one channel only; None for both.
-            status: Compared with the raw status.
-            search: Part of the name, case-insensitively; None or empty for all.
-            page: From 1; past the end the page is empty.
+            workspace_id: The workspace.
+            channel: Only campaigns of this channel; None for both.
+            status: Only campaigns with this raw status.
+            search: Part of the name, case-insensitive; None or empty for all.
+            page: From 1; a page past the end is empty.
             page_size: At least 1; more than 100 is served as 100.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: The page, its size, the status, the channel or the search is none.
+            NotFound: The workspace does not exist.
+            InvalidRequest: An argument is invalid.
         """
         return self._call(
             lambda service: service.list(
@@ -795,14 +783,13 @@ class Campaigns(Service[AsyncCampaigns]):
         page: int = 1,
         page_size: int = 20,
     ) -> JsonPage:
-        """Return the same page as `list` does, as JSON with the fields of the interface.
+        """Return the page that `list` returns, as JSON with the interface's fields.
 
-        What was made before is given again while it is true; whoever has changed anything, here or in another process,
-        sees that at once.
+        A rendered page is reused until any process changes what it shows.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: The page, its size, the status, the channel or the search is none.
+            NotFound: The workspace does not exist.
+            InvalidRequest: An argument is invalid.
         """
         return self._call(
             lambda service: service.list_json(
@@ -816,18 +803,17 @@ class Campaigns(Service[AsyncCampaigns]):
         """Start a ready campaign: it becomes active, or scheduled when its start is still ahead.
 
         Args:
-            workspace_id: Whose campaign.
-            campaign_id: Which one.
-            allow_unknown_placeholders: Whether it starts although its text has placeholders that nothing fills, and
-                that have no fallback (`CampaignCreated.unknown_placeholders`).
-            actor: Who does it, for the audit trail.
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            allow_unknown_placeholders: Start although the text has placeholders without a value or a fallback
+                (`CampaignCreated.unknown_placeholders`).
+            actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace has no such campaign.
-            WorkspaceUnavailable: The workspace may not work now.
-            IllegalTransition: The campaign has been started before, or is over.
-            CannotStart: Something is in the way; every reason is named. That its text suits none of its contacts is
-                one: it is over the cap of segments for each, or empty.
+            WorkspaceUnavailable: The workspace is suspended or closed.
+            IllegalTransition: The campaign was started before, or has ended.
+            CannotStart: The details name every reason, such as a text that is empty or too long for every contact.
         """
         return self._call(
             lambda service: service.start(
@@ -836,10 +822,9 @@ class Campaigns(Service[AsyncCampaigns]):
         )
 
     def check_start(self, workspace_id: str, campaign_id: str) -> StartCheck:
-        """Return how many of a campaign's contacts will fail because what they would be sent cannot be sent.
+        """Return how many of a campaign's contacts would fail because their text is empty or too long.
 
-        That is a text over the cap of segments (`SmsSettings.max_segments`), footer included, or an empty one. The
-        first 10,000 contacts are looked at, in slices.
+        Too long is over `SmsSettings.max_segments`, footer included. At most 10,000 contacts are checked.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -847,11 +832,11 @@ class Campaigns(Service[AsyncCampaigns]):
         return self._call(lambda service: service.check_start(workspace_id, campaign_id))
 
     def pause(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
-        """Pause a campaign: once this returns, no message of it goes out that was not on its way."""
+        """Pause a campaign; after this returns, no new message of it is sent."""
         return self._call(lambda service: service.pause(workspace_id, campaign_id, actor=actor))
 
     def resume(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
-        """Let a paused campaign go on."""
+        """Resume a paused campaign."""
         return self._call(lambda service: service.resume(workspace_id, campaign_id, actor=actor))
 
     def cancel(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
@@ -863,17 +848,17 @@ class Campaigns(Service[AsyncCampaigns]):
         return self._call(lambda service: service.unschedule(workspace_id, campaign_id, actor=actor))
 
     def pause_all(self, workspace_id: str | None = None, *, actor: str = "library") -> Sequence[Campaign]:
-        """Pause everything that is active or scheduled, in one workspace or in all; return what was paused.
+        """Pause all active and scheduled campaigns of one workspace, or of all; return the paused ones.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return self._call(lambda service: service.pause_all(workspace_id, actor=actor))
 
     def update(
         self, workspace_id: str, campaign_id: str, change: CampaignUpdate, *, actor: str = "library"
     ) -> Campaign:
-        """Change a campaign that has not started; it becomes ready or draft by what it holds then.
+        """Change a campaign that has not started; its status becomes ready or draft by what it then has.
 
         Raises:
             NotFound: The workspace has no such campaign, flow or agent.
@@ -883,7 +868,7 @@ class Campaigns(Service[AsyncCampaigns]):
         return self._call(lambda service: service.update(workspace_id, campaign_id, change, actor=actor))
 
     def iter_recipients(self, workspace_id: str, campaign_id: str) -> Iterator[Recipient]:
-        """Go through a campaign's recipients by position.
+        """Iterate over a campaign's recipients by position.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -899,7 +884,7 @@ class Campaigns(Service[AsyncCampaigns]):
         return self._call(lambda service: service.count_recipients(workspace_id, campaign_id))
 
     def recount(self, workspace_id: str, campaign_id: str) -> Counters:
-        """Return the counters by looking at every recipient; they equal the campaign's own.
+        """Count all recipients again and return the counters; they equal the campaign's own.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -907,7 +892,7 @@ class Campaigns(Service[AsyncCampaigns]):
         return self._call(lambda service: service.recount(workspace_id, campaign_id))
 
     def dispatches(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[Dispatch]:
-        """Return what the ledger holds of one recipient, oldest first.
+        """Return the dispatches of one recipient, oldest first.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -915,23 +900,21 @@ class Campaigns(Service[AsyncCampaigns]):
         return self._call(lambda service: service.dispatches(workspace_id, campaign_id, position))
 
     def contact_history(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[ContactHistory]:
-        """Return what happened to a number in a campaign, step by step, each with its reason and its rule.
-
-        Who was left out because of the register has no place in the campaign; such a number has one history, whose
-        `position` is None.
+        """Return what happened to a number in a campaign, step by step, with reasons and rules.
 
         Args:
-            workspace_id: Whose campaign.
-            campaign_id: Which one.
-            phone: The number, in any notation; a local one is read in the workspace's default region. What is no
-                possible number is found as it was supplied.
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            phone: The number in any notation; a local one is read in the workspace's default region, an invalid one is
+                searched as supplied.
 
         Returns:
-            A history for each place of the number, by position: a number can come twice.
+            A history for each position of the number: it can occur twice. A number excluded at creation because it was
+            unsubscribed has one history without a `position`.
 
         Raises:
-            NotFound: The workspace has no such campaign, or the number is neither in it nor on the register.
-            InvalidRequest: The number is no text.
+            NotFound: The workspace has no such campaign, or the number is neither in it nor unsubscribed.
+            InvalidRequest: The number is not a string.
         """
         return self._call(lambda service: service.contact_history(workspace_id, campaign_id, phone))
 
@@ -944,23 +927,22 @@ class Campaigns(Service[AsyncCampaigns]):
         idempotency_key: str | None = None,
         actor: str = "library",
     ) -> CampaignCreated:
-        """Create an SMS campaign with its contacts (docs/interface.md#4.3). Nothing is sent by this.
+        """Create an SMS campaign with its contacts (docs/interface.md#4.3), without starting it.
 
         Args:
-            workspace_id: Whose campaign it is.
+            workspace_id: The workspace.
             campaign: Everything but the contacts.
-            recipients: At least one contact, each a `NewRecipient` or a mapping with its fields; any number of them,
-                they are never all in memory.
-            idempotency_key: Names this one campaign, such as `order-42`: within a day the same key makes no other one,
-                and returns it as it is then. The same contacts have to come with it, in the same order.
-            actor: Who does it, for the audit trail.
+            recipients: At least one `NewRecipient`, or mapping with its fields; streamed, so the number is unlimited.
+            idempotency_key: A name for this campaign, such as `order-42`: for a day, the same key with the same
+                contacts in the same order returns this campaign instead of a new one.
+            actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: There is no such workspace.
-            SmsCampaignsDisabled: SMS campaigns are not turned on for it.
-            InvalidRequest: A rule is broken, a flow is not the workspace's, every contact is opted out, or the key was
-                used with other content.
-            RequestInProgress: The first call with this key still runs.
+            NotFound: The workspace does not exist.
+            SmsCampaignsDisabled: The workspace does not have SMS campaigns enabled.
+            InvalidRequest: A rule is broken, the flow does not exist, every contact is opted out, or the key was used
+                with other content.
+            RequestInProgress: The first call with this key is still running.
         """
         return self._supply(
             lambda service, each: service.create_sms(
@@ -978,7 +960,7 @@ class Campaigns(Service[AsyncCampaigns]):
         render: Callable[[CampaignCreated], StoredAnswer],
         actor: str,
     ) -> StoredAnswer:
-        """Create an SMS campaign for an HTTP server, and return what it answers; a key replays the first answer.
+        """Create an SMS campaign and return the HTTP response to it; a repeated key returns the first response.
 
         Raises:
             OutreachError: See `create_sms`.
@@ -1001,9 +983,9 @@ class Campaigns(Service[AsyncCampaigns]):
         """Create a calling campaign with its contacts; see `create_sms` for the arguments.
 
         Raises:
-            NotFound: There is no such workspace, or it has no such agent or trunk.
+            NotFound: The workspace, agent or trunk does not exist.
             InvalidRequest: A rule is broken, every contact is opted out, or the key was used with other content.
-            RequestInProgress: The first call with this key still runs.
+            RequestInProgress: The first call with this key is still running.
         """
         return self._supply(
             lambda service, each: service.create_call(
@@ -1021,7 +1003,7 @@ class Campaigns(Service[AsyncCampaigns]):
         render: Callable[[CampaignCreated], StoredAnswer],
         actor: str,
     ) -> StoredAnswer:
-        """Create a calling campaign for an HTTP server, and return what it answers; a key replays the first answer.
+        """Create a calling campaign and return the HTTP response to it; a repeated key returns the first response.
 
         Raises:
             OutreachError: See `create_call`.
@@ -1033,7 +1015,7 @@ class Campaigns(Service[AsyncCampaigns]):
         )
 
     def check_sms_enabled(self, workspace_id: str) -> None:
-        """Check that SMS campaigns are turned on, before a body is even looked at.
+        """Check that SMS campaigns are enabled, before the body is read.
 
         Raises:
             SmsCampaignsDisabled: They are not.
@@ -1041,7 +1023,7 @@ class Campaigns(Service[AsyncCampaigns]):
         return self._call(lambda service: service.check_sms_enabled(workspace_id))
 
     def recipient_failures(self, workspace_id: str, campaign_id: str, position: int) -> dict[str, ProviderFailure]:
-        """Return what providers said of each request for a recipient that went wrong, by the dispatch's identifier.
+        """Return the failures of a recipient's requests, by dispatch id.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -1049,7 +1031,7 @@ class Campaigns(Service[AsyncCampaigns]):
         return self._call(lambda service: service.recipient_failures(workspace_id, campaign_id, position))
 
     def provider_failures(self, workspace_id: str, campaign_id: str) -> Sequence[tuple[ProviderFailure, int]]:
-        """Return what went wrong in a campaign and how often, the most frequent first: requests, not contacts.
+        """Return what went wrong in a campaign with the number of requests, most frequent first.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -1057,9 +1039,9 @@ class Campaigns(Service[AsyncCampaigns]):
         return self._call(lambda service: service.provider_failures(workspace_id, campaign_id))
 
     def count_dispatches(self, workspace_id: str, campaign_id: str) -> Sequence[DispatchCount]:
-        """Return what the requests of a campaign came to, and how many each, the most frequent first.
+        """Return how many requests of a campaign had each outcome, most frequent first.
 
-        Every request is looked at: seconds, where there are millions.
+        This reads every request: with millions it takes seconds.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -1069,12 +1051,12 @@ class Campaigns(Service[AsyncCampaigns]):
     def iter_outcomes(
         self, workspace_id: str, campaign_id: str, *, status: RecipientStatus | None = None
     ) -> Iterator[RecipientOutcome]:
-        """Go through a campaign's recipients by position, each with what its provider said, where something went wrong.
+        """Iterate over a campaign's recipients by position, each with its provider failure, if any.
 
         Args:
-            workspace_id: Whose campaign.
-            campaign_id: Which one.
-            status: Only those in this state; None for all.
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            status: Only recipients in this state; None for all.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -1082,7 +1064,7 @@ class Campaigns(Service[AsyncCampaigns]):
         return self._items(lambda service: service.iter_outcomes(workspace_id, campaign_id, status=status))
 
     def blockers(self, workspace_id: str, campaign_id: str) -> Sequence[CampaignBlocker]:
-        """Return all that keeps an active or scheduled campaign from going on, what has to be done first of all first.
+        """Return everything that blocks an active or scheduled campaign, most urgent first.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -1090,10 +1072,9 @@ class Campaigns(Service[AsyncCampaigns]):
         return self._call(lambda service: service.blockers(workspace_id, campaign_id))
 
     def next_due_times(self, workspace_id: str, campaign_id: str) -> Mapping[tuple[str, str | None], datetime]:
-        """Return until when the first recipient of a campaign waits, for each state and reason where that is known.
+        """Return when the first waiting recipient is due, for each state and reason with a known time.
 
-        Those that wait go on then. An unknown request is given up then, unless there is evidence before: of the oldest
-        1,000 of the workspace.
+        An unknown request is closed then, unless evidence arrives before; this looks at the workspace's oldest 1,000.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -1105,24 +1086,23 @@ class Calls(Service[AsyncCalls]):
     """Single calls of workspaces (docs/interface.md#4.1)."""
 
     def create(self, workspace_id: str, new: NewCall, *, idempotency_key: str | None = None) -> Call:
-        """Queue a call and wait a moment for the provider's acceptance.
+        """Queue a call and wait briefly for the provider to accept it.
 
-        The call that is returned has a `provider_call_id` when the acceptance came in time; whatever happened
-        else stands in the call record.
+        The returned call has a `provider_call_id` if the provider accepted it in time.
 
         Args:
-            workspace_id: Whose call it is.
-            new: What is asked for.
-            idempotency_key: Names this one call, such as `order-42`: within a day the same key places no other one,
-                and returns it.
+            workspace_id: The workspace.
+            new: The call.
+            idempotency_key: A name for this call, such as `order-42`: for a day, the same key returns this call instead
+                of placing another.
 
         Raises:
             NotFound: The workspace has no such agent.
-            InvalidRequest: The number breaks the interface's pattern, a variable is not one of the agent's, or the key
+            InvalidRequest: The number breaks the interface's pattern, a variable is unknown to the agent, or the key
                 was used with other content.
-            RequestInProgress: The first call with this key still runs.
-            Conflict: The agent is inactive or may not call out, a live workspace has no account at its provider, the
-                number is on the register, or a call of the same agent to the same number is open.
+            RequestInProgress: The first call with this key is still running.
+            Conflict: The agent is inactive or may not place calls, a live workspace has no account at its provider, the
+                number is unsubscribed, or the agent is already calling it.
         """
         return self._call(lambda service: service.create(workspace_id, new, idempotency_key=idempotency_key))
 
@@ -1134,7 +1114,7 @@ class Calls(Service[AsyncCalls]):
         request: IdempotentRequest | None,
         render: Callable[[Call], StoredAnswer],
     ) -> StoredAnswer:
-        """Queue a call for an HTTP server, and return what it answers; a key replays the first answer.
+        """Queue a call and return the HTTP response to it; a repeated key returns the first response.
 
         Raises:
             OutreachError: See `create`.
@@ -1142,7 +1122,7 @@ class Calls(Service[AsyncCalls]):
         return self._call(lambda service: service.create_response(workspace_id, new, request=request, render=render))
 
     def get(self, workspace_id: str, identifier: str) -> Call:
-        """Return a call by our identifier or by the provider's.
+        """Return a call by our id or by the provider's.
 
         Raises:
             NotFound: The workspace has no such call.
@@ -1150,15 +1130,15 @@ class Calls(Service[AsyncCalls]):
         return self._call(lambda service: service.get(workspace_id, identifier))
 
     def get_anywhere(self, identifier: str) -> Call:
-        """Return a call of whatever workspace: for operators, whose commands name calls alone.
+        """Return a call of any workspace, for operator commands that name a call alone.
 
         Raises:
-            NotFound: There is no such call.
+            NotFound: No call has this id.
         """
         return self._call(lambda service: service.get_anywhere(identifier))
 
     def failure(self, call: Call) -> ProviderFailure | None:
-        """Return what went wrong with a call, a campaign's too, as its provider said it; None where nothing did."""
+        """Return the provider's account of what went wrong with a call; None if nothing did."""
         return self._call(lambda service: service.failure(call))
 
 
@@ -1169,17 +1149,17 @@ class Messages(Service[AsyncMessages]):
         """Queue a message.
 
         Args:
-            workspace_id: Whose message it is.
-            new: What is asked for.
-            idempotency_key: Names this one message, such as `order-42`: within a day the same key queues no other one,
-                and returns it.
+            workspace_id: The workspace.
+            new: The message.
+            idempotency_key: A name for this message, such as `order-42`: for a day, the same key returns this message
+                instead of queueing another.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: The number or the text is not valid, or the key was used with other content.
-            RequestInProgress: The first call with this key still runs.
-            RecipientUnsubscribed: The number is on the register for SMS.
-            Conflict: No sending number or carrier can be told, or a live workspace has no account at it.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The number or the text is invalid, or the key was used with other content.
+            RequestInProgress: The first call with this key is still running.
+            RecipientUnsubscribed: The number is unsubscribed from SMS.
+            Conflict: The sending number or carrier is unclear, or a live workspace has no account at the carrier.
         """
         return self._call(lambda service: service.send(workspace_id, new, idempotency_key=idempotency_key))
 
@@ -1191,7 +1171,7 @@ class Messages(Service[AsyncMessages]):
         request: IdempotentRequest | None,
         render: Callable[[Message], StoredAnswer],
     ) -> StoredAnswer:
-        """Queue a message for an HTTP server, and return what it answers; a key replays the first answer.
+        """Queue a message and return the HTTP response to it; a repeated key returns the first response.
 
         Raises:
             OutreachError: See `send`.
@@ -1210,27 +1190,25 @@ class Messages(Service[AsyncMessages]):
         written_at: datetime | None = None,
         replies_to_keywords: bool = False,
     ) -> InboundMessage | None:
-        """Take in a message that somebody wrote back, once; return None for one that is there already.
+        """Record an inbound message once; return None for one that is known.
 
-        It stops flows at their `stop_if_replied` step. STOP, START and HELP are obeyed at once, and answered from the
-        number that was written to; what this means is in `operations.register.inbound.receive`.
+        It ends flows at their `stop_if_replied` step. STOP, START and HELP take effect at once and are answered from
+        the number that was written to; the rules are in `operations.register.inbound.receive`.
 
         Args:
-            workspace_id: Whose number was written to.
-            from_number: Who wrote; normalised to E.164. A channel may stand before it: `whatsapp:+14155550102`.
+            workspace_id: The workspace that owns the number.
+            from_number: The sender; normalised to E.164. A channel may precede it: `whatsapp:+14155550102`.
             to: Our number.
-            body: What was written; empty for a message of media alone.
-            provider: The carrier that brought it, and that answers go by; None leaves that to the number.
-            provider_id: The carrier's identifier of the message: it is taken in once.
+            body: The text; empty for a message with media alone.
+            provider: The carrier that delivered it, and sends the answer; None to take the number's.
+            provider_id: The carrier's id of the message, which makes it unique.
             written_at: When it was written, by the carrier's clock; None for now.
-            replies_to_keywords: Whether the carrier answers keywords by itself: then nothing is answered here, but a
-                STOP that is none of the carriers' words, such as `please stop`; and a START that is none of this
-                carrier's lifts nothing.
+            replies_to_keywords: Whether the carrier answers keywords itself. Then the engine answers only a STOP that
+                the carrier does not know, such as `please stop`, and ignores a START that the carrier does not know.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: The sender is no possible number, the text cannot be stored everywhere, the carrier is
-                none, or the time has no zone.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The sender or the carrier is invalid, the text cannot be stored, or the time has no zone.
         """
         return self._call(
             lambda service: service.receive(
@@ -1246,16 +1224,16 @@ class Messages(Service[AsyncMessages]):
         )
 
     def list_inbound(self, workspace_id: str, *, unclear: bool = False, limit: int = 1000) -> Sequence[InboundMessage]:
-        """Return the newest messages that people wrote back, newest first.
+        """Return inbound messages, newest first.
 
         Args:
-            workspace_id: Whose messages.
+            workspace_id: The workspace.
             unclear: Only those that a person has to read (`InboundMessage.unclear`).
-            limit: How many at the most.
+            limit: The largest number of messages.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: The limit is none.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The limit is invalid.
         """
         return self._call(lambda service: service.list_inbound(workspace_id, unclear=unclear, limit=limit))
 
@@ -1268,51 +1246,51 @@ class Messages(Service[AsyncMessages]):
         return self._call(lambda service: service.get(workspace_id, message_id))
 
     def failure(self, message: Message) -> ProviderFailure | None:
-        """Return what went wrong with a message, as its provider said it; None where nothing did."""
+        """Return the provider's account of what went wrong with a message; None if nothing did."""
         return self._call(lambda service: service.failure(message))
 
 
 class Dispatches(Service[AsyncDispatches]):
-    """The ledger's rows, for operators."""
+    """The dispatch ledger, for operators."""
 
     def list_unknown(self, workspace_id: str, *, limit: int = 1000) -> Sequence[Dispatch]:
         """Return a workspace's unknown dispatches, oldest first.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: The limit is none.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The limit is invalid.
         """
         return self._call(lambda service: service.list_unknown(workspace_id, limit=limit))
 
     def get_anywhere(self, dispatch_id: str) -> Dispatch:
-        """Return a dispatch of whatever workspace: for operators, whose commands name dispatches alone.
+        """Return a dispatch of any workspace, for operator commands that name a dispatch alone.
 
         Raises:
-            NotFound: There is no such dispatch.
+            NotFound: No dispatch has this id.
         """
         return self._call(lambda service: service.get_anywhere(dispatch_id))
 
     def resolve(
         self, workspace_id: str, dispatch_id: str, decision: OperatorDecision, *, actor: str = "library"
     ) -> Dispatch:
-        """Decide about an unknown dispatch: `assume_sent`, or `retry`.
+        """Resolve an unknown dispatch by `assume_sent` or `retry`.
 
         Raises:
             NotFound: The workspace has no such dispatch.
-            Conflict: It is not unknown, or its request may still be on its way.
-            InvalidRequest: There is no such decision.
+            Conflict: It is not unknown, or its request may still be running.
+            InvalidRequest: The decision is another one.
         """
         return self._call(lambda service: service.resolve(workspace_id, dispatch_id, decision, actor=actor))
 
 
 class Accounts(Service[AsyncAccounts]):
-    """What live workspaces send and call with."""
+    """The provider accounts of workspaces."""
 
     def credential_fields(self, provider: str) -> Sequence[CredentialField]:
-        """Return what an account at a provider needs.
+        """Return the credentials that an account at a provider needs.
 
         Raises:
-            InvalidRequest: There is no such provider.
+            InvalidRequest: The provider is unknown.
         """
         return self._plain(lambda service: service.credential_fields(provider))
 
@@ -1325,24 +1303,23 @@ class Accounts(Service[AsyncAccounts]):
         replies_to_keywords: bool | None = None,
         actor: str = "library",
     ) -> Account:
-        """Make a workspace's account at a provider, or give the one that it has other credentials.
+        """Create a workspace's account at a provider, or replace its credentials.
 
-        An account that is there keeps its id, and so its address for callbacks. However it is connected, with the same
-        credentials too, a provider that asked to be left alone may be asked again at once, and what waited for it goes.
+        An existing account keeps its id and callback URL. Connecting always ends a throttle of the provider.
 
         Args:
-            workspace_id: Whose account it is.
+            workspace_id: The workspace.
             provider: One of `models.account.PROVIDERS`.
-            credentials: All of them, by the names of `fields`.
-            replies_to_keywords: Whether the provider answers STOP, START and HELP by itself, so that we do not; None
-                takes what the provider does as it comes.
-            actor: Who does it, for the audit trail.
+            credentials: All values, by the names of `credential_fields`.
+            replies_to_keywords: Whether the provider itself replies to STOP, START and HELP, so that the engine does
+                not; None for the provider's default.
+            actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: There is no such provider, or credentials are missing, unknown or of the wrong form; what
-                verifies the provider's callbacks is never optional. Nothing was written.
-            ConfigError: There is no usable key to encrypt them with.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The provider is unknown, or credentials are missing, unknown or malformed; the secret that
+                verifies callbacks is required. Nothing was written.
+            ConfigError: No usable encryption key, or the extra `providers` is not installed.
         """
         return self._call(
             lambda service: service.connect(
@@ -1351,41 +1328,38 @@ class Accounts(Service[AsyncAccounts]):
         )
 
     def list(self, workspace_id: str) -> Sequence[AccountSummary]:
-        """Return a workspace's accounts, oldest first, without any secret; `problem` tells which cannot be opened.
+        """Return a workspace's accounts without secrets, oldest first; `problem` says why one cannot be decrypted.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return self._call(lambda service: service.list(workspace_id))
 
     def summarize(self, account: Account, hold: ProviderThrottle | None = None) -> AccountSummary:
-        """Return an account as it may be shown.
+        """Return an account without its secrets.
 
         Args:
             account: The account.
-            hold: What keeps its provider from being asked; one that has just been connected has none.
+            hold: The provider's throttle, if any.
         """
         return self._plain(lambda service: service.summarize(account, hold))
 
     def check(self, workspace_id: str, account_id: str) -> AccountCheck:
-        """Ask the provider something harmless with an account's credentials, and say in words what is the case.
+        """Test an account's credentials with a harmless request, and return the result in words.
 
-        A provider that is left alone because it asked for that (`throttled_until`) is asked this all the same, and is
-        left alone from then on as before: `connect` ends that.
+        A throttle (`throttled_until`) neither stops this request nor ends by it; `connect` ends one.
 
         Raises:
             NotFound: The workspace has no such account.
-            ConfigError: The key that it was encrypted with is not at hand.
+            ConfigError: The key that encrypted it is missing.
         """
         return self._call(lambda service: service.check(workspace_id, account_id))
 
     def throttled_until(self, workspace_id: str, provider: str) -> datetime | None:
-        """Return until when nothing is asked of a provider for a workspace because it told us to come again later.
-
-        None when it is not so. Campaigns, single messages and calls wait for it alike.
+        """Return until when the provider's throttle stops a workspace's messages and calls; None without one.
 
         Raises:
-            NotFound: There is no such workspace.
+            NotFound: The workspace does not exist.
         """
         return self._call(lambda service: service.throttled_until(workspace_id, provider))
 
@@ -1398,18 +1372,18 @@ class Accounts(Service[AsyncAccounts]):
         return self._call(lambda service: service.get(workspace_id, account_id))
 
     def get_anywhere(self, account_id: str) -> Account:
-        """Return an account of whatever workspace: for operators, whose commands name accounts alone.
+        """Return an account of any workspace, for operator commands that name an account alone.
 
         Raises:
-            NotFound: There is no such account.
+            NotFound: No account has this id.
         """
         return self._call(lambda service: service.get_anywhere(account_id))
 
     def remove(self, workspace_id: str, account_id: str, *, actor: str = "library") -> Account:
-        """Remove an account with its credentials, and return what it was.
+        """Delete an account with its credentials, and return it.
 
-        Campaigns that need it are paused at their next request. Its address for callbacks is gone with it: what the
-        provider sends there is refused (404). One that is connected anew has another id, and another address.
+        Campaigns that need it pause at their next request. Its callback URL answers 404 from then on; a new account
+        gets another.
 
         Raises:
             NotFound: The workspace has no such account.
@@ -1418,35 +1392,35 @@ class Accounts(Service[AsyncAccounts]):
 
 
 class Callbacks(Service[AsyncCallbacks]):
-    """Takes in what providers call back, and shows it."""
+    """Receives and lists the callbacks of providers."""
 
     def max_body_bytes(self, account_id: str) -> int:
-        """Return how large a callback's body may be, which is the provider's to say; a larger one need not be read.
+        """Return how many bytes the account's provider may send in a callback.
 
         Raises:
-            NotFound: There is no such account.
+            NotFound: The account does not exist.
         """
         return self._call(lambda service: service.max_body_bytes(account_id))
 
     def receive(
         self, account_id: str, *, url: str, headers: Mapping[str, str], body: bytes
     ) -> Sequence[CallbackRecord]:
-        """Take in one callback, with others that come at the same time; when this returns, what it tells is committed.
+        """Store the events of a callback, committed when this returns; concurrent callbacks share a transaction.
 
         Args:
-            account_id: The account that its address names.
-            url: Its address as it was asked for: while a public address is set, that address is put in its place,
-                because the provider signs what it knows, and a proxy may stand between.
-            headers: Its headers, by names in lower case.
-            body: Its bytes, as they came.
+            account_id: The account that the URL names.
+            url: The URL as requested; if a public URL is configured, that one is verified instead, because the provider
+                signs what it knows, and a proxy may stand between.
+            headers: By lower-case name.
+            body: The raw bytes.
 
         Returns:
-            The events that were new; none for one that has come before.
+            The new events; none for a repeated callback.
 
         Raises:
-            NotFound: There is no such account.
-            CallbackRejected: It is not the provider's, or too old or too large, or cannot be read: nothing was changed.
-            ConfigError: The account's credentials cannot be opened.
+            NotFound: The account does not exist.
+            CallbackRejected: It is not from the provider, too old, too large or unreadable: nothing was changed.
+            ConfigError: The account's credentials cannot be decrypted.
         """
         return self._call(lambda service: service.receive(account_id, url=url, headers=headers, body=body))
 
@@ -1454,8 +1428,8 @@ class Callbacks(Service[AsyncCallbacks]):
         """Return the newest events, newest first.
 
         Raises:
-            NotFound: There is no such workspace.
-            InvalidRequest: The limit is none.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The limit is invalid.
         """
         return self._call(lambda service: service.list(workspace_id, limit=limit))
 
@@ -1518,17 +1492,16 @@ class Events(Service[AsyncEvents]):
 class RateLimiter(Service[AsyncRateLimiter]):
     """Counts requests against the limits of their workspaces.
 
-    Storage counts a block before its requests come, so that all processes together never let in more than the limit;
-    what a process has been granted it spends without writing. While nothing can be written, each process lets in an
-    eighth of what the minute has left, and counts that afterwards.
+    Storage counts a block before it is spent, so that all processes together stay within the limit. While the database
+    cannot be written, each process lets in an eighth of what the minute has left, and counts that afterwards.
     """
 
     def acquire(self, workspace: Workspace) -> RateLimitState | None:
-        """Count one request against the workspace's limit; None where there is no limit.
+        """Count one request against the workspace's limit, and return the state; None without a limit.
 
         Raises:
             RateLimited: The limit is used up.
-            StorageBusy: Nothing could be written for a while, and what may be let in meanwhile has been.
+            StorageBusy: The database is not writable, and the offline allowance is used up.
         """
         return self._call(lambda service: service.acquire(workspace))
 
@@ -1637,8 +1610,8 @@ class Outreach(Engine):
             dispatch: Whether this process sends. The server asks for it, the command line does not.
             clock: Where the time comes from; the system by default.
             rng: Where randomness comes from; the system by default.
-            config: How it behaves; by default `EngineConfig()`, with `OUTREACH_PUBLIC_URL`.
-            simulator: How the simulators behave; the `OUTREACH_SIMULATOR_*` variables by default.
+            config: How it behaves; by default as the environment says (`EngineConfig.load(os.environ)`).
+            simulator: How the simulators behave; by default as the environment says, too.
             analyser: Decides what came of a call that has ended; the provider's own verdict by default.
             create: Whether opening it makes the database where there is none; otherwise that is `DatabaseMissing`.
             migrate: Whether opening it brings a database of an older version up to date; otherwise that is

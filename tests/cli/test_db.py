@@ -28,7 +28,7 @@ def test_a_backup_is_made_and_restored(cli: Cli, database: str, tmp_path: Path) 
     made = cli.ask("db", "backup", str(file))
     assert made == {"file": str(file), "bytes": file.stat().st_size, "key_file": None}
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert "is there already" in cli.refuse("db", "backup", str(file))
+    assert "exists already" in cli.refuse("db", "backup", str(file))
     cli.ask("db", "backup", str(file), "--overwrite")
     cli.ask("workspaces", "create", "Second")
     told = cli.tell("db", "restore", str(file))
