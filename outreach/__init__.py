@@ -1,8 +1,8 @@
 """An engine for SMS campaigns and AI-voice calls, for many workspaces, over swappable storage and providers.
 
 What most programs need is named here. The rest of what is public stands in `outreach.models`, `errors`, `events`,
-`protocols`, `http`, `reasons`, `database` and `testing`; whatever else may change without notice (docs/embedding.md). A
-name is imported when it is asked for: who needs a few of them does not wait for all.
+`protocols`, `http`, `reasons`, `database` and `testing`; everything else may change without notice
+(docs/embedding.md). A name is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -186,20 +186,20 @@ _NAMES: Final = {
     "protocols.storage": ("Storage",),
     "protocols.voice": ("Analyser", "VoiceProvider"),
 }
-"""Where each name is, as the imports above tell type checkers."""
+"""The module of each name; the imports above are for type checkers."""
 
 _MODULES: Final = {name: module for module, names in _NAMES.items() for name in names}
 
-# Hidden from type checkers, for which it would make every name one of this package.
+# Hidden from type checkers, which would accept any name otherwise.
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Import a name that is asked for the first time."""
+        """Import a name at its first use."""
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
         return value
 
     def __dir__() -> list[str]:
-        """Return the names that are there already, and those that can be."""
+        """Return the imported names and those that can be."""
         return sorted({*globals(), *__all__})

@@ -22,12 +22,12 @@ _PURPOSE: Final = "Storing the credentials of an account"
 
 
 class Vault:
-    """Seals and opens credentials; touches nothing before it is asked to.
+    """Encrypts and decrypts credentials; touches no file before the first use.
 
     Args:
-        keys: As `OUTREACH_SECRET_KEY` has them; None takes the file.
-        key_file: Where the key is kept that is made at the first sealing; None keeps one in memory, for databases
-            that are in memory too.
+        keys: The value of `OUTREACH_SECRET_KEY`; None for the key file.
+        key_file: The file of the key, created at the first encryption; None keeps one in memory, for databases in
+            memory.
     """
 
     def __init__(self, *, keys: str | None = None, key_file: Path | None = None) -> None:
@@ -36,10 +36,10 @@ class Vault:
         self._fernet: MultiFernet | None = None
 
     def encrypt(self, account_id: str, credentials: Mapping[str, str]) -> str:
-        """Encrypt credentials for one account; they can be opened for no other one.
+        """Encrypt credentials for one account; no other account can decrypt them.
 
         Raises:
-            ConfigError: There is no usable key; the message says what to do.
+            ConfigError: No usable key; the message says what to do.
         """
         plain = json.dumps({"account_id": account_id, "credentials": dict(credentials)}).encode()
         return self._lock(make=True).encrypt(plain).decode("ascii")
@@ -48,13 +48,12 @@ class Vault:
         """Decrypt the credentials of one account.
 
         Args:
-            account_id: Whose they are.
-            sealed: What `encrypt` returned.
-            provider: Where the account is, for the words.
+            account_id: The account.
+            sealed: The result of `encrypt`.
+            provider: The account's provider, for messages.
 
         Raises:
-            ConfigError: There is no usable key, or it is not the one that they were encrypted with; the message says
-                what to do.
+            ConfigError: No usable key, or another one than they were encrypted with; the message says what to do.
         """
         with needed_for(_PURPOSE):
             from cryptography.fernet import InvalidToken
@@ -111,7 +110,7 @@ class Vault:
 
 def _read_key(path: Path) -> str:
     try:
-        # What is no ASCII is no key, which is told where the key is tried.
+        # A file that is not ASCII is refused when the key is used.
         with path.open(encoding="ascii", errors="replace") as file:
             mode = os.fstat(file.fileno()).st_mode
             if mode & (stat.S_IRWXG | stat.S_IRWXO):
@@ -124,7 +123,7 @@ def _read_key(path: Path) -> str:
 
 
 def _write_key(path: Path, key: bytes) -> None:
-    """Write a new key where there is none; of two processes at a time one writes, and both read that one."""
+    """Write a new key file; of two processes at a time one writes, and both read that one."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -132,7 +131,7 @@ def _write_key(path: Path, key: bytes) -> None:
             file.write(key + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        # A link fails where the name is taken: the file is there whole, or not at all.
+        # A link fails if the name exists, so the file is complete or absent.
         os.link(draft, path)
     except FileExistsError:
         pass

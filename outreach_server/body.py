@@ -155,7 +155,7 @@ async def _spool(chunks: AsyncIterator[bytes], begun: bytearray, directory: Path
 async def _chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
     """Yield a body as it arrives; raise InvalidRequest if it is larger than the limit or too slow."""
     announced = _announced(request)
-    too_large = f"The body is larger than the limit of {limit} bytes."
+    too_large = f"The body is larger than {limit} bytes."
     stream = aiter(request.stream())
     if announced is not None and announced > limit:
         await _drain(request, stream)

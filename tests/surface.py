@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -62,7 +62,7 @@ def _lines(name: str, value: Any) -> Iterator[str]:
 
 
 def _constant(value: Any) -> str:
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return f"{{{', '.join(sorted(str(getattr(key, 'value', key)) for key in value))}}}"
     return f"<{type(value).__name__}>" if type(value).__module__.startswith("outreach") else str(value)
 

@@ -57,18 +57,18 @@ TRAIL_RULES: Final[Mapping[TrailRule, str]] = MappingProxyType(
     {
         TrailRule.LOAD: "A contact becomes a recipient when its campaign is created (docs/rules.md#loading).",
         TrailRule.DUPLICATE: (
-            "A number that comes twice in a campaign is contacted once (docs/interface.md#duplicates)."
+            "A number that occurs twice in a campaign is contacted once (docs/interface.md#duplicates)."
         ),
         TrailRule.INVALID_NUMBER: (
-            "What is no possible number is never handed to a carrier (docs/interface.md#invalid-numbers)."
+            "An invalid number is never passed to a carrier (docs/interface.md#invalid-numbers)."
         ),
-        TrailRule.REGISTER: "Who is on the unsubscribe register is not contacted "
+        TrailRule.REGISTER: "A number on the unsubscribe register is not contacted "
         "(docs/interface.md#register; 47 CFR 64.1200(a)(10)).",
         TrailRule.SCHEDULE: "A scheduled campaign starts by the clock; one that missed its start is paused "
         "(docs/states.md#campaigns).",
-        TrailRule.BUSINESS_HOURS: "A campaign reaches nobody outside its business hours (docs/interface.md#2.2).",
-        TrailRule.HOLIDAYS: "A campaign reaches nobody on its holidays (docs/interface.md#2.2).",
-        TrailRule.CONTACT_HOURS: "Nobody is contacted before 8 or after 21 by the clocks where the number may be "
+        TrailRule.BUSINESS_HOURS: "A campaign contacts nobody outside its business hours (docs/interface.md#2.2).",
+        TrailRule.HOLIDAYS: "A campaign contacts nobody on its holidays (docs/interface.md#2.2).",
+        TrailRule.CONTACT_HOURS: "Nobody is contacted before 8 or after 21 in any time zone that the number may be in "
         "(docs/rules.md#contact-hours; 47 CFR 64.1200(c)(1)).",
         TrailRule.FREQUENCY_CAP: "At most so many requests go to a number in 24 hours (docs/rules.md#frequency-cap).",
         TrailRule.PACE: (
@@ -77,47 +77,47 @@ TRAIL_RULES: Final[Mapping[TrailRule, str]] = MappingProxyType(
         TrailRule.CONCURRENCY: (
             "A call takes one of the campaign's `batch_concurrency` places (docs/rules.md#concurrency)."
         ),
-        TrailRule.RENDERING: "A text that renders to nothing is not sent (docs/rules.md#rendering).",
-        TrailRule.SEGMENT_CAP: "A text over the cap of segments is not sent, and never cut (docs/rules.md#rendering).",
-        TrailRule.AGENT: "A calling campaign needs an agent that may call out (docs/interface.md#campaigns).",
+        TrailRule.RENDERING: "An empty text is not sent (docs/rules.md#rendering).",
+        TrailRule.SEGMENT_CAP: "A text over the segment cap is not sent, and never cut (docs/rules.md#rendering).",
+        TrailRule.AGENT: "A calling campaign needs an agent that may place calls (docs/interface.md#campaigns).",
         TrailRule.FLOW: "The steps of an automation flow follow each other (docs/rules.md#flows).",
         TrailRule.VALID_UNTIL: "No request starts after its intent's `valid_until` or its worker's lease "
         "(docs/delivery-contract.md#rule-4).",
         TrailRule.STALE: "A single call or message that could not be dispatched for 10 minutes is canceled "
         "(docs/delivery-contract.md#rule-14).",
         TrailRule.STOP: (
-            "A stop that has committed lets no request start any more (docs/delivery-contract.md#rule-3 and #rule-4)."
+            "After a stop has committed, no request starts (docs/delivery-contract.md#rule-3 and #rule-4)."
         ),
-        TrailRule.ONCE: "The provider is asked once; without an answer nobody knows what became of the request "
+        TrailRule.ONCE: "A request is sent once; without a response its outcome is unknown "
         "(docs/delivery-contract.md#rule-5).",
         TrailRule.DEFERRAL: "Deferral is not failure: no attempt is spent, the next try backs off "
         "(docs/delivery-contract.md#rule-7).",
-        TrailRule.PROVIDER_HOLD: "A provider that asks us to wait is asked for nothing by that workspace until then "
+        TrailRule.PROVIDER_HOLD: "While a provider throttles a workspace, nothing is sent to it "
         "(docs/delivery-contract.md#rule-7).",
-        TrailRule.PROVIDER_ANSWER: "What the provider answered to the request (docs/delivery-contract.md#rule-5).",
+        TrailRule.PROVIDER_ANSWER: "The provider's response to the request (docs/delivery-contract.md#rule-5).",
         TrailRule.PROVIDER_REPORT: (
-            "What the provider told later of what it had accepted (docs/delivery-contract.md#rule-8)."
+            "The provider's later report on an accepted request (docs/delivery-contract.md#rule-8)."
         ),
         TrailRule.RECEIPT_WAIT: "An accepted message whose receipt does not come in 4 hours counts as done "
         "(docs/delivery-contract.md#rule-13).",
         TrailRule.RECONCILIATION: "An unknown request is looked up at its provider until there is evidence, or a "
         "deadline (docs/delivery-contract.md#rule-6).",
-        TrailRule.CALL_SILENCE: "A placed call of which nothing is heard for 4 hours ends as unconfirmed "
+        TrailRule.CALL_SILENCE: "A placed call without a report for 4 hours ends as unconfirmed "
         "(docs/delivery-contract.md#rule-6).",
-        TrailRule.RETRY_BUDGET: "What may pass is tried again while attempts are left; then it has failed "
+        TrailRule.RETRY_BUDGET: "A temporary failure is retried while attempts are left; then it is final "
         "(docs/rules.md#retry).",
-        TrailRule.DOUBLE_DIAL: "A second call follows a known no answer within 10 seconds, or is dropped: nothing puts "
-        "it off (docs/rules.md#double-dial).",
+        TrailRule.DOUBLE_DIAL: "A second call follows a known no answer within 10 seconds, or is dropped, never "
+        "postponed (docs/rules.md#double-dial).",
         TrailRule.ERROR_BUDGET: (
-            "Too much trouble that is not the contacts' pauses the campaign (docs/rules.md#error-budget)."
+            "Too many failures that are not the contacts' pause the campaign (docs/rules.md#error-budget)."
         ),
         TrailRule.COPIED_FILE: (
             "A copied or restored database does not start sending (docs/delivery-contract.md#rule-10)."
         ),
         TrailRule.WORKSPACE: "A workspace that is not active sends nothing (docs/interface.md#5).",
-        TrailRule.OPERATOR: "Somebody decided it, by the library or the command line (docs/states.md#campaigns).",
-        TrailRule.CANCELLATION: "Who is open when a campaign is cancelled is not contacted (docs/states.md#campaigns).",
-        TrailRule.EXPIRY: "Who is open when a campaign expires is not contacted (docs/states.md#campaigns).",
+        TrailRule.OPERATOR: "A person decided it, by the library or the command line (docs/states.md#campaigns).",
+        TrailRule.CANCELLATION: "Open recipients of a cancelled campaign are not contacted (docs/states.md#campaigns).",
+        TrailRule.EXPIRY: "Open recipients of an expired campaign are not contacted (docs/states.md#campaigns).",
         TrailRule.LEDGER: "A campaign is complete when its ledger has nothing open (docs/states.md#campaigns).",
     }
 )

@@ -391,9 +391,9 @@ def _reason(found: StartCheck | None) -> ErrorDetail | None:
     if found is None:
         return None
     if found.failures_by_reason.get("over_segment_cap"):
-        message = "Its text, with the footer, is over the cap of segments (max_segments) for every contact."
+        message = "Its text, with the footer, is over the segment cap (max_segments) for every contact."
         return ErrorDetail("max_segments", message)
-    return ErrorDetail("body", "Its text is empty for every contact: nothing fills its placeholders.")
+    return ErrorDetail("body", "Its text is empty for every contact: its placeholders have no values.")
 
 
 def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> Campaign:

@@ -83,7 +83,7 @@ def test_the_fields_of_a_provider_are_told(cli: Cli, fake: FakeAdapter) -> None:
     [
         (["--file", "-"], b"[]", 1, "one JSON object"),
         (["--file", "-"], b"{", 1, "not a JSON object"),
-        (["--file", "-"], b'{"account": 1}', 1, "texts"),
+        (["--file", "-"], b'{"account": 1}', 1, "strings"),
         (["--file", "-"], b" " * 100_001, 1, "not a JSON object"),
         (["--set", "token=x"], b"", 2, "is a secret"),
         (["--set", "token"], b"", 2, "NAME=VALUE"),

@@ -245,7 +245,7 @@ def test_placeholders_that_nothing_fills_are_told_and_refused(cli: Cli, workspac
     made = load(cli, workspace_id, file, *text)
     assert made["unknown_placeholders"] == ["first_nam"]
     told = cli.tell("campaigns", "import", workspace_id, file, "--name", "C", *text)
-    assert "Nothing fills {{first_nam}}:" in told
+    assert "No value for {{first_nam}}:" in told
     assert "these variables: name." in told
     told = cli.refuse("campaigns", "start", made["id"])
     assert f"outreach-server campaigns start {made['id']} --allow-unknown-placeholders" in told
@@ -292,7 +292,7 @@ def test_what_is_in_the_way_of_a_ready_campaign_is_told_before_its_start(
     assert (changed["status"], [lack["path"] for lack in changed["missing"]]) == ("ready", ["placeholders"])
     for command in ("show", "update"):
         told = cli.tell("campaigns", command, made["id"], *(["--rate", "30"] if command == "update" else []))
-        assert "It cannot be started yet: Nothing fills {{fist_name}}" in told
+        assert "It cannot be started yet: No value for {{fist_name}}" in told
         assert "It waits to be started" not in told
 
 

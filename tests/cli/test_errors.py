@@ -64,7 +64,7 @@ def test_a_failing_system_call_is_told_in_words(cli: Cli, workspace_id: str) -> 
 def test_several_wrong_values_are_told_one_a_line(cli: Cli, workspace_id: str) -> None:
     """Each with its place."""
     told = cli.refuse("unsubscribes", "add", workspace_id, "abc", "+14155550101", "def")
-    assert told.startswith("Error: 2 things are wrong:\n  phones[0]: ")
+    assert told.startswith("Error: 2 problems:\n  phones[0]: ")
     assert "\n  phones[2]: " in told
 
 

@@ -23,7 +23,7 @@ def test_an_operator_decides_about_who_is_held_back(
     [held] = cli.ask("unsubscribes", "held", workspace_id)
     assert (held["phone"], held["scope"], "bus stop?" in held["evidence"]) == (PERSON, "held", True)
     assert cli.ask("unsubscribes", "decide", workspace_id, PERSON, option)["opted_out"] is (option == "--opted-out")
-    assert "Nobody" in cli.tell("unsubscribes", "held", workspace_id)
+    assert "No number is held" in cli.tell("unsubscribes", "held", workspace_id)
     assert [entry["scope"] for entry in cli.ask("unsubscribes", "list", workspace_id)] == scopes
     assert "nothing to decide" in cli.refuse("unsubscribes", "decide", workspace_id, PERSON, option)
     [newest] = cli.ask("audit", workspace_id, "--limit", "1")

@@ -32,7 +32,7 @@ async def test_why_something_waits_is_told_as_far_as_it_is_known(fresh: Message 
         assert await why_queued(engine, fresh) is None
         told = await why_queued(engine, tried)
         assert told is not None
-        assert told.startswith(f"{provider} has not taken it (temporary)")
+        assert told.startswith(f"{provider} has not accepted it (temporary)")
         until = clock.now() + timedelta(hours=1)
         hold = make_provider_throttle(workspace_id=WORKSPACE_ID, provider=provider, until=until)
         await storage.write(lambda tx: tx.provider_throttles.put(hold))

@@ -159,5 +159,5 @@ def test_a_flow_is_changed_and_removed(cli: Cli, workspace_id: str, file: str, s
 def test_a_new_database_is_told_where_it_is(tmp_path: Path) -> None:
     """Whoever stands in another directory than was meant sees it."""
     file = tmp_path / "new.db"
-    assert f"made {file}" in Cli(f"sqlite:///{file}").tell("workspaces", "create", "Acme")
+    assert f"Created a new database: {file}" in Cli(f"sqlite:///{file}").tell("workspaces", "create", "Acme")
     assert str(file) not in Cli(f"sqlite:///{file}").tell("workspaces", "create", "Beta")

@@ -181,7 +181,7 @@ def test_what_messages_came_to_is_parted() -> None:
         sent(9, DispatchState.DEFERRED),
     )
     picture = attrs.evolve(snapshot(), sent=[*taken, arrived, *others])
-    assert "Messages: 2 delivered, 5 sent, not yet confirmed, 4 failed, 1 nobody knows of" in drawn(picture)
+    assert "Messages: 2 delivered, 5 sent, not yet confirmed, 4 failed, 1 outcome unknown" in drawn(picture)
     assert message_counts(picture.campaign, picture.sent) == {
         "accepted": 5, "delivered": 2, "failed": 4, "unknown": 1,
     }  # fmt: skip
@@ -190,7 +190,7 @@ def test_what_messages_came_to_is_parted() -> None:
     assert "sent and confirmed" in drawn(attrs.evolve(snapshot(), sent=[arrived]))
     printed: list[str] = []
     Lines(printed.append).update(picture)
-    assert printed[0].endswith("1 nobody knows of")
+    assert printed[0].endswith("1 outcome unknown")
     assert "Messages" not in drawn(snapshot())
     call = attrs.evolve(picture.campaign, channel="call")
     assert message_counts(call, picture.sent) is None

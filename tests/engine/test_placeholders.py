@@ -90,7 +90,7 @@ async def test_a_campaign_with_blanks_starts_only_where_that_is_allowed(engine: 
     with pytest.raises(CannotStart) as caught:
         await engine.campaigns.start(workspace.id, slip.id)
     assert [detail.path for detail in caught.value.details] == ["placeholders"]
-    assert caught.value.reasons == ("Nothing fills {{first_nam}}: a blank would be sent in its place.",)
+    assert caught.value.reasons == ("No value for {{first_nam}}: a blank would be sent in its place.",)
     started = await engine.campaigns.start(workspace.id, slip.id, allow_unknown_placeholders=True)
     assert started.status == "active"
     declared = (await create(engine, workspace, "Hi {{nick}}")).campaign

@@ -20,8 +20,8 @@ MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "10001": "The number is not active.",
         "10002": "The number is no phone number.",
-        "10007": "Telnyx had a fault of its own: nobody knows whether it took the message.",
-        "10008": "The request took Telnyx too long: nobody knows whether it took the message.",
+        "10007": "Telnyx had an internal error: whether it accepted the message is unknown.",
+        "10008": "The request timed out at Telnyx: whether it accepted the message is unknown.",
         "10009": "Telnyx does not accept the API key.",
         "10010": "The API key may not do this.",
         "10011": "Too many requests for this account.",

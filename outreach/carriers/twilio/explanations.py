@@ -51,7 +51,7 @@ MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
         "21624": "The time that Twilio was given to send it in is out of bounds.",
         "21635": "The contact's number is a landline.",
         "21657": "The contact's country does not take this name as a sender.",
-        "21659": "The sending number is none of Twilio's, or a short code of another country than the contact's.",
+        "21659": "The sending number is not Twilio's, or a short code of another country than the contact's.",
         "21660": "The sending number is not this account's.",
         "21661": "The sending number cannot send messages.",
         "21703": "The Messaging Service has no numbers.",

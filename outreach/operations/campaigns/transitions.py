@@ -339,7 +339,7 @@ def _placeholder_problems(unknown: Sequence[str]) -> Sequence[ErrorDetail]:
         return ()
     names = ", ".join(f"{{{{{name[:_MAX_NAME_LENGTH]}}}}}" for name in unknown[:_MAX_NAMES])
     more = f" and {len(unknown) - _MAX_NAMES} more" if len(unknown) > _MAX_NAMES else ""
-    return (ErrorDetail("placeholders", f"Nothing fills {names}{more}: a blank would be sent in its place."),)
+    return (ErrorDetail("placeholders", f"No value for {names}{more}: a blank would be sent in its place."),)
 
 
 def _require_startable(

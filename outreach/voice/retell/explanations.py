@@ -16,7 +16,7 @@ _LOG: Final = "Open the call in the Retell dashboard: its log has what broke. Th
 MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "registered_call_timeout": "The call was made ready and never begun.",
-        "invalid_destination": "The number is none that can be dialled.",
+        "invalid_destination": "The number cannot be dialled.",
         "marked_as_spam": "The networks show the calling number as spam, and did not let the call through.",
         "network_blocked": "The contact's network did not let the call through.",
         "scam_detected": "Retell took the agent for a scam.",

@@ -17,7 +17,7 @@ _PLACES: Final = "Lower the batch concurrency, or ask Vapi for more. It is tried
 
 MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "twilio-reported-customer-misdialed": "The number is none that can be dialled.",
+        "twilio-reported-customer-misdialed": "The number cannot be dialled.",
         "vonage-rejected": "The telephony behind Vapi refused the call.",
         "call.start.error-fraud-check-failed": "Vapi took the call for fraud.",
         "call.start.error-get-assistant": "Vapi found no assistant of this identifier.",
