@@ -69,7 +69,7 @@ async def send_once(
 
 def _retry_after_of_503(response: httpx.Response, now: datetime) -> float | None:
     """Return the `Retry-After` of a 503 response, for which RFC 9110 defines it."""
-    if response.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+    if response.status_code != HTTPStatus.SERVICE_UNAVAILABLE:
         return None
     return retry_after({"retry-after": response.headers.get("retry-after", "")}, now=now)
 
