@@ -55,7 +55,7 @@ def _unknown_trunk(tx: Transaction, campaign: Campaign, provider: str, adapters:
     trunk = tx.trunks.get(campaign.workspace_id, campaign.trunk_id) if campaign.trunk_id else None
     if trunk is None or trunk.provider_trunk_id is not None or not adapters.trunks_by_identifier(provider):
         return ()
-    words = f"Its trunk {trunk.name!r} has no identifier at {provider}, which knows it by nothing else."
+    words = f"Its trunk {trunk.name!r} needs its identifier at {provider}."
     return (ErrorDetail("trunk_id", words),)
 
 

@@ -24,6 +24,7 @@ async def start(
     listed: str = "",
     group: bool = True,
     trunk: bool = False,
+    trunk_identifier: str | None = "trunk-1",
     sender: str | None = None,
     mode: WorkspaceMode = WorkspaceMode.LIVE,
 ) -> list[str]:
@@ -45,7 +46,9 @@ async def start(
         entries = [CallerIdAllocation(number_id=each.id, phone=each.phone, count=1) for each in numbers]
         changes |= {"cli_mode": "group", "cli_group": entries}
     if trunk:
-        made = await engine.trunks.create(workspace.id, "T", address="sip.example.com", provider_trunk_id="trunk-1")
+        made = await engine.trunks.create(
+            workspace.id, "T", address="sip.example.com", provider_trunk_id=trunk_identifier
+        )
         changes["trunk_id"] = made.id
     campaign = await given_calls(engine, workspace, **changes)
     told = [detail.path for detail in await engine.campaigns.start_problems(workspace.id, campaign.id)]
@@ -95,6 +98,16 @@ async def test_who_takes_numbers_as_they_are_needs_no_identifiers(engine: Outrea
     """Retell is told the number itself; the simulator of a sandbox whatever it is."""
     assert await start(engine, provider="retell") == []
     assert await start(engine, mode=WorkspaceMode.SANDBOX) == []
+
+
+@pytest.mark.parametrize(("provider", "refused"), [("vapi", True), ("elevenlabs", True), ("retell", False)])
+async def test_a_trunk_has_an_identifier_at_providers_that_know_it_by_nothing_else(
+    engine: Outreach, provider: str, refused: bool
+) -> None:
+    """Else its calls would not go over it; a sandbox has no providers."""
+    wrong: dict[str, Any] = {"provider": provider, "group": False, "trunk": True, "trunk_identifier": None}
+    assert await start(engine, **wrong) == (["trunk_id"] if refused else [])
+    assert await start(engine, **wrong, mode=WorkspaceMode.SANDBOX) == []
 
 
 async def test_a_paused_rotation_goes_on_only_from_its_numbers(engine: Outreach) -> None:

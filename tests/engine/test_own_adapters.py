@@ -104,7 +104,7 @@ async def test_a_call_goes_to_a_voice_provider_of_ones_own(open_storage: OpenSto
         trunk = await engine.trunks.create(workspace_id, "Line", address="sip.example.com")
         new = NewCallCampaign(name="Calls", agent_id=agent.id, trunk_id=trunk.id)
         made = await engine.campaigns.create_call(workspace_id, new, contacts(1))
-        with pytest.raises(CannotStart, match="has no identifier at myvoice"):
+        with pytest.raises(CannotStart, match="needs its identifier at myvoice"):
             await engine.campaigns.start(workspace_id, made.campaign.id)
         with pytest.raises(InvalidRequest, match="must be one of twilio, telnyx, vonage, mycarrier"):
             await engine.numbers.create(workspace_id, "+14155550177", carrier="myvoice")
