@@ -159,7 +159,7 @@ async def test_an_account_that_works_again_says_so_once(
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await reaches(rig.engine, campaign, "completed")
     assert told(caplog, "account_in_trouble") == [
-        f"twilio refuses the sending number (21606), for workspace {workspace.id}."
+        f"twilio rejects the sending number (21606), for workspace {workspace.id}."
     ]
     assert told(caplog, "account_again") == [
         f"twilio accepts requests of workspace {workspace.id} again. It occurred 2 times."
