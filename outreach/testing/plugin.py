@@ -118,6 +118,6 @@ def _check_loop(node: pytest.Item) -> None:
     if node.get_closest_marker("virtual_time") is not None and not is_virtual:
         pytest.fail(
             f"{node.nodeid} is marked virtual_time and does not run in virtual time. With pytest-asyncio this takes "
-            "version 1.4 or newer, and fixtures and tests of the same loop scope.",
+            "version 1.4 or newer, and fixtures of the tests' loop scope: asyncio_default_fixture_loop_scope.",
             pytrace=False,
         )
