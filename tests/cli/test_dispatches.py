@@ -90,7 +90,7 @@ def test_a_retry_that_is_too_early_says_how_long_to_wait(cli: Cli, workspace_id:
     """docs/delivery-contract.md#rule-6: until then the first request may still be on its way."""
     dispatch = given_unknown(cli, workspace_id, datetime.now(UTC))
     given_a_steady_clock(cli)
-    assert "It can be tried again in" in cli.refuse("dispatches", "resolve", dispatch.id, "--retry")
+    assert "Try again in" in cli.refuse("dispatches", "resolve", dispatch.id, "--retry")
     assert [one["id"] for one in cli.ask("dispatches", "unknown", workspace_id)] == [dispatch.id]
 
 
