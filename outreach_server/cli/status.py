@@ -119,7 +119,7 @@ def _resuming(campaign: PausedCampaign) -> Iterator[str]:
 
 def lines(found: EngineStatus, needed: Sequence[Finding]) -> Iterator[str]:
     """Yield a status for people, in whole lines that can be copied."""
-    yield f"DispatchOverview: {_dispatching(found.dispatching)}"
+    yield f"Dispatching: {_dispatching(found.dispatching)}"
     yield f"Campaigns:   {found.active_campaigns} active, {found.scheduled_campaigns} scheduled"
     for wait in found.waits:
         until = documents.plain(wait.until)

@@ -281,7 +281,7 @@ def test_the_register_is_kept(cli: Cli, workspace_id: str) -> None:
     assert cli.ask("unsubscribes", "remove", workspace_id, "14155550102", "+14155550199") == {"removed": 1}
     assert cli.ask("unsubscribes", "list", workspace_id) == []
     assert "The register is empty." in cli.tell("unsubscribes", "list", workspace_id)
-    assert "no possible phone number" in cli.refuse("unsubscribes", "add", workspace_id, "nonsense")
+    assert "not a phone number" in cli.refuse("unsubscribes", "add", workspace_id, "nonsense")
 
 
 @pytest.mark.parametrize(

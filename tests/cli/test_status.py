@@ -177,7 +177,7 @@ def test_requests_in_doubt_are_counted(cli: Cli, database: str, workspace_id: st
     assert finding["commands"] == [f"outreach-server dispatches unknown {workspace_id}"]
     follow(cli, finding["commands"][0])
     write(database, lambda tx: given_unknown(tx, workspace_id))
-    assert "became of 2 requests, the oldest of 2026-01-01" in cli.tell("status")
+    assert "outcome of 2 requests, the oldest of 2026-01-01" in cli.tell("status")
 
 
 def test_who_is_held_back_is_told_with_what_decides(cli: Cli, database: str, workspace_id: str) -> None:
