@@ -26,6 +26,7 @@ def connection(http: httpx.AsyncClient, url: str = "https://loft.example") -> Co
     return Connection(workspace_id="w", account_id="a", credentials=credentials, http=http, clock=SystemClock())
 
 
+@pytest.mark.anyio
 class TestPigeonCarrier(CarrierContract):
     @pytest.fixture
     async def harness(self, anyio_backend: str) -> AsyncIterator[HttpHarness]:

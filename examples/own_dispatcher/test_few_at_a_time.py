@@ -15,6 +15,7 @@ from outreach.testing.scripted_dispatch import ScriptedRunner, ScriptedWorker, i
 QUICK = EngineConfig(change_poll_seconds=0.02, heartbeat_interval_seconds=0.03, lock_retry_seconds=0.03)
 
 
+@pytest.mark.anyio
 class TestFewAtATime(DispatcherContract):
     @pytest.fixture
     def make(self) -> Make:

@@ -37,4 +37,6 @@ def run(example: str, place: Path, *arguments: str, **variables: str) -> str:
 
 def suite(example: str, place: Path) -> str:
     """Run the tests of an example, and return the last line of what pytest says."""
-    return run(example, place, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist").splitlines()[-1]
+    return run(
+        example, place, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:asyncio"
+    ).splitlines()[-1]
