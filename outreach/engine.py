@@ -278,7 +278,7 @@ class Outreach:
             config=config or EngineConfig.load(os.environ),
             vault=vault or Vault(keys=os.environ.get(SECRET_KEY_VARIABLE), key_file=key_file_for(url)),
             simulator=simulator or SimulatorConfig.load(os.environ),
-            analyser=analyser or os.environ.get(ANALYSER_VARIABLE) or None,
+            analyser=analyser if analyser is not None else os.environ.get(ANALYSER_VARIABLE) or None,
             adapters=adapters,
             dispatcher=dispatcher,
             sandbox_carrier=sandbox_carrier,

@@ -260,4 +260,4 @@ def test_a_fault_in_answer_to_a_request_leaves_it_open_whether_it_was_taken(
     recipient = cli.ask("campaigns", "recipients", campaign_id)[2]
     for told in (found["provider_error"], recipient):
         assert "not yet known whether it accepted the request" in told["meaning"]
-        assert told["advice"].startswith("Wait: it is looked up")
+        assert told["advice"].startswith("Wait while it is looked up")

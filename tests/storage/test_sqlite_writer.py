@@ -379,7 +379,7 @@ async def test_closing_leaves_behind_what_hangs(
     async with SqliteStorage(database, clock=SystemClock()) as storage:
         hanging = asyncio.create_task(storage.write(gate))
         await gate.wait_entered()
-    assert "its disk does not answer" in caplog.text
+    assert "its disk does not respond" in caplog.text
     left = [one for one in threading.enumerate() if "connection_worker" in one.name]
     assert left
     assert all(one.daemon for one in left)

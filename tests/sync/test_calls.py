@@ -87,7 +87,7 @@ def test_an_error_of_the_source_is_raised_and_nothing_is_created(engine: Outreac
 def test_what_is_no_source_of_contacts_is_refused_as_ever(engine: Outreach, source: Any) -> None:
     """In the words of the service."""
     workspace = engine.workspaces.create("Acme")
-    with pytest.raises(InvalidRequest, match="must be contacts, one after the other"):
+    with pytest.raises(InvalidRequest, match="must be an iterable of contacts"):
         engine.campaigns.create_sms(workspace.id, CAMPAIGN, source)
 
 

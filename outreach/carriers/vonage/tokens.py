@@ -82,7 +82,7 @@ def verify_callback(callback: Callback, *, api_key: str, secret: str, now: datet
     except InvalidAlgorithmError:
         raise CallbackRefused("The token is signed by an algorithm that is not the agreed one.") from None
     except InvalidSignatureError:
-        raise CallbackRefused("The signature does not fit the body.") from None
+        raise CallbackRefused("The signature does not match the body.") from None
     # A header of thousands of brackets ends in RecursionError, which PyJWT lets through.
     except (PyJWTError, RecursionError):
         raise CallbackRefused("The callback carries no token.") from None
