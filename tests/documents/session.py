@@ -83,7 +83,22 @@ class Session:
         name = block.title or f"block_{block.line}.py"
         (self.place / name).write_text(block.text, encoding="utf-8")
         if name.startswith("test_"):
-            self._check(block, [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", name])
+            self._check(
+                block,
+                [
+                    sys.executable,
+                    "-m",
+                    "pytest",
+                    "-q",
+                    "-W",
+                    "error",
+                    "-p",
+                    "no:cacheprovider",
+                    "-p",
+                    "no:asyncio",
+                    name,
+                ],
+            )
         elif is_fragment(block.text, block.place):
             self._check(block, [sys.executable, "-W", "error", "-m", "tests.documents.fragment", name])
         else:

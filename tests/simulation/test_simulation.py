@@ -20,12 +20,22 @@ FEW_SEEDS = (1119, 1146, 2365, 876, 8)
 MORE_SEEDS = (4610, 5663, 14, 35, 0, 1, 2, 3, 5, 6, 11, 13)
 """Those above 13 have found faults, of the engine or of the simulation itself; the others are there to be many."""
 
+FAULTS: tuple[Fault, ...] = (
+    "kill_before_commit",
+    "kill_after_commit",
+    "kill_in_request",
+    "lease_lost",
+    "receipt_twice",
+)
+
 FRESH_SECONDS = 60.0
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    "seeds", [FEW_SEEDS, pytest.param(MORE_SEEDS, marks=pytest.mark.soak("more seeds"))], ids=["few", "more"]
+    "seeds",
+    [FEW_SEEDS, pytest.param(FEW_SEEDS + MORE_SEEDS, marks=pytest.mark.soak("more seeds"))],
+    ids=["few", "more"],
 )
 def test_nobody_is_contacted_too_often_and_everything_ends(seeds: Sequence[int]) -> None:
     """docs/delivery-contract.md#the-promise: over a fixed list of seeds; much was tried, and somebody was reached."""
@@ -35,8 +45,7 @@ def test_nobody_is_contacted_too_often_and_everything_ends(seeds: Sequence[int])
         assert result.checks > 0
         assert result.reached > 0
         faults += result.faults
-    for fault in ("kill_before_commit", "kill_after_commit", "kill_in_request", "lease_lost", "receipt_twice"):
-        assert faults[fault] > 0, fault
+    assert [fault for fault in FAULTS if not faults[fault]] == []
 
 
 @pytest.mark.soak("takes a minute")
