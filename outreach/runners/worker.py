@@ -205,7 +205,7 @@ class Worker:
         noted = self._clock_set_back
 
         def operation(tx: Transaction) -> HighWaterMark:
-            return leases.renew(tx, epoch=epoch, now=now, back=noted)
+            return leases.renew(tx, epoch=epoch, now=now, back=noted, present=self._clock.now())
 
         mark = await self._storage.write(operation)
         self._lease_ends = before + self._config.lease_seconds

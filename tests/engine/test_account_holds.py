@@ -52,6 +52,7 @@ BACKOFF: Final = Backoff(first=SECOND, longest=timedelta(seconds=60))
 ACCEPTED: Final = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id="p1")
 BUSY: Final = DispatchOutcome(state=DispatchState.DEFERRED, reason="rate_limited")
 DAY: Final = timedelta(days=1)
+HOUR: Final = timedelta(hours=1)
 FEW: Final = attrs.evolve(QUICK, max_queued_intents=4, max_requests_in_flight=4)
 """An account gets three of four places (`runners.fair_limiter`): no more are in flight when its provider says stop."""
 
@@ -148,6 +149,15 @@ async def test_what_was_taken_of_before_the_clock_was_set_back_ends_no_hold(stor
     hold = await hears(storage, wish(30), at=NOW, asked_at=NOW)
     assert await hears(storage, ACCEPTED, at=NOW + SECOND, asked_at=NOW + DAY) == hold
     assert await hears(storage, ACCEPTED, at=NOW + DAY, asked_at=NOW + DAY) is None
+
+
+async def test_a_throttle_extended_after_the_clock_was_set_back_keeps_its_end(storage: Storage) -> None:
+    """It begins anew with the extension, so that the repair after the step does not shorten it."""
+    await hears(storage, wish(10), at=NOW + HOUR, asked_at=NOW + HOUR)
+    longer = await hears(storage, wish(30), at=NOW, asked_at=NOW + HOUR)
+    assert longer == make_provider_throttle(since=NOW, until=NOW + 30 * SECOND)
+    await storage.write(lambda tx: provider_throttles.restart_throttle(tx, THIS_WORKSPACE, "twilio", NOW + SECOND))
+    assert await storage.read(lambda tx: tx.provider_throttles.get(THIS_WORKSPACE, "twilio")) == longer
 
 
 async def test_a_hold_from_before_the_clock_was_set_back_does_not_last(storage: Storage) -> None:

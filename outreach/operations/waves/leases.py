@@ -104,14 +104,25 @@ def high_water(tx: Transaction, epoch: int) -> HighWaterMark:
     )
 
 
-def renew(tx: Transaction, *, epoch: int, now: datetime, back: timedelta | None = None) -> HighWaterMark:
-    """Renew the lease and return the high-water mark; raise `LeaseLost` if another worker has taken over.
+def renew(
+    tx: Transaction, *, epoch: int, now: datetime, back: timedelta | None = None, present: datetime | None = None
+) -> HighWaterMark:
+    """Renew the lease and return the high-water mark.
 
-    `back` is how far the clock was set back since the last heartbeat: zero after a step forwards, None without a step.
+    Args:
+        tx: The transaction.
+        epoch: The worker's.
+        now: When the worker looked at its clock.
+        back: How far the clock was set back since the last heartbeat: zero after a step forwards, None without a step.
+        present: The time of this transaction, which may have waited long; None for `now`.
+
+    Raises:
+        LeaseLost: Another worker has taken over.
     """
     lease = require_lease(tx, epoch)
     if back:
-        clock_steps.repair_after_clock_step(tx, back, epoch=epoch, now=now)
+        # What was written while this waited does not lie ahead.
+        clock_steps.repair_after_clock_step(tx, back, epoch=epoch, now=present or now)
     # Never back within an epoch: a mark with a later heartbeat shows a restored database.
     latest = max(now, lease.renewed_at + timedelta(microseconds=1))
     since = lease.steady_since if back is None else now
