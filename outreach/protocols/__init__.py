@@ -6,7 +6,7 @@ from outreach.clock import Clock, SystemClock
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport
 from outreach.models.status import DispatcherHealth, DispatcherState
-from outreach.models.work import WorkUnit
+from outreach.models.work import DatabaseHome, HighWaterMark, WorkUnit
 from outreach.protocols.adapter import (
     AccountCheck,
     Adapter,
@@ -55,6 +55,7 @@ __all__ = [
     "Clock",
     "Connection",
     "CredentialField",
+    "DatabaseHome",
     "DispatchLock",
     "DispatchOutcome",
     "Dispatcher",
@@ -62,6 +63,7 @@ __all__ = [
     "DispatcherHealth",
     "DispatcherParts",
     "DispatcherState",
+    "HighWaterMark",
     "InboundMessageEvent",
     "LookupRequest",
     "LookupSupport",

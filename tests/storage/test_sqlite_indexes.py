@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlite_utils import Database
 
-from outreach.storage.sqlite import backend, schema, sql
+from outreach.storage.sqlite import schema, sql, statements
 from outreach.working_set.kinds import ALL_KINDS
 
 _SQL_FILES = sorted(path.stem for path in Path(sql.__file__).parent.glob("*.sql"))
@@ -30,8 +30,8 @@ def asked() -> Iterator[tuple[str, str]]:
         for name, text in sql.load(aggregate).items():
             yield f"{aggregate}.{name}", text
     for kind in ALL_KINDS:
-        yield f"{kind.table} by key", backend._load_one(kind)
-        yield f"{kind.table} by keys", backend._load_many(kind)
+        yield f"{kind.table} by key", statements.load_one(kind)
+        yield f"{kind.table} by keys", statements.load_many(kind)
 
 
 def users(connection: sqlite3.Connection) -> Mapping[str, set[str]]:

@@ -17,7 +17,7 @@ from outreach.protocols.storage import DispatchLock, Operation
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.errors import as_caller_error
 from outreach.storage.sqlite.schema import apply_migrations
-from outreach.working_set.journal import RollbackRequired
+from outreach.working_set.running import run_writing
 
 T = TypeVar("T")
 
@@ -149,26 +149,25 @@ class MemoryLock:
 
 def write_now(session: Session, operation: Operation[T]) -> T:
     """Run and commit an operation in its own transaction, or raise `StorageError` if the database refuses it."""
-    raw, rows = session.connection, session.rows
     try:
-        raw.execute("BEGIN IMMEDIATE")
-        rows.read_only = False
-        rows.begin()
-        rows.savepoint()
-        result = operation(session.transaction)
-        rows.flush()
-        raw.execute("COMMIT")
-    except BaseException as error:
-        rows.forget()
+        return run_writing(session.rows, session.transaction, _Transactions(session.connection), operation)
+    except sqlite3.Error as error:
+        raise as_caller_error(error) from None
+
+
+class _Transactions:
+    def __init__(self, raw: sqlite3.Connection) -> None:
+        self._raw = raw
+
+    def begin(self) -> None:
+        self._raw.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        self._raw.execute("COMMIT")
+
+    def roll_back(self) -> None:
         with suppress(sqlite3.Error):
-            raw.execute("ROLLBACK")
-        cause = error.__cause__ if isinstance(error, RollbackRequired) and error.__cause__ is not None else error
-        raise as_caller_error(cause) from None
-    finally:
-        # A leaked transaction must not write.
-        rows.read_only = True
-    rows.commit()
-    return result
+            self._raw.execute("ROLLBACK")
 
 
 def read_now(session: Session, operation: Operation[T]) -> T:
