@@ -141,7 +141,7 @@ class Worker:
             def operation(tx: Transaction) -> tuple[leases.Takeover, float]:
                 now, taken_at = self._clock.now(), self._clock.monotonic()
                 self._last_trail_number = tx.trail.last_number()
-                takeover = leases.take_over(tx, home=home, noted=noted, now=now)
+                takeover = leases.take_over(tx, home=home, noted=noted, now=now, receipt=self.backoff.receipt)
                 if takeover.reason is not None:
                     singles.cancel_queued_singles(tx, reason=takeover.reason, now=now)
                 return takeover, taken_at

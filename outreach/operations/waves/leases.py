@@ -36,8 +36,15 @@ class Takeover:
     spacings: Mapping[str, timedelta]
 
 
-def take_over(tx: Transaction, *, home: DatabaseHome | None, noted: HighWaterMark | None, now: datetime) -> Takeover:
-    """Take the lease under a new epoch.
+def take_over(
+    tx: Transaction,
+    *,
+    home: DatabaseHome | None,
+    noted: HighWaterMark | None,
+    now: datetime,
+    receipt: timedelta | None = None,
+) -> Takeover:
+    """Take the lease under a new epoch; `receipt` is the longest wait for a receipt, None if there is no bound.
 
     A database that was moved to another host or path, or that is older than the high-water mark beside it, is
     quarantined: its running campaigns are paused until an operator resumes them (docs/delivery-contract.md#rule-10).
@@ -73,6 +80,7 @@ def take_over(tx: Transaction, *, home: DatabaseHome | None, noted: HighWaterMar
     else:
         # Nothing else shows times that were written by a wrong clock while no worker ran.
         clock_steps.correct_due_times(tx, now=now)
+        clock_steps.correct_waits(tx, receipt=receipt, epoch=epoch, now=now)
     if home is not None:
         tx.leases.set_home(home)
     held_reason, held_epoch = (current.held_reason, current.held_epoch) if current is not None else (None, None)
