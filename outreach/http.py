@@ -6,6 +6,7 @@ from outreach.clock import format_timestamp
 from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.convert.campaigns import in_json_names, read_call_campaign, read_sms_campaign
 from outreach.convert.fast_bodies import read_simple_body
+from outreach.convert.holidays import parse_holidays
 from outreach.convert.json_parsing import parse_json
 from outreach.convert.json_requests import read_new_call, read_new_message, read_sms_settings_update
 from outreach.convert.json_responses import (
@@ -18,7 +19,7 @@ from outreach.convert.json_responses import (
 )
 from outreach.models.base import JsonPage
 from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
-from outreach.policy.holidays import holiday_parts, parse_holidays
+from outreach.policy.holidays import holiday_parts
 from outreach.services.contacts import prepare_recipient
 
 __all__ = [

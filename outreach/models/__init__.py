@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from outreach.models.account import PROVIDERS, Account, AccountSummary, AdapterProblem, CallbackRecord, Provider
 from outreach.models.base import CARRIERS, UNSET, CarrierName, Channel, Page, Unset
+from outreach.models.bounds import Bounds, Length, bounds_of
 from outreach.models.call import Call, CallOutcome, NewCall
 from outreach.models.campaign import (
     CallerIdAllocation,
@@ -78,6 +79,7 @@ __all__ = [
     "AgentUpdate",
     "ApiKey",
     "AuditEntry",
+    "Bounds",
     "BusinessHours",
     "Call",
     "CallOutcome",
@@ -112,6 +114,7 @@ __all__ = [
     "Holiday",
     "HolidayCalendar",
     "InboundMessage",
+    "Length",
     "Message",
     "MessageStatus",
     "NewCall",
@@ -154,4 +157,5 @@ __all__ = [
     "WorkspaceMode",
     "WorkspaceStatus",
     "WorkspaceUpdate",
+    "bounds_of",
 ]

@@ -20,7 +20,8 @@ from outreach.models.base import (
     SmsMode,
     Unset,
 )
-from outreach.models.hours import BusinessHours, HolidayCalendar
+from outreach.models.bounds import bounded, sized
+from outreach.models.hours import DEFAULT_CONCURRENCY, BusinessHours, HolidayCalendar
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, TERMINAL_CAMPAIGN_STATUSES, CampaignStatus, RecipientStatus
 
 PauseReason = Literal[
@@ -41,7 +42,7 @@ class CallerIdAllocation:
 
     number_id: str
     phone: str
-    count: int
+    count: int = bounded(1, 1_000_000)
 
 
 @attrs.frozen(kw_only=True)
@@ -143,7 +144,7 @@ class Campaign:
     scheduled_expires_at: datetime | None = None
     business_hours: BusinessHours | None = None
     holidays: HolidayCalendar | None = None
-    batch_concurrency: int = 10
+    batch_concurrency: int = DEFAULT_CONCURRENCY
     trunk_id: str | None = None
     cli_mode: CliMode | None = None
     cli_group: tuple[CallerIdAllocation, ...] | None = None
@@ -184,15 +185,15 @@ class Campaign:
 class NewSmsCampaign:
     """An SMS campaign to create, without its contacts (docs/interface.md#4.3)."""
 
-    name: str
-    description: str | None = None
+    name: str = sized(1, 100)
+    description: str | None = sized(0, 500, default=None)
     message_mode: SmsMode = "one_way"
     message_source: SmsMessageSource = "custom"
-    body: str | None = None
+    body: str | None = sized(0, 1600, default=None)
     flow_id: str | None = None
     carrier: CarrierName | None = None
     from_number: str | None = None
-    rate_per_minute: int = 60
+    rate_per_minute: int = bounded(1, 600, default=60)
     csv_column_headers: Sequence[str] = ()
     schedule_type: ScheduleType = "immediate"
     scheduled_start_at: datetime | None = None
@@ -205,16 +206,16 @@ class NewSmsCampaign:
 class NewCallCampaign:
     """A calling campaign to create, without its contacts (docs/interface.md#campaigns)."""
 
-    name: str
+    name: str = sized(1, 100)
     agent_id: str
-    description: str | None = None
+    description: str | None = sized(0, 500, default=None)
     csv_column_headers: Sequence[str] = ()
     schedule_type: ScheduleType = "immediate"
     scheduled_start_at: datetime | None = None
     scheduled_expires_at: datetime | None = None
     business_hours: BusinessHours | None = None
     holidays: HolidayCalendar | None = None
-    batch_concurrency: int | None = None
+    batch_concurrency: int | None = bounded(1, 40, default=None)
     trunk_id: str | None = None
     cli_mode: CliMode = "default"
     cli_group: Sequence[CallerIdAllocation] | None = None

@@ -8,6 +8,7 @@ from typing import Literal
 import attrs
 
 from outreach.models.base import CarrierName
+from outreach.models.bounds import sized
 from outreach.models.states import MessageStatus
 
 Keyword = Literal["stop", "start", "help"]
@@ -92,6 +93,6 @@ class NewMessage:
     """
 
     to: str
-    body: str
+    body: str = sized(1, 1600)
     from_number: str | None = None
     carrier: CarrierName | None = None

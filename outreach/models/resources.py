@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import attrs
 
 from outreach.models.base import UNSET, CarrierName, Unset
+from outreach.models.bounds import bounded
 
 AgentDirection = Literal["outbound", "inbound"]
 VoiceProviderName: TypeAlias = str
@@ -90,7 +91,7 @@ class Number:
     carrier: CarrierName | None
     trunk_id: str | None
     created_at: datetime
-    rate_per_minute: int | None = None
+    rate_per_minute: int | None = bounded(1, 600, default=None)
 
 
 @attrs.frozen(kw_only=True)

@@ -8,6 +8,7 @@ from typing import Final
 import attrs
 
 from outreach.models.base import UNSET, Unset
+from outreach.models.bounds import bounded, sized
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
 
 DEFAULT_REQUEST_LIMIT: Final = 600
@@ -28,17 +29,17 @@ class Workspace:
     """
 
     id: str
-    name: str
+    name: str = sized(1, 255)
     mode: WorkspaceMode
     status: WorkspaceStatus
     sms_campaigns_enabled: bool
-    request_limit: int | None
+    request_limit: int | None = bounded(1, 1_000_000)
     default_region: str | None
     revision: int
     created_at: datetime
     updated_at: datetime
     contact_hours: bool = False
-    frequency_cap: int | None = None
+    frequency_cap: int | None = bounded(1, 1000, default=None)
 
 
 @attrs.frozen(kw_only=True)

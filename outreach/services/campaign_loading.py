@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 import anyio
 import attrs
@@ -13,7 +14,7 @@ import orjson
 
 from outreach.errors import InvalidRequest, NotFound, SmsCampaignsDisabled, StorageError
 from outreach.models.campaign import Campaign, CampaignCreated, Counters, NewCallCampaign, NewSmsCampaign
-from outreach.models.hours import HolidayCalendar
+from outreach.models.hours import DEFAULT_CONCURRENCY, HolidayCalendar
 from outreach.models.http import IdempotentRequest, StoredAnswer
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import CampaignStatus
@@ -369,58 +370,46 @@ class CampaignCreation:
             )
 
     def _sms_draft(self, workspace_id: str, new: NewSmsCampaign, now: datetime) -> Campaign:
-        hours = new.business_hours
-        return Campaign(
-            id=self._context.ids(),
-            workspace_id=workspace_id,
+        concurrency = new.business_hours.batch_concurrency if new.business_hours else DEFAULT_CONCURRENCY
+        return self._draft(
+            workspace_id,
+            new,
+            now,
             channel="sms",
-            name=new.name,
-            description=new.description,
-            status=CampaignStatus.DRAFT,
-            schedule_type=new.schedule_type,
-            scheduled_start_at=new.scheduled_start_at if new.schedule_type == "scheduled" else None,
-            scheduled_expires_at=new.scheduled_expires_at,
-            business_hours=hours,
-            holidays=_filled(new.holidays, now),
-            batch_concurrency=hours.batch_concurrency if hours else 10,
-            csv_column_headers=tuple(new.csv_column_headers),
-            message_mode=new.message_mode,
-            message_source=new.message_source,
-            body=new.body,
-            flow_id=new.flow_id,
-            carrier=new.carrier,
+            batch_concurrency=concurrency,
             from_number=new.from_number or None,
-            rate_per_minute=new.rate_per_minute,
-            created_at=now,
-            updated_at=now,
         )
 
     def _call_draft(self, workspace_id: str, new: NewCallCampaign, now: datetime) -> Campaign:
         hours = new.business_hours
-        concurrency = new.batch_concurrency or (hours.batch_concurrency if hours else 10)
+        concurrency = new.batch_concurrency or (hours.batch_concurrency if hours else DEFAULT_CONCURRENCY)
+        return self._draft(
+            workspace_id,
+            new,
+            now,
+            channel="call",
+            batch_concurrency=concurrency,
+            cli_group=None if new.cli_group is None else tuple(new.cli_group),
+        )
+
+    def _draft(
+        self, workspace_id: str, new: NewSmsCampaign | NewCallCampaign, now: datetime, **differing: Any
+    ) -> Campaign:
+        """Return a campaign with the fields of a new one of the same names, except the differing ones."""
+        stored = attrs.fields_dict(Campaign).keys()
+        fields = {name: value for name, value in attrs.asdict(new, recurse=False).items() if name in stored}
+        fields |= {
+            "scheduled_start_at": new.scheduled_start_at if new.schedule_type == "scheduled" else None,
+            "holidays": _filled(new.holidays, now),
+            "csv_column_headers": tuple(new.csv_column_headers),
+        }
         return Campaign(
             id=self._context.ids(),
             workspace_id=workspace_id,
-            channel="call",
-            name=new.name,
-            description=new.description,
             status=CampaignStatus.DRAFT,
-            agent_id=new.agent_id,
-            schedule_type=new.schedule_type,
-            scheduled_start_at=new.scheduled_start_at if new.schedule_type == "scheduled" else None,
-            scheduled_expires_at=new.scheduled_expires_at,
-            business_hours=hours,
-            holidays=_filled(new.holidays, now),
-            batch_concurrency=concurrency,
-            trunk_id=new.trunk_id,
-            cli_mode=new.cli_mode,
-            cli_group=None if new.cli_group is None else tuple(new.cli_group),
-            ivr_enabled=new.ivr_enabled,
-            call_screen_enabled=new.call_screen_enabled,
-            double_dial=new.double_dial,
-            csv_column_headers=tuple(new.csv_column_headers),
             created_at=now,
             updated_at=now,
+            **fields | differing,
         )
 
 

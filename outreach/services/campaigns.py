@@ -11,7 +11,7 @@ import attrs
 
 from outreach.errors import Conflict, ErrorDetail, InvalidRequest, NotFound
 from outreach.models.base import Channel, JsonPage, Page
-from outreach.models.campaign import Campaign, CampaignUpdate, Counters
+from outreach.models.campaign import Campaign, CampaignUpdate, Counters, NewSmsCampaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient, RecipientCount
 from outreach.models.states import CampaignStatus
@@ -26,13 +26,13 @@ from outreach.services.blockers import CampaignBlockers
 from outreach.services.caller_checks import find_caller_id_problems
 from outreach.services.campaign_loading import CampaignCreation
 from outreach.services.campaign_pages import CampaignPageCache, CampaignQuery, page_of
-from outreach.services.campaign_validation import check_description, check_times
+from outreach.services.campaign_validation import check_times
 from outreach.services.context import ServiceContext
 from outreach.services.failures import CampaignResults
 from outreach.services.start_checks import check_contacts, find_unsendable_text
 from outreach.services.validation import (
+    check_bounds,
     check_choice,
-    check_integer,
     check_name,
     check_provider,
     require_text,
@@ -425,17 +425,10 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
 
 
 def _check_update(changes: Mapping[str, Any], adapters: Adapters) -> None:
-    if "name" in changes:
-        check_name("name", changes["name"], 100)
-    if "description" in changes:
-        check_description(changes["description"])
+    check_bounds(NewSmsCampaign, changes)
     if changes.get("body") is not None and changes.get("flow_id") is not None:
         raise InvalidRequest.at("flow_id", "excludes body: a campaign sends a text or runs a flow")
-    if changes.get("body") is not None:
-        check_name("body", changes["body"], 1600, minimum=0)
     if changes.get("from_number") is not None:
         check_name("from_number", changes["from_number"], 255, minimum=0)
     if changes.get("carrier") is not None:
         check_provider("carrier", changes["carrier"], "carrier", adapters)
-    if "rate_per_minute" in changes:
-        check_integer("rate_per_minute", changes["rate_per_minute"], 1, 600)

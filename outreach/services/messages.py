@@ -25,14 +25,13 @@ from outreach.services.context import ServiceContext
 from outreach.services.failures import message_failure
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.services.validation import (
+    check_bounds,
     check_kind,
     check_limit,
     check_provider,
     require_text,
 )
 from outreach.working_set import Transaction
-
-MAX_BODY = 1600
 
 
 class Messages:
@@ -238,13 +237,9 @@ class Messages:
 
 
 def _check_body(body: str) -> None:
-    problem = text_problem(body)
-    if problem is None and not body.strip():
-        problem = "must not be blank"
-    if problem is None and len(body) > MAX_BODY:
-        problem = f"must have at most {MAX_BODY} characters, not {len(body)}"
-    if problem is not None:
-        raise InvalidRequest.at("body", problem)
+    check_bounds(NewMessage, {"body": body})
+    if not body.strip():
+        raise InvalidRequest.at("body", "must not be blank")
 
 
 def _route(tx: Transaction, workspace: Workspace, new: NewMessage) -> tuple[str | None, CarrierName]:

@@ -15,7 +15,7 @@ from outreach.providers.registry import Adapters
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency
 from outreach.services.validation import (
-    check_integer,
+    check_bounds,
     check_phone,
     check_provider,
     validated_fields,
@@ -153,5 +153,4 @@ def _number_of(tx: Transaction, workspace_id: str, number_id: str) -> Number:
 def _check(carrier: object, rate_per_minute: object, adapters: Adapters) -> None:
     if carrier is not None:
         check_provider("carrier", carrier, "carrier", adapters)
-    if rate_per_minute is not None:
-        check_integer("rate_per_minute", rate_per_minute, 1, 600)
+    check_bounds(Number, {"rate_per_minute": rate_per_minute})

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from outreach import Campaign, CampaignUpdate, Outreach
+from outreach import Campaign, CampaignUpdate, NewSmsCampaign, Outreach
 from outreach.errors import ErrorDetail
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, actor, with_engine
@@ -18,21 +18,23 @@ from outreach_server.cli.campaign_times import business_hours, check_times, holi
 from outreach_server.cli.hours import Opening
 from outreach_server.cli.obstacles import explain_obstacles
 from outreach_server.cli.output import note
-from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, Text, changed, clear
+from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, changed, clear, integer_of, text_of
 
 
 @click.command("update", cls=Command)
 @click.argument("campaign_id", type=CAMPAIGN)
-@click.option("--name", type=Text(1, 100), help="A new name.")
-@click.option("--message", "body", type=Text(0, 1600), help="The message template.")
+@click.option("--name", type=text_of(NewSmsCampaign, "name"), help="A new name.")
+@click.option("--message", "body", type=text_of(NewSmsCampaign, "body"), help="The message template.")
 @click.option("--from", "from_number", metavar="NUMBER", help="The sending number.")
 @click.option(
     "--carrier", "carrier", type=CARRIER, help="The carrier that sends; by default that of a new sending number."
 )
-@click.option("--rate", "rate_per_minute", type=click.IntRange(1, 600), help="Messages a minute.")
+@click.option(
+    "--rate", "rate_per_minute", type=integer_of(NewSmsCampaign, "rate_per_minute"), help="Messages a minute."
+)
 @click.option("--flow", "flow_id", type=FLOW, help="The automation flow that drives it.")
 @click.option("--agent", "agent_id", type=AGENT, help="The agent of a calling campaign.")
-@click.option("--description", type=Text(0, 500), help="For people.")
+@click.option("--description", type=text_of(NewSmsCampaign, "description"), help="For people.")
 @time_options
 @click.option("--no-schedule-at", is_flag=True, help="Begin at once after the start.")
 @click.option("--no-expires-at", is_flag=True, help="Never expire.")

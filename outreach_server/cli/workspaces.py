@@ -9,10 +9,10 @@ from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.output import note, show, show_list
 from outreach_server.cli.place import place_of
-from outreach_server.cli.values import NAME, WORKSPACE, changed, clear
+from outreach_server.cli.values import NAME, WORKSPACE, changed, clear, integer_of
 
-_LIMIT = click.IntRange(1, 1_000_000)
-_CAP = click.IntRange(1, 1000)
+_LIMIT = integer_of(Workspace, "request_limit")
+_CAP = integer_of(Workspace, "frequency_cap")
 _COLUMNS = ("id", "name", "mode", "status", "sms_campaigns_enabled", "request_limit", "default_region", "created_at")
 
 

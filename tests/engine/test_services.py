@@ -134,7 +134,7 @@ async def test_who_did_what_is_kept(engine: Outreach) -> None:
             SmsSettingsUpdate(custom_variables=["ok", "no-dash", "", "x" * 41, "é"]),
             [f"custom_variables[{n}]" for n in (1, 2, 3, 4)],
         ),
-        (SmsSettingsUpdate(max_segments=9, footer_text="\x00"), ["max_segments", "footer_text"]),
+        (SmsSettingsUpdate(max_segments=9, footer_text="\x00"), ["footer_text", "max_segments"]),
     ],
 )
 async def test_settings_out_of_their_bounds_change_nothing(

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from outreach.convert.business_hours import parse_business_hours, to_json
 from outreach.errors import InvalidRequest
 from outreach.models.hours import DAYS, BusinessHours, TimeWindow
-from outreach.policy.business_hours import parse_business_hours, to_json
 
 _NINE_TO_FIVE = TimeWindow(start_minute=540, end_minute=1020)
 

@@ -20,11 +20,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from outreach.convert.json_reader import JsonReader
-from outreach.models.hours import DAYS, MINUTES_A_DAY, BusinessHours, TimeWindow
+from outreach.models.bounds import bounds_of
+from outreach.models.hours import DAYS, DEFAULT_CONCURRENCY, MINUTES_A_DAY, BusinessHours, TimeWindow
 from outreach.policy.opening import is_zone
 
-DEFAULT_BATCH_CONCURRENCY: Final = 10
-MAX_BATCH_CONCURRENCY: Final = 40
 MAX_WINDOWS_A_DAY: Final = 48
 
 _MAX_DAY_NAMES: Final = 100
@@ -70,19 +69,20 @@ def _read_hours(reader: JsonReader, value: object, path: str) -> BusinessHours:
     config = reader.read_object(value, path)
     if config is None:
         # Errors about keys do not help somebody who did not send an object.
-        return BusinessHours(enabled=False, timezone="", schedule={}, batch_concurrency=DEFAULT_BATCH_CONCURRENCY)
+        return BusinessHours(enabled=False, timezone="", schedule={}, batch_concurrency=DEFAULT_CONCURRENCY)
     enabled = reader.read_boolean(config.get("enabled", True), f"{path}.enabled")
+    bounds = bounds_of(BusinessHours, "batch_concurrency")
     batch_concurrency = reader.read_integer(
-        config.get("batchConcurrency", DEFAULT_BATCH_CONCURRENCY),
+        config.get("batchConcurrency", DEFAULT_CONCURRENCY),
         f"{path}.batchConcurrency",
-        least=1,
-        most=MAX_BATCH_CONCURRENCY,
+        least=bounds.minimum,
+        most=bounds.maximum,
     )
     return BusinessHours(
         enabled=enabled is True,
         timezone=_read_zone(reader, config, path),
         schedule=_read_days(reader, config, path),
-        batch_concurrency=batch_concurrency or DEFAULT_BATCH_CONCURRENCY,
+        batch_concurrency=batch_concurrency or DEFAULT_CONCURRENCY,
     )
 
 
