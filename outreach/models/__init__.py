@@ -65,10 +65,21 @@ from outreach.models.status import (
 from outreach.models.trail import ContactHistory, TrailRule, TrailStep, TrailStepKind
 from outreach.models.unsubscribe import RegisterImport, Unsubscribe
 from outreach.models.work import AuditEntry
-from outreach.models.workspace import ApiKey, CreatedApiKey, Workspace, WorkspaceUpdate
+from outreach.models.workspace import (
+    API_SCOPES,
+    DEFAULT_SCOPES,
+    ApiAccess,
+    ApiKey,
+    ApiScope,
+    CreatedApiKey,
+    Workspace,
+    WorkspaceUpdate,
+)
 
 __all__ = [
+    "API_SCOPES",
     "CARRIERS",
+    "DEFAULT_SCOPES",
     "PROVIDERS",
     "UNSET",
     "Account",
@@ -76,7 +87,9 @@ __all__ = [
     "AdapterProblem",
     "Agent",
     "AgentUpdate",
+    "ApiAccess",
     "ApiKey",
+    "ApiScope",
     "AuditEntry",
     "BusinessHours",
     "Call",
