@@ -60,7 +60,16 @@ from outreach.models.subscription import Subscription
 from outreach.models.trail import ContactHistory
 from outreach.models.unsubscribe import RegisterImport, Unsubscribe, UnsubscribeScope
 from outreach.models.work import AuditEntry
-from outreach.models.workspace import DEFAULT_REQUEST_LIMIT, ApiKey, CreatedApiKey, Workspace, WorkspaceUpdate
+from outreach.models.workspace import (
+    DEFAULT_REQUEST_LIMIT,
+    DEFAULT_SCOPES,
+    ApiAccess,
+    ApiKey,
+    ApiScope,
+    CreatedApiKey,
+    Workspace,
+    WorkspaceUpdate,
+)
 from outreach.operations.settling.reconciling import OperatorDecision
 from outreach.protocols.adapter import AccountCheck, CredentialField
 from outreach.protocols.carrier import Carrier
@@ -192,13 +201,22 @@ class Workspaces(Service[AsyncWorkspaces]):
 class ApiKeys(Service[AsyncApiKeys]):
     """The API keys of workspaces."""
 
-    def create(self, workspace_id: str, *, name: str = "", actor: str = "library") -> CreatedApiKey:
+    def create(
+        self, workspace_id: str, *, name: str = "", scopes: Sequence[ApiScope] = DEFAULT_SCOPES, actor: str = "library"
+    ) -> CreatedApiKey:
         """Create an API key; only its SHA-256 is stored, so the result is the only place with the key.
+
+        Args:
+            workspace_id: The workspace.
+            name: What it is for, up to 255 characters.
+            scopes: What it may do, at least one of `send`, `manage` and `read` (docs/managing.md#scopes).
+            actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace does not exist.
+            InvalidRequest: The name is too long, or the scopes are none.
         """
-        return self._call(lambda service: service.create(workspace_id, name=name, actor=actor))
+        return self._call(lambda service: service.create(workspace_id, name=name, scopes=scopes, actor=actor))
 
     def list(self, workspace_id: str) -> Sequence[ApiKey]:
         """Return a workspace's keys, revoked ones included, oldest first.
@@ -224,8 +242,8 @@ class ApiKeys(Service[AsyncApiKeys]):
         """
         return self._call(lambda service: service.revoke(workspace_id, key_id, actor=actor))
 
-    def authenticate(self, api_key: str) -> Workspace:
-        """Return the workspace of a key, whatever its status.
+    def authenticate(self, api_key: str) -> ApiAccess:
+        """Return the workspace of a key, whatever its status, and what the key may do there.
 
         A result is cached for half a second; a key revoked in this process stops working at once. The lookup by digest
         leaks nothing through timing: an attacker could learn only about the digest of what he sent.
