@@ -26,6 +26,9 @@ from outreach.models.resources import (
     Flow,
     FlowStep,
     FlowUpdate,
+    NewAgent,
+    NewFlow,
+    NewNumber,
     Number,
     NumberUpdate,
     Trunk,
@@ -63,7 +66,7 @@ from outreach.models.status import (
     ThrottledProvider,
 )
 from outreach.models.trail import ContactHistory, TrailRule, TrailStep, TrailStepKind
-from outreach.models.unsubscribe import RegisterImport, Unsubscribe
+from outreach.models.unsubscribe import NewUnsubscribes, RegisterImport, Unsubscribe
 from outreach.models.work import AuditEntry
 from outreach.models.workspace import (
     API_SCOPES,
@@ -127,11 +130,15 @@ __all__ = [
     "InboundMessage",
     "Message",
     "MessageStatus",
+    "NewAgent",
     "NewCall",
     "NewCallCampaign",
+    "NewFlow",
     "NewMessage",
+    "NewNumber",
     "NewRecipient",
     "NewSmsCampaign",
+    "NewUnsubscribes",
     "Number",
     "NumberUpdate",
     "Page",
