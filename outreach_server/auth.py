@@ -33,6 +33,22 @@ async def authenticate_request(request: Request, operation: str, *, sms_campaign
         SmsCampaignsDisabled: SMS campaigns are needed and not enabled.
         RateLimited: The request limit is used up.
     """
+    workspace = await check_access(request, operation)
+    if sms_campaigns:
+        require_sms_campaigns(enabled=workspace.sms_campaigns_enabled)
+    await count_against_rate_limit(request, workspace)
+    return workspace
+
+
+async def check_access(request: Request, operation: str) -> Workspace:
+    """Return the workspace that a request acts for, without counting the request.
+
+    Raises:
+        Unauthorized: The key is missing, malformed or worthless; or the host does not know who asks.
+        Forbidden: The host does not let who asks do it.
+        WorkspaceUnavailable: The workspace may not work.
+        InsufficientScope: The key may not do this.
+    """
     server = server_of(request)
     if server.authenticate is None:
         access = await server.engine.api_keys.authenticate(_key(request))
@@ -43,9 +59,6 @@ async def authenticate_request(request: Request, operation: str, *, sms_campaign
     if workspace.status is not WorkspaceStatus.ACTIVE:
         raise WorkspaceUnavailable(f"The workspace is {workspace.status}. Its owner can tell why and change that.")
     require_scope(operation, access.scopes)
-    if sms_campaigns:
-        require_sms_campaigns(enabled=workspace.sms_campaigns_enabled)
-    await count_against_rate_limit(request, workspace)
     return workspace
 
 

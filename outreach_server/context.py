@@ -15,6 +15,7 @@ from outreach import ConfigError, Outreach
 from outreach.http import RateLimitState
 from outreach.models import DEFAULT_SCOPES, ApiScope
 from outreach_server.fair_semaphore import FairSemaphore
+from outreach_server.streams import Streams
 
 
 @attrs.frozen(kw_only=True)
@@ -65,6 +66,7 @@ class Server:
         helper: The command of a helper process for large bodies; None to read them in a thread.
         helpers: Turns for helper processes, by workspace: few, because each may need much memory.
         readers: Threads that read bodies: one, because they hold the interpreter lock.
+        streams: The open streams of events.
     """
 
     open_engine: Outreach | None = None
@@ -77,6 +79,7 @@ class Server:
     helper: Sequence[str] | None = None
     helpers: FairSemaphore = attrs.field(factory=lambda: FairSemaphore(MAX_HELPERS, 1))
     readers: anyio.CapacityLimiter = attrs.field(factory=lambda: anyio.CapacityLimiter(1))
+    streams: Streams = attrs.field(factory=Streams)
 
     @property
     def engine(self) -> Outreach:

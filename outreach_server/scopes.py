@@ -9,6 +9,7 @@ from outreach.errors import InsufficientScope
 from outreach.models import ApiScope
 
 _READ: Final[tuple[ApiScope, ...]] = ("read", "manage")
+_MANAGE: Final[tuple[ApiScope, ...]] = ("manage",)
 
 SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "createCall": ("send",),
@@ -19,6 +20,46 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "createCampaign": ("send", "manage"),
     "updateSmsSettings": ("send", "manage"),
     "sendSms": ("send",),
+    "getCampaign": _READ,
+    "countRecipients": _READ,
+    "listRecipients": _READ,
+    "getRecipient": _READ,
+    "getRecipientTrail": _READ,
+    "getSms": _READ,
+    "listCalls": _READ,
+    "listInbound": _READ,
+    "getInbound": _READ,
+    "listUnsubscribes": _READ,
+    "getUnsubscribe": _READ,
+    "listAgents": _READ,
+    "getAgent": _READ,
+    "listNumbers": _READ,
+    "getNumber": _READ,
+    "listFlows": _READ,
+    "getFlow": _READ,
+    "getSettings": _READ,
+    "listAccounts": _READ,
+    "getAccount": _READ,
+    "listEvents": _READ,
+    "updateCampaign": _MANAGE,
+    "startCampaign": _MANAGE,
+    "unscheduleCampaign": _MANAGE,
+    "pauseCampaign": _MANAGE,
+    "resumeCampaign": _MANAGE,
+    "cancelCampaign": _MANAGE,
+    "addUnsubscribes": _MANAGE,
+    "removeUnsubscribe": _MANAGE,
+    "resolveUnsubscribe": _MANAGE,
+    "createAgent": _MANAGE,
+    "updateAgent": _MANAGE,
+    "addNumber": _MANAGE,
+    "updateNumber": _MANAGE,
+    "removeNumber": _MANAGE,
+    "createFlow": _MANAGE,
+    "updateFlow": _MANAGE,
+    "removeFlow": _MANAGE,
+    "updateCallSettings": _MANAGE,
+    "updateReplySettings": _MANAGE,
 }
 """The scopes of each operation of openapi.yaml; one of them is enough."""
 

@@ -46,6 +46,7 @@ from outreach.models.settings import (
 )
 from outreach.models.states import (
     CallStatus,
+    CampaignAction,
     CampaignStatus,
     DispatchState,
     MessageStatus,
@@ -103,6 +104,7 @@ __all__ = [
     "CallbackRecord",
     "CallerIdAllocation",
     "Campaign",
+    "CampaignAction",
     "CampaignBlocker",
     "CampaignCreated",
     "CampaignStatus",

@@ -214,8 +214,8 @@ class Messages:
             limit: The largest number of messages.
 
         Raises:
-            NotFound: The workspace does not exist.
-            InvalidRequest: The limit is invalid, or no message has the id `after`.
+            NotFound: The workspace does not exist, or has no message with the id `after`.
+            InvalidRequest: The limit is invalid.
         """
         check_limit(limit)
 
@@ -223,7 +223,7 @@ class Messages:
             workspace_of(tx, workspace_id)
             last = None if after is None else tx.inbound.get(workspace_id, after)
             if after is not None and last is None:
-                raise InvalidRequest.at("after", "names no inbound message; take it from the page before")
+                raise NotFound("inbound message", after)
             return tx.inbound.list(workspace_id, unclear=unclear, after=last, limit=limit)
 
         return await self._context.storage.read(operation)

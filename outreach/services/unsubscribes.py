@@ -225,7 +225,7 @@ class Unsubscribes:
             actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: The workspace does not exist.
+            NotFound: The workspace does not exist, or the number is not on its register.
             InvalidRequest: The number is invalid, or `opted_out` is not a bool.
             Conflict: The number is not held.
         """
@@ -268,9 +268,13 @@ class Unsubscribes:
 
         def operation(tx: Transaction) -> Unsubscribe:
             now = self._context.now()
-            [normalised] = _normalise_all([phone], workspace_of(tx, workspace_id).default_region)
+            normalised = _number(require_text("phone", phone), workspace_of(tx, workspace_id).default_region)
+            if normalised is None:
+                raise InvalidRequest.at("phone", "is not a phone number; write it like +14155550102")
             entry = tx.register.get(workspace_id, normalised)
-            if entry is None or entry.scope != HELD:
+            if entry is None:
+                raise NotFound("number on the register", normalised)
+            if entry.scope != HELD:
                 raise Conflict("The number is not held: there is nothing to decide.")
             if opted_out:
                 entry = put_on_register(
