@@ -88,7 +88,9 @@ class Unsubscribes:
             workspace_id,
             request,
             render=render,
-            make=lambda once: self._add(workspace_id, phones, new.scope, "operator", evidence, actor, once),
+            make=lambda once: self._add(
+                workspace_id, phones, new.scope, "operator", evidence, actor, once, field="phone_numbers"
+            ),
         )
 
     async def _add(
@@ -100,13 +102,15 @@ class Unsubscribes:
         evidence: str | None,
         actor: str,
         once: IdempotencyGuard[Sequence[Unsubscribe]],
+        *,
+        field: str = "phones",
     ) -> Sequence[Unsubscribe]:
         check_choice("scope", scope, get_args(UnsubscribeScope))
 
         def operation(tx: Transaction) -> Sequence[Unsubscribe]:
             # The time of the commit, so that a campaign that is loading meanwhile excludes the numbers.
             now = self._context.now()
-            normalised = _normalise_all(phones, workspace_of(tx, workspace_id).default_region)
+            normalised = _normalise_all(phones, workspace_of(tx, workspace_id).default_region, field)
             entries = [
                 put_on_register(
                     tx,
@@ -367,12 +371,12 @@ class Unsubscribes:
         return len(entries)
 
 
-def _normalise_all(phones: Sequence[str], region: str | None) -> Sequence[str]:
+def _normalise_all(phones: Sequence[str], region: str | None, field: str = "phones") -> Sequence[str]:
     normalised, details = [], []
     for index, raw in enumerate(phones):
-        phone = _number(require_text(f"phones[{index}]", raw), region)
+        phone = _number(require_text(f"{field}[{index}]", raw), region)
         if phone is None:
-            details.append(ErrorDetail(f"phones[{index}]", "is not a phone number; write it like +14155550102"))
+            details.append(ErrorDetail(f"{field}[{index}]", "is not a phone number; write it like +14155550102"))
         else:
             normalised.append(phone)
     if details:
