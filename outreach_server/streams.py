@@ -29,6 +29,11 @@ class Streams:
         self._open: Counter[str] = Counter()
         self._ends: set[anyio.Event] = set()
 
+    @property
+    def open(self) -> int:
+        """How many streams are open."""
+        return self._open.total()
+
     @contextmanager
     def enter(self, workspace_id: str) -> Iterator[anyio.Event | None]:
         """Count a stream; yield the event that ends it, or None where too many are open."""
