@@ -17,12 +17,56 @@ from outreach.convert.json_responses import (
     write_message,
     write_sms_settings,
 )
+from outreach.convert.manage.campaigns import (
+    in_update_names,
+    read_campaign_start,
+    read_campaign_update,
+    write_managed_campaign,
+)
+from outreach.convert.manage.events import (
+    EVENT_TYPES,
+    write_event,
+)
+from outreach.convert.manage.messages import (
+    write_inbound_message,
+    write_sms,
+)
+from outreach.convert.manage.recipients import (
+    write_history,
+    write_recipient,
+    write_recipient_count,
+)
+from outreach.convert.manage.register import (
+    read_decision,
+    read_new_unsubscribes,
+    write_unsubscribe,
+)
+from outreach.convert.manage.resources import (
+    read_agent_update,
+    read_flow_update,
+    read_new_agent,
+    read_new_flow,
+    read_new_number,
+    read_number_update,
+    write_account,
+    write_agent,
+    write_flow,
+    write_number,
+)
+from outreach.convert.manage.settings import (
+    read_call_settings_update,
+    read_reply_settings_update,
+    write_call_settings,
+    write_reply_settings,
+    write_settings,
+)
 from outreach.models.base import JsonPage
 from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.policy.holidays import holiday_parts
 from outreach.services.contacts import prepare_recipient
 
 __all__ = [
+    "EVENT_TYPES",
     "PUBLIC_URL_VARIABLE",
     "IdempotentRequest",
     "JsonPage",
@@ -31,19 +75,47 @@ __all__ = [
     "format_timestamp",
     "holiday_parts",
     "in_json_names",
+    "in_update_names",
     "parse_holidays",
     "parse_json",
     "prepare_recipient",
+    "read_agent_update",
     "read_call_campaign",
+    "read_call_settings_update",
+    "read_campaign_start",
+    "read_campaign_update",
+    "read_decision",
+    "read_flow_update",
+    "read_new_agent",
     "read_new_call",
+    "read_new_flow",
     "read_new_message",
+    "read_new_number",
+    "read_new_unsubscribes",
+    "read_number_update",
+    "read_reply_settings_update",
     "read_simple_body",
     "read_sms_campaign",
     "read_sms_settings_update",
+    "write_account",
+    "write_agent",
     "write_call",
     "write_call_created",
+    "write_call_settings",
     "write_campaign",
     "write_campaign_created",
+    "write_event",
+    "write_flow",
+    "write_history",
+    "write_inbound_message",
+    "write_managed_campaign",
     "write_message",
+    "write_number",
+    "write_recipient",
+    "write_recipient_count",
+    "write_reply_settings",
+    "write_settings",
+    "write_sms",
     "write_sms_settings",
+    "write_unsubscribe",
 ]

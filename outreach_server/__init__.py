@@ -13,10 +13,10 @@ from outreach_server.needs import server_extra
 
 if TYPE_CHECKING:
     from outreach_server.app import create_app
-    from outreach_server.context import Authenticate
+    from outreach_server.context import Authenticate, Identity
     from outreach_server.lifespan import running
 
-__all__ = ["Authenticate", "create_app", "running"]
+__all__ = ["Authenticate", "Identity", "create_app", "running"]
 
 
 # Hidden from type checkers, which would accept any name otherwise.
@@ -34,6 +34,11 @@ if not TYPE_CHECKING:
                 from outreach_server.context import Authenticate
 
                 return Authenticate
+            case "Identity":
+                with server_extra("outreach_server.Identity"):
+                    from outreach_server.context import Identity
+
+                return Identity
             case "running":
                 with server_extra("outreach_server.running"):
                     from outreach_server.lifespan import running

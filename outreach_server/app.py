@@ -62,9 +62,10 @@ def create_app(
         carriers: Carriers of the engine's adapters that bodies may name beside the three of the interface; the contract
             at `/openapi.yaml` names them then too.
         authenticate: The host's own identities in the place of API keys: an async function that gets each request that
-            needs a key, without its body, and returns the identifier of the workspace that it acts for. None is
-            answered with 401; `Unauthorized` and `Forbidden` of `outreach.errors` may be raised with words of one's
-            own. The workspace's state, its request limit and all the rest are checked as with a key.
+            needs a key, without its body, and returns an `Identity` (a workspace and scopes), or only the
+            identifier of a workspace, with the scope `send`. None is answered with 401; `Unauthorized` and
+            `Forbidden` of `outreach.errors` may be raised with words of one's own. The workspace's
+            state, its request limit and all the rest are checked as with a key.
 
     Raises:
         ConfigError: An engine is given together with what it has itself, or is none; something is of another kind than
@@ -117,6 +118,7 @@ def create_app(
         },
         lifespan=make_lifespan(server, make_engine),
     )
+    app.state.streams = server.streams
     # /calls/ is no other name of /calls: it is answered with the envelope, not with a redirect.
     app.router.redirect_slashes = False
     return app

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from outreach import Conflict, InvalidRequest, NotFound, OutreachError
 from outreach.errors import (
+    CannotStart,
     ErrorDetail,
     Forbidden,
     RateLimited,
@@ -103,7 +104,7 @@ async def answer_outreach_error(request: Request, error: Exception) -> Response:
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, RateLimited | RequestInProgress):
         headers["Retry-After"] = str(error.retry_after_seconds)
-    details = error.details if isinstance(error, InvalidRequest) else ()
+    details = error.details if isinstance(error, InvalidRequest | CannotStart) else ()
     return error_response(request, status, error.code, error.message, details=details, headers=headers)
 
 

@@ -27,7 +27,10 @@ def make_lifespan(
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         await to_thread.run_sync(sweep, server.spool_root)
         if make_engine is None:
-            yield
+            try:
+                yield
+            finally:
+                server.streams.end()
             return
         async with make_engine() as engine:
             check_carriers(server, engine)
@@ -35,6 +38,7 @@ def make_lifespan(
             try:
                 yield
             finally:
+                server.streams.end()
                 server.open_engine = None
 
     return lifespan

@@ -141,8 +141,8 @@ def _shared(this_year: int) -> dict[str, FieldRule]:
         "csv_column_headers": Array(Text()),
         "scheduled_start_at": OrNull(timestamp),
         "scheduled_expires_at": OrNull(timestamp),
-        "business_hours": OrNull(_business_hours),
-        "holidays": OrNull(functools.partial(_holidays, this_year=this_year)),
+        "business_hours": OrNull(business_hours_rule),
+        "holidays": OrNull(functools.partial(holidays_rule, this_year=this_year)),
     }
 
 
@@ -151,7 +151,7 @@ def _sms_reader(this_year: int, carriers: tuple[str, ...]) -> Callable[[Any], Ne
     rules = _shared(this_year) | {
         "flow_id": OrNull(uuid),
         "carrier": OrNull(OneOf((*CARRIERS, *carriers))),
-        "from_number": OrNull(_sending_number),
+        "from_number": OrNull(sending_number),
     }
     return make_request_converter(NewSmsCampaign, rules, renamed=_SMS_NAMES)
 
@@ -166,12 +166,13 @@ def _call_reader(this_year: int) -> Callable[[Any], NewCallCampaign]:
     return make_request_converter(NewCallCampaign, rules, renamed=_CALL_NAMES)
 
 
-def _sending_number(value: Any) -> str | None:
+def sending_number(value: Any) -> str | None:
     """Return a sending number; None for an empty one."""
     return Text()(value) or None
 
 
-def _business_hours(value: Any) -> BusinessHours:
+def business_hours_rule(value: Any) -> BusinessHours:
+    """Return business hours in any of their forms."""
     if type(value) is dict and "batchConcurrency" in value:
         value = value | {"batchConcurrency": without_fraction(value["batchConcurrency"])}
     try:
@@ -180,7 +181,8 @@ def _business_hours(value: Any) -> BusinessHours:
         raise Refused.at(error.details) from None
 
 
-def _holidays(value: Any, *, this_year: int) -> HolidayCalendar:
+def holidays_rule(value: Any, *, this_year: int) -> HolidayCalendar:
+    """Return a calendar; that of a country without dates has its public holidays from this year on."""
     if type(value) is dict:
         # The library accepts calendars without a country, the HTTP interface does not.
         if value.get("country") is None:

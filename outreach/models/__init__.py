@@ -27,6 +27,9 @@ from outreach.models.resources import (
     Flow,
     FlowStep,
     FlowUpdate,
+    NewAgent,
+    NewFlow,
+    NewNumber,
     Number,
     NumberUpdate,
     Trunk,
@@ -44,6 +47,7 @@ from outreach.models.settings import (
 )
 from outreach.models.states import (
     CallStatus,
+    CampaignAction,
     CampaignStatus,
     DispatchState,
     MessageStatus,
@@ -64,12 +68,23 @@ from outreach.models.status import (
     ThrottledProvider,
 )
 from outreach.models.trail import ContactHistory, TrailRule, TrailStep, TrailStepKind
-from outreach.models.unsubscribe import RegisterImport, Unsubscribe
+from outreach.models.unsubscribe import NewUnsubscribes, RegisterImport, Unsubscribe
 from outreach.models.work import AuditEntry
-from outreach.models.workspace import ApiKey, CreatedApiKey, Workspace, WorkspaceUpdate
+from outreach.models.workspace import (
+    API_SCOPES,
+    DEFAULT_SCOPES,
+    ApiAccess,
+    ApiKey,
+    ApiScope,
+    CreatedApiKey,
+    Workspace,
+    WorkspaceUpdate,
+)
 
 __all__ = [
+    "API_SCOPES",
     "CARRIERS",
+    "DEFAULT_SCOPES",
     "PROVIDERS",
     "UNSET",
     "Account",
@@ -77,7 +92,9 @@ __all__ = [
     "AdapterProblem",
     "Agent",
     "AgentUpdate",
+    "ApiAccess",
     "ApiKey",
+    "ApiScope",
     "AuditEntry",
     "Bounds",
     "BusinessHours",
@@ -89,6 +106,7 @@ __all__ = [
     "CallbackRecord",
     "CallerIdAllocation",
     "Campaign",
+    "CampaignAction",
     "CampaignBlocker",
     "CampaignCreated",
     "CampaignStatus",
@@ -117,11 +135,15 @@ __all__ = [
     "Length",
     "Message",
     "MessageStatus",
+    "NewAgent",
     "NewCall",
     "NewCallCampaign",
+    "NewFlow",
     "NewMessage",
+    "NewNumber",
     "NewRecipient",
     "NewSmsCampaign",
+    "NewUnsubscribes",
     "Number",
     "NumberUpdate",
     "Page",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import attrs
@@ -26,6 +27,21 @@ class Event:
     number: int
     at: datetime
     workspace_id: str
+
+
+@attrs.frozen(kw_only=True)
+class EventPage:
+    """Some events, read without waiting for more.
+
+    Attributes:
+        events: In the order of their commits.
+        position: Go on after this number; everything up to it was returned, or was not asked for.
+        more: Whether there may be more right now.
+    """
+
+    events: Sequence[Event]
+    position: int
+    more: bool
 
 
 @attrs.frozen(kw_only=True)

@@ -81,6 +81,21 @@ class Unsubscribe:
 
 
 @attrs.frozen(kw_only=True)
+class NewUnsubscribes:
+    """Numbers to unsubscribe.
+
+    Attributes:
+        phone_numbers: In any notation.
+        scope: The channels that are stopped.
+        evidence: Free text on why and when; None if none.
+    """
+
+    phone_numbers: Sequence[str]
+    scope: UnsubscribeScope = "all"
+    evidence: str | None = None
+
+
+@attrs.frozen(kw_only=True)
 class RegisterImport:
     """The result of an import into the register.
 

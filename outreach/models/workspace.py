@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal, get_args
 
 import attrs
 
@@ -13,6 +14,15 @@ from outreach.models.states import WorkspaceMode, WorkspaceStatus
 
 DEFAULT_REQUEST_LIMIT: Final = 600
 """Requests per minute of a new workspace."""
+
+ApiScope = Literal["send", "manage", "read"]
+"""What an API key may do: `send` calls, messages and campaigns, `manage` everything else, or only `read`."""
+
+API_SCOPES: Final[tuple[ApiScope, ...]] = get_args(ApiScope)
+"""All scopes."""
+
+DEFAULT_SCOPES: Final[tuple[ApiScope, ...]] = ("send",)
+"""The scopes of a key that is created without any: the operations of the interface document."""
 
 
 @attrs.frozen(kw_only=True)
@@ -49,6 +59,7 @@ class ApiKey:
     Attributes:
         digest: SHA-256 of the key, in hexadecimal.
         hint: The key's first characters, to tell keys apart.
+        scopes: What it may do.
     """
 
     id: str
@@ -58,6 +69,20 @@ class ApiKey:
     hint: str
     created_at: datetime
     revoked_at: datetime | None
+    scopes: tuple[ApiScope, ...] = DEFAULT_SCOPES
+
+
+@attrs.frozen(kw_only=True)
+class ApiAccess:
+    """What whoever sends a request may do.
+
+    Attributes:
+        workspace: The workspace that the request acts for, whatever its status.
+        scopes: What it may do there.
+    """
+
+    workspace: Workspace
+    scopes: Collection[ApiScope]
 
 
 @attrs.frozen(kw_only=True)

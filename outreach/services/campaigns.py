@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, get_args
@@ -12,13 +12,10 @@ import attrs
 from outreach.errors import Conflict, ErrorDetail, InvalidRequest, NotFound
 from outreach.models.base import Channel, JsonPage, Page
 from outreach.models.campaign import Campaign, CampaignUpdate, Counters, NewSmsCampaign
-from outreach.models.dispatch import Dispatch
-from outreach.models.recipient import Recipient, RecipientCount
-from outreach.models.states import CampaignStatus
+from outreach.models.http import IdempotentRequest, StoredAnswer
+from outreach.models.states import CampaignAction, CampaignStatus
 from outreach.models.status import StartCheck
-from outreach.models.trail import ContactHistory
 from outreach.operations.campaigns import transitions as moves
-from outreach.operations.campaigns.histories import histories
 from outreach.operations.common import agent_of, campaign_of, campaign_unit, flow_of, record_audit, workspace_of
 from outreach.operations.waves.provider_throttles import throttle_of_campaign
 from outreach.providers.registry import Adapters
@@ -26,16 +23,17 @@ from outreach.services.blockers import CampaignBlockers
 from outreach.services.caller_checks import find_caller_id_problems
 from outreach.services.campaign_loading import CampaignCreation
 from outreach.services.campaign_pages import CampaignPageCache, CampaignQuery, page_of
+from outreach.services.campaign_recipients import CampaignRecipients
 from outreach.services.campaign_validation import check_times
 from outreach.services.context import ServiceContext
 from outreach.services.failures import CampaignResults
+from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
 from outreach.services.start_checks import check_contacts, find_unsendable_text
 from outreach.services.validation import (
     check_bounds,
     check_choice,
     check_name,
     check_provider,
-    require_text,
     validated_fields,
 )
 from outreach.vault import Vault
@@ -43,8 +41,16 @@ from outreach.working_set import Transaction
 from outreach.working_set.tables.campaign_lists import StoredCampaign
 
 MAX_PAGE_SIZE: Final = 100
-_BATCH: Final = 500
 _CHANNELS: Final = get_args(Channel)
+_MOVES: Final[Mapping[CampaignAction, Callable[..., Campaign]]] = {
+    CampaignAction.START: moves.start,
+    CampaignAction.UNSCHEDULE: moves.unschedule,
+    CampaignAction.PAUSE: moves.pause,
+    CampaignAction.RESUME: moves.resume,
+    CampaignAction.CANCEL: moves.cancel,
+}
+"""What people do to campaigns."""
+
 _WHEN: Final = ("scheduled_start_at", "scheduled_expires_at", "business_hours", "holidays")
 _SMS_FIELDS: Final = frozenset({"body", "message_source", "flow_id", "carrier", "from_number", "rate_per_minute"})
 _CLEARABLE: Final = (
@@ -53,7 +59,7 @@ _CLEARABLE: Final = (
 )
 
 
-class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
+class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers, CampaignRecipients):
     """The campaigns of workspaces."""
 
     def __init__(self, context: ServiceContext, vault: Vault) -> None:
@@ -190,14 +196,42 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
             IllegalTransition: The campaign was started before, or has ended.
             CannotStart: The details name every reason, such as a text that is empty or too long for every contact.
         """
-        misfit = await self._misfit(workspace_id, campaign_id)
-        operation = partial(
-            moves.start,
-            allow_unknown_placeholders=allow_unknown_placeholders,
-            unsendable_text=misfit,
-            caller_id_problems=await self._unlisted(workspace_id, campaign_id),
-        )
+        operation = await self._start(workspace_id, campaign_id, allow_unknown_placeholders=allow_unknown_placeholders)
         return await self._move(operation, workspace_id, campaign_id, actor)
+
+    async def move_response(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        action: CampaignAction,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Campaign], StoredAnswer],
+        allow_unknown_placeholders: bool = False,
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Start, unschedule, pause, resume or cancel a campaign, and return the HTTP response to it.
+
+        A repeated key returns the first response.
+
+        Raises:
+            OutreachError: See `start`, `unschedule`, `pause`, `resume` and `cancel`.
+            InvalidRequest: The action is none of these, or the key was used with other content.
+            RequestInProgress: The first request with this key is still running.
+        """
+        check_choice("action", action, tuple(_MOVES))
+
+        async def make(once: IdempotencyGuard[Campaign]) -> Campaign:
+            operation: Callable[..., Campaign] = _MOVES[action]
+            if action is CampaignAction.START:
+                operation = await self._start(
+                    workspace_id, campaign_id, allow_unknown_placeholders=allow_unknown_placeholders
+                )
+            elif action is CampaignAction.RESUME:
+                operation = await self._resume(workspace_id, campaign_id)
+            return await self._move(operation, workspace_id, campaign_id, actor, once)
+
+        return await Idempotency(self._context).answer(workspace_id, request, render=render, make=make)
 
     async def check_start(self, workspace_id: str, campaign_id: str) -> StartCheck:
         """Return how many of a campaign's contacts would fail because their text is empty or too long.
@@ -215,8 +249,7 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
 
     async def resume(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
         """Resume a paused campaign."""
-        operation = partial(moves.resume, caller_id_problems=await self._unlisted(workspace_id, campaign_id))
-        return await self._move(operation, workspace_id, campaign_id, actor)
+        return await self._move(await self._resume(workspace_id, campaign_id), workspace_id, campaign_id, actor)
 
     async def cancel(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
         """Cancel a campaign for good."""
@@ -272,37 +305,6 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
 
         return await self._context.storage.write(operation)
 
-    async def iter_recipients(self, workspace_id: str, campaign_id: str) -> AsyncIterator[Recipient]:
-        """Iterate over a campaign's recipients by position.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        await self.get(workspace_id, campaign_id)
-        after = -1
-        while True:
-            start = after
-            batch = await self._context.storage.read(
-                lambda tx, start=start: tx.recipients.page(  # type: ignore[misc]
-                    workspace_id, campaign_id, after=start, limit=_BATCH
-                )
-            )
-            for recipient in batch:
-                yield recipient
-            if len(batch) < _BATCH:
-                return
-            after = batch[-1].position
-
-    async def count_recipients(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientCount]:
-        """Return how many recipients are in each state for each reason.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return await self._context.storage.read(
-            lambda tx: tx.recipients.groups(workspace_id, campaign_of(tx, workspace_id, campaign_id).id)
-        )
-
     async def recount(self, workspace_id: str, campaign_id: str) -> Counters:
         """Count all recipients again and return the counters; they equal the campaign's own.
 
@@ -313,35 +315,18 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
             lambda tx: tx.recipients.recount(workspace_id, campaign_of(tx, workspace_id, campaign_id).id)
         )
 
-    async def dispatches(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[Dispatch]:
-        """Return the dispatches of one recipient, oldest first.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return await self._context.storage.read(
-            lambda tx: tx.dispatches.of_recipient(workspace_id, campaign_of(tx, workspace_id, campaign_id).id, position)
+    async def _start(
+        self, workspace_id: str, campaign_id: str, *, allow_unknown_placeholders: bool
+    ) -> Callable[..., Campaign]:
+        return partial(
+            moves.start,
+            allow_unknown_placeholders=allow_unknown_placeholders,
+            unsendable_text=await self._misfit(workspace_id, campaign_id),
+            caller_id_problems=await self._unlisted(workspace_id, campaign_id),
         )
 
-    async def contact_history(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[ContactHistory]:
-        """Return what happened to a number in a campaign, step by step, with reasons and rules.
-
-        Args:
-            workspace_id: The workspace.
-            campaign_id: The campaign.
-            phone: The number in any notation; a local one is read in the workspace's default region, an invalid one is
-                searched as supplied.
-
-        Returns:
-            A history for each position of the number: it can occur twice. A number excluded at creation because it was
-            unsubscribed has one history without a `position`.
-
-        Raises:
-            NotFound: The workspace has no such campaign, or the number is neither in it nor unsubscribed.
-            InvalidRequest: The number is not a string.
-        """
-        require_text("phone", phone)
-        return await self._context.storage.read(lambda tx: histories(tx, workspace_id, campaign_id, phone))
+    async def _resume(self, workspace_id: str, campaign_id: str) -> Callable[..., Campaign]:
+        return partial(moves.resume, caller_id_problems=await self._unlisted(workspace_id, campaign_id))
 
     async def _misfit(self, workspace_id: str, campaign_id: str) -> ErrorDetail | None:
         """Return why the text can be sent to none of the contacts; None if it can, or if the setup is incomplete."""
@@ -354,11 +339,17 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
         return await find_caller_id_problems(self._context, self._vault, workspace_id, campaign_id)
 
     async def _move(
-        self, operation: Callable[..., Campaign], workspace_id: str, campaign_id: str, actor: str
+        self,
+        operation: Callable[..., Campaign],
+        workspace_id: str,
+        campaign_id: str,
+        actor: str,
+        once: IdempotencyGuard[Campaign] | None = None,
     ) -> Campaign:
         clock = self._context.clock
+        guard = once or IdempotencyGuard()
         campaign: Campaign = await self._context.storage.write(
-            lambda tx: operation(tx, workspace_id, campaign_id, now=clock.now(), actor=actor)
+            lambda tx: finished(tx, operation(tx, workspace_id, campaign_id, now=clock.now(), actor=actor), guard)
         )
         self._context.wake(campaign_unit(campaign))
         return campaign

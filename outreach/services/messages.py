@@ -202,23 +202,41 @@ class Messages:
         return await context.storage.write(operation)
 
     async def list_inbound(
-        self, workspace_id: str, *, unclear: bool = False, limit: int = 1000
+        self, workspace_id: str, *, unclear: bool = False, after: str | None = None, limit: int = 1000
     ) -> Sequence[InboundMessage]:
         """Return inbound messages, newest first.
 
         Args:
             workspace_id: The workspace.
             unclear: Only those that a person has to read (`InboundMessage.unclear`).
+            after: Only messages older than the one with this id, such as the last one of the page before.
             limit: The largest number of messages.
 
         Raises:
-            NotFound: The workspace does not exist.
+            NotFound: The workspace does not exist, or has no message with the id `after`.
             InvalidRequest: The limit is invalid.
         """
         check_limit(limit)
-        return await self._context.storage.read(
-            lambda tx: tx.inbound.list(workspace_of(tx, workspace_id).id, unclear=unclear, limit=limit)
-        )
+
+        def operation(tx: Transaction) -> Sequence[InboundMessage]:
+            workspace_of(tx, workspace_id)
+            last = None if after is None else tx.inbound.get(workspace_id, after)
+            if after is not None and last is None:
+                raise NotFound("inbound message", after)
+            return tx.inbound.list(workspace_id, unclear=unclear, after=last, limit=limit)
+
+        return await self._context.storage.read(operation)
+
+    async def get_inbound(self, workspace_id: str, message_id: str) -> InboundMessage:
+        """Return an inbound message.
+
+        Raises:
+            NotFound: The workspace has no such message.
+        """
+        message = await self._context.storage.read(lambda tx: tx.inbound.get(workspace_id, message_id))
+        if message is None:
+            raise NotFound("inbound message", message_id)
+        return message
 
     async def get(self, workspace_id: str, message_id: str) -> Message:
         """Return a message.

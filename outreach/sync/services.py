@@ -26,7 +26,7 @@ from outreach.models.campaign import (
     NewSmsCampaign,
 )
 from outreach.models.dispatch import Dispatch, DispatchCount
-from outreach.models.events import Event
+from outreach.models.events import Event, EventPage
 from outreach.models.failures import ProviderFailure, RecipientOutcome
 from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.models.message import InboundMessage, Message, NewMessage
@@ -38,6 +38,9 @@ from outreach.models.resources import (
     Flow,
     FlowStep,
     FlowUpdate,
+    NewAgent,
+    NewFlow,
+    NewNumber,
     Number,
     NumberUpdate,
     Trunk,
@@ -54,13 +57,22 @@ from outreach.models.settings import (
     SmsSettings,
     SmsSettingsUpdate,
 )
-from outreach.models.states import CampaignStatus, RecipientStatus, WorkspaceMode
+from outreach.models.states import CampaignAction, CampaignStatus, RecipientStatus, WorkspaceMode
 from outreach.models.status import CampaignBlocker, DispatcherHealth, EngineStatus, Readiness, StartCheck
 from outreach.models.subscription import Subscription
 from outreach.models.trail import ContactHistory
-from outreach.models.unsubscribe import RegisterImport, Unsubscribe, UnsubscribeScope
+from outreach.models.unsubscribe import NewUnsubscribes, RegisterImport, Unsubscribe, UnsubscribeScope
 from outreach.models.work import AuditEntry
-from outreach.models.workspace import DEFAULT_REQUEST_LIMIT, ApiKey, CreatedApiKey, Workspace, WorkspaceUpdate
+from outreach.models.workspace import (
+    DEFAULT_REQUEST_LIMIT,
+    DEFAULT_SCOPES,
+    ApiAccess,
+    ApiKey,
+    ApiScope,
+    CreatedApiKey,
+    Workspace,
+    WorkspaceUpdate,
+)
 from outreach.operations.settling.reconciling import OperatorDecision
 from outreach.protocols.adapter import AccountCheck, CredentialField
 from outreach.protocols.carrier import Carrier
@@ -192,13 +204,22 @@ class Workspaces(Service[AsyncWorkspaces]):
 class ApiKeys(Service[AsyncApiKeys]):
     """The API keys of workspaces."""
 
-    def create(self, workspace_id: str, *, name: str = "", actor: str = "library") -> CreatedApiKey:
+    def create(
+        self, workspace_id: str, *, name: str = "", scopes: Sequence[ApiScope] = DEFAULT_SCOPES, actor: str = "library"
+    ) -> CreatedApiKey:
         """Create an API key; only its SHA-256 is stored, so the result is the only place with the key.
+
+        Args:
+            workspace_id: The workspace.
+            name: What it is for, up to 255 characters.
+            scopes: What it may do, at least one of `send`, `manage` and `read` (docs/managing.md#scopes).
+            actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace does not exist.
+            InvalidRequest: The name is too long, or the scopes are none.
         """
-        return self._call(lambda service: service.create(workspace_id, name=name, actor=actor))
+        return self._call(lambda service: service.create(workspace_id, name=name, scopes=scopes, actor=actor))
 
     def list(self, workspace_id: str) -> Sequence[ApiKey]:
         """Return a workspace's keys, revoked ones included, oldest first.
@@ -224,8 +245,8 @@ class ApiKeys(Service[AsyncApiKeys]):
         """
         return self._call(lambda service: service.revoke(workspace_id, key_id, actor=actor))
 
-    def authenticate(self, api_key: str) -> Workspace:
-        """Return the workspace of a key, whatever its status.
+    def authenticate(self, api_key: str) -> ApiAccess:
+        """Return the workspace of a key, whatever its status, and what the key may do there.
 
         A result is cached for half a second; a key revoked in this process stops working at once. The lookup by digest
         leaks nothing through timing: an attacker could learn only about the digest of what he sent.
@@ -318,6 +339,24 @@ class Agents(Service[AsyncAgents]):
                 idempotency_key=idempotency_key,
                 actor=actor,
             )
+        )
+
+    def create_response(
+        self,
+        workspace_id: str,
+        new: NewAgent,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Agent], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Create an agent and return the HTTP response to it; a repeated key returns the first response.
+
+        Raises:
+            OutreachError: See `create`.
+        """
+        return self._call(
+            lambda service: service.create_response(workspace_id, new, request=request, render=render, actor=actor)
         )
 
     def update(self, workspace_id: str, agent_id: str, change: AgentUpdate, *, actor: str = "library") -> Agent:
@@ -454,6 +493,32 @@ class Numbers(Service[AsyncNumbers]):
             )
         )
 
+    def create_response(
+        self,
+        workspace_id: str,
+        new: NewNumber,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Number], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Add a number and return the HTTP response to it; a repeated key returns the first response.
+
+        Raises:
+            OutreachError: See `create`.
+        """
+        return self._call(
+            lambda service: service.create_response(workspace_id, new, request=request, render=render, actor=actor)
+        )
+
+    def get(self, workspace_id: str, number_id: str) -> Number:
+        """Return a number.
+
+        Raises:
+            NotFound: The workspace has no such number.
+        """
+        return self._call(lambda service: service.get(workspace_id, number_id))
+
     def update(self, workspace_id: str, number_id: str, change: NumberUpdate, *, actor: str = "library") -> Number:
         """Change a number; running campaigns use its new rate at once.
 
@@ -512,6 +577,32 @@ class Flows(Service[AsyncFlows]):
                 workspace_id, name, steps=steps, idempotency_key=idempotency_key, actor=actor
             )
         )
+
+    def create_response(
+        self,
+        workspace_id: str,
+        new: NewFlow,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Flow], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Create a flow and return the HTTP response to it; a repeated key returns the first response.
+
+        Raises:
+            OutreachError: See `create`.
+        """
+        return self._call(
+            lambda service: service.create_response(workspace_id, new, request=request, render=render, actor=actor)
+        )
+
+    def get(self, workspace_id: str, flow_id: str) -> Flow:
+        """Return a flow.
+
+        Raises:
+            NotFound: The workspace has no such flow, or it was removed.
+        """
+        return self._call(lambda service: service.get(workspace_id, flow_id))
 
     def update(self, workspace_id: str, flow_id: str, change: FlowUpdate, *, actor: str = "library") -> Flow:
         """Change a flow; its steps only while no running campaign uses it.
@@ -640,6 +731,24 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
             )
         )
 
+    def add_response(
+        self,
+        workspace_id: str,
+        new: NewUnsubscribes,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Sequence[Unsubscribe]], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Unsubscribe numbers and return the HTTP response to it; a repeated key returns the first response.
+
+        Raises:
+            OutreachError: See `add`.
+        """
+        return self._call(
+            lambda service: service.add_response(workspace_id, new, request=request, render=render, actor=actor)
+        )
+
     def import_numbers(
         self, workspace_id: str, rows: Iterable[str], *, scope: UnsubscribeScope = "all", actor: str = "library"
     ) -> RegisterImport:
@@ -683,11 +792,62 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
             actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: The workspace does not exist.
+            NotFound: The workspace does not exist, or the number is not on its register.
             InvalidRequest: The number is invalid, or `opted_out` is not a bool.
             Conflict: The number is not held.
         """
         return self._call(lambda service: service.resolve(workspace_id, phone, opted_out=opted_out, actor=actor))
+
+    def resolve_response(
+        self,
+        workspace_id: str,
+        phone: str,
+        *,
+        opted_out: bool,
+        request: IdempotentRequest | None,
+        render: Callable[[Unsubscribe], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Decide on a held number and return the HTTP response to it; a repeated key returns the first response.
+
+        Args:
+            workspace_id: The workspace.
+            phone: The number.
+            opted_out: See `resolve`.
+            request: The request and its key.
+            render: Makes the response of the entry: the new one, or the held one that was taken away.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            OutreachError: See `resolve`.
+        """
+        return self._call(
+            lambda service: service.resolve_response(
+                workspace_id, phone, opted_out=opted_out, request=request, render=render, actor=actor
+            )
+        )
+
+    def get(self, workspace_id: str, phone: str) -> Unsubscribe:
+        """Return the entry of a number, in any notation.
+
+        Raises:
+            NotFound: The workspace does not exist, or the number is not on its register.
+        """
+        return self._call(lambda service: service.get(workspace_id, phone))
+
+    def list(self, workspace_id: str, *, after: str = "", limit: int = 1000) -> Sequence[Unsubscribe]:
+        """Return entries in the order of the numbers, held ones included.
+
+        Args:
+            workspace_id: The workspace.
+            after: Only numbers after this one, such as the last one of the page before.
+            limit: The largest number of entries.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: An argument is invalid.
+        """
+        return self._call(lambda service: service.list(workspace_id, after=after, limit=limit))
 
     def iter_entries(self, workspace_id: str) -> Iterator[Unsubscribe]:
         """Iterate over the register in the order of the numbers.
@@ -824,6 +984,38 @@ class Campaigns(Service[AsyncCampaigns]):
             )
         )
 
+    def move_response(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        action: CampaignAction,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Campaign], StoredAnswer],
+        allow_unknown_placeholders: bool = False,
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Start, unschedule, pause, resume or cancel a campaign, and return the HTTP response to it.
+
+        A repeated key returns the first response.
+
+        Raises:
+            OutreachError: See `start`, `unschedule`, `pause`, `resume` and `cancel`.
+            InvalidRequest: The action is none of these, or the key was used with other content.
+            RequestInProgress: The first request with this key is still running.
+        """
+        return self._call(
+            lambda service: service.move_response(
+                workspace_id,
+                campaign_id,
+                action,
+                request=request,
+                render=render,
+                allow_unknown_placeholders=allow_unknown_placeholders,
+                actor=actor,
+            )
+        )
+
     def check_start(self, workspace_id: str, campaign_id: str) -> StartCheck:
         """Return how many of a campaign's contacts would fail because their text is empty or too long.
 
@@ -870,22 +1062,6 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(lambda service: service.update(workspace_id, campaign_id, change, actor=actor))
 
-    def iter_recipients(self, workspace_id: str, campaign_id: str) -> Iterator[Recipient]:
-        """Iterate over a campaign's recipients by position.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return self._items(lambda service: service.iter_recipients(workspace_id, campaign_id))
-
-    def count_recipients(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientCount]:
-        """Return how many recipients are in each state for each reason.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return self._call(lambda service: service.count_recipients(workspace_id, campaign_id))
-
     def recount(self, workspace_id: str, campaign_id: str) -> Counters:
         """Count all recipients again and return the counters; they equal the campaign's own.
 
@@ -893,33 +1069,6 @@ class Campaigns(Service[AsyncCampaigns]):
             NotFound: The workspace has no such campaign.
         """
         return self._call(lambda service: service.recount(workspace_id, campaign_id))
-
-    def dispatches(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[Dispatch]:
-        """Return the dispatches of one recipient, oldest first.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return self._call(lambda service: service.dispatches(workspace_id, campaign_id, position))
-
-    def contact_history(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[ContactHistory]:
-        """Return what happened to a number in a campaign, step by step, with reasons and rules.
-
-        Args:
-            workspace_id: The workspace.
-            campaign_id: The campaign.
-            phone: The number in any notation; a local one is read in the workspace's default region, an invalid one is
-                searched as supplied.
-
-        Returns:
-            A history for each position of the number: it can occur twice. A number excluded at creation because it was
-            unsubscribed has one history without a `position`.
-
-        Raises:
-            NotFound: The workspace has no such campaign, or the number is neither in it nor unsubscribed.
-            InvalidRequest: The number is not a string.
-        """
-        return self._call(lambda service: service.contact_history(workspace_id, campaign_id, phone))
 
     def create_sms(
         self,
@@ -1084,6 +1233,95 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(lambda service: service.next_due_times(workspace_id, campaign_id))
 
+    def iter_recipients(self, workspace_id: str, campaign_id: str) -> Iterator[Recipient]:
+        """Iterate over a campaign's recipients by position.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._items(lambda service: service.iter_recipients(workspace_id, campaign_id))
+
+    def list_recipients(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        status: RecipientStatus | None = None,
+        reason: str | None = None,
+        after: int = -1,
+        limit: int = 1000,
+    ) -> Sequence[Recipient]:
+        """Return recipients by position.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            status: Only those in this state; None for any.
+            reason: Only those that wait or have ended for this reason; None for any.
+            after: Only positions greater than this one, such as that of the last recipient of the page before.
+            limit: The largest number of recipients.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            InvalidRequest: An argument is invalid.
+        """
+        return self._call(
+            lambda service: service.list_recipients(
+                workspace_id, campaign_id, status=status, reason=reason, after=after, limit=limit
+            )
+        )
+
+    def get_recipient(self, workspace_id: str, campaign_id: str, position: int) -> Recipient:
+        """Return the recipient at a position of a campaign's list, from 0.
+
+        Raises:
+            NotFound: The workspace has no such campaign, or the campaign no such recipient.
+        """
+        return self._call(lambda service: service.get_recipient(workspace_id, campaign_id, position))
+
+    def count_recipients(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientCount]:
+        """Return how many recipients are in each state for each reason.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._call(lambda service: service.count_recipients(workspace_id, campaign_id))
+
+    def dispatches(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[Dispatch]:
+        """Return the dispatches of one recipient, oldest first.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._call(lambda service: service.dispatches(workspace_id, campaign_id, position))
+
+    def recipient_history(self, workspace_id: str, campaign_id: str, position: int) -> ContactHistory:
+        """Return what happened to the recipient at a position, step by step, with reasons and rules.
+
+        Raises:
+            NotFound: The workspace has no such campaign, or the campaign no such recipient.
+        """
+        return self._call(lambda service: service.recipient_history(workspace_id, campaign_id, position))
+
+    def contact_history(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[ContactHistory]:
+        """Return what happened to a number in a campaign, step by step, with reasons and rules.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            phone: The number in any notation; a local one is read in the workspace's default region, an invalid one is
+                searched as supplied.
+
+        Returns:
+            A history for each position of the number: it can occur twice. A number excluded at creation because it was
+            unsubscribed has one history without a `position`.
+
+        Raises:
+            NotFound: The workspace has no such campaign, or the number is neither in it nor unsubscribed.
+            InvalidRequest: The number is not a string.
+        """
+        return self._call(lambda service: service.contact_history(workspace_id, campaign_id, phone))
+
 
 class Calls(Service[AsyncCalls]):
     """Single calls of workspaces (docs/interface.md#4.1)."""
@@ -1131,6 +1369,23 @@ class Calls(Service[AsyncCalls]):
             NotFound: The workspace has no such call.
         """
         return self._call(lambda service: service.get(workspace_id, identifier))
+
+    def list(
+        self, workspace_id: str, *, campaign_id: str | None = None, after: str | None = None, limit: int = 1000
+    ) -> Sequence[Call]:
+        """Return calls, newest first.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: Only those of this campaign; None for all, single calls included.
+            after: Only calls older than the one with this id, such as the last one of the page before.
+            limit: The largest number of calls.
+
+        Raises:
+            NotFound: The workspace does not exist, or has no such campaign.
+            InvalidRequest: The limit is invalid.
+        """
+        return self._call(lambda service: service.list(workspace_id, campaign_id=campaign_id, after=after, limit=limit))
 
     def get_anywhere(self, identifier: str) -> Call:
         """Return a call of any workspace, for operator commands that name a call alone.
@@ -1226,19 +1481,30 @@ class Messages(Service[AsyncMessages]):
             )
         )
 
-    def list_inbound(self, workspace_id: str, *, unclear: bool = False, limit: int = 1000) -> Sequence[InboundMessage]:
+    def list_inbound(
+        self, workspace_id: str, *, unclear: bool = False, after: str | None = None, limit: int = 1000
+    ) -> Sequence[InboundMessage]:
         """Return inbound messages, newest first.
 
         Args:
             workspace_id: The workspace.
             unclear: Only those that a person has to read (`InboundMessage.unclear`).
+            after: Only messages older than the one with this id, such as the last one of the page before.
             limit: The largest number of messages.
 
         Raises:
-            NotFound: The workspace does not exist.
+            NotFound: The workspace does not exist, or has no message with the id `after`.
             InvalidRequest: The limit is invalid.
         """
-        return self._call(lambda service: service.list_inbound(workspace_id, unclear=unclear, limit=limit))
+        return self._call(lambda service: service.list_inbound(workspace_id, unclear=unclear, after=after, limit=limit))
+
+    def get_inbound(self, workspace_id: str, message_id: str) -> InboundMessage:
+        """Return an inbound message.
+
+        Raises:
+            NotFound: The workspace has no such message.
+        """
+        return self._call(lambda service: service.get_inbound(workspace_id, message_id))
 
     def get(self, workspace_id: str, message_id: str) -> Message:
         """Return a message.
@@ -1547,6 +1813,26 @@ class Events(Service[AsyncEvents]):
         return self._stream(
             lambda service: service.subscribe(*kinds, name=name, workspace_id=workspace_id, since=since)
         )
+
+    def page(
+        self, *kinds: type[Event], workspace_id: str | None = None, since: int | None = None, limit: int = 500
+    ) -> EventPage:
+        """Return the events after a number, without waiting for more.
+
+        Args:
+            kinds: Classes of events, such as `RecipientEnded`; none for all.
+            workspace_id: Of one workspace only; None for all.
+            since: Go on after this number, which the `position` of the page before or an event's `number` was. None
+                returns no event, and the position from which a later page goes on. 0 begins with the first event.
+            limit: The largest number of events. A page may have fewer, also none, although there are `more`.
+
+        Raises:
+            NotFound: There is no such workspace.
+            Conflict: The database has not come as far as `since`: it is another one, or an older copy; or events
+                after `since` were purged.
+            InvalidRequest: A kind is no class of events, `since` is no number from 0 on, or the limit is invalid.
+        """
+        return self._call(lambda service: service.page(*kinds, workspace_id=workspace_id, since=since, limit=limit))
 
     def subscriptions(self) -> Sequence[Subscription]:
         """Return all named subscriptions, by name: how far each has come, and whether anybody reads it now."""

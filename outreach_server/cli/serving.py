@@ -29,6 +29,7 @@ from outreach_server.listening.connection import Connection, ListenerState
 from outreach_server.listening.descriptors import max_connections
 from outreach_server.listening.listener import Listener
 from outreach_server.listening.room import ConnectionLimiter
+from outreach_server.streams import end_streams
 
 DRAIN_SECONDS: Final = 1
 """How long open requests may take after a signal; the engine then has 7 s for requests in flight, and a moment to
@@ -138,6 +139,7 @@ class Server(uvicorn.Server):
         on_started: Callable[[], None],
         most_connections: int | None = None,
     ) -> None:
+        self._app = app
         self._guard = _Guard(app)
         super().__init__(
             uvicorn.Config(
@@ -193,6 +195,8 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept no more connections, let open requests end, and close the application."""
         await self._listener.aclose()
+        # They go on for as long as their clients read: without this each would be cut off.
+        end_streams(self._app)
         await super().shutdown(sockets=sockets)
 
     def _connection(self, address: str) -> Connection:

@@ -22,6 +22,7 @@ from outreach import (
     Workspace,
 )
 from outreach.http import StoredAnswer
+from outreach.models import NewAgent, NewFlow, NewNumber, NewUnsubscribes
 from outreach.testing.builders import make_call, make_message, make_workspace, new_id
 
 _BY_NAME: dict[str, Any] = {
@@ -37,7 +38,7 @@ _BY_NAME: dict[str, Any] = {
     "decision": "retry",
     "api_key": "outreach_00000000",
     "actor": "library",
-    "action": "test",
+    "action": "pause",
     "subject": "x",
     "from_number": "+14155550101",
     "to": "+14155550102",
@@ -48,6 +49,7 @@ _BY_NAME: dict[str, Any] = {
     "render": lambda _: StoredAnswer(body=b"{}"),
     "headers": {},
     "opted_out": True,
+    "kinds": [],
 }
 """What a required argument is by its name."""
 
@@ -59,6 +61,10 @@ _BY_TYPE: dict[type, Callable[[], Any]] = {
     NewCall: lambda: NewCall(agent_id=new_id(), to="+14155550101"),
     NewSmsCampaign: lambda: NewSmsCampaign(name="Spring", body="Hi"),
     NewCallCampaign: lambda: NewCallCampaign(name="Spring", agent_id=new_id()),
+    NewAgent: lambda: NewAgent(name="Ada"),
+    NewNumber: lambda: NewNumber(phone="+14155550101"),
+    NewFlow: lambda: NewFlow(name="Welcome", steps=(FlowStep(kind="send", body="Hi"),)),
+    NewUnsubscribes: lambda: NewUnsubscribes(phone_numbers=["+14155550101"]),
     Call: make_call,
     Message: make_message,
     Workspace: make_workspace,

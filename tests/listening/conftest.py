@@ -14,6 +14,7 @@ import pytest
 from starlette.applications import Starlette
 
 from outreach import Outreach
+from outreach.models import API_SCOPES
 from outreach_server import create_app
 from outreach_server.cli.serving import Server, bind
 
@@ -102,7 +103,7 @@ async def serving(
     """Serve an engine in memory."""
     async with Outreach.open("memory://") as engine:
         workspace = await engine.workspaces.create("Acme")
-        key = await engine.api_keys.create(workspace.id)
+        key = await engine.api_keys.create(workspace.id, scopes=API_SCOPES)
         with bind("127.0.0.1", 0) as listener:
             up = asyncio.Event()
             server = Server(

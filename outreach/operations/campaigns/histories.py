@@ -48,6 +48,16 @@ def histories(tx: Transaction, workspace_id: str, campaign_id: str, written: str
     return (_left_out(campaign, written, phone, on_register, left_out=left_out),)
 
 
+def history_at(tx: Transaction, workspace_id: str, campaign_id: str, position: int) -> ContactHistory:
+    """Return what happened to one recipient, or raise `NotFound` if there is no such campaign or position."""
+    campaign = campaign_of(tx, workspace_id, campaign_id)
+    recipient = tx.recipients.get(workspace_id, campaign_id, position)
+    if recipient is None:
+        raise NotFound("recipient", str(position))
+    of_number = () if recipient.phone is None else _register_steps(tx, campaign, recipient.phone)
+    return _history(tx, campaign, recipient, of_number, _shared(tx, campaign))
+
+
 def _register_steps(tx: Transaction, campaign: Campaign, phone: str) -> Sequence[TrailStep]:
     """Return when a number came onto the register and left it, for the campaign's channel, and its replies."""
     entries = tx.trail.of_number(campaign.workspace_id, phone, limit=_LATEST)

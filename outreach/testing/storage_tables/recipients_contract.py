@@ -217,7 +217,7 @@ class RecipientsContract(ContractBase):
         rows = [(position, make_prepared(), RecipientStatus.PENDING, None) for position in (30, 2, 100, 0, 11)]
         await storage.write(lambda tx: publish(tx, campaign, rows))
 
-        async def positions(**wanted: int) -> list[int]:
+        async def positions(**wanted: Any) -> list[int]:
             page = await storage.read(lambda tx: tx.recipients.page(THIS_WORKSPACE, campaign.id, **wanted))
             return [recipient.position for recipient in page]
 
@@ -226,6 +226,24 @@ class RecipientsContract(ContractBase):
         assert await positions(after=2, limit=2) == [11, 30]
         assert await positions(after=3, limit=2) == [11, 30]
         assert await positions(after=100) == []
+
+    async def test_a_page_is_of_one_state_or_reason(self, storage: Storage) -> None:
+        """By position, at most `limit`, whatever stands between."""
+        kinds = [("failed", "a"), ("pending", None), ("failed", "b"), ("waiting", "a"), ("failed", "a")]
+        campaign = make_campaign()
+        rows = [(at, make_prepared(), RecipientStatus(one), reason) for at, (one, reason) in enumerate(kinds)]
+        await storage.write(lambda tx: publish(tx, campaign, rows))
+
+        async def positions(**wanted: Any) -> list[int]:
+            page = await storage.read(lambda tx: tx.recipients.page(THIS_WORKSPACE, campaign.id, **wanted))
+            return [recipient.position for recipient in page]
+
+        failed = RecipientStatus.FAILED
+        assert await positions(status=failed) == [0, 2, 4]
+        assert await positions(reason="a") == [0, 3, 4]
+        assert await positions(status=failed, reason="a") == [0, 4]
+        assert await positions(status=failed, after=0, limit=1) == [2]
+        assert await positions(status=failed, reason="c") == []
 
     async def test_recipients_with_a_number_come_by_position(self, storage: Storage) -> None:
         """The normalised number counts, in one campaign; a contact without one is never found."""

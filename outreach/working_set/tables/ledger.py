@@ -241,6 +241,13 @@ class Calls(Table):
         """Replace a call; its agent, number and recipient stay."""
         self._rows.update(CALLS, CALLS.key_of(call), call)
 
+    def list(
+        self, workspace_id: str, *, campaign_id: str | None = None, after: str | None = None, limit: int
+    ) -> Sequence[Call]:
+        """Return calls of a workspace, or of one campaign, by id, descending, below `after`."""
+        number = None if campaign_id is None else self._rows.number(workspace_id, campaign_id)
+        return self._list(CALLS, "calls.list", workspace_id=workspace_id, number=number, after=after, limit=limit)
+
     def open_call_between(self, workspace_id: str, agent_id: str, to: str) -> Call | None:
         """Return the oldest open call, by (created_at, id), of this agent to this number."""
         return self._one(CALLS, "calls.open_call_between", workspace_id=workspace_id, agent_id=agent_id, to_number=to)
@@ -283,10 +290,22 @@ class Inbound(Table):
         )
         return None if written_at is None else parse_timestamp(written_at)
 
-    def list(self, workspace_id: str, *, unclear: bool = False, limit: int = 1000) -> Sequence[InboundMessage]:
-        """Return the newest messages, or the unclear ones, by (received_at, id), both descending."""
+    def get(self, workspace_id: str, message_id: str) -> InboundMessage | None:
+        """Return a message."""
+        return self._rows.get(INBOUND, (workspace_id, message_id))
+
+    def list(
+        self,
+        workspace_id: str,
+        *,
+        unclear: bool = False,
+        after: InboundMessage | None = None,
+        limit: int = 1000,
+    ) -> Sequence[InboundMessage]:
+        """Return the newest messages, or the unclear ones, by (received_at, id), both descending, from `after` on."""
         query = "inbound.list_unclear" if unclear else "inbound.list"
-        return self._list(INBOUND, query, workspace_id=workspace_id, limit=limit)
+        after_at, after_id = ("~", "") if after is None else (format_timestamp(after.received_at), after.id)
+        return self._list(INBOUND, query, workspace_id=workspace_id, after_at=after_at, after_id=after_id, limit=limit)
 
     def replied_since(self, workspace_id: str, phone: str, since: datetime) -> bool:
         """Return whether a number has written at or after a moment."""

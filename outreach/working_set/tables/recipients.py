@@ -155,9 +155,19 @@ class Recipients(Table):
         """Return pending recipients by position, then waiting ones by (due_at, position), at most `limit`."""
         return self._of("closable", workspace_id, campaign_id, limit=limit)
 
-    def page(self, workspace_id: str, campaign_id: str, *, after: int = -1, limit: int = 1000) -> Sequence[Recipient]:
-        """Return recipients by position from `after` on, at most `limit`."""
-        return self._of("page", workspace_id, campaign_id, after=after, limit=limit)
+    def page(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        status: RecipientStatus | None = None,
+        reason: str | None = None,
+        after: int = -1,
+        limit: int = 1000,
+    ) -> Sequence[Recipient]:
+        """Return recipients by position from `after` on, at most `limit`; of one status or reason, or of any."""
+        wanted = None if status is None else status.value
+        return self._of("page", workspace_id, campaign_id, status=wanted, reason=reason, after=after, limit=limit)
 
     def by_phone(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[Recipient]:
         """Return the recipients with this number, by position."""

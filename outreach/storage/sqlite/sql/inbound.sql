@@ -3,14 +3,14 @@
 -- list --
 -- Newest first.
 SELECT {inbound_messages} FROM inbound_messages
-WHERE workspace_id = :workspace_id
+WHERE workspace_id = :workspace_id AND (received_at, id) < (:after_at, :after_id)
 ORDER BY received_at DESC, id DESC
 LIMIT :limit
 
 -- list_unclear --
 -- Newest first; few, with an index of their own.
 SELECT {inbound_messages} FROM inbound_messages
-WHERE workspace_id = :workspace_id AND unclear = 1
+WHERE workspace_id = :workspace_id AND unclear = 1 AND (received_at, id) < (:after_at, :after_id)
 ORDER BY received_at DESC, id DESC
 LIMIT :limit
 

@@ -153,10 +153,12 @@ SELECT * FROM (
 LIMIT :limit
 
 -- page --
--- In the order of the key.
+-- In the order of the key, whatever is asked for: no index holds the states that have ended.
 SELECT {recipients} FROM recipients
 WHERE campaign_number = :number
     AND position > :after
+    AND (:status IS NULL OR status = :status)
+    AND (:reason IS NULL OR reason = :reason)
 ORDER BY position
 LIMIT :limit
 
