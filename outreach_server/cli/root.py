@@ -16,6 +16,9 @@ COMMANDS: Final = LazyCommands(
             "demo", "Show a campaign and a call from beginning to end, simulated: no message leaves this machine."
         ),
         "serve": CommandModule("serve", "Serve the HTTP interface, and send what is due, until Ctrl-C or SIGTERM."),
+        "healthcheck": CommandModule(
+            "healthcheck", "Ask the server of this configuration whether it lives; exit status 1 where it does not."
+        ),
         "sandbox": CommandModule(
             "sandbox", "Serve a temporary database with a workspace, a key and an agent, until Ctrl-C or SIGTERM."
         ),

@@ -8,11 +8,9 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, Self
+from typing import Self
 
 from outreach.models import DispatcherHealth
-
-_MICROSECONDS: Final = 1_000_000
 
 
 class ServiceManager:

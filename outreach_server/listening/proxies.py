@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Any, Final
-
-from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+from typing import TYPE_CHECKING, Any, Final
 
 from outreach import ConfigError
+
+# The configuration of every command reads a list of proxies; few commands serve.
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 UNIX: Final = "unix"
 """In a list of proxies: whoever connects by a Unix socket."""
@@ -49,6 +50,8 @@ class ForwardedMiddleware:
     """
 
     def __init__(self, app: ASGIApp, proxies: TrustedProxies) -> None:
+        from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
         self._app = app
         self._proxies = proxies
         self._forwarded: Any = ProxyHeadersMiddleware(app, proxies.names)  # type: ignore[arg-type]
