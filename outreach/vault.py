@@ -86,7 +86,7 @@ class Vault:
                 where = SECRET_KEY_VARIABLE if self._keys else str(self._key_file)
                 raise ConfigError(
                     f"{where} holds no key. A key is 32 random bytes in URL-safe base64, as this prints: "
-                    'python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"'
+                    "head -c 32 /dev/urandom | base64 | tr '+/' '-_'"
                 ) from None
         return self._fernet
 

@@ -119,6 +119,7 @@ def create_app(
         lifespan=make_lifespan(server, make_engine),
     )
     app.state.streams = server.streams
+    app.state.server = server
     # /calls/ is no other name of /calls: it is answered with the envelope, not with a redirect.
     app.router.redirect_slashes = False
     return app

@@ -6,18 +6,36 @@ from typing import Final
 
 import click
 
-from outreach import Outreach
+from outreach import ConfigError, Outreach
 from outreach_server.cli.base import state
 from outreach_server.cli.output import echo_json
 from outreach_server.cli.place import place_of
 from outreach_server.cli.reading import parser_command
-from outreach_server.cli.serving import Server, bind, log_to_stderr, run_fast, url_of
+from outreach_server.cli.serving import Server, log_to_stderr, run_fast, url_of
 from outreach_server.cli.setting_flags import ConfiguredCommand, given, setting_options
+from outreach_server.cli.sockets import listening
+from outreach_server.cli.supervision import Pulse, ServiceManager
+from outreach_server.config import ServerConfig
+from outreach_server.listening.proxies import TrustedProxies
+from outreach_server.listening.tls import CertificateFiles
 
 _EMPTY: Final = (
     "It is new and empty. If you meant another one, stop this and name it with --database; else start with: "
     "outreach-server workspaces create NAME"
 )
+
+
+def _certificates(config: ServerConfig) -> CertificateFiles | None:
+    """Return the files to serve HTTPS with, if any.
+
+    Raises:
+        ConfigError: They cannot be used, or there is a key alone.
+    """
+    if config.tls_certificate is not None:
+        return CertificateFiles(config.tls_certificate, config.tls_key)
+    if config.tls_key is not None:
+        raise ConfigError(f"tls_key is {config.tls_key}, without tls_certificate: name both files, or neither.")
+    return None
 
 
 @click.command(cls=ConfiguredCommand)
@@ -41,18 +59,25 @@ def serve(carriers: tuple[str, ...], **flags: str | bool | None) -> None:
     url, dispatch = config.database_url, config.dispatch
     place = place_of(url)
     log_to_stderr(config.log_level)
-    with bind(config.listen_host, config.listen_port) as listener:
-        address = url_of(listener)
+    manager, pulse = ServiceManager.of_environment(), Pulse(config.lease_seconds)
+    certificates = _certificates(config)
+    proxies = TrustedProxies(config.proxy_headers) if config.proxy_headers is not None else None
+    with listening(config) as listeners:
+        scheme = "http" if certificates is None else "https"
+        addresses = [url_of(listener, scheme) for listener in listeners]
 
         def started() -> None:
             if as_json:
                 shown = {"database": url, "database_path": place.path, "database_is_new": place.new}
-                echo_json({"url": address, **shown, "dispatch": dispatch})
-            click.echo(f"Serving {address}  (documentation: {address}/docs)", err=True)
+                echo_json({"url": addresses[0], **shown, "dispatch": dispatch})
+            for address in addresses:
+                documented = "" if address.startswith("unix:") else f"  (documentation: {address}/docs)"
+                click.echo(f"Serving {address}{documented}", err=True)
             what = "New database" if place.new else "Database"
             click.echo(f"{what} {place.path}{'' if dispatch else ', without dispatch'}. Ctrl-C stops it.", err=True)
             if place.new:
                 click.echo(_EMPTY, err=True)
+            manager.ready(f"Serving {', '.join(addresses)}")
 
         app = create_app(
             url,
@@ -64,7 +89,23 @@ def serve(carriers: tuple[str, ...], **flags: str | bool | None) -> None:
             parser_command=parser_command(),
             carriers=carriers,
         )
-        server = Server(app, listener, level=config.log_level, on_started=started)
+
+        def alive() -> None:
+            engine = app.state.server.open_engine
+            if engine is not None and pulse.beats(engine.health()):
+                manager.alive()
+
+        server = Server(
+            app,
+            *listeners,
+            level=config.log_level,
+            on_started=started,
+            on_second=alive,
+            on_stopping=manager.stopping,
+            root_path=config.root_path,
+            certificates=certificates,
+            proxies=proxies,
+        )
 
         async def run() -> None:
             # Opened once before listening, so that problems of the database are reported first.

@@ -81,7 +81,7 @@ class Connection(HttpToolsProtocol):
         server_state: uvicorn's.
         app_state: The state of the application's lifespan.
         house: What it shares with the others.
-        address: Its client, as in the room.
+        address: Its client, as in the room; None for a trusted proxy.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Connection(HttpToolsProtocol):
         app_state: dict[str, Any],
         *,
         house: ListenerState,
-        address: str,
+        address: str | None,
     ) -> None:
         super().__init__(config=config, server_state=server_state, app_state=app_state)
         self._house = house

@@ -42,21 +42,25 @@ class ConnectionLimiter:
     def __init__(self, most: int, share: int | None = None) -> None:
         self._most = most
         self._share = share if share is not None else max(1, most // 2)
-        self._guests: dict[LimitedConnection, str] = {}
+        self._guests: dict[LimitedConnection, str | None] = {}
         self._waiting: dict[LimitedConnection, None] = {}
-        self._parties: dict[str, _AddressConnections] = {}
+        self._parties: dict[str | None, _AddressConnections] = {}
 
     def __len__(self) -> int:
         return len(self._guests)
 
-    def admit(self, address: str) -> bool:
-        """Make room for one more from an address; False if all connections are being served."""
-        party = self._parties.get(address)
+    def admit(self, address: str | None) -> bool:
+        """Make room for one more from an address; False if all connections are being served.
+
+        Args:
+            address: None for a trusted proxy, which brings many clients and so has no limit of its own.
+        """
+        party = None if address is None else self._parties.get(address)
         if party is not None and party.count >= self._share:
             return self._let_go(party.waiting)
         return len(self._guests) < self._most or self._let_go(self._waiting)
 
-    def enter(self, guest: LimitedConnection, address: str) -> None:
+    def enter(self, guest: LimitedConnection, address: str | None) -> None:
         """Add an idle connection."""
         self._guests[guest] = address
         self._parties.setdefault(address, _AddressConnections()).count += 1

@@ -29,12 +29,14 @@ ELSEWHERE = {
     "db restore",
     "db check",
     "db migrate",
+    "healthcheck",
 }
-"""Commands that need a call, a request in doubt, a provider or files: they have tests of their own."""
+"""Commands that need a call, a request in doubt, a provider or files: or a server: they have tests of their own."""
 
 DESIGNED = {
     "demo": {"--exit"},
     "serve": {"--host", "--port", "--no-dispatch", "--public-url", "--carrier"},
+    "healthcheck": {"--ready", "--url"},
     "sandbox": set(),
     "workspaces create": {
         "--sandbox", "--live", "--sms-campaigns", "--no-sms-campaigns", "--request-limit", "--default-region",
