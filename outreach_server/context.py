@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import anyio
 import attrs
@@ -14,6 +14,10 @@ from starlette.types import Scope
 from outreach import ConfigError, Outreach
 from outreach.http import RateLimitState
 from outreach_server.fair_semaphore import FairSemaphore
+
+if TYPE_CHECKING:
+    from outreach_server.monitoring.request_spans import RequestSpans
+    from outreach_server.monitoring.server_metrics import ServerMetrics
 
 Authenticate: TypeAlias = Callable[[Request], Awaitable[str | None]]
 """Returns the identifier of the workspace that a request acts for; None where nobody is signed in with it."""
@@ -49,6 +53,8 @@ class Server:
         helper: The command of a helper process for large bodies; None to read them in a thread.
         helpers: Turns for helper processes, by workspace: few, because each may need much memory.
         readers: Threads that read bodies: one, because they hold the interpreter lock.
+        metrics: Counts requests, if anything does.
+        spans: Makes spans of requests, if anything does.
     """
 
     open_engine: Outreach | None = None
@@ -61,6 +67,8 @@ class Server:
     helper: Sequence[str] | None = None
     helpers: FairSemaphore = attrs.field(factory=lambda: FairSemaphore(MAX_HELPERS, 1))
     readers: anyio.CapacityLimiter = attrs.field(factory=lambda: anyio.CapacityLimiter(1))
+    metrics: ServerMetrics | None = None
+    spans: RequestSpans | None = None
 
     @property
     def engine(self) -> Outreach:

@@ -23,6 +23,8 @@ MODULES: Final = (
     "outreach.http",
     "outreach.reasons",
     "outreach.database",
+    "outreach.metrics",
+    "outreach.tracing",
     "outreach.sync",
 )
 

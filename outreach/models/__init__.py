@@ -17,6 +17,7 @@ from outreach.models.campaign import (
 )
 from outreach.models.dispatch import Dispatch, DispatchCount, FailureClass, UnknownDispatchCount
 from outreach.models.failures import Explanation, ProviderFailure, RecipientOutcome
+from outreach.models.figures import CampaignGroup, EngineFigures
 from outreach.models.hours import BusinessHours, Holiday, HolidayCalendar, TimeWindow
 from outreach.models.message import InboundMessage, Message, NewMessage
 from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount
@@ -89,6 +90,7 @@ __all__ = [
     "Campaign",
     "CampaignBlocker",
     "CampaignCreated",
+    "CampaignGroup",
     "CampaignStatus",
     "CampaignUpdate",
     "CarrierName",
@@ -103,6 +105,7 @@ __all__ = [
     "DispatchedBy",
     "DispatcherHealth",
     "DispatcherState",
+    "EngineFigures",
     "EngineStatus",
     "Explanation",
     "FailureClass",

@@ -36,6 +36,7 @@ from outreach.protocols.dispatcher import (
     WakeSignal,
     Worker,
 )
+from outreach.protocols.instrumentation import Instrumentation, ObservableStorage
 from outreach.protocols.storage import DispatchLock, Operation, Storage
 from outreach.protocols.voice import Analyser, CallRequest, VoiceCapabilities, VoiceProvider
 from outreach.working_set.transaction import Transaction
@@ -63,9 +64,11 @@ __all__ = [
     "DispatcherParts",
     "DispatcherState",
     "InboundMessageEvent",
+    "Instrumentation",
     "LookupRequest",
     "LookupSupport",
     "MessageReport",
+    "ObservableStorage",
     "Operation",
     "OutboundMessage",
     "ReportSink",

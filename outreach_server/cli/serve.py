@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import logging
+from contextlib import ExitStack
 from typing import Final
 
 import click
 
 from outreach import Outreach
 from outreach_server.cli.base import state
+from outreach_server.cli.metrics_address import answering, metrics_of
 from outreach_server.cli.output import echo_json
 from outreach_server.cli.place import place_of
 from outreach_server.cli.reading import parser_command
-from outreach_server.cli.serving import Server, bind, log_to_stderr, run_fast, url_of
+from outreach_server.cli.serving import Server, bind, run_fast, url_of
 from outreach_server.cli.setting_flags import ConfiguredCommand, given, setting_options
+from outreach_server.config import host_and_port
+
+_log = logging.getLogger("outreach_server")
 
 _EMPTY: Final = (
     "It is new and empty. If you meant another one, stop this and name it with --database; else start with: "
@@ -35,24 +41,38 @@ def serve(carriers: tuple[str, ...], **flags: str | bool | None) -> None:
     Every setting is an option, a variable and a key of the file that --config names; the first of them counts.
     """
     from outreach_server.app import create_app
+    from outreach_server.monitoring.log_lines import log_to_stderr
 
     as_json = state().as_json
     config, simulator = state().configuration(given(flags))
     url, dispatch = config.database_url, config.dispatch
     place = place_of(url)
-    log_to_stderr(config.log_level)
-    with bind(config.listen_host, config.listen_port) as listener:
+    log_to_stderr(config.log_level, config.log_format)
+    metrics = metrics_of(config, place.path)
+    with ExitStack() as stack:
+        listener = stack.enter_context(bind(config.listen_host, config.listen_port))
         address = url_of(listener)
+        side_listener = stack.enter_context(bind(*host_and_port(config.metrics))) if config.metrics else None
+        scraped = None if side_listener is None else f"{url_of(side_listener)}/metrics"
+
+        def tell(sentence: str) -> None:
+            if config.log_format == "json":
+                # What reads lines of JSON gets nothing else.
+                _log.info("%s", sentence, extra={"action": "serving"})
+            else:
+                click.echo(sentence, err=True)
 
         def started() -> None:
             if as_json:
                 shown = {"database": url, "database_path": place.path, "database_is_new": place.new}
-                echo_json({"url": address, **shown, "dispatch": dispatch})
-            click.echo(f"Serving {address}  (documentation: {address}/docs)", err=True)
+                echo_json({"url": address, **shown, "dispatch": dispatch, "metrics_url": scraped})
             what = "New database" if place.new else "Database"
-            click.echo(f"{what} {place.path}{'' if dispatch else ', without dispatch'}. Ctrl-C stops it.", err=True)
+            tell(f"Serving {address}  (documentation: {address}/docs)")
+            if scraped is not None:
+                tell(f"Metrics {scraped}")
+            tell(f"{what} {place.path}{'' if dispatch else ', without dispatch'}. Ctrl-C stops it.")
             if place.new:
-                click.echo(_EMPTY, err=True)
+                tell(_EMPTY)
 
         app = create_app(
             url,
@@ -63,6 +83,8 @@ def serve(carriers: tuple[str, ...], **flags: str | bool | None) -> None:
             spool_directory=config.spool_directory,
             parser_command=parser_command(),
             carriers=carriers,
+            metrics=metrics,
+            tracing=config.tracing,
         )
         server = Server(app, listener, level=config.log_level, on_started=started)
 
@@ -70,6 +92,7 @@ def serve(carriers: tuple[str, ...], **flags: str | bool | None) -> None:
             # Opened once before listening, so that problems of the database are reported first.
             async with Outreach.open(url, migrate=True, config=config, simulator=simulator):
                 pass
-            await server.serve()
+            async with answering(metrics, side_listener, level=config.log_level):
+                await server.serve()
 
         run_fast(run)
