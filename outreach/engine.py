@@ -25,6 +25,8 @@ from outreach.models.status import DispatcherHealth
 from outreach.models.work import WorkUnit
 from outreach.protocols.carrier import Carrier
 from outreach.protocols.dispatcher import Dispatcher, DispatcherFactory, DispatcherParts, ReportSource
+from outreach.protocols.instrumentation import Instrumentation, ObservableStorage
+from outreach.protocols.instruments import Instruments
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import Analyser, VoiceProvider
 from outreach.providers.connections import AccountConnections
@@ -43,6 +45,7 @@ from outreach.services.campaigns import Campaigns
 from outreach.services.context import GuardedStorage, LoopGuard, ServiceContext
 from outreach.services.dispatches import Dispatches
 from outreach.services.events import Events
+from outreach.services.figures import FiguresQuery
 from outreach.services.flows import Flows
 from outreach.services.messages import Messages
 from outreach.services.numbers import Numbers
@@ -94,6 +97,8 @@ class Outreach:
         sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
         sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
         vault: Encrypts the credentials of accounts; by default with a key that ends with this engine.
+        instrumentation: Is told what the engine does, such as `outreach.metrics.EngineMetrics` and
+            `outreach.tracing.Tracing`.
 
     Attributes:
         workspaces: The tenants.
@@ -118,6 +123,7 @@ class Outreach:
         status: `await engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.
         readiness: `await engine.readiness()` tells whether this process can do its work now.
+        figures: `await engine.figures()` counts what is open in the whole database, for metrics.
         log_throttle: The engine's own log lines, which cannot flood the log; for whatever mounts it.
     """
 
@@ -136,6 +142,7 @@ class Outreach:
         sandbox_carrier: Carrier | None = None,
         sandbox_voice: VoiceProvider | None = None,
         vault: Vault | None = None,
+        instrumentation: Sequence[Instrumentation] = (),
     ) -> None:
         given: object = storage
         if isinstance(given, str):
@@ -150,6 +157,9 @@ class Outreach:
         self._analyser = _analyser(analyser)
         self._adapters = Adapters(adapters)
         self.log_throttle = LogThrottle(self._clock)
+        self._instruments = Instruments(instrumentation, self.log_throttle)
+        if instrumentation and isinstance(storage, ObservableStorage):
+            storage.observe(self._instruments)
         vault = vault or Vault()
         self._connections = AccountConnections(
             vault=vault,
@@ -177,6 +187,7 @@ class Outreach:
             dispatching=lambda: self.health().dispatching,
             log_throttle=self.log_throttle,
             adapters=self._adapters,
+            instrumentation=self._instruments,
         )
         self.readiness = ReadinessProbe(
             loop_guard=self._loop_guard,
@@ -187,6 +198,7 @@ class Outreach:
             adapters=self._adapters,
         )
         self.status = StatusQuery(context)
+        self.figures = FiguresQuery(context)
         known_keys = ApiKeyCache(context.clock)
         self.workspaces = Workspaces(context, known_keys)
         self.api_keys = ApiKeys(context, known_keys)
@@ -224,6 +236,7 @@ class Outreach:
         sandbox_carrier: Carrier | None = None,
         sandbox_voice: VoiceProvider | None = None,
         vault: Vault | None = None,
+        instrumentation: Sequence[Instrumentation] = (),
         create: bool = True,
         migrate: bool | None = None,
     ) -> Self:
@@ -247,6 +260,7 @@ class Outreach:
             sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
             sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
             vault: Encrypts the credentials of accounts; by default with the key above.
+            instrumentation: Is told what the engine does; see the class.
             create: Whether entering it makes the database where there is none; otherwise that is `DatabaseMissing`.
             migrate: Whether entering it brings a database of an older version up to date; otherwise that is
                 `DatabaseOlder`. By default the process that dispatches does so: it is the one that owns the database,
@@ -283,6 +297,7 @@ class Outreach:
             dispatcher=dispatcher,
             sandbox_carrier=sandbox_carrier,
             sandbox_voice=sandbox_voice,
+            instrumentation=instrumentation,
         )
 
     async def __aenter__(self) -> Self:
@@ -339,6 +354,7 @@ class Outreach:
         return self._dispatcher.health()
 
     def _wake(self, unit: WorkUnit) -> None:
+        self._instruments.unit_changed(unit)
         if self._dispatcher is not None:
             self._dispatcher.wake(unit)
 
@@ -356,6 +372,7 @@ class Outreach:
             config=self._config,
             analyser=self._analyser,
             log_throttle=self.log_throttle,
+            instrumentation=self._instruments,
         )
         provider_pool = ProviderPool(
             sandbox_carrier=carrier,
@@ -404,6 +421,7 @@ class Outreach:
             clock=parts.clock,
             config=parts.config,
             log_throttle=self.log_throttle,
+            instrumentation=self._instruments,
         )
 
     async def _end_creations(self) -> None:

@@ -23,6 +23,8 @@ _MODULES: Final = {
     "httpx": _Optional("httpx", "providers"),
     "jwt": _Optional("PyJWT", "providers"),
     "holidays": _Optional("holidays", "holidays"),
+    "prometheus_client": _Optional("prometheus-client", "metrics"),
+    "opentelemetry": _Optional("opentelemetry-api", "otel"),
     "h11": _Optional("h11", "testing"),
     "pytest": _Optional("pytest", "testing"),
 }

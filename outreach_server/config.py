@@ -16,6 +16,8 @@ from outreach_server.listening.proxies import TrustedProxies
 CONFIG_VARIABLE: Final = "OUTREACH_CONFIG"
 """The variable with the path of the configuration file."""
 
+LOG_FORMATS: Final = ("text", "json")
+
 LOG_LEVELS: Final = ("debug", "info", "warning", "error", "critical")
 
 _MAX_PORT: Final = 65_535
@@ -36,6 +38,23 @@ def _level(instance: Any, attribute: Any, value: object) -> None:
     if value not in LOG_LEVELS:
         raise ConfigError(
             f"{type(instance).__name__}.{attribute.name} is {value!r}; it must be one of {', '.join(LOG_LEVELS)}."
+        )
+
+
+def _log_format(instance: Any, attribute: Any, value: object) -> None:
+    if value not in LOG_FORMATS:
+        raise ConfigError(
+            f"{type(instance).__name__}.{attribute.name} is {value!r}; it must be one of {', '.join(LOG_FORMATS)}."
+        )
+
+
+def _address(instance: Any, attribute: Any, value: object) -> None:
+    if value is None:
+        return
+    host, _, port = value.rpartition(":") if isinstance(value, str) else ("", "", "")
+    if not host or not (port.isascii() and port.isdecimal() and int(port) <= _MAX_PORT):
+        raise ConfigError(
+            f"{type(instance).__name__}.{attribute.name} is {value!r}; it must be HOST:PORT, such as 127.0.0.1:9464."
         )
 
 
@@ -97,6 +116,10 @@ class ServerConfig(EngineConfig):
         tls_key: A PEM file with the key of the certificate; None where the certificate's file has it too.
         dispatch: Whether this process sends; otherwise it answers requests only.
         log_level: The least severe level that is logged.
+        log_format: What lines of the log look like: `text` for people, or `json` for programs (docs/logging.md).
+        metrics: Where `/metrics` answers Prometheus, as HOST:PORT: not the address of the API; None for nowhere.
+        metrics_by_workspace: Whether metrics of dispatches and reports name the workspace by its id.
+        tracing: Whether spans of requests and dispatches are handed to OpenTelemetry, which the host sets up.
         max_body_bytes: The largest body of a request that is taken.
         spool_directory: Where large bodies are kept while they are worked on; None for the system's place for temporary
             files.
@@ -115,8 +138,18 @@ class ServerConfig(EngineConfig):
     tls_key: Path | None = attrs.field(default=None, converter=_path, validator=_path_of("a PEM file"))
     dispatch: bool = attrs.field(default=True, validator=_boolean)
     log_level: str = attrs.field(default="info", validator=_level)
+    log_format: str = attrs.field(default="text", validator=_log_format)
+    metrics: str | None = attrs.field(default=None, validator=_address)
+    metrics_by_workspace: bool = attrs.field(default=False, validator=_boolean)
+    tracing: bool = attrs.field(default=False, validator=_boolean)
     max_body_bytes: int = attrs.field(default=64 * 2**20, validator=_integer(1, _MAX_BYTES))
     spool_directory: Path | None = attrs.field(default=None, converter=_path, validator=_path_of("a directory"))
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """Return the parts of a HOST:PORT; an IPv6 host may stand in brackets."""
+    host, _, port = address.rpartition(":")
+    return host.removeprefix("[").removesuffix("]"), int(port)
 
 
 def config_file(environment: Mapping[str, str]) -> Path | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import anyio
 import attrs
@@ -16,6 +16,10 @@ from outreach.http import RateLimitState
 from outreach.models import DEFAULT_SCOPES, ApiScope
 from outreach_server.fair_semaphore import FairSemaphore
 from outreach_server.streams import Streams
+
+if TYPE_CHECKING:
+    from outreach_server.monitoring.request_spans import RequestSpans
+    from outreach_server.monitoring.server_metrics import ServerMetrics
 
 
 @attrs.frozen(kw_only=True)
@@ -67,6 +71,8 @@ class Server:
         helpers: Turns for helper processes, by workspace: few, because each may need much memory.
         readers: Threads that read bodies: one, because they hold the interpreter lock.
         streams: The open streams of events.
+        metrics: Counts requests, if anything does.
+        spans: Makes spans of requests, if anything does.
     """
 
     open_engine: Outreach | None = None
@@ -80,6 +86,8 @@ class Server:
     helpers: FairSemaphore = attrs.field(factory=lambda: FairSemaphore(MAX_HELPERS, 1))
     readers: anyio.CapacityLimiter = attrs.field(factory=lambda: anyio.CapacityLimiter(1))
     streams: Streams = attrs.field(factory=Streams)
+    metrics: ServerMetrics | None = None
+    spans: RequestSpans | None = None
 
     @property
     def engine(self) -> Outreach:

@@ -24,6 +24,8 @@ MODULES: Final = (
     "outreach.reasons",
     "outreach.database",
     "outreach.backends",
+    "outreach.metrics",
+    "outreach.tracing",
     "outreach.sync",
 )
 

@@ -18,6 +18,7 @@ from outreach.models.campaign import (
 )
 from outreach.models.dispatch import Dispatch, DispatchCount, FailureClass, UnknownDispatchCount
 from outreach.models.failures import Explanation, ProviderFailure, RecipientOutcome
+from outreach.models.figures import CampaignGroup, EngineFigures
 from outreach.models.hours import BusinessHours, Holiday, HolidayCalendar, TimeWindow
 from outreach.models.message import InboundMessage, Message, NewMessage
 from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount
@@ -109,6 +110,7 @@ __all__ = [
     "CampaignAction",
     "CampaignBlocker",
     "CampaignCreated",
+    "CampaignGroup",
     "CampaignStatus",
     "CampaignUpdate",
     "CarrierName",
@@ -123,6 +125,7 @@ __all__ = [
     "DispatchedBy",
     "DispatcherHealth",
     "DispatcherState",
+    "EngineFigures",
     "EngineStatus",
     "Explanation",
     "FailureClass",

@@ -36,6 +36,7 @@ from outreach.protocols.dispatcher import (
     WakeSignal,
     Worker,
 )
+from outreach.protocols.instrumentation import Instrumentation, ObservableStorage
 from outreach.protocols.storage import DispatchLock, Operation, Storage
 from outreach.protocols.voice import Analyser, CallRequest, VoiceCapabilities, VoiceProvider
 from outreach.working_set.transaction import Transaction
@@ -65,9 +66,11 @@ __all__ = [
     "DispatcherState",
     "HighWaterMark",
     "InboundMessageEvent",
+    "Instrumentation",
     "LookupRequest",
     "LookupSupport",
     "MessageReport",
+    "ObservableStorage",
     "Operation",
     "OutboundMessage",
     "ReportSink",

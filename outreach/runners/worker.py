@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import anyio
@@ -22,6 +22,7 @@ from outreach.operations.campaigns import trail
 from outreach.operations.settling import callbacks, ledger
 from outreach.operations.waves import leases, provider_throttles, singles
 from outreach.policy.settlement import Backoff
+from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import Analyser
 from outreach.runners.batcher import Batcher
@@ -51,6 +52,12 @@ _MAX_ROWS: Final = 200
 """Rows that one housekeeping transaction changes; outcomes and reports that share one."""
 
 
+def tell_of_report(instrumentation: Instrumentation, dispatch: Dispatch | None, report: Report, now: datetime) -> None:
+    """Tell of a report that was merged, and how long after its request it came."""
+    delay = None if dispatch is None else max((now - dispatch.slot_at).total_seconds(), 0.0)
+    instrumentation.report_received(dispatch, report, delay_seconds=delay)
+
+
 def backoff_of(config: EngineConfig) -> Backoff:
     """Return the delays after outcomes."""
     return Backoff(
@@ -69,9 +76,11 @@ class Worker:
         config: Lease and backoff.
         analyser: Determines the outcome of an ended call.
         log_throttle: The engine's log; a new one by default.
+        instrumentation: Is told what happens; nobody by default.
 
     Attributes:
         log_throttle: The log of this process's work.
+        instrumentation: Is told what happens.
         backoff: The delays after outcomes.
     """
 
@@ -83,8 +92,10 @@ class Worker:
         config: EngineConfig,
         analyser: Analyser,
         log_throttle: LogThrottle | None = None,
+        instrumentation: Instrumentation | None = None,
     ) -> None:
         self.log_throttle = log_throttle or LogThrottle(clock)
+        self.instrumentation = instrumentation or Instrumentation()
         self._storage = storage
         self._clock = clock
         self._config = config
@@ -315,16 +326,16 @@ class Worker:
 
     async def report(self, event: Report) -> None:
         """Merge a provider's report, together with others that arrive at the same time, and commit it."""
-        await self._reports.submit(event)
+        dispatch = await self._reports.submit(event)
+        tell_of_report(self.instrumentation, dispatch, event, self._clock.now())
 
-    async def _merge(self, events: Sequence[Report]) -> Sequence[bool]:
-        def operation(tx: Transaction) -> Sequence[bool]:
+    async def _merge(self, events: Sequence[Report]) -> Sequence[Dispatch | None]:
+        def operation(tx: Transaction) -> Sequence[Dispatch | None]:
             now = self._clock.now()
             ledger.prefetch_for_reports(tx, events)
-            return [
+            for event in events:
                 callbacks.merge_report(tx, event, backoff=self.backoff, analyser=self.analyser, now=now)
-                for event in events
-            ]
+            return [ledger.dispatch_of(tx, event) for event in events]
 
         return await self._storage.write(operation)
 

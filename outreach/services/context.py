@@ -17,6 +17,7 @@ from outreach.errors import ConfigError
 from outreach.ids import IdSource
 from outreach.log_throttle import LogThrottle
 from outreach.models.work import WorkUnit
+from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation, Storage
 from outreach.providers.registry import Adapters
 
@@ -128,6 +129,7 @@ class ServiceContext:
         dispatching: Whether this process dispatches now.
         log_throttle: Limits repeated log lines.
         adapters: The providers that accounts can be at.
+        instrumentation: Is told what happens.
     """
 
     loop_guard: LoopGuard
@@ -139,6 +141,7 @@ class ServiceContext:
     dispatching: Callable[[], bool]
     log_throttle: LogThrottle
     adapters: Adapters
+    instrumentation: Instrumentation
 
     def now(self) -> datetime:
         """Return the current time."""

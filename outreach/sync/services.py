@@ -28,6 +28,7 @@ from outreach.models.campaign import (
 from outreach.models.dispatch import Dispatch, DispatchCount
 from outreach.models.events import Event, EventPage
 from outreach.models.failures import ProviderFailure, RecipientOutcome
+from outreach.models.figures import EngineFigures
 from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.models.message import InboundMessage, Message, NewMessage
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientCount
@@ -77,6 +78,7 @@ from outreach.operations.settling.reconciling import OperatorDecision
 from outreach.protocols.adapter import AccountCheck, CredentialField
 from outreach.protocols.carrier import Carrier
 from outreach.protocols.dispatcher import DispatcherFactory
+from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import Analyser, VoiceProvider
 from outreach.providers.registry import AnyAdapter
@@ -91,6 +93,7 @@ from outreach.services.contacts import Contact
 from outreach.services.dispatches import Dispatches as AsyncDispatches
 from outreach.services.events import A, B, C
 from outreach.services.events import Events as AsyncEvents
+from outreach.services.figures import FiguresQuery as AsyncFiguresQuery
 from outreach.services.flows import Flows as AsyncFlows
 from outreach.services.messages import Messages as AsyncMessages
 from outreach.services.numbers import Numbers as AsyncNumbers
@@ -133,6 +136,18 @@ class StatusQuery(Service[AsyncStatusQuery]):
             NotFound: The workspace does not exist.
         """
         return self._call(lambda service: service(workspace_id))
+
+
+class FiguresQuery(Service[AsyncFiguresQuery]):
+    """Counts what is open."""
+
+    def __call__(self, since: int | None = None) -> EngineFigures:
+        """Return the present figures of the whole database.
+
+        Args:
+            since: Count opt-outs after this position; None counts none. `EngineFigures.until` is the next one.
+        """
+        return self._call(lambda service: service(since))
 
 
 class Workspaces(Service[AsyncWorkspaces]):
@@ -1893,6 +1908,8 @@ class Outreach(Engine):
         sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
         sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
         vault: Encrypts the credentials of accounts; by default with a key that ends with this engine.
+        instrumentation: Is told what the engine does, such as `outreach.metrics.EngineMetrics` and
+            `outreach.tracing.Tracing`.
 
     Attributes:
         workspaces: The tenants.
@@ -1917,6 +1934,7 @@ class Outreach(Engine):
         status: `engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.
         readiness: `engine.readiness()` tells whether this process can do its work now.
+        figures: `engine.figures()` counts what is open in the whole database, for metrics.
     """
 
     def __init__(
@@ -1934,6 +1952,7 @@ class Outreach(Engine):
         sandbox_carrier: Carrier | None = None,
         sandbox_voice: VoiceProvider | None = None,
         vault: Vault | None = None,
+        instrumentation: Sequence[Instrumentation] = (),
     ) -> None:
         super().__init__(
             AsyncOutreach(
@@ -1949,6 +1968,7 @@ class Outreach(Engine):
                 sandbox_carrier=sandbox_carrier,
                 sandbox_voice=sandbox_voice,
                 vault=vault,
+                instrumentation=instrumentation,
             )
         )
 
@@ -1968,6 +1988,7 @@ class Outreach(Engine):
         sandbox_carrier: Carrier | None = None,
         sandbox_voice: VoiceProvider | None = None,
         vault: Vault | None = None,
+        instrumentation: Sequence[Instrumentation] = (),
         create: bool = True,
         migrate: bool | None = None,
     ) -> Self:
@@ -1991,6 +2012,7 @@ class Outreach(Engine):
             sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
             sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
             vault: Encrypts the credentials of accounts; by default with the key above.
+            instrumentation: Is told what the engine does; see the class.
             create: Whether opening it makes the database where there is none; otherwise that is `DatabaseMissing`.
             migrate: Whether opening it brings a database of an older version up to date; otherwise that is
                 `DatabaseOlder`. By default the process that dispatches does so: it is the one that owns the database,
@@ -2013,6 +2035,7 @@ class Outreach(Engine):
                 sandbox_carrier=sandbox_carrier,
                 sandbox_voice=sandbox_voice,
                 vault=vault,
+                instrumentation=instrumentation,
                 create=create,
                 migrate=migrate,
             )
@@ -2029,6 +2052,7 @@ class Outreach(Engine):
     def _serve(self) -> None:
         self.readiness = ReadinessProbe(self._lifetime, lambda engine: engine.readiness)
         self.status = StatusQuery(self._lifetime, lambda engine: engine.status)
+        self.figures = FiguresQuery(self._lifetime, lambda engine: engine.figures)
         self.workspaces = Workspaces(self._lifetime, lambda engine: engine.workspaces)
         self.api_keys = ApiKeys(self._lifetime, lambda engine: engine.api_keys)
         self.audit = Audit(self._lifetime, lambda engine: engine.audit)

@@ -14,7 +14,7 @@ from outreach.models import API_SCOPES, CarrierName
 from outreach_server.cli.base import OwnDatabaseCommand, actor, state
 from outreach_server.cli.output import console, echo_json, fields
 from outreach_server.cli.reading import parser_command
-from outreach_server.cli.serving import Server, bind, ending_on_sigterm, log_to_stderr, run_fast, url_of
+from outreach_server.cli.serving import Server, bind, ending_on_sigterm, run_fast, url_of
 from outreach_server.cli.values import PORT
 from outreach_server.config import LOG_LEVELS
 
@@ -54,6 +54,7 @@ def sandbox(host: str, port: int, log_level: str) -> None:
     is deleted at the end.
     """
     from outreach_server.app import create_app
+    from outreach_server.monitoring.log_lines import log_to_stderr
 
     as_json = state().as_json
     config, simulator = state().configuration()

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Final
 
 import click
 
 from outreach import ConfigError, Outreach
 from outreach_server.cli.base import state
+from outreach_server.cli.metrics_address import answering, metrics_of
 from outreach_server.cli.output import echo_json
 from outreach_server.cli.place import place_of
 from outreach_server.cli.reading import parser_command
-from outreach_server.cli.serving import Server, log_to_stderr, run_fast, url_of
+from outreach_server.cli.serving import Server, bind, run_fast, url_of
 from outreach_server.cli.setting_flags import ConfiguredCommand, given, setting_options
 from outreach_server.cli.sockets import listening
 from outreach_server.cli.supervision import Pulse, ServiceManager
-from outreach_server.config import ServerConfig
+from outreach_server.config import ServerConfig, host_and_port
 from outreach_server.listening.proxies import TrustedProxies
 from outreach_server.listening.tls import CertificateFiles
+
+_log = logging.getLogger("outreach_server")
 
 _EMPTY: Final = (
     "It is new and empty. If you meant another one, stop this and name it with --database; else start with: "
@@ -53,30 +59,38 @@ def serve(carriers: tuple[str, ...], **flags: str | bool | None) -> None:
     Every setting is an option, a variable and a key of the file that --config names; the first of them counts.
     """
     from outreach_server.app import create_app
+    from outreach_server.monitoring.log_lines import log_to_stderr
 
     as_json = state().as_json
     config, simulator = state().configuration(given(flags))
     url, dispatch = config.database_url, config.dispatch
     place = place_of(url)
-    log_to_stderr(config.log_level)
+    log_to_stderr(config.log_level, config.log_format)
+    metrics = metrics_of(config, place.path)
     manager, pulse = ServiceManager.of_environment(), Pulse(config.lease_seconds)
     certificates = _certificates(config)
     proxies = TrustedProxies(config.proxy_headers) if config.proxy_headers is not None else None
-    with listening(config) as listeners:
+    with ExitStack() as stack:
+        listeners = stack.enter_context(listening(config))
+        side_listener = stack.enter_context(bind(*host_and_port(config.metrics))) if config.metrics else None
         scheme = "http" if certificates is None else "https"
         addresses = [url_of(listener, scheme) for listener in listeners]
+        scraped = None if side_listener is None else f"{url_of(side_listener)}/metrics"
 
         def started() -> None:
             if as_json:
                 shown = {"database": url, "database_path": place.path, "database_is_new": place.new}
-                echo_json({"url": addresses[0], **shown, "dispatch": dispatch})
-            for address in addresses:
-                documented = "" if address.startswith("unix:") else f"  (documentation: {address}/docs)"
-                click.echo(f"Serving {address}{documented}", err=True)
+                echo_json({"url": addresses[0], **shown, "dispatch": dispatch, "metrics_url": scraped})
             what = "New database" if place.new else "Database"
-            click.echo(f"{what} {place.path}{'' if dispatch else ', without dispatch'}. Ctrl-C stops it.", err=True)
-            if place.new:
-                click.echo(_EMPTY, err=True)
+            _announce(
+                [
+                    *(_serving(address) for address in addresses),
+                    *([] if scraped is None else [f"Metrics {scraped}"]),
+                    f"{what} {place.path}{'' if dispatch else ', without dispatch'}. Ctrl-C stops it.",
+                    *([_EMPTY] if place.new else []),
+                ],
+                log_format=config.log_format,
+            )
             manager.ready(f"Serving {', '.join(addresses)}")
 
         app = create_app(
@@ -88,6 +102,8 @@ def serve(carriers: tuple[str, ...], **flags: str | bool | None) -> None:
             spool_directory=config.spool_directory,
             parser_command=parser_command(),
             carriers=carriers,
+            metrics=metrics,
+            tracing=config.tracing,
         )
 
         def alive() -> None:
@@ -111,6 +127,21 @@ def serve(carriers: tuple[str, ...], **flags: str | bool | None) -> None:
             # Opened once before listening, so that problems of the database are reported first.
             async with Outreach.open(url, migrate=True, config=config, simulator=simulator):
                 pass
-            await server.serve()
+            async with answering(metrics, side_listener, level=config.log_level):
+                await server.serve()
 
         run_fast(run)
+
+
+def _serving(address: str) -> str:
+    documented = "" if address.startswith("unix:") else f"  (documentation: {address}/docs)"
+    return f"Serving {address}{documented}"
+
+
+def _announce(sentences: Sequence[str], *, log_format: str) -> None:
+    for sentence in sentences:
+        if log_format == "json":
+            # What reads lines of JSON gets nothing else.
+            _log.info("%s", sentence, extra={"action": "serving"})
+        else:
+            click.echo(sentence, err=True)

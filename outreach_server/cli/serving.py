@@ -8,7 +8,6 @@ import logging
 import os
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -95,14 +94,6 @@ def url_of(listener: socket.socket, scheme: str = "http") -> str:
 def run_fast(work: Callable[[], Awaitable[None]]) -> None:
     """Run a server command on uvloop where available (not on Windows)."""
     interruptions.run(work, fast=True)
-
-
-def log_to_stderr(level: str) -> None:
-    """Configure a server's logging: on stderr, without access lines, which contain clients' searches."""
-    logging.basicConfig(
-        stream=sys.stderr, level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
-    logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 @contextmanager
@@ -242,6 +233,15 @@ class Server(uvicorn.Server):
             self._end_for_sure.cancel()
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+class SideServer(Server):
+    """A server beside another one in the same process, which ends it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the other one."""
+        yield
 
 
 class _EndForSure(threading.Thread):

@@ -12,6 +12,7 @@ from typing import Final, Self, TypeVar, cast
 
 from outreach.clock import Clock
 from outreach.errors import ConfigError, StorageError
+from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
 from outreach.storage.sqlite.connect import open_quick_reader, open_reader, open_writer
 from outreach.storage.sqlite.lock import SqliteDispatchLock
@@ -58,6 +59,7 @@ class SqliteStorage:
         self._readers: Readers | None = None
         self._quick_reader: sqlite3.Connection | None = None
         self._closing = AsyncExitStack()
+        self._instrumentation = Instrumentation()
 
     async def __aenter__(self) -> Self:
         """Open the file and migrate it."""
@@ -71,7 +73,7 @@ class SqliteStorage:
             opened = await open_writer(self._path, create=self._create, migrate=self._migrate)
             # Closed after the writer: see `watch.OpenFiles`.
             stack.callback(self._watch.close)
-            writer = Writer(*opened, clock=self._clock, watch=self._watch)
+            writer = Writer(*opened, clock=self._clock, watch=self._watch, instrumentation=self._instrumentation)
             stack.push_async_callback(writer.close)
             self._watch.open()
             readers = Readers(self._watch)
@@ -94,6 +96,10 @@ class SqliteStorage:
         """Finish queued operations, close, and release the dispatch lock."""
         self._writer = self._readers = self._quick_reader = None
         await self._closing.aclose()
+
+    def observe(self, instrumentation: Instrumentation) -> None:
+        """Tell this instrumentation of each transaction, from the next opening on."""
+        self._instrumentation = instrumentation
 
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
         """Run an operation in a transaction; return its result after the commit."""

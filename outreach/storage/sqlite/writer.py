@@ -15,8 +15,10 @@ from typing import Any, Final
 import aiosqlite
 
 from outreach.clock import Clock
+from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
 from outreach.storage.sqlite.backend import Session
+from outreach.storage.sqlite.errors import name_of
 from outreach.storage.sqlite.group_commit import commit_group, fail_jobs
 from outreach.storage.sqlite.jobs import Job, Queue, deliver
 from outreach.storage.sqlite.thread import BULK_SECONDS, LockWait, close, is_busy, post
@@ -40,9 +42,19 @@ class Writer:
         session: The connection's working set and tables.
         clock: Measures the length of groups.
         watch: Detects that the file was replaced.
+        instrumentation: Is told of each group.
     """
 
-    def __init__(self, connection: aiosqlite.Connection, session: Session, *, clock: Clock, watch: FileWatch) -> None:
+    def __init__(
+        self,
+        connection: aiosqlite.Connection,
+        session: Session,
+        *,
+        clock: Clock,
+        watch: FileWatch,
+        instrumentation: Instrumentation | None = None,
+    ) -> None:
+        self._instrumentation = instrumentation or Instrumentation()
         self._connection = connection
         self._session = session
         self._clock = clock
@@ -77,7 +89,8 @@ class Writer:
     def _commit_group(self, raw: sqlite3.Connection) -> Sequence[Job]:
         """Run and commit one group; return its jobs."""
         group: list[Job] = []
-        until = self._clock.monotonic() + GROUP_SECONDS
+        begun = self._clock.monotonic()
+        until = begun + GROUP_SECONDS
 
         def take() -> Job | None:
             if not group:
@@ -91,7 +104,11 @@ class Writer:
             # If no transaction began, everybody else would wait as long in vain.
             failed = group or self._queue.take_all(bulk_since=self._bulk_since(error))
             fail_jobs(failed, error)
+            self._instrumentation.transaction_failed(operations=len(failed), error=name_of(error))
             return failed
+        self._instrumentation.transaction_committed(
+            operations=len(group), seconds=self._clock.monotonic() - begun, queued=self._queue.waiting
+        )
         had_bulk = bool(group) and group[-1].bulk
         self._groups_since_bulk = 0 if had_bulk or not self._queue.bulk_waits else self._groups_since_bulk + 1
         return group

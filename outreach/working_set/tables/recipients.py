@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from outreach.clock import format_timestamp, parse_timestamp
@@ -13,7 +13,7 @@ from outreach.models.recipient import PreparedRecipient, Recipient, RecipientCou
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, RecipientStatus
 from outreach.policy.call_settlement import DOUBLE_DIAL
 from outreach.working_set.journal import AlreadyExists
-from outreach.working_set.kinds import RECIPIENTS, UNSUBSCRIBES
+from outreach.working_set.kinds import CAMPAIGNS, RECIPIENTS, UNSUBSCRIBES
 from outreach.working_set.tables.base import Table, json_list
 
 NewRow = tuple[int, PreparedRecipient, RecipientStatus, str | None]
@@ -176,6 +176,11 @@ class Recipients(Table):
     def without_phone(self, workspace_id: str, campaign_id: str, phone_number: str) -> Sequence[Recipient]:
         """Return the recipients that were supplied with this invalid number, by position."""
         return self._of("without_phone", workspace_id, campaign_id, phone_number=phone_number)
+
+    def count_waiting(self, *, limit: int) -> Mapping[str, int]:
+        """Return the recipients of active campaigns that wait, by reason, among `limit` of them."""
+        rows = self._rows.query("recipients.count_waiting", RECIPIENTS, CAMPAIGNS, limit=limit)
+        return {reason or "": count for reason, count in rows}
 
     def groups(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientCount]:
         """Return the number of recipients in each status and reason, by (status, reason), no reason first."""

@@ -193,6 +193,14 @@ WHERE status IN (SELECT value FROM json_each(:statuses))
     AND (:workspace_id IS NULL OR workspace_id = :workspace_id)
 GROUP BY status
 
+-- open_groups --
+-- For metrics: only campaigns that have not ended are read.
+SELECT status, pause_reason, COUNT(*), SUM(recipients_pending), SUM(recipients_open)
+FROM campaigns INDEXED BY campaigns_in_status
+WHERE status IN ('active', 'scheduled', 'paused') AND loading_until IS NULL
+GROUP BY status, pause_reason
+ORDER BY status, pause_reason
+
 -- paused_by_engine --
 -- Paused by the engine, for an operator to look at.
 SELECT {campaigns} FROM campaigns

@@ -184,6 +184,19 @@ WHERE campaign_number = :number
 GROUP BY status, reason
 ORDER BY status, reason
 
+-- count_waiting --
+-- From the active campaigns to those of their recipients that wait, up to a limit; only indexes are read.
+SELECT reason, COUNT(*) FROM (
+    SELECT recipients.reason AS reason
+    FROM campaigns INDEXED BY campaigns_in_status
+    CROSS JOIN recipients INDEXED BY recipients_waiting_for ON recipients.campaign_number = campaigns.number
+        AND recipients.status = 'waiting'
+    WHERE campaigns.status = 'active' AND campaigns.loading_until IS NULL
+    LIMIT :limit
+)
+GROUP BY reason
+ORDER BY reason
+
 -- recount --
 -- `outreach.models.campaign.contribution` as an aggregate; the contract suite compares both.
 SELECT
