@@ -39,10 +39,13 @@ _HOURS: Final = BusinessHours(
 )
 
 
-@functools.lru_cache(maxsize=65_536)
 def time_zones_of_phone(phone: str) -> tuple[str, ...]:
     """Return the time zones in which an E.164 number may be, sorted; empty if none is known."""
-    names = number_zones(phone)
+    return _known_zones(number_zones(phone))
+
+
+@functools.lru_cache(maxsize=4096)
+def _known_zones(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(names)) if all(is_zone(name) for name in names) else ()
 
 

@@ -21,7 +21,7 @@ from outreach.policy.call_settlement import second_leg_is_late
 from outreach.policy.contact_hours import check_contact_rules
 from outreach.policy.flows import current_send_step
 from outreach.policy.rendering import compose, values_of
-from outreach.policy.segments import count_segments
+from outreach.policy.segments import Encoding, count_segments
 
 UNCLEAR_REPLY: Final = "unclear_reply"
 """The reason of a recipient whose number is under review."""
@@ -54,6 +54,7 @@ class RenderedText:
 
     body: str
     segments: int
+    encoding: Encoding
 
 
 def decide_message(plan: WavePlan, recipient: Recipient, now: datetime) -> Reach | Ending | Postponement | Advance:
@@ -108,12 +109,12 @@ def render_message(template: str, recipient: Recipient, settings: SmsSettings) -
         return Ending(
             recipient=recipient, status=RecipientStatus.FAILED, reason="empty_message", rule=TrailRule.RENDERING
         )
-    segments = count_segments(text).segments
-    if segments > settings.max_segments:
+    counted = count_segments(text)
+    if counted.segments > settings.max_segments:
         return Ending(
             recipient=recipient, status=RecipientStatus.FAILED, reason="over_segment_cap", rule=TrailRule.SEGMENT_CAP
         )
-    return RenderedText(body=text, segments=segments)
+    return RenderedText(body=text, segments=counted.segments, encoding=counted.encoding)
 
 
 def apply_register(

@@ -32,6 +32,7 @@ def _zones_of_thousand(start: str) -> tuple[str, ...]:
     return look_up_zones(f"{start}100")
 
 
+@functools.lru_cache(maxsize=65_536)
 def look_up_zones(phone: str) -> tuple[str, ...]:
     """Return what `number_zones` returns, without its shortcut, which is tested against this definition."""
     # Imported here, because its tables take long to load.

@@ -62,6 +62,16 @@ def count_segments(text: str) -> SegmentCount:
     return SegmentCount(encoding=encoding, units=units, segments=segments)
 
 
+def is_gsm(text: str) -> bool:
+    """Return whether GSM-7 has all characters of a text."""
+    return _GSM_ALL.issuperset(text)
+
+
+def characters_outside_gsm(text: str) -> frozenset[str]:
+    """Return the characters of a text that GSM-7 lacks; one of them makes the whole text UCS-2."""
+    return frozenset(text) - _GSM_ALL
+
+
 def _septets(text: str) -> list[int]:
     return [2 if character in _GSM_EXTENSION else 1 for character in text]
 
