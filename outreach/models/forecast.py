@@ -12,23 +12,23 @@ from outreach.models.base import Channel
 
 BindingRule = Literal[
     "start",
-    "paused",
     "pace",
     "sender_rate",
     "business_hours",
     "holidays",
     "contact_hours",
     "frequency_cap",
+    "unclear_reply",
     "batch_concurrency",
     "retry",
     "flow",
     "provider_hold",
-    "receipts",
 ]
 """What a campaign waits for.
 
 `pace` is `sms_rate_per_minute`; `sender_rate` the rate of the sending number, shared in turns with other campaigns;
-`retry` the delay between attempts; `flow` the waits between a flow's messages; `receipts` the last receipts.
+`retry` the delay between attempts; `flow` the waits between a flow's messages; `unclear_reply` a person's decision;
+`start` its scheduled start.
 """
 
 

@@ -29,6 +29,7 @@ from outreach.services.campaign_pages import CampaignPageCache, CampaignQuery, p
 from outreach.services.campaign_validation import check_description, check_times
 from outreach.services.context import ServiceContext
 from outreach.services.failures import CampaignResults
+from outreach.services.forecast import CampaignForecast
 from outreach.services.preflight import CampaignPreflight
 from outreach.services.start_checks import check_contacts, find_unsendable_text
 from outreach.services.validation import (
@@ -54,7 +55,7 @@ _CLEARABLE: Final = (
 )
 
 
-class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers, CampaignPreflight):
+class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers, CampaignPreflight, CampaignForecast):
     """The campaigns of workspaces."""
 
     def __init__(self, context: ServiceContext, vault: Vault) -> None:

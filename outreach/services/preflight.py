@@ -11,6 +11,7 @@ import anyio.lowlevel
 import attrs
 import orjson
 
+from outreach.clock import parse_timestamp
 from outreach.errors import ErrorDetail
 from outreach.models.campaign import Campaign, NewCallCampaign, NewSmsCampaign
 from outreach.models.forecast import ForecastAssumptions
@@ -95,7 +96,7 @@ def turn_of(campaign: Campaign, now: datetime) -> datetime:
 
 
 @attrs.frozen(kw_only=True)
-class _Slice:
+class ContactSlice:
     """Some contacts with what the database says of them."""
 
     recipients: Sequence[Recipient]
@@ -144,7 +145,7 @@ class CampaignPreflight(ABC):
         after, size = -1, _SLICE
         while size == _SLICE:
             found = await context.storage.read(
-                lambda tx, after=after: _read_slice(tx, setup, after, at)  # type: ignore[misc]
+                lambda tx, after=after: read_slice(tx, setup, after, at)  # type: ignore[misc]
             )
             tally.see(found.recipients, found.restrictions, found.capped_until)
             size = len(found.recipients)
@@ -216,7 +217,8 @@ def _tally(setup: Setup, at: datetime, contact: str | None) -> PreflightTally:
     return PreflightTally(setup.plan, at, by_country=depends_on_country(setup.prices, channel), asked=frozenset(asked))
 
 
-def _read_slice(tx: Transaction, setup: Setup, after: int, at: datetime) -> _Slice:
+def read_slice(tx: Transaction, setup: Setup, after: int, at: datetime) -> ContactSlice:
+    """Return the next 500 contacts of a campaign after a position, with what holds for them at a time."""
     campaign = setup.plan.campaign
     stored = tx.recipients.contacts(campaign.workspace_id, campaign.id, after=after, limit=_SLICE)
     return _with_limits(tx, setup, [_stored_recipient(campaign.id, one) for one in stored], at)
@@ -224,7 +226,7 @@ def _read_slice(tx: Transaction, setup: Setup, after: int, at: datetime) -> _Sli
 
 def _look_up(
     tx: Transaction, setup: Setup, chunk: Sequence[PreparedRecipient], first: int, at: datetime
-) -> tuple[frozenset[str], _Slice]:
+) -> tuple[frozenset[str], ContactSlice]:
     """Return which numbers a creation would leave out, and the contacts as it would write them."""
     campaign = setup.plan.campaign
     phones = {one.phone for one in chunk if one.phone is not None}
@@ -233,7 +235,7 @@ def _look_up(
     return stopped, _with_limits(tx, setup, rows, at)
 
 
-def _with_limits(tx: Transaction, setup: Setup, rows: Sequence[Recipient], at: datetime) -> _Slice:
+def _with_limits(tx: Transaction, setup: Setup, rows: Sequence[Recipient], at: datetime) -> ContactSlice:
     campaign, workspace = setup.plan.campaign, setup.plan.workspace
     phones = {one.phone for one in rows if one.phone is not None and one.is_open}
     capped: dict[int, datetime] = {}
@@ -243,7 +245,7 @@ def _with_limits(tx: Transaction, setup: Setup, rows: Sequence[Recipient], at: d
             if until is not None:
                 capped[one.position] = until
     restrictions = tx.register.restrictions(workspace.id, campaign.channel, phones)
-    return _Slice(recipients=rows, restrictions=restrictions, capped_until=capped)
+    return ContactSlice(recipients=rows, restrictions=restrictions, capped_until=capped)
 
 
 _STATES: Final = {status.value: status for status in RecipientStatus}
@@ -262,6 +264,7 @@ def _stored_recipient(campaign_id: str, stored: StoredContact) -> Recipient:
         custom_variables={} if stored.custom_variables is None else orjson.loads(stored.custom_variables),
         status=_STATES[stored.status],
         reason=stored.reason,
+        due_at=None if stored.due_at is None else parse_timestamp(stored.due_at),
         step=stored.step,
         attempts=stored.attempts,
         dispatched=bool(stored.dispatched),
