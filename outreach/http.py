@@ -16,6 +16,7 @@ from outreach.convert.json_responses import (
     write_message,
     write_sms_settings,
 )
+from outreach.convert.planning import read_price_table, write_forecast, write_preflight, write_price_table
 from outreach.models.base import JsonPage
 from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.policy.holidays import holiday_parts, parse_holidays
@@ -36,6 +37,7 @@ __all__ = [
     "read_call_campaign",
     "read_new_call",
     "read_new_message",
+    "read_price_table",
     "read_simple_body",
     "read_sms_campaign",
     "read_sms_settings_update",
@@ -43,6 +45,9 @@ __all__ = [
     "write_call_created",
     "write_campaign",
     "write_campaign_created",
+    "write_forecast",
     "write_message",
+    "write_preflight",
+    "write_price_table",
     "write_sms_settings",
 ]

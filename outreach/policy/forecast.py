@@ -357,8 +357,6 @@ class _Stream:
         while begins < ends:
             hour = _hour_of(self.origin, begins)
             until = min(ends, (hour + 1) * _HOUR - self.origin.timestamp() % _HOUR)
-            if until <= begins:
-                break
             self.waited[hour][rule] += until - begins
             begins = until
         self.now = max(self.now, at)
@@ -375,7 +373,8 @@ def _seconds(moment: datetime, origin: datetime) -> float:
 
 def _hour_of(origin: datetime, at: float) -> int:
     """Return the number of the hour, counted from the one of the origin."""
-    return int((origin.timestamp() % _HOUR + at) // _HOUR)
+    # What happens on the hour belongs to the one that begins, whatever the rounding.
+    return int((origin.timestamp() % _HOUR + at + 1e-6) // _HOUR)
 
 
 def play(
