@@ -11,7 +11,6 @@ import attrs
 from outreach.models.base import Channel
 
 BindingRule = Literal[
-    "start",
     "pace",
     "sender_rate",
     "business_hours",
@@ -22,13 +21,11 @@ BindingRule = Literal[
     "batch_concurrency",
     "retry",
     "flow",
-    "provider_hold",
 ]
 """What a campaign waits for.
 
 `pace` is `sms_rate_per_minute`; `sender_rate` the rate of the sending number, shared in turns with other campaigns;
-`retry` the delay between attempts; `flow` the waits between a flow's messages; `unclear_reply` a person's decision;
-`start` its scheduled start.
+`retry` the delay between attempts; `flow` the waits between a flow's messages; `unclear_reply` a person's decision.
 """
 
 
@@ -88,7 +85,7 @@ class Forecast:
         requests: Messages or calls, retries included.
         unreached: Contacts that expiry, or the horizon, leaves without a first contact.
         expires: Whether the campaign expires before it is done.
-        hours: The curve, hour by hour from the first request's to the last's, at most 10,000.
+        hours: The curve, hour by hour from the start to the last request, at most 10,000.
         phases: The same by what binds.
         shared_with: Other campaigns that take turns at the sending number.
         measured: Which assumptions are the campaign's own figures.

@@ -24,7 +24,7 @@ from outreach.policy.opening import opening_state
 from outreach.policy.pacing import spacing
 
 HORIZON: Final = timedelta(days=400)
-"""How far ahead a forecast looks."""
+"""How far a forecast looks from the start on."""
 
 _HOUR: Final = 3600.0
 _NEVER: Final = float("inf")
@@ -65,7 +65,6 @@ class OpenCampaign:
         weight: How many contacts each of them stands for.
         in_flight: Contacts with a request on its way, or a call that has not ended.
         starts_at: It sends nothing before this.
-        start_rule: What it waits for until then.
         next_slot_at: Its next slot, if it is taken already.
         steps: The steps of its flow, if any.
         max_attempts: Attempts for each contact and message, the first included.
@@ -77,7 +76,6 @@ class OpenCampaign:
     weight: int = 1
     in_flight: int = 0
     starts_at: datetime
-    start_rule: BindingRule = "start"
     next_slot_at: datetime | None = None
     steps: tuple[FlowStep, ...] | None = None
     max_attempts: int = 1
@@ -227,7 +225,8 @@ class _Stream:
         self.first: float | None = None
         self.requests = 0
         self.unreached = 0
-        self.now = 0.0
+        self.now = self.starts
+        self.horizon = self.starts + HORIZON.total_seconds()
         self.by_hour: defaultdict[int, int] = defaultdict(int)
         self.waited: defaultdict[int, defaultdict[BindingRule, float]] = defaultdict(lambda: defaultdict(float))
         if not self.is_sms:
@@ -250,12 +249,11 @@ class _Stream:
 
     def candidate(self) -> tuple[float, BindingRule]:
         """Return the earliest time of its next request, not counting the number's rate, and what it waits for."""
-        at, rule = max(self.now, 0.0), self.left.start_rule
-        if self.starts > at:
-            at = self.starts
+        at: float = self.now
+        rule: BindingRule = "pace" if self.is_sms else "batch_concurrency"
         free = self.free_at if self.is_sms else self._places[0]
         if free > at:
-            at, rule = free, "pace" if self.is_sms else "batch_concurrency"
+            at = free
         if not self._turn and self._queue and self._queue[0][0] > at:
             at, rule = self._queue[0][0], self._queue[0][2].reason
         opens, closed_by = self.hours.opening(at)
@@ -353,7 +351,7 @@ class _Stream:
 
     def pass_until(self, at: float, rule: BindingRule) -> None:
         """Let time pass, and note what the campaign waits for meanwhile."""
-        begins, ends = max(self.now, 0.0), min(at, HORIZON.total_seconds())
+        begins, ends = self.now, min(at, self.horizon)
         while begins < ends:
             hour = _hour_of(self.origin, begins)
             until = min(ends, (hour + 1) * _HOUR - self.origin.timestamp() % _HOUR)
@@ -398,20 +396,19 @@ def play(
     number_free = 0.0 if sender is None or sender.next_slot_at is None else max(_seconds(sender.next_slot_at, now), 0.0)
     number_apart = 0.0 if sender is None else sender.spacing.total_seconds()
     served = dict.fromkeys(range(len(streams)), 0)
-    horizon = HORIZON.total_seconds()
     for turn in itertools.count(1):
         if stream.is_done:
             break
         asked = [(one.candidate(), index) for index, one in enumerate(streams) if not one.is_done]
         at = max(number_free, min(found[0] for found, _ in asked))
         # The first one asked is the campaign itself.
-        if max(at, asked[0][0][0]) >= min(stream.expires, horizon):
+        if max(at, asked[0][0][0]) >= min(stream.expires, stream.horizon):
             break
         _, index = min((served[index], index) for found, index in asked if found[0] <= at)
         chosen = streams[index]
         earliest, rule = next(found for found, one in asked if one == index)
         chosen.pass_until(at, rule if at <= earliest else "sender_rate")
-        if chosen.now >= min(chosen.expires, horizon):
+        if chosen.now >= min(chosen.expires, chosen.horizon):
             if chosen is stream:
                 break
             streams[index] = _over(chosen)
@@ -434,7 +431,7 @@ def _over(stream: _Stream) -> _Stream:
 
 def _course(stream: _Stream, now: datetime) -> Course:
     done = stream.is_done
-    expires = (not done or stream.last_end > stream.expires) and stream.expires <= HORIZON.total_seconds()
+    expires = (not done or stream.last_end > stream.expires) and stream.expires <= stream.horizon
     if not done:
         stream.leave_unreached()
     if expires:

@@ -13,7 +13,7 @@ import attrs
 
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.campaign import Campaign
-from outreach.models.forecast import BindingRule, Forecast, ForecastAssumptions
+from outreach.models.forecast import Forecast, ForecastAssumptions
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.operations.common import campaign_of
 from outreach.operations.waves.pace import sender_pace
@@ -52,7 +52,6 @@ class _Known:
 
     setup: Setup
     starts_at: datetime
-    start_rule: BindingRule
     next_slot_at: datetime | None
     sender: SenderRate | None
     others: Sequence[Campaign]
@@ -92,7 +91,7 @@ class CampaignForecast:
             given, measured = await context.storage.read(lambda tx: _measure(tx, campaign, given))
         if campaign.is_terminal:
             return _ended(campaign, now, given, measured)
-        target = await self._left(known.setup, known.starts_at, known.start_rule, known.next_slot_at, now)
+        target = await self._left(known.setup, known.starts_at, known.next_slot_at, now)
         others = [await self._other(workspace_id, one, now) for one in known.others]
         course = play(target, others, known.sender, given, now)
         return Forecast(
@@ -118,13 +117,12 @@ class CampaignForecast:
         found = await self._context.storage.read(
             lambda tx: _read(tx, campaign_of(tx, workspace_id, campaign.id), now, alone=True)
         )
-        return await self._left(found.setup, found.starts_at, found.start_rule, found.next_slot_at, now)
+        return await self._left(found.setup, found.starts_at, found.next_slot_at, now)
 
     async def _left(
         self,
         setup: Setup,
         starts_at: datetime,
-        start_rule: BindingRule,
         next_slot_at: datetime | None,
         now: datetime,
     ) -> OpenCampaign:
@@ -180,7 +178,6 @@ class CampaignForecast:
             weight=weight,
             in_flight=in_flight,
             starts_at=starts_at,
-            start_rule=start_rule,
             next_slot_at=next_slot_at,
             steps=tuple(setup.plan.steps) if setup.plan.steps is not None else None,
             max_attempts=of_messages if is_sms else calls.retry_max_attempts,
@@ -200,10 +197,9 @@ def _read(tx: Transaction, campaign: Campaign, now: datetime, *, alone: bool = F
     setup = read_setup(tx, campaign)
     waits = campaign.status in _WAITS and campaign.schedule_type == "scheduled"
     starts_at = max(now, campaign.scheduled_start_at) if waits and campaign.scheduled_start_at is not None else now
-    rule: BindingRule = "start"
     throttle = throttle_of_campaign(tx, campaign, now)
     if throttle is not None and throttle.until > starts_at:
-        starts_at, rule = throttle.until, "provider_hold"
+        starts_at = throttle.until
     run = tx.runs.get(campaign.workspace_id, campaign.id) if campaign.status is CampaignStatus.ACTIVE else None
     pace = None if alone else sender_pace(tx, campaign, now)
     others: list[Campaign] = []
@@ -216,7 +212,6 @@ def _read(tx: Transaction, campaign: Campaign, now: datetime, *, alone: bool = F
     return _Known(
         setup=setup,
         starts_at=starts_at,
-        start_rule=rule,
         next_slot_at=run.next_slot_at if run is not None else None,
         sender=None if pace is None else SenderRate(spacing=pace.spacing, next_slot_at=pace.next_slot_at),
         others=others[:_MAX_OTHERS],

@@ -16,7 +16,6 @@ from outreach_server.cli.output import console, echo_json, listing
 from outreach_server.cli.values import CAMPAIGN
 
 _RULES: Final[dict[BindingRule, str]] = {
-    "start": "its scheduled start",
     "pace": "its rate",
     "sender_rate": "the rate of the sending number",
     "business_hours": "business hours",
@@ -27,7 +26,6 @@ _RULES: Final[dict[BindingRule, str]] = {
     "batch_concurrency": "how many calls are made at a time",
     "retry": "the delay between attempts",
     "flow": "the waits of the flow",
-    "provider_hold": "the provider, which throttles",
 }
 _ASSUMED: Final = {
     "answer_rate": "{:.0%} of calls are answered",
