@@ -49,6 +49,7 @@ from outreach.services.figures import FiguresQuery
 from outreach.services.flows import Flows
 from outreach.services.messages import Messages
 from outreach.services.numbers import Numbers
+from outreach.services.prices import Prices
 from outreach.services.rate_limits import RateLimiter
 from outreach.services.readiness import ReadinessProbe
 from outreach.services.settings import CallingSettings, Replies, Settings
@@ -111,6 +112,7 @@ class Outreach:
         sms_settings: Settings of SMS campaigns.
         call_settings: Settings of calling campaigns.
         reply_settings: What is answered to STOP, START and HELP.
+        prices: What messages and calls cost, for the estimates of a preflight.
         unsubscribes: The unsubscribe register.
         campaigns: Campaigns: creating, reading, starting and stopping them, and what they came to.
         calls: Single calls.
@@ -210,6 +212,7 @@ class Outreach:
         self.sms_settings = Settings(context)
         self.call_settings = CallingSettings(context)
         self.reply_settings = Replies(context)
+        self.prices = Prices(context)
         self.unsubscribes = Unsubscribes(context)
         self.campaigns = Campaigns(context, vault)
         self.calls = Calls(context)

@@ -60,6 +60,7 @@ from outreach.convert.manage.settings import (
     write_reply_settings,
     write_settings,
 )
+from outreach.convert.planning import read_price_table, write_forecast, write_preflight, write_price_table
 from outreach.models.base import JsonPage
 from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.policy.holidays import holiday_parts
@@ -93,6 +94,7 @@ __all__ = [
     "read_new_number",
     "read_new_unsubscribes",
     "read_number_update",
+    "read_price_table",
     "read_reply_settings_update",
     "read_simple_body",
     "read_sms_campaign",
@@ -106,11 +108,14 @@ __all__ = [
     "write_campaign_created",
     "write_event",
     "write_flow",
+    "write_forecast",
     "write_history",
     "write_inbound_message",
     "write_managed_campaign",
     "write_message",
     "write_number",
+    "write_preflight",
+    "write_price_table",
     "write_recipient",
     "write_recipient_count",
     "write_reply_settings",

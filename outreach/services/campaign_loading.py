@@ -35,6 +35,7 @@ from outreach.services.idempotency import (
     library_request,
 )
 from outreach.services.run_concurrently import run_concurrently
+from outreach.services.validation import check_kind
 from outreach.working_set import Transaction
 
 Make = Callable[[RecipientSource, IdempotencyGuard[CampaignCreated]], Awaitable[CampaignCreated]]
@@ -110,15 +111,31 @@ class CampaignCreation:
         return await self._keys.answer(workspace_id, request, render=render, make=partial(make, recipients))
 
     def _sms(self, workspace_id: str, campaign: NewSmsCampaign, actor: str) -> Make:
+        check_kind("campaign", campaign, NewSmsCampaign)
+        return partial(self._create, workspace_id, self._draft_of(workspace_id, campaign), actor)
+
+    def _draft_of(
+        self, workspace_id: str, campaign: NewSmsCampaign | NewCallCampaign
+    ) -> Callable[[Transaction], Campaign]:
+        """Return what makes a draft of a campaign, having checked its fields; it checks what the draft refers to."""
+        if isinstance(campaign, NewCallCampaign):
+            check_new_call_campaign(campaign)
+            return partial(self._new_call_draft, workspace_id, campaign)
         check_new_sms_campaign(campaign, self._context.adapters)
+        return partial(self._new_sms_draft, workspace_id, campaign)
 
-        def draft(tx: Transaction) -> Campaign:
-            _require_sms(workspace_of(tx, workspace_id))
-            if campaign.flow_id is not None:
-                _require_flow(tx, workspace_id, campaign.flow_id)
-            return self._sms_draft(workspace_id, campaign, self._context.now())
+    def _new_sms_draft(self, workspace_id: str, campaign: NewSmsCampaign, tx: Transaction) -> Campaign:
+        _require_sms(workspace_of(tx, workspace_id))
+        if campaign.flow_id is not None:
+            _require_flow(tx, workspace_id, campaign.flow_id)
+        return self._sms_draft(workspace_id, campaign, self._context.now())
 
-        return partial(self._create, workspace_id, draft, actor)
+    def _new_call_draft(self, workspace_id: str, campaign: NewCallCampaign, tx: Transaction) -> Campaign:
+        workspace_of(tx, workspace_id)
+        agent_of(tx, workspace_id, campaign.agent_id)
+        if campaign.trunk_id is not None:
+            trunk_of(tx, workspace_id, campaign.trunk_id)
+        return self._call_draft(workspace_id, campaign, self._context.now())
 
     async def create_call(
         self,
@@ -158,16 +175,8 @@ class CampaignCreation:
         return await self._keys.answer(workspace_id, request, render=render, make=partial(make, recipients))
 
     def _call(self, workspace_id: str, campaign: NewCallCampaign, actor: str) -> Make:
-        check_new_call_campaign(campaign)
-
-        def draft(tx: Transaction) -> Campaign:
-            workspace_of(tx, workspace_id)
-            agent_of(tx, workspace_id, campaign.agent_id)
-            if campaign.trunk_id is not None:
-                trunk_of(tx, workspace_id, campaign.trunk_id)
-            return self._call_draft(workspace_id, campaign, self._context.now())
-
-        return partial(self._create, workspace_id, draft, actor)
+        check_kind("campaign", campaign, NewCallCampaign)
+        return partial(self._create, workspace_id, self._draft_of(workspace_id, campaign), actor)
 
     async def check_sms_enabled(self, workspace_id: str) -> None:
         """Check that SMS campaigns are enabled, before the body is read.

@@ -27,7 +27,9 @@ from outreach.services.campaign_recipients import CampaignRecipients
 from outreach.services.campaign_validation import check_times
 from outreach.services.context import ServiceContext
 from outreach.services.failures import CampaignResults
+from outreach.services.forecast import CampaignForecast
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
+from outreach.services.preflight import CampaignPreflight
 from outreach.services.start_checks import check_contacts, find_unsendable_text
 from outreach.services.validation import (
     check_bounds,
@@ -59,7 +61,9 @@ _CLEARABLE: Final = (
 )
 
 
-class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers, CampaignRecipients):
+class Campaigns(
+    CampaignCreation, CampaignResults, CampaignBlockers, CampaignRecipients, CampaignPreflight, CampaignForecast
+):
     """The campaigns of workspaces."""
 
     def __init__(self, context: ServiceContext, vault: Vault) -> None:

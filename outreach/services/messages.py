@@ -14,9 +14,11 @@ from outreach.models.states import MessageStatus, WorkspaceMode
 from outreach.models.work import WorkUnit
 from outreach.models.workspace import Workspace
 from outreach.operations.campaigns.setup import require_account
-from outreach.operations.common import require_available, workspace_of
+from outreach.operations.campaigns.trial_texts import require_open, text_for_contact
+from outreach.operations.common import campaign_of, record_audit, require_available, workspace_of
 from outreach.operations.register import inbound
 from outreach.operations.waves import singles
+from outreach.policy.flows import MAX_STEPS
 from outreach.policy.phones import canonical_phone, normalise, parse_inbound_sender
 from outreach.policy.segments import count_segments
 from outreach.policy.texts import text_problem
@@ -26,6 +28,7 @@ from outreach.services.failures import message_failure
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.services.validation import (
     check_bounds,
+    check_integer,
     check_kind,
     check_limit,
     check_provider,
@@ -128,6 +131,80 @@ class Messages:
         message = await context.storage.write(operation)
         context.wake(WorkUnit("message", workspace_id, message.id))
         return message
+
+    async def send_test(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        contact: str,
+        to: str,
+        message: int = 1,
+        at_any_hour: bool = False,
+        actor: str = "library",
+    ) -> Message:
+        """Send what a contact of a campaign would get to a number of one's own.
+
+        It is a single message with the purpose `test`, from the campaign's number: it counts in no campaign, in no
+        frequency cap and in no report. The campaign may be in any state.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            contact: The contact's number, in any notation, or as supplied if it is none.
+            to: Where to send it.
+            message: Which message of a flow, from 1.
+            at_any_hour: Whether to send it outside the campaign's hours and the contact hours at `to` too.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace has no such campaign, or the campaign no such contact.
+            InvalidRequest: The number is invalid, the campaign has no such message, or its text is empty or over the
+                segment cap for this contact.
+            RecipientUnsubscribed: `to` is unsubscribed from SMS.
+            Conflict: It is a calling campaign, it is outside the hours, the sending number or carrier is unclear, or a
+                live workspace has no account at the carrier.
+        """
+        require_text("contact", contact)
+        require_text("to", to)
+        check_integer("message", message, 1, MAX_STEPS)
+        context = self._context
+        message_id = context.ids()
+
+        def operation(tx: Transaction) -> Message:
+            now = context.now()
+            workspace = workspace_of(tx, workspace_id)
+            require_available(workspace)
+            campaign = campaign_of(tx, workspace_id, campaign_id)
+            phone = canonical_phone(to, workspace.default_region)
+            if phone is None:
+                raise InvalidRequest.at("to", "is not a phone number; write it like +14155550102")
+            if not at_any_hour:
+                require_open(workspace, campaign, phone, now)
+            text = text_for_contact(tx, workspace, campaign, contact, message)
+            route = NewMessage(to=phone, body=text.body, from_number=campaign.from_number, carrier=campaign.carrier)
+            from_number, carrier = _route(tx, workspace, route)
+            require_account(tx, workspace, carrier, context.adapters)
+            sent = Message(
+                id=message_id,
+                workspace_id=workspace_id,
+                to=phone,
+                body=text.body,
+                segments=text.segments,
+                status=MessageStatus.QUEUED,
+                purpose="test",
+                created_at=now,
+                from_number=from_number,
+                carrier=carrier,
+            )
+            record_audit(
+                tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.test", subject=campaign_id
+            )
+            return singles.create_message(tx, sent, now=now)
+
+        sent = await context.storage.write(operation)
+        context.wake(WorkUnit("message", workspace_id, sent.id))
+        return sent
 
     async def receive(
         self,

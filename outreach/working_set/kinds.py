@@ -20,6 +20,7 @@ from outreach.models.call import Call
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import InboundMessage, Message
+from outreach.models.prices import PriceTable
 from outreach.models.recipient import Recipient
 from outreach.models.resources import Agent, Flow, Number, Trunk
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
@@ -178,6 +179,7 @@ CALLBACKS: Final = _kind(
 )
 SMS_SETTINGS: Final = _of_workspace("sms_settings", SmsSettings, "settings row")
 CALL_SETTINGS: Final = _of_workspace("call_settings", CallSettings, "call settings row")
+PRICE_TABLES: Final = _of_workspace("price_tables", PriceTable, "price table")
 REPLY_SETTINGS: Final = _of_workspace("reply_settings", ReplySettings, "reply settings row")
 UNSUBSCRIBES: Final = _kind("unsubscribes", Unsubscribe, "register entry", key=("workspace_id", "phone"))
 REQUEST_WINDOWS: Final = _kind("request_windows", RequestWindow, "request window", key=("workspace_id",))
@@ -399,7 +401,7 @@ STOPS: Final = _make_stops()
 
 ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     *(WORKSPACES, KEYS, AGENTS, TRUNKS, NUMBERS, FLOWS, ACCOUNTS, PROVIDER_THROTTLES, CALLBACKS),
-    *(SMS_SETTINGS, CALL_SETTINGS, REPLY_SETTINGS, UNSUBSCRIBES, REQUEST_WINDOWS, IDEMPOTENCY_KEYS),
+    *(SMS_SETTINGS, CALL_SETTINGS, REPLY_SETTINGS, PRICE_TABLES, UNSUBSCRIBES, REQUEST_WINDOWS, IDEMPOTENCY_KEYS),
     *(CAMPAIGNS, RECIPIENTS, CALLS, MESSAGES, DISPATCHES, INBOUND),
     *(WORK, RUNS, SENDER_PACES, LEASE, HOME, STOPS, SUBSCRIPTIONS),
 )

@@ -13,6 +13,7 @@ from outreach.working_set.tables.directory import (
     Trunks,
     Workspaces,
     call_settings,
+    price_tables,
     reply_settings,
     sms_settings,
 )
@@ -42,6 +43,7 @@ class Transaction:
         self.settings = sms_settings(rows)
         self.call_settings = call_settings(rows)
         self.reply_settings = reply_settings(rows)
+        self.price_tables = price_tables(rows)
         self.register = Register(rows)
         self.campaigns = Campaigns(rows)
         self.campaign_lists = CampaignLists(rows)

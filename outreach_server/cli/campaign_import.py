@@ -11,12 +11,13 @@ import attrs
 import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from outreach import Campaign, CampaignCreated, NewSmsCampaign, Outreach
-from outreach.http import holiday_parts
-from outreach.models import PreparedRecipient
+from outreach import Campaign, CampaignCreated, NewCallCampaign, NewSmsCampaign, Outreach
+from outreach.http import holiday_parts, write_preflight
+from outreach.models import Preflight, PreparedRecipient
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.campaign_options import CampaignOptions, campaign_options
+from outreach_server.cli.campaign_preflight import show_preflight
 from outreach_server.cli.contacts import ContactFile
 from outreach_server.cli.csv_lines import Encoding, Source
 from outreach_server.cli.csv_records import Delimiter
@@ -40,6 +41,8 @@ Chunk = list[PreparedRecipient]
 @click.option(
     "--rejects", "rejects_file", type=click.File("w", encoding="utf-8", lazy=False), help="A CSV file for bad rows."
 )
+@click.option("--dry-run", is_flag=True, help="Create nothing; show what it would do (campaigns preflight).")
+@click.option("--contact", metavar="PHONE", help="With --dry-run: show this contact alone.")
 @click.pass_context
 def import_(
     ctx: click.Context,
@@ -50,6 +53,8 @@ def import_(
     delimiter: str,
     phone_column: str | None,
     rejects_file: TextIO | None,
+    dry_run: bool,
+    contact: str | None,
     **options: Any,
 ) -> None:
     """Load a campaign from a CSV file; nothing is sent before it is started.
@@ -65,12 +70,23 @@ def import_(
     """
     wanted = CampaignOptions(**options)
     wanted.check(ctx)
+    if contact is not None and not dry_run:
+        raise click.UsageError("--contact is for a --dry-run.")
     source = Source(file, name=name_of(file), encoding=encoding)
     size = _size(file)
     with Rejects(rejects_file) as rejects:
         contacts = ContactFile.open(source, delimiter=delimiter, phone_column=phone_column)
         for text in contacts.columns.notes:
             note(text)
+        if dry_run:
+            with _progress(size) as advance:
+                told = with_engine(
+                    lambda engine: _preview(
+                        engine, workspace_id, wanted, contacts, rejects, lambda: advance(source.position), contact
+                    )
+                )
+            _show_preview(told, contacts, rejects, rejects_file, contact)
+            return
         with _progress(size) as advance:
             loaded = with_engine(
                 lambda engine: _load(engine, workspace_id, wanted, contacts, rejects, lambda: advance(source.position))
@@ -98,16 +114,7 @@ async def _load(
     rejects: Rejects,
     advance: Callable[[], None],
 ) -> Loaded:
-    workspace = await engine.workspaces.get(workspace_id)
-    chunks = contacts.chunks(rejects, default_region=workspace.default_region)
-    with interruptions.reading():
-        first = next(chunks, None)
-    if first is None:
-        # Checked before anything is created, so that nothing has to be undone.
-        rejects.tell(hint="--rejects FILE.csv writes all of them")
-        raise click.ClickException(f"None of the {contacts.rows} rows can be loaded. Nothing was created.")
-    stream = _stream(first, chunks, advance)
-    new = attrs.evolve(await wanted.campaign(engine, workspace), csv_column_headers=contacts.columns.headers)
+    new, stream = await _read(engine, workspace_id, wanted, contacts, rejects, advance)
     if isinstance(new, NewSmsCampaign):
         made = await engine.campaigns.create_sms(workspace_id, new, stream, actor=actor())
     else:
@@ -117,6 +124,40 @@ async def _load(
         made=made,
         duplicates=sum(group.count for group in groups if group.reason == "duplicate"),
     )
+
+
+async def _preview(
+    engine: Outreach,
+    workspace_id: str,
+    wanted: CampaignOptions,
+    contacts: ContactFile,
+    rejects: Rejects,
+    advance: Callable[[], None],
+    contact: str | None,
+) -> Preflight:
+    new, stream = await _read(engine, workspace_id, wanted, contacts, rejects, advance)
+    return await engine.campaigns.preflight_new(workspace_id, new, stream, contact=contact)
+
+
+async def _read(
+    engine: Outreach,
+    workspace_id: str,
+    wanted: CampaignOptions,
+    contacts: ContactFile,
+    rejects: Rejects,
+    advance: Callable[[], None],
+) -> tuple[NewSmsCampaign | NewCallCampaign, AsyncIterator[Chunk]]:
+    """Return the campaign that is wanted, and its contacts as they are read."""
+    workspace = await engine.workspaces.get(workspace_id)
+    chunks = contacts.chunks(rejects, default_region=workspace.default_region)
+    with interruptions.reading():
+        first = next(chunks, None)
+    if first is None:
+        # Checked before anything is created, so that nothing has to be undone.
+        rejects.tell(hint="--rejects FILE.csv writes all of them")
+        raise click.ClickException(f"None of the {contacts.rows} rows can be loaded. Nothing was created.")
+    new = attrs.evolve(await wanted.campaign(engine, workspace), csv_column_headers=contacts.columns.headers)
+    return new, _stream(first, chunks, advance)
 
 
 async def _stream(first: Chunk, rest: Iterator[Chunk], advance: Callable[[], None]) -> AsyncIterator[Chunk]:
@@ -170,6 +211,22 @@ def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_fil
         note(explain_obstacles(made.missing, campaign))
     else:
         note(f"Start it with: outreach-server campaigns start {campaign.id}")
+
+
+def _show_preview(
+    told: Preflight, contacts: ContactFile, rejects: Rejects, rejects_file: TextIO | None, contact: str | None
+) -> None:
+    if state().as_json:
+        counts = {"rows": contacts.rows, "rejected_count": rejects.count}
+        echo_json_with({**write_preflight(told), **counts}, "rejected", rejects.items())
+        return
+    show_preflight(told, contact)
+    if rejects.count:
+        note(f"\n{rejects.count} of {contacts.rows} rows cannot be loaded:")
+        rejects.tell(
+            hint=f"all are in {rejects_file.name}" if rejects_file else "--rejects FILE.csv writes all of them"
+        )
+    note("\nNothing was created. Leave --dry-run out to create the campaign.")
 
 
 def _size(file: BinaryIO) -> int | None:

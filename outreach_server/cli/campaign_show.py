@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator
 import click
 
 from outreach import Outreach, RecipientStatus
-from outreach.models import Channel
+from outreach.models import Channel, Forecast
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.campaign_forecast import forecast_lines
 from outreach_server.cli.campaign_picture import Snapshot, SnapshotReader, hints, message_counts, messages_text
 from outreach_server.cli.hours import hours_text
 from outreach_server.cli.output import console, echo_json, fields, note, stream_array, stream_lines
@@ -67,16 +68,20 @@ _BRIEF = (
 def show_(campaign_id: str) -> None:
     """Show a campaign, and how many of its recipients are in which state and why."""
 
-    async def work(engine: Outreach) -> tuple[Snapshot, list[documents.Document]]:
+    async def work(engine: Outreach) -> tuple[Snapshot, list[documents.Document], Forecast]:
         campaign = await engine.campaigns.get_anywhere(campaign_id)
         picture = await SnapshotReader(engine, campaign.workspace_id, campaign_id).now()
-        return picture, explained.counted(await engine.campaigns.provider_failures(campaign.workspace_id, campaign_id))
+        failures = await engine.campaigns.provider_failures(campaign.workspace_id, campaign_id)
+        forecast = await engine.campaigns.forecast(campaign.workspace_id, campaign_id)
+        return picture, explained.counted(failures), forecast
 
-    picture, failures = with_engine(work)
+    picture, failures, forecast = with_engine(work)
     document = {**documents.campaign(picture.campaign), **documents.holds(picture.holds)}
     if state().as_json:
         counts = {"groups": picture.documents, "messages": message_counts(picture.campaign, picture.sent)}
-        echo_json({**document, "missing": documents.plain(picture.missing), **counts, "failures": failures})
+        missing = documents.plain(picture.missing)
+        ends = {"forecast_ends_at": documents.plain(forecast.ends_at)}
+        echo_json({**document, "missing": missing, **counts, "failures": failures, **ends})
         return
     show_campaign(document)
     out = console()
@@ -86,6 +91,8 @@ def show_(campaign_id: str) -> None:
     messages = messages_text(picture.campaign, picture.sent)
     if messages:
         out.print(messages)
+    for text in forecast_lines(forecast):
+        out.print(text)
     if failures:
         out.print("What went wrong at the provider, by how many requests:")
         out.print(explained.counted_table(failures))

@@ -13,9 +13,12 @@ from outreach.errors import CannotStart
 from outreach.models import StartCheck
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
+from outreach_server.cli.campaign_forecast import forecast_
 from outreach_server.cli.campaign_import import import_
 from outreach_server.cli.campaign_picture import waiting_text
+from outreach_server.cli.campaign_preflight import preflight_
 from outreach_server.cli.campaign_show import in_words, recipients_, show_
+from outreach_server.cli.campaign_test_send import test_send_
 from outreach_server.cli.campaign_update import update_
 from outreach_server.cli.campaign_watch import watch_
 from outreach_server.cli.campaign_why import why_
@@ -37,6 +40,9 @@ campaigns.add_command(import_)
 campaigns.add_command(watch_)
 campaigns.add_command(update_)
 campaigns.add_command(why_)
+campaigns.add_command(preflight_)
+campaigns.add_command(forecast_)
+campaigns.add_command(test_send_)
 
 
 @campaigns.command("list")

@@ -10,12 +10,16 @@ from outreach import CallSettings, CallSettingsUpdate, Outreach, ReplySettingsUp
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.output import show
+from outreach_server.cli.prices import prices
 from outreach_server.cli.values import WORKSPACE, Text, changed, integer_of, text_of
 
 
 @click.group(cls=Group)
 def settings() -> None:
     """Show and set the settings of a workspace, of its messages and of its calling campaigns."""
+
+
+settings.add_command(prices)
 
 
 @settings.command("show")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator
+from decimal import Decimal
+from types import UnionType
 from typing import Any
 
 import attrs
@@ -22,7 +24,7 @@ from outreach import (
     Workspace,
 )
 from outreach.http import StoredAnswer
-from outreach.models import NewAgent, NewFlow, NewNumber, NewUnsubscribes
+from outreach.models import NewAgent, NewFlow, NewNumber, NewUnsubscribes, Price, PriceTable
 from outreach.testing.builders import make_call, make_message, make_workspace, new_id
 
 _BY_NAME: dict[str, Any] = {
@@ -68,6 +70,7 @@ _BY_TYPE: dict[type, Callable[[], Any]] = {
     Call: make_call,
     Message: make_message,
     Workspace: make_workspace,
+    PriceTable: lambda: PriceTable(currency="USD", prices=(Price(kind="sms", amount=Decimal("0.01")),)),
 }
 """What it is by its type."""
 
@@ -138,6 +141,9 @@ def _value(method: str, name: str, hint: Any) -> Any:
         return new_id()
     if name == "rows":
         return _rows() if typing.get_origin(hint) is AsyncIterable else ["+14155550101"]
+    if isinstance(hint, UnionType):
+        # The first of several kinds.
+        hint = typing.get_args(hint)[0]
     if isinstance(hint, type) and hint in _BY_TYPE:
         return _BY_TYPE[hint]()
     if isinstance(hint, type) and hint.__name__.endswith(("Change", "Update")):

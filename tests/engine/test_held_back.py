@@ -10,8 +10,9 @@ from outreach import Outreach
 from outreach.errors import Conflict, InvalidRequest
 from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignStatus, RecipientStatus
-from outreach.operations.register.entries import HELD_RECHECK_AFTER, is_number_held, release_number
+from outreach.operations.register.entries import is_number_held, release_number
 from outreach.operations.waves.intents import withdrawal_reason
+from outreach.policy.deciding import HELD_RECHECK_AFTER
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_campaign, make_inbound, make_prepared, make_unsubscribe
 from outreach.testing.clock import ManualClock

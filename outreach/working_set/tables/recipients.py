@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from operator import itemgetter
+from typing import Final, NamedTuple
 
 from outreach.clock import format_timestamp, parse_timestamp
 from outreach.convert.columns import Value, json_text
@@ -17,6 +19,34 @@ from outreach.working_set.kinds import CAMPAIGNS, RECIPIENTS, UNSUBSCRIBES
 from outreach.working_set.tables.base import Table, json_list
 
 NewRow = tuple[int, PreparedRecipient, RecipientStatus, str | None]
+
+
+class StoredContact(NamedTuple):
+    """A recipient as it is stored: plain values, because a look at all of them reads hundreds of thousands.
+
+    Attributes:
+        custom_variables: JSON object; None for an empty one.
+        status: A `RecipientStatus`, as text.
+        due_at: A timestamp, as text.
+    """
+
+    position: int
+    phone_number: str
+    phone: str | None
+    first_name: str | None
+    last_name: str | None
+    email: str | None
+    company: str | None
+    custom_variables: str | None
+    status: str
+    reason: str | None
+    due_at: str | None
+    step: int
+    attempts: int
+    dispatched: int
+
+
+_CONTACT_COLUMNS: Final = itemgetter(*(RECIPIENTS.columns.index(name) for name in StoredContact._fields))
 
 
 class Recipients(Table):
@@ -168,6 +198,14 @@ class Recipients(Table):
         """Return recipients by position from `after` on, at most `limit`; of one status or reason, or of any."""
         wanted = None if status is None else status.value
         return self._of("page", workspace_id, campaign_id, status=wanted, reason=reason, after=after, limit=limit)
+
+    def contacts(
+        self, workspace_id: str, campaign_id: str, *, after: int = -1, limit: int = 1000
+    ) -> Sequence[StoredContact]:
+        """Return what a look at all of them needs, by position from `after` on, at most `limit`; nothing is cached."""
+        number = self._rows.number(workspace_id, campaign_id)
+        rows = self._rows.query("recipients.page", RECIPIENTS, number=number, after=after, limit=limit)
+        return [StoredContact(*_CONTACT_COLUMNS(row)) for row in rows]
 
     def by_phone(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[Recipient]:
         """Return the recipients with this number, by position."""
