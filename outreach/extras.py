@@ -23,6 +23,7 @@ _MODULES: Final = {
     "httpx": _Optional("httpx", "providers"),
     "jwt": _Optional("PyJWT", "providers"),
     "holidays": _Optional("holidays", "holidays"),
+    "openpyxl": _Optional("openpyxl", "xlsx"),
     "h11": _Optional("h11", "testing"),
     "pytest": _Optional("pytest", "testing"),
 }

@@ -5,8 +5,12 @@ from __future__ import annotations
 from outreach.clock import format_timestamp
 from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.convert.campaigns import in_json_names, read_call_campaign, read_sms_campaign
+from outreach.convert.exports import EXPORT_CONTENT_TYPES
+from outreach.convert.exports.delimited import escape_formula
+from outreach.convert.exports.rows import write_exported_contact
 from outreach.convert.fast_bodies import read_simple_body
 from outreach.convert.json_parsing import parse_json
+from outreach.convert.json_reports import write_campaign_report
 from outreach.convert.json_requests import read_new_call, read_new_message, read_sms_settings_update
 from outreach.convert.json_responses import (
     write_call,
@@ -16,17 +20,20 @@ from outreach.convert.json_responses import (
     write_message,
     write_sms_settings,
 )
+from outreach.convert.report_page import render_report_page
 from outreach.models.base import JsonPage
 from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.policy.holidays import holiday_parts, parse_holidays
 from outreach.services.contacts import prepare_recipient
 
 __all__ = [
+    "EXPORT_CONTENT_TYPES",
     "PUBLIC_URL_VARIABLE",
     "IdempotentRequest",
     "JsonPage",
     "RateLimitState",
     "StoredAnswer",
+    "escape_formula",
     "format_timestamp",
     "holiday_parts",
     "in_json_names",
@@ -39,10 +46,13 @@ __all__ = [
     "read_simple_body",
     "read_sms_campaign",
     "read_sms_settings_update",
+    "render_report_page",
     "write_call",
     "write_call_created",
     "write_campaign",
     "write_campaign_created",
+    "write_campaign_report",
+    "write_exported_contact",
     "write_message",
     "write_sms_settings",
 ]

@@ -15,6 +15,16 @@ from outreach.models.campaign import (
     NewSmsCampaign,
     PauseReason,
 )
+from outreach.models.campaign_export import ExportedContact, ExportedReply, ExportFormat
+from outreach.models.campaign_report import (
+    CallFigures,
+    CampaignReport,
+    FailureCount,
+    MessageFigures,
+    ReportCost,
+    ResultCount,
+    TimeBucket,
+)
 from outreach.models.dispatch import Dispatch, DispatchCount, FailureClass, UnknownDispatchCount
 from outreach.models.failures import Explanation, ProviderFailure, RecipientOutcome
 from outreach.models.hours import BusinessHours, Holiday, HolidayCalendar, TimeWindow
@@ -80,6 +90,7 @@ __all__ = [
     "AuditEntry",
     "BusinessHours",
     "Call",
+    "CallFigures",
     "CallOutcome",
     "CallSettings",
     "CallSettingsUpdate",
@@ -89,6 +100,7 @@ __all__ = [
     "Campaign",
     "CampaignBlocker",
     "CampaignCreated",
+    "CampaignReport",
     "CampaignStatus",
     "CampaignUpdate",
     "CarrierName",
@@ -105,7 +117,11 @@ __all__ = [
     "DispatcherState",
     "EngineStatus",
     "Explanation",
+    "ExportFormat",
+    "ExportedContact",
+    "ExportedReply",
     "FailureClass",
+    "FailureCount",
     "Flow",
     "FlowStep",
     "FlowUpdate",
@@ -113,6 +129,7 @@ __all__ = [
     "HolidayCalendar",
     "InboundMessage",
     "Message",
+    "MessageFigures",
     "MessageStatus",
     "NewCall",
     "NewCallCampaign",
@@ -136,10 +153,13 @@ __all__ = [
     "ReplySettings",
     "ReplySettingsUpdate",
     "ReplyText",
+    "ReportCost",
+    "ResultCount",
     "SmsSettings",
     "SmsSettingsUpdate",
     "StartCheck",
     "ThrottledProvider",
+    "TimeBucket",
     "TimeWindow",
     "TrailRule",
     "TrailStep",

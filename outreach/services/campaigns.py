@@ -24,8 +24,10 @@ from outreach.operations.waves.provider_throttles import throttle_of_campaign
 from outreach.providers.registry import Adapters
 from outreach.services.blockers import CampaignBlockers
 from outreach.services.caller_checks import find_caller_id_problems
+from outreach.services.campaign_exports import CampaignExports
 from outreach.services.campaign_loading import CampaignCreation
 from outreach.services.campaign_pages import CampaignPageCache, CampaignQuery, page_of
+from outreach.services.campaign_reports import CampaignReports
 from outreach.services.campaign_validation import check_description, check_times
 from outreach.services.context import ServiceContext
 from outreach.services.failures import CampaignResults
@@ -53,7 +55,7 @@ _CLEARABLE: Final = (
 )
 
 
-class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
+class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers, CampaignReports, CampaignExports):
     """The campaigns of workspaces."""
 
     def __init__(self, context: ServiceContext, vault: Vault) -> None:

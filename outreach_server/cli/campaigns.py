@@ -15,6 +15,7 @@ from outreach_server.cli import documents
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
 from outreach_server.cli.campaign_import import import_
 from outreach_server.cli.campaign_picture import waiting_text
+from outreach_server.cli.campaign_report import export_, report_
 from outreach_server.cli.campaign_show import in_words, recipients_, show_
 from outreach_server.cli.campaign_update import update_
 from outreach_server.cli.campaign_watch import watch_
@@ -171,3 +172,5 @@ for name, description, hint in (
     campaigns.add_command(_move(name, description, hint))
 campaigns.add_command(show_)
 campaigns.add_command(recipients_)
+campaigns.add_command(report_)
+campaigns.add_command(export_)
