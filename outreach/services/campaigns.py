@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
-import attrs
-
-from outreach.errors import Conflict, ErrorDetail, InvalidRequest, NotFound
+from outreach.errors import ErrorDetail, InvalidRequest, NotFound
 from outreach.models.base import Channel, JsonPage, Page
-from outreach.models.campaign import Campaign, CampaignUpdate, Counters
+from outreach.models.campaign import Campaign, Counters
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient, RecipientCount
 from outreach.models.states import CampaignStatus
@@ -19,26 +17,22 @@ from outreach.models.status import StartCheck
 from outreach.models.trail import ContactHistory
 from outreach.operations.campaigns import transitions as moves
 from outreach.operations.campaigns.histories import histories
-from outreach.operations.common import agent_of, campaign_of, campaign_unit, flow_of, record_audit, workspace_of
+from outreach.operations.common import campaign_of, campaign_unit, workspace_of
 from outreach.operations.waves.provider_throttles import throttle_of_campaign
-from outreach.providers.registry import Adapters
 from outreach.services.blockers import CampaignBlockers
 from outreach.services.caller_checks import find_caller_id_problems
+from outreach.services.campaign_changes import CampaignChanges
+from outreach.services.campaign_copies import CampaignCopies
 from outreach.services.campaign_exports import CampaignExports
-from outreach.services.campaign_loading import CampaignCreation
 from outreach.services.campaign_pages import CampaignPageCache, CampaignQuery, page_of
 from outreach.services.campaign_reports import CampaignReports
-from outreach.services.campaign_validation import check_description, check_times
 from outreach.services.context import ServiceContext
 from outreach.services.failures import CampaignResults
 from outreach.services.start_checks import check_contacts, find_unsendable_text
 from outreach.services.validation import (
     check_choice,
-    check_integer,
-    check_name,
-    check_provider,
+    check_flags,
     require_text,
-    validated_fields,
 )
 from outreach.vault import Vault
 from outreach.working_set import Transaction
@@ -47,15 +41,9 @@ from outreach.working_set.tables.campaign_lists import StoredCampaign
 MAX_PAGE_SIZE: Final = 100
 _BATCH: Final = 500
 _CHANNELS: Final = get_args(Channel)
-_WHEN: Final = ("scheduled_start_at", "scheduled_expires_at", "business_hours", "holidays")
-_SMS_FIELDS: Final = frozenset({"body", "message_source", "flow_id", "carrier", "from_number", "rate_per_minute"})
-_CLEARABLE: Final = (
-    *("description", "body", "carrier", "from_number", "flow_id", "agent_id"),
-    *_WHEN,
-)
 
 
-class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers, CampaignReports, CampaignExports):
+class Campaigns(CampaignCopies, CampaignResults, CampaignBlockers, CampaignReports, CampaignExports, CampaignChanges):
     """The campaigns of workspaces."""
 
     def __init__(self, context: ServiceContext, vault: Vault) -> None:
@@ -128,6 +116,7 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers, CampaignRep
         channel: Channel | None = None,
         status: CampaignStatus | None = None,
         search: str | None = None,
+        archived: bool | None = False,
         page: int = 1,
         page_size: int = 20,
     ) -> Page[Campaign]:
@@ -138,6 +127,7 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers, CampaignRep
             channel: Only campaigns of this channel; None for both.
             status: Only campaigns with this raw status.
             search: Part of the name, case-insensitive; None or empty for all.
+            archived: False leaves archived campaigns out, True returns only them, None all.
             page: From 1; a page past the end is empty.
             page_size: At least 1; more than 100 is served as 100.
 
@@ -146,6 +136,9 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers, CampaignRep
             InvalidRequest: An argument is invalid.
         """
         asked = _asked(workspace_id, channel, status, search, page, page_size)
+        if archived is not None:
+            check_flags({"archived": archived}, "archived")
+            asked = asked._replace(archived=archived)
 
         def operation(tx: Transaction) -> tuple[Sequence[StoredCampaign], int]:
             workspace_of(tx, workspace_id)
@@ -164,7 +157,7 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers, CampaignRep
         page: int = 1,
         page_size: int = 20,
     ) -> JsonPage:
-        """Return the page that `list` returns, as JSON with the interface's fields.
+        """Return a page of campaigns as JSON with the interface's fields, newest first, archived ones among them.
 
         A rendered page is reused until any process changes what it shows.
 
@@ -245,34 +238,6 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers, CampaignRep
         for campaign in paused:
             self._context.wake(campaign_unit(campaign))
         return paused
-
-    async def update(
-        self, workspace_id: str, campaign_id: str, change: CampaignUpdate, *, actor: str = "library"
-    ) -> Campaign:
-        """Change a campaign that has not started; its status becomes ready or draft by what it then has.
-
-        Raises:
-            NotFound: The workspace has no such campaign, flow or agent.
-            InvalidRequest: A value is out of its bounds.
-            Conflict: The campaign has started.
-        """
-        changes = validated_fields(change, CampaignUpdate, clearable=_CLEARABLE)
-        _check_update(changes, self._context.adapters)
-        now = self._context.now()
-
-        def operation(tx: Transaction) -> Campaign:
-            before = campaign_of(tx, workspace_id, campaign_id)
-            if before.status not in {CampaignStatus.DRAFT, CampaignStatus.READY}:
-                raise Conflict(f"A campaign that is {before.status} cannot be changed; only a draft or ready one can.")
-            after = attrs.evolve(_changed(tx, before, changes), revision=before.revision + 1, updated_at=now)
-            tx.campaigns.update(after)
-            record_audit(
-                tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.update", subject=campaign_id
-            )
-            moves.sync_setup_status(tx, after, now=now, actor=actor)
-            return campaign_of(tx, workspace_id, campaign_id)
-
-        return await self._context.storage.write(operation)
 
     async def iter_recipients(self, workspace_id: str, campaign_id: str) -> AsyncIterator[Recipient]:
         """Iterate over a campaign's recipients by position.
@@ -396,48 +361,3 @@ def _reason(found: StartCheck | None) -> ErrorDetail | None:
         message = "Its text, with the footer, is over the segment cap (max_segments) for every contact."
         return ErrorDetail("max_segments", message)
     return ErrorDetail("body", "Its text is empty for every contact: its placeholders have no values.")
-
-
-def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> Campaign:
-    workspace_id = before.workspace_id
-    flow_id, agent_id = changes.get("flow_id"), changes.get("agent_id")
-    if flow_id is not None:
-        flow_of(tx, workspace_id, flow_id)
-    if agent_id is not None:
-        agent_of(tx, workspace_id, agent_id)
-    given = dict(changes)
-    if given.get("body") is not None:
-        given["message_source"] = "custom"
-    if flow_id is not None:
-        given["message_source"] = "flow"
-    if "scheduled_start_at" in given:
-        given["schedule_type"] = "immediate" if given["scheduled_start_at"] is None else "scheduled"
-    if "from_number" in given:
-        given["from_number"] = given["from_number"] or None
-    foreign = {"agent_id"} if before.channel == "sms" else _SMS_FIELDS
-    wrong = sorted(foreign & given.keys())
-    if wrong:
-        raise InvalidRequest(
-            details=[ErrorDetail(name, f"does not apply to a campaign of channel {before.channel}") for name in wrong]
-        )
-    after = attrs.evolve(before, **given)
-    if not given.keys().isdisjoint(_WHEN):
-        check_times(after)
-    return after
-
-
-def _check_update(changes: Mapping[str, Any], adapters: Adapters) -> None:
-    if "name" in changes:
-        check_name("name", changes["name"], 100)
-    if "description" in changes:
-        check_description(changes["description"])
-    if changes.get("body") is not None and changes.get("flow_id") is not None:
-        raise InvalidRequest.at("flow_id", "excludes body: a campaign sends a text or runs a flow")
-    if changes.get("body") is not None:
-        check_name("body", changes["body"], 1600, minimum=0)
-    if changes.get("from_number") is not None:
-        check_name("from_number", changes["from_number"], 255, minimum=0)
-    if changes.get("carrier") is not None:
-        check_provider("carrier", changes["carrier"], "carrier", adapters)
-    if "rate_per_minute" in changes:
-        check_integer("rate_per_minute", changes["rate_per_minute"], 1, 600)

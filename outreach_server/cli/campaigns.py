@@ -13,6 +13,7 @@ from outreach.errors import CannotStart
 from outreach.models import StartCheck
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
+from outreach_server.cli.campaign_copies import archive_, clone_, follow_up_, unarchive_
 from outreach_server.cli.campaign_import import import_
 from outreach_server.cli.campaign_picture import waiting_text
 from outreach_server.cli.campaign_report import export_, report_
@@ -47,12 +48,14 @@ campaigns.add_command(why_)
     "--status", type=click.Choice(list(CampaignStatus), case_sensitive=False), help="Only this stored status."
 )
 @click.option("--search", metavar="TEXT", help="Part of the name, in any case.")
+@click.option("--archived", is_flag=True, help="Only archived campaigns, which are hidden otherwise.")
 @click.option("--limit", type=click.IntRange(1), help="Only the newest so many.")
 def list_(
     workspace_id: str,
     channel: Literal["sms", "call"] | None,
     status: CampaignStatus | None,
     search: str | None,
+    archived: bool,
     limit: int | None,
 ) -> None:
     """List a workspace's campaigns, newest first."""
@@ -63,7 +66,13 @@ def list_(
         page = 1
         while True:
             got = await engine.campaigns.list(
-                workspace_id, channel=channel, status=status, search=search, page=page, page_size=_PAGE
+                workspace_id,
+                channel=channel,
+                status=status,
+                search=search,
+                archived=archived,
+                page=page,
+                page_size=_PAGE,
             )
             found.extend(got.items)
             if len(got.items) < _PAGE or (limit is not None and len(found) >= limit):
@@ -174,3 +183,5 @@ campaigns.add_command(show_)
 campaigns.add_command(recipients_)
 campaigns.add_command(report_)
 campaigns.add_command(export_)
+for command in (clone_, follow_up_, archive_, unarchive_):
+    campaigns.add_command(command)

@@ -15,7 +15,7 @@ from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpo
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.working_set.journal import AlreadyExists
 from outreach.working_set.kinds import CALLS, DISPATCHES, INBOUND, MESSAGES
-from outreach.working_set.tables.base import Table
+from outreach.working_set.tables.base import Table, json_list
 
 _OF_RECIPIENT: Final = "dispatches.of_recipient"
 _BY_PROVIDER_ID: Final = "dispatches.by_provider_id"
@@ -291,6 +291,17 @@ class Inbound(Table):
         """Return the newest messages, or the unclear ones, by (received_at, id), both descending."""
         query = "inbound.list_unclear" if unclear else "inbound.list"
         return self._list(INBOUND, query, workspace_id=workspace_id, limit=limit)
+
+    def senders_among(self, workspace_id: str, phones: Collection[str], *, since: datetime) -> frozenset[str]:
+        """Return those of the numbers (at most 5,000) that have written at or after a moment."""
+        rows = self._rows.query(
+            "inbound.senders_among",
+            INBOUND,
+            workspace_id=workspace_id,
+            phones=json_list(phones),
+            since=format_timestamp(since),
+        )
+        return frozenset(row[0] for row in rows)
 
     def replied_since(self, workspace_id: str, phone: str, since: datetime) -> bool:
         """Return whether a number has written at or after a moment."""
