@@ -36,6 +36,8 @@ from outreach.testing.builders import (
 from outreach.testing.clock import ManualClock
 from outreach.testing.scripted import ScriptedCarrier
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, pending, publish
+from outreach.testing.virtual_time import clock_of_loop
+from outreach.testing.waiting import until
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import dispatching
@@ -164,8 +166,6 @@ async def test_the_calls_at_a_time_are_those_of_the_hours(writing: Outreach, sto
 
 async def test_the_rest_of_a_campaign_gets_the_new_text(open_storage: OpenStorage) -> None:
     """Paused, edited, resumed: who had the old text has it once, the others the new one."""
-    from outreach.testing.virtual_time import clock_of_loop
-
     carrier = ScriptedCarrier()
     async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
         engine = rig.engine
@@ -174,17 +174,15 @@ async def test_the_rest_of_a_campaign_gets_the_new_text(open_storage: OpenStorag
         contacts = [NewRecipient(phone_number=f"+141555501{n:02}") for n in range(6)]
         campaign = (await engine.campaigns.create_sms(workspace.id, new, contacts)).campaign
         await engine.campaigns.start(workspace.id, campaign.id)
-        import anyio
 
-        with anyio.fail_after(60):
-            while (await engine.campaigns.get(workspace.id, campaign.id)).counters.completed < 2:
-                await anyio.sleep(0.1)
+        async def sent(count: int) -> bool:
+            return (await engine.campaigns.get(workspace.id, campaign.id)).counters.completed >= count
+
+        await until(lambda: sent(2))
         await engine.campaigns.pause(workspace.id, campaign.id)
         await engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(body="new", rate_per_minute=600))
         await engine.campaigns.resume(workspace.id, campaign.id)
-        with anyio.fail_after(60):
-            while (await engine.campaigns.get(workspace.id, campaign.id)).status is not S.COMPLETED:
-                await anyio.sleep(0.1)
+        await until(lambda: sent(6))
         texts = [one.texts[0].splitlines()[0] async for one in engine.campaigns.iter_export(workspace.id, campaign.id)]
     assert sorted(texts) == texts[::-1]
     assert set(texts) == {"old", "new"}
