@@ -42,6 +42,7 @@ from outreach.services.calls import Calls
 from outreach.services.campaigns import Campaigns
 from outreach.services.context import GuardedStorage, LoopGuard, ServiceContext
 from outreach.services.dispatches import Dispatches
+from outreach.services.erasure import Erasure
 from outreach.services.events import Events
 from outreach.services.flows import Flows
 from outreach.services.messages import Messages
@@ -107,6 +108,7 @@ class Outreach:
         call_settings: Settings of calling campaigns.
         reply_settings: What is answered to STOP, START and HELP.
         unsubscribes: The unsubscribe register.
+        erasure: Erasing people, and what workspaces keep no longer.
         campaigns: Campaigns: creating, reading, starting and stopping them, and what they came to.
         calls: Single calls.
         messages: Single messages, and those that people write back.
@@ -199,6 +201,7 @@ class Outreach:
         self.call_settings = CallingSettings(context)
         self.reply_settings = Replies(context)
         self.unsubscribes = Unsubscribes(context)
+        self.erasure = Erasure(context)
         self.campaigns = Campaigns(context, vault)
         self.calls = Calls(context)
         self.messages = Messages(context)

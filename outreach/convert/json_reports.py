@@ -1,14 +1,26 @@
-"""Writers of reports and exports, as JSON-ready dicts."""
+"""Reports as JSON-ready dicts, and back."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import attrs
 
-from outreach.clock import format_timestamp
-from outreach.models.campaign_report import CampaignReport, FailureCount, TimeBucket
+from outreach.clock import format_timestamp, parse_timestamp
+from outreach.models.campaign_report import (
+    CallFigures,
+    CampaignReport,
+    FailureCount,
+    MessageFigures,
+    ReportCost,
+    ResultCount,
+    TimeBucket,
+)
+from outreach.models.failures import Explanation, ProviderFailure
+from outreach.models.states import CampaignStatus, RecipientStatus
 
 
 def write_campaign_report(report: CampaignReport) -> dict[str, Any]:
@@ -53,6 +65,45 @@ def write_campaign_report(report: CampaignReport) -> dict[str, Any]:
         "over_time": [_bucket(one) for one in report.over_time],
         "cost": None if cost is None else {"amount": str(cost.amount), "currency": cost.currency},
     }
+
+
+def read_campaign_report(written: Mapping[str, Any]) -> CampaignReport:
+    """Return the report that `write_campaign_report` wrote."""
+    messages, calls, cost = written["messages"], written["calls"], written["cost"]
+    plain = ("campaign_id", "workspace_id", "name", "channel", "contacts", "contacted", "successful", "failed")
+    return CampaignReport(
+        **{name: written[name] for name in (*plain, "replies", "repliers", "opt_outs", "timezone")},
+        status=CampaignStatus(written["status"]),
+        created_at=parse_timestamp(written["created_at"]),
+        started_at=_parsed(written["started_at"]),
+        completed_at=_parsed(written["completed_at"]),
+        at=parse_timestamp(written["at"]),
+        erased_at=_parsed(written["erased_at"]),
+        still_open=written["open"],
+        results=[ResultCount(**one | {"status": RecipientStatus(one["status"])}) for one in written["results"]],
+        messages=None if messages is None else MessageFigures(**messages),
+        calls=None
+        if calls is None
+        else CallFigures(**{name: value for name, value in calls.items() if name != "minutes"}),
+        failures=[_read_failure(one) for one in written["failures"]],
+        over_time=[
+            TimeBucket(**one | {"since": parse_timestamp(one["since"]), "until": parse_timestamp(one["until"])})
+            for one in written["over_time"]
+        ],
+        cost=None if cost is None else ReportCost(amount=Decimal(cost["amount"]), currency=cost["currency"]),
+    )
+
+
+def _read_failure(one: Mapping[str, Any]) -> FailureCount:
+    explained = None
+    if one["meaning"] is not None:
+        explained = Explanation(meaning=one["meaning"], advice=one["advice"], source=one["source"])
+    told = {name: one[name] for name in ("provider", "reason", "error_code", "error_message")}
+    return FailureCount(failure=ProviderFailure(**told, explanation=explained), requests=one["requests"])
+
+
+def _parsed(text: str | None) -> datetime | None:
+    return None if text is None else parse_timestamp(text)
 
 
 def _failure(one: FailureCount) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from outreach.models.campaign_report import (
     TimeBucket,
 )
 from outreach.models.dispatch import Dispatch, DispatchCount, FailureClass, UnknownDispatchCount
+from outreach.models.erasure import PurgeResult, RetentionResult
 from outreach.models.failures import Explanation, ProviderFailure, RecipientOutcome
 from outreach.models.hours import BusinessHours, Holiday, HolidayCalendar, TimeWindow
 from outreach.models.message import InboundMessage, Message, NewMessage
@@ -146,6 +147,7 @@ __all__ = [
     "PreparedRecipient",
     "Provider",
     "ProviderFailure",
+    "PurgeResult",
     "Readiness",
     "Recipient",
     "RecipientCount",
@@ -157,6 +159,7 @@ __all__ = [
     "ReplyText",
     "ReportCost",
     "ResultCount",
+    "RetentionResult",
     "SmsSettings",
     "SmsSettingsUpdate",
     "StartCheck",

@@ -25,6 +25,7 @@ class Workspace:
         revision: Increases with each change that affects sending.
         contact_hours: Contact people only from 8 to 21 in their own time zones.
         frequency_cap: Dispatches to one number in 24 hours, over all campaigns; None for no cap.
+        retention_days: Days after their end for which contacts and texts are kept; None for good.
     """
 
     id: str
@@ -39,6 +40,7 @@ class Workspace:
     updated_at: datetime
     contact_hours: bool = False
     frequency_cap: int | None = None
+    retention_days: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -76,6 +78,7 @@ class WorkspaceUpdate:
         default_region: Region of local numbers; None accepts international ones only.
         contact_hours: Contact people only from 8 to 21 in their own time zones.
         frequency_cap: Dispatches to one number in 24 hours; None for no cap.
+        retention_days: Days after their end for which contacts and texts are kept, 1 to 36,500; None for good.
     """
 
     name: str | Unset = UNSET
@@ -85,3 +88,4 @@ class WorkspaceUpdate:
     default_region: str | Unset | None = UNSET
     contact_hours: bool | Unset = UNSET
     frequency_cap: int | Unset | None = UNSET
+    retention_days: int | Unset | None = UNSET

@@ -20,6 +20,7 @@ from outreach.models.recipient import NewRecipient, Recipient
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, DispatchState, MessageStatus, RecipientStatus
 from outreach.operations.common import campaign_of
 from outreach.policy.explanations import ended_reasons
+from outreach.policy.pseudonyms import is_pseudonym
 from outreach.services.campaign_loading import CampaignCreation
 from outreach.services.validation import check_choice, check_name, check_texts
 from outreach.working_set import Transaction
@@ -145,6 +146,9 @@ class CampaignCopies(CampaignCreation):
 
             found, last = await self._context.storage.read(operation)
             for recipient in found:
+                if is_pseudonym(recipient.phone):
+                    # The person was erased, and only the figures know of the place.
+                    continue
                 if taken is not None:
                     taken["contacts"] += 1
                 yield _contact(recipient)

@@ -11,9 +11,9 @@ from outreach.models.campaign import Campaign
 from outreach.models.campaign_export import ExportedContact, ExportedReply, ExportFormat
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
+from outreach.operations.campaigns.reporting import event_window
 from outreach.operations.common import campaign_of
 from outreach.policy.explanations import describe_reason
-from outreach.services.campaign_reports import event_window
 from outreach.services.context import ServiceContext
 from outreach.services.failures import last_failure
 from outreach.services.validation import check_choice

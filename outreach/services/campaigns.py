@@ -27,6 +27,7 @@ from outreach.services.campaign_exports import CampaignExports
 from outreach.services.campaign_pages import CampaignPageCache, CampaignQuery, page_of
 from outreach.services.campaign_reports import CampaignReports
 from outreach.services.context import ServiceContext
+from outreach.services.erasure import CampaignDeletion
 from outreach.services.failures import CampaignResults
 from outreach.services.start_checks import check_contacts, find_unsendable_text
 from outreach.services.validation import (
@@ -43,7 +44,15 @@ _BATCH: Final = 500
 _CHANNELS: Final = get_args(Channel)
 
 
-class Campaigns(CampaignCopies, CampaignResults, CampaignBlockers, CampaignReports, CampaignExports, CampaignChanges):
+class Campaigns(
+    CampaignCopies,
+    CampaignResults,
+    CampaignBlockers,
+    CampaignReports,
+    CampaignExports,
+    CampaignChanges,
+    CampaignDeletion,
+):
     """The campaigns of workspaces."""
 
     def __init__(self, context: ServiceContext, vault: Vault) -> None:

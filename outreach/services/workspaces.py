@@ -92,7 +92,7 @@ class Workspaces:
             InvalidRequest: A value is out of its bounds.
         """
         changes = validated_fields(
-            change, WorkspaceUpdate, clearable=("request_limit", "default_region", "frequency_cap")
+            change, WorkspaceUpdate, clearable=("request_limit", "default_region", "frequency_cap", "retention_days")
         )
         if "name" in changes:
             check_name("name", changes["name"], 255)
@@ -103,6 +103,8 @@ class Workspaces:
         _check_limit(changes.get("request_limit"))
         _check_region(changes.get("default_region"))
         _check_cap(changes.get("frequency_cap"))
+        if changes.get("retention_days") is not None:
+            check_integer("retention_days", changes["retention_days"], 1, 36_500)
         clock = self._context.clock
         try:
             return await self._context.storage.write(

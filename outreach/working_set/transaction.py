@@ -16,6 +16,7 @@ from outreach.working_set.tables.directory import (
     reply_settings,
     sms_settings,
 )
+from outreach.working_set.tables.erasures import Erasures
 from outreach.working_set.tables.ledger import Calls, Dispatches, Inbound, Messages
 from outreach.working_set.tables.recipients import Recipients
 from outreach.working_set.tables.register import Register
@@ -60,3 +61,4 @@ class Transaction:
         self.trail = Trail(rows)
         self.subscriptions = Subscriptions(rows)
         self.reports = Reports(rows)
+        self.erasures = Erasures(rows)

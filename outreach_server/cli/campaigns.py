@@ -21,6 +21,7 @@ from outreach_server.cli.campaign_show import in_words, recipients_, show_
 from outreach_server.cli.campaign_update import update_
 from outreach_server.cli.campaign_watch import watch_
 from outreach_server.cli.campaign_why import why_
+from outreach_server.cli.erasing import delete_
 from outreach_server.cli.nobody import no_dispatcher_text
 from outreach_server.cli.obstacles import explain_failing, explain_start, started_late
 from outreach_server.cli.output import echo_json, note, show_list
@@ -183,5 +184,5 @@ campaigns.add_command(show_)
 campaigns.add_command(recipients_)
 campaigns.add_command(report_)
 campaigns.add_command(export_)
-for command in (clone_, follow_up_, archive_, unarchive_):
+for command in (clone_, follow_up_, archive_, unarchive_, delete_):
     campaigns.add_command(command)
