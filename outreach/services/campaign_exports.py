@@ -54,15 +54,12 @@ class CampaignExports:
             after = last
 
     async def export(self, workspace_id: str, campaign_id: str, kind: ExportFormat) -> AsyncIterator[bytes]:
-        """Return a campaign's contacts as the parts of a file; see `iter_export`.
+        """Iterate over a campaign's contacts as the parts of a file; see `iter_export`.
 
         Args:
             workspace_id: The workspace.
             campaign_id: The campaign.
             kind: `csv` (UTF-8 with a byte order mark), `jsonl` (a JSON object a line) or `xlsx`.
-
-        Returns:
-            An iterator of bytes. Nothing is read before it is asked for its first part.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -72,7 +69,9 @@ class CampaignExports:
         check_choice("kind", kind, FORMATS)
         campaign = await self._context.storage.read(lambda tx: campaign_of(tx, workspace_id, campaign_id))
         contacts = self.iter_export(workspace_id, campaign_id)
-        return export_bytes(contacts, kind, channel=campaign.channel, variables=campaign.variable_names)
+        parts = export_bytes(contacts, kind, channel=campaign.channel, variables=campaign.variable_names)
+        async for part in parts:
+            yield part
 
 
 def _exported(

@@ -13,11 +13,11 @@ from rich import box
 from rich.table import Table
 
 from outreach import Outreach
-from outreach.http import render_report_page, write_campaign_report
+from outreach.http import render_report_page, write_campaign_report, write_exported_contact
 from outreach.models import CampaignReport, ExportFormat
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.files import write_parts, write_text
-from outreach_server.cli.output import console, echo_json, fields, note
+from outreach_server.cli.output import console, echo_json, fields, note, stream_array
 from outreach_server.cli.values import CAMPAIGN
 
 _FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".xlsx": "xlsx"}
@@ -39,9 +39,13 @@ def report_(campaign_id: str, kind: Literal["text", "json", "html"] | None, outp
         campaign = await engine.campaigns.get_anywhere(campaign_id)
         return await engine.campaigns.report(campaign.workspace_id, campaign_id)
 
-    made = with_engine(work)
-    if state().as_json and kind is None and output is None:
+    if state().as_json and output is None:
+        if kind in {"text", "html"}:
+            raise click.UsageError(
+                "With --json the report is a JSON document: name a file with --output for another form."
+            )
         kind = "json"
+    made = with_engine(work)
     wanted = kind or {".html": "html", ".htm": "html", ".json": "json"}.get(output.suffix.lower() if output else "")
     if wanted == "html":
         _give(render_report_page(made), output)
@@ -122,6 +126,12 @@ def _table(names: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> Table:
     return table
 
 
+async def _print_array(engine: Outreach, campaign_id: str) -> None:
+    campaign = await engine.campaigns.get_anywhere(campaign_id)
+    contacts = engine.campaigns.iter_export(campaign.workspace_id, campaign_id)
+    await stream_array(write_exported_contact(contact) async for contact in contacts)
+
+
 @click.command("export", cls=Command)
 @click.argument("campaign_id", type=CAMPAIGN)
 @click.option(
@@ -136,14 +146,18 @@ def export_(campaign_id: str, kind: ExportFormat | None, output: Path | None) ->
 
     Cells that a spreadsheet would run are made harmless.
     """
+    if state().as_json and output is None:
+        if kind is not None:
+            raise click.UsageError("With --json the contacts are a JSON array: name a file with --output for a format.")
+        with_engine(lambda engine: _print_array(engine, campaign_id))
+        return
     chosen: Any = kind or _FORMATS.get(output.suffix.lower() if output else "", "csv")
     if chosen == "xlsx" and output is None and sys.stdout.isatty():
         raise click.UsageError("An XLSX file is not for a terminal: name a file with --output.")
 
     async def work(engine: Outreach) -> int:
         campaign = await engine.campaigns.get_anywhere(campaign_id)
-        parts = await engine.campaigns.export(campaign.workspace_id, campaign_id, chosen)
-        return await write_parts(parts, output)
+        return await write_parts(engine.campaigns.export(campaign.workspace_id, campaign_id, chosen), output)
 
     size = with_engine(work)
     if output is None:

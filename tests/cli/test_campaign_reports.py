@@ -49,6 +49,10 @@ def test_an_export_goes_to_a_file_or_to_standard_output(cli: Cli, campaign_id: s
     assert rows[1]["error_code"] == "30034"
     lines = cli.run("campaigns", "export", campaign_id, "--format", "jsonl").stdout.splitlines()
     assert [json.loads(line)["status"] for line in lines] == ["pending", "failed", "pending"]
+    assert [one["status"] for one in cli.ask("campaigns", "export", campaign_id)] == ["pending", "failed", "pending"]
+    for command, form in (("export", "csv"), ("report", "html")):
+        told = cli.refuse("campaigns", command, campaign_id, "--format", form, "--json", code=2)
+        assert "--output" in told
     file = tmp_path / "contacts.xlsx"
     told = cli.ask("campaigns", "export", campaign_id, "--output", str(file))
     assert told == {"file": str(file), "format": "xlsx", "bytes": file.stat().st_size}

@@ -34,8 +34,7 @@ async def reading(storage: Storage, clock: ManualClock) -> AsyncIterator[Outreac
 
 async def file_of(engine: Outreach, campaign: Campaign, kind: ExportFormat) -> bytes:
     """Return an export."""
-    parts = await engine.campaigns.export(THIS_WORKSPACE, campaign.id, kind)
-    return b"".join([part async for part in parts])
+    return b"".join([part async for part in engine.campaigns.export(THIS_WORKSPACE, campaign.id, kind)])
 
 
 @pytest.mark.parametrize("channel", ["sms", "call"])

@@ -165,9 +165,9 @@ async def test_reports_and_exports_of_other_workspaces_are_not_found(reading: Ou
     with pytest.raises(NotFound):
         [one async for one in reading.campaigns.iter_export(OTHER_WORKSPACE, campaign.id)]
     with pytest.raises(NotFound):
-        await reading.campaigns.export(OTHER_WORKSPACE, campaign.id, "csv")
+        [part async for part in reading.campaigns.export(OTHER_WORKSPACE, campaign.id, "csv")]
     with pytest.raises(InvalidRequest):
-        await reading.campaigns.export(THIS_WORKSPACE, campaign.id, "pdf")  # type: ignore[arg-type]
+        [part async for part in reading.campaigns.export(THIS_WORKSPACE, campaign.id, "pdf")]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("days", [0, 1, 3, 4, 30, 119, 121, 900, 5000, 60_000])
