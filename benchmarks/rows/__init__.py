@@ -16,6 +16,7 @@ from benchmarks.rows import (
     memory,
     neighbour,
     receiving,
+    reporting,
     starting,
 )
 from benchmarks.settings import Settings
@@ -30,5 +31,6 @@ ROWS: Final[Mapping[str, Callable[[Settings], Results]]] = {
     "growth": growing.measure,
     "neighbour": neighbour.measure,
     "memory": memory.measure,
+    "reports": reporting.measure,
     "start": starting.measure,
 }
