@@ -44,6 +44,7 @@ from outreach.services.calls import Calls
 from outreach.services.campaigns import Campaigns
 from outreach.services.context import GuardedStorage, LoopGuard, ServiceContext
 from outreach.services.dispatches import Dispatches
+from outreach.services.erasure import Erasure
 from outreach.services.events import Events
 from outreach.services.figures import FiguresQuery
 from outreach.services.flows import Flows
@@ -114,6 +115,7 @@ class Outreach:
         reply_settings: What is answered to STOP, START and HELP.
         prices: What messages and calls cost, for the estimates of a preflight.
         unsubscribes: The unsubscribe register.
+        erasure: Erasing people, and what workspaces keep no longer.
         campaigns: Campaigns: creating, reading, starting and stopping them, and what they came to.
         calls: Single calls.
         messages: Single messages, and those that people write back.
@@ -214,6 +216,7 @@ class Outreach:
         self.reply_settings = Replies(context)
         self.prices = Prices(context)
         self.unsubscribes = Unsubscribes(context)
+        self.erasure = Erasure(context)
         self.campaigns = Campaigns(context, vault)
         self.calls = Calls(context)
         self.messages = Messages(context)

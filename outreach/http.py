@@ -5,9 +5,13 @@ from __future__ import annotations
 from outreach.clock import format_timestamp
 from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.convert.campaigns import in_json_names, read_call_campaign, read_sms_campaign
+from outreach.convert.exports import EXPORT_CONTENT_TYPES
+from outreach.convert.exports.delimited import escape_formula
+from outreach.convert.exports.rows import write_exported_contact
 from outreach.convert.fast_bodies import read_simple_body
 from outreach.convert.holidays import parse_holidays
 from outreach.convert.json_parsing import parse_json
+from outreach.convert.json_reports import write_campaign_report
 from outreach.convert.json_requests import read_new_call, read_new_message, read_sms_settings_update
 from outreach.convert.json_responses import (
     write_call,
@@ -61,6 +65,7 @@ from outreach.convert.manage.settings import (
     write_settings,
 )
 from outreach.convert.planning import read_price_table, write_forecast, write_preflight, write_price_table
+from outreach.convert.report_page import render_report_page
 from outreach.models.base import JsonPage
 from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.policy.holidays import holiday_parts
@@ -68,11 +73,13 @@ from outreach.services.contacts import prepare_recipient
 
 __all__ = [
     "EVENT_TYPES",
+    "EXPORT_CONTENT_TYPES",
     "PUBLIC_URL_VARIABLE",
     "IdempotentRequest",
     "JsonPage",
     "RateLimitState",
     "StoredAnswer",
+    "escape_formula",
     "format_timestamp",
     "holiday_parts",
     "in_json_names",
@@ -99,6 +106,7 @@ __all__ = [
     "read_simple_body",
     "read_sms_campaign",
     "read_sms_settings_update",
+    "render_report_page",
     "write_account",
     "write_agent",
     "write_call",
@@ -106,7 +114,9 @@ __all__ = [
     "write_call_settings",
     "write_campaign",
     "write_campaign_created",
+    "write_campaign_report",
     "write_event",
+    "write_exported_contact",
     "write_flow",
     "write_forecast",
     "write_history",

@@ -50,10 +50,10 @@ def test_the_core_has_no_library_of_an_extra() -> None:
     """`pip install outreach` brings what the engine needs."""
     core = _names(PROJECT["dependencies"])
     extras = PROJECT["optional-dependencies"]
-    for extra in ("server", "providers", "holidays", "metrics", "otel", "testing"):
+    for extra in ("server", "providers", "holidays", "metrics", "otel", "testing", "xlsx"):
         assert not core & _names(extras[extra])
     assert not core & {"starlette", "uvicorn", "rich", "pyyaml", "httpx", "cryptography", "holidays"}
-    assert extras["all"] == ["outreach[holidays,metrics,otel,providers,server,testing]"]
+    assert extras["all"] == ["outreach[holidays,metrics,otel,providers,server,testing,xlsx]"]
     assert "outreach[all]" in extras["dev"]
 
 

@@ -16,6 +16,7 @@ from benchmarks.rows import (
     memory,
     neighbour,
     receiving,
+    reporting,
     scraping,
     starting,
 )
@@ -32,5 +33,6 @@ ROWS: Final[Mapping[str, Callable[[Settings], Results]]] = {
     "neighbour": neighbour.measure,
     "memory": memory.measure,
     "scraping": scraping.measure,
+    "reports": reporting.measure,
     "start": starting.measure,
 }

@@ -10,7 +10,7 @@ import attrs
 from outreach.clock import format_timestamp
 from outreach.convert import business_hours, holidays
 from outreach.models.call import Call
-from outreach.models.campaign import Campaign, CampaignCreated
+from outreach.models.campaign import Campaign, CampaignCreated, NewCallCampaign, NewSmsCampaign
 from outreach.models.message import Message
 from outreach.models.settings import SMS_SETTINGS_FIELDS, SmsSettings
 
@@ -34,8 +34,11 @@ _NAMED_FIELDS: Final = frozenset(
 )
 """The fields of a campaign that `write_campaign` writes under a name or in a form of their own, or not at all."""
 
-_FURTHER_FIELDS: Final = tuple(field.name for field in attrs.fields(Campaign) if field.name not in _NAMED_FIELDS)
-"""The others, which are written as they are."""
+_GIVEN_FIELDS: Final = attrs.fields_dict(NewSmsCampaign).keys() | attrs.fields_dict(NewCallCampaign).keys()
+_FURTHER_FIELDS: Final = tuple(
+    field.name for field in attrs.fields(Campaign) if field.name in _GIVEN_FIELDS - _NAMED_FIELDS
+)
+"""The others that a creation may give, which are written as they are."""
 
 
 def write_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Literal
@@ -129,6 +129,8 @@ class Campaign:
         agent: Snapshot of the assigned agent, if any.
         variable_names: The names of its contacts' custom variables; None if there are too many, or if an earlier
             version loaded them.
+        archived_at: When it was put away, so that lists hide it; None if it was not.
+        erased_at: When its contacts and texts were erased; None if they are there.
     """
 
     id: str
@@ -166,6 +168,8 @@ class Campaign:
     updated_at: datetime
     started_at: datetime | None = None
     completed_at: datetime | None = None
+    archived_at: datetime | None = None
+    erased_at: datetime | None = None
     agent: AgentSnapshot | None = None
 
     @property
@@ -243,16 +247,20 @@ class CampaignCreated:
 
 @attrs.frozen(kw_only=True)
 class CampaignUpdate:
-    """The fields to change before a campaign starts; `UNSET` leaves a field as it is.
+    """The fields of a campaign to change; `UNSET` leaves a field as it is.
 
     None clears description, times, hours and holidays, which a campaign does not need. It also clears the message, the
-    carrier, the sending number, the flow and the agent: without them the campaign becomes a draft.
+    carrier, the sending number, the flow and the agent of one that has not started: without them it becomes a draft.
+
+    Once it has started, the changes apply to what has not been sent yet. Its carrier, sending number, flow, agent and
+    start stay as they are.
 
     Attributes:
         body: Sends this text from then on, instead of a flow (`sms_message_source` becomes `custom`).
         flow_id: Runs this flow from then on (`sms_message_source` becomes `flow`).
         scheduled_start_at: When the started campaign begins (`schedule_type` becomes `scheduled`); None for at once
             (`immediate`).
+        batch_concurrency: Calls at a time, 1 to 40; of calling campaigns only.
     """
 
     name: str | Unset = UNSET
@@ -267,3 +275,20 @@ class CampaignUpdate:
     scheduled_expires_at: datetime | Unset | None = UNSET
     business_hours: BusinessHours | Unset | None = UNSET
     holidays: HolidayCalendar | Unset | None = UNSET
+    batch_concurrency: int | Unset = UNSET
+
+
+@attrs.frozen(kw_only=True)
+class FollowUpCreated:
+    """A new campaign of those contacts of an earlier one who had given results.
+
+    Attributes:
+        created: The new campaign.
+        selected: Contacts of the earlier campaign with these results.
+        left_out: How many of them were left out because they had `opted_out`, `replied` or been `reached`, by the first
+            of these that applies.
+    """
+
+    created: CampaignCreated
+    selected: int
+    left_out: Mapping[str, int]

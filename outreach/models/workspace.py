@@ -36,6 +36,7 @@ class Workspace:
         revision: Increases with each change that affects sending.
         contact_hours: Contact people only from 8 to 21 in their own time zones.
         frequency_cap: Dispatches to one number in 24 hours, over all campaigns; None for no cap.
+        retention_days: Days after their end for which contacts and texts are kept; None for good.
     """
 
     id: str
@@ -50,6 +51,7 @@ class Workspace:
     updated_at: datetime
     contact_hours: bool = False
     frequency_cap: int | None = bounded(1, 1000, default=None)
+    retention_days: int | None = bounded(1, 36_500, default=None)
 
 
 @attrs.frozen(kw_only=True)
@@ -102,6 +104,7 @@ class WorkspaceUpdate:
         default_region: Region of local numbers; None accepts international ones only.
         contact_hours: Contact people only from 8 to 21 in their own time zones.
         frequency_cap: Dispatches to one number in 24 hours; None for no cap.
+        retention_days: Days after their end for which contacts and texts are kept, 1 to 36,500; None for good.
     """
 
     name: str | Unset = UNSET
@@ -111,3 +114,4 @@ class WorkspaceUpdate:
     default_region: str | Unset | None = UNSET
     contact_hours: bool | Unset = UNSET
     frequency_cap: int | Unset | None = UNSET
+    retention_days: int | Unset | None = UNSET

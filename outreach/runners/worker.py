@@ -27,6 +27,7 @@ from outreach.protocols.storage import Storage
 from outreach.protocols.voice import Analyser
 from outreach.runners.batcher import Batcher
 from outreach.runners.provider_log import SafeAnalyser
+from outreach.runners.retention import apply_retention
 from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
@@ -340,7 +341,7 @@ class Worker:
         return await self._storage.write(operation)
 
     async def sweep(self) -> None:
-        """Delete leftovers of failed loads, and slices of expired keys, idle units and old callbacks."""
+        """Delete leftovers of failed loads and slices of expired keys, idle units, old callbacks; apply retention."""
         leftovers = await self._storage.read(lambda tx: tx.campaigns.leftovers(self._clock.now()))
         for workspace_id, campaign_id in leftovers:
             await self._delete_leftover(workspace_id, campaign_id)
@@ -348,6 +349,7 @@ class Worker:
         await self._storage.write(lambda tx: tx.work.delete_idle(limit=_MAX_ROWS), bulk=True)
         oldest = self._clock.now() - timedelta(days=self._config.callback_retention_days)
         await self._storage.write(lambda tx: tx.callbacks.sweep(oldest, limit=_MAX_ROWS), bulk=True)
+        await apply_retention(self._storage, self._clock, limit=_MAX_ROWS)
 
     async def _delete_leftover(self, workspace_id: str, campaign_id: str) -> None:
         """Delete the leftover of a failed load, in slices because it may have a million recipients."""

@@ -5,38 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
-import attrs
-
-from outreach.errors import Conflict, ErrorDetail, InvalidRequest, NotFound
+from outreach.errors import ErrorDetail, InvalidRequest, NotFound
 from outreach.models.base import Channel, JsonPage, Page
-from outreach.models.campaign import Campaign, CampaignUpdate, Counters, NewSmsCampaign
+from outreach.models.campaign import Campaign, Counters
 from outreach.models.http import IdempotentRequest, StoredAnswer
 from outreach.models.states import CampaignAction, CampaignStatus
 from outreach.models.status import StartCheck
 from outreach.operations.campaigns import transitions as moves
-from outreach.operations.common import agent_of, campaign_of, campaign_unit, flow_of, record_audit, workspace_of
+from outreach.operations.common import campaign_of, campaign_unit, workspace_of
 from outreach.operations.waves.provider_throttles import throttle_of_campaign
-from outreach.providers.registry import Adapters
 from outreach.services.blockers import CampaignBlockers
 from outreach.services.caller_checks import find_caller_id_problems
-from outreach.services.campaign_loading import CampaignCreation
+from outreach.services.campaign_changes import CampaignChanges
+from outreach.services.campaign_copies import CampaignCopies
+from outreach.services.campaign_exports import CampaignExports
 from outreach.services.campaign_pages import CampaignPageCache, CampaignQuery, page_of
 from outreach.services.campaign_recipients import CampaignRecipients
-from outreach.services.campaign_validation import check_times
+from outreach.services.campaign_reports import CampaignReports
 from outreach.services.context import ServiceContext
+from outreach.services.erasure import CampaignDeletion
 from outreach.services.failures import CampaignResults
 from outreach.services.forecast import CampaignForecast
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
 from outreach.services.preflight import CampaignPreflight
 from outreach.services.start_checks import check_contacts, find_unsendable_text
 from outreach.services.validation import (
-    check_bounds,
     check_choice,
-    check_name,
-    check_provider,
-    validated_fields,
+    check_flags,
 )
 from outreach.vault import Vault
 from outreach.working_set import Transaction
@@ -53,16 +50,18 @@ _MOVES: Final[Mapping[CampaignAction, Callable[..., Campaign]]] = {
 }
 """What people do to campaigns."""
 
-_WHEN: Final = ("scheduled_start_at", "scheduled_expires_at", "business_hours", "holidays")
-_SMS_FIELDS: Final = frozenset({"body", "message_source", "flow_id", "carrier", "from_number", "rate_per_minute"})
-_CLEARABLE: Final = (
-    *("description", "body", "carrier", "from_number", "flow_id", "agent_id"),
-    *_WHEN,
-)
-
 
 class Campaigns(
-    CampaignCreation, CampaignResults, CampaignBlockers, CampaignRecipients, CampaignPreflight, CampaignForecast
+    CampaignCopies,
+    CampaignResults,
+    CampaignBlockers,
+    CampaignRecipients,
+    CampaignPreflight,
+    CampaignForecast,
+    CampaignReports,
+    CampaignExports,
+    CampaignChanges,
+    CampaignDeletion,
 ):
     """The campaigns of workspaces."""
 
@@ -136,6 +135,7 @@ class Campaigns(
         channel: Channel | None = None,
         status: CampaignStatus | None = None,
         search: str | None = None,
+        archived: bool | None = False,
         page: int = 1,
         page_size: int = 20,
     ) -> Page[Campaign]:
@@ -146,6 +146,7 @@ class Campaigns(
             channel: Only campaigns of this channel; None for both.
             status: Only campaigns with this raw status.
             search: Part of the name, case-insensitive; None or empty for all.
+            archived: False leaves archived campaigns out, True returns only them, None all.
             page: From 1; a page past the end is empty.
             page_size: At least 1; more than 100 is served as 100.
 
@@ -154,6 +155,9 @@ class Campaigns(
             InvalidRequest: An argument is invalid.
         """
         asked = _asked(workspace_id, channel, status, search, page, page_size)
+        if archived is not None:
+            check_flags({"archived": archived}, "archived")
+            asked = asked._replace(archived=archived)
 
         def operation(tx: Transaction) -> tuple[Sequence[StoredCampaign], int]:
             workspace_of(tx, workspace_id)
@@ -172,7 +176,7 @@ class Campaigns(
         page: int = 1,
         page_size: int = 20,
     ) -> JsonPage:
-        """Return the page that `list` returns, as JSON with the interface's fields.
+        """Return a page of campaigns as JSON with the interface's fields, newest first, archived ones among them.
 
         A rendered page is reused until any process changes what it shows.
 
@@ -281,34 +285,6 @@ class Campaigns(
             self._context.wake(campaign_unit(campaign))
         return paused
 
-    async def update(
-        self, workspace_id: str, campaign_id: str, change: CampaignUpdate, *, actor: str = "library"
-    ) -> Campaign:
-        """Change a campaign that has not started; its status becomes ready or draft by what it then has.
-
-        Raises:
-            NotFound: The workspace has no such campaign, flow or agent.
-            InvalidRequest: A value is out of its bounds.
-            Conflict: The campaign has started.
-        """
-        changes = validated_fields(change, CampaignUpdate, clearable=_CLEARABLE)
-        _check_update(changes, self._context.adapters)
-        now = self._context.now()
-
-        def operation(tx: Transaction) -> Campaign:
-            before = campaign_of(tx, workspace_id, campaign_id)
-            if before.status not in {CampaignStatus.DRAFT, CampaignStatus.READY}:
-                raise Conflict(f"A campaign that is {before.status} cannot be changed; only a draft or ready one can.")
-            after = attrs.evolve(_changed(tx, before, changes), revision=before.revision + 1, updated_at=now)
-            tx.campaigns.update(after)
-            record_audit(
-                tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.update", subject=campaign_id
-            )
-            moves.sync_setup_status(tx, after, now=now, actor=actor)
-            return campaign_of(tx, workspace_id, campaign_id)
-
-        return await self._context.storage.write(operation)
-
     async def recount(self, workspace_id: str, campaign_id: str) -> Counters:
         """Count all recipients again and return the counters; they equal the campaign's own.
 
@@ -389,41 +365,3 @@ def _reason(found: StartCheck | None) -> ErrorDetail | None:
         message = "Its text, with the footer, is over the segment cap (max_segments) for every contact."
         return ErrorDetail("max_segments", message)
     return ErrorDetail("body", "Its text is empty for every contact: its placeholders have no values.")
-
-
-def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> Campaign:
-    workspace_id = before.workspace_id
-    flow_id, agent_id = changes.get("flow_id"), changes.get("agent_id")
-    if flow_id is not None:
-        flow_of(tx, workspace_id, flow_id)
-    if agent_id is not None:
-        agent_of(tx, workspace_id, agent_id)
-    given = dict(changes)
-    if given.get("body") is not None:
-        given["message_source"] = "custom"
-    if flow_id is not None:
-        given["message_source"] = "flow"
-    if "scheduled_start_at" in given:
-        given["schedule_type"] = "immediate" if given["scheduled_start_at"] is None else "scheduled"
-    if "from_number" in given:
-        given["from_number"] = given["from_number"] or None
-    foreign = {"agent_id"} if before.channel == "sms" else _SMS_FIELDS
-    wrong = sorted(foreign & given.keys())
-    if wrong:
-        raise InvalidRequest(
-            details=[ErrorDetail(name, f"does not apply to a campaign of channel {before.channel}") for name in wrong]
-        )
-    after = attrs.evolve(before, **given)
-    if not given.keys().isdisjoint(_WHEN):
-        check_times(after)
-    return after
-
-
-def _check_update(changes: Mapping[str, Any], adapters: Adapters) -> None:
-    check_bounds(NewSmsCampaign, changes)
-    if changes.get("body") is not None and changes.get("flow_id") is not None:
-        raise InvalidRequest.at("flow_id", "excludes body: a campaign sends a text or runs a flow")
-    if changes.get("from_number") is not None:
-        check_name("from_number", changes["from_number"], 255, minimum=0)
-    if changes.get("carrier") is not None:
-        check_provider("carrier", changes["carrier"], "carrier", adapters)

@@ -24,7 +24,7 @@ async def message_failure(context: ServiceContext, message: Message) -> Provider
     """Return the carrier's last failure of a single message; None if nothing went wrong."""
 
     def operation(tx: Transaction) -> ProviderFailure | None:
-        told = _last(tx.dispatches.of_message(message.workspace_id, message.id))
+        told = last_failure(tx.dispatches.of_message(message.workspace_id, message.id))
         return told or _given_up(message.carrier, message.reason)
 
     return await context.storage.read(operation)
@@ -34,7 +34,7 @@ async def call_failure(context: ServiceContext, call: Call) -> ProviderFailure |
     """Return the voice provider's last failure of a call; None if nothing went wrong."""
 
     def operation(tx: Transaction) -> ProviderFailure | None:
-        told = _last(tx.dispatches.of_call(call.workspace_id, call.id), call)
+        told = last_failure(tx.dispatches.of_call(call.workspace_id, call.id), call)
         return told or _given_up(call.provider, call.error)
 
     return await context.storage.read(operation)
@@ -57,7 +57,7 @@ class CampaignResults:
         def operation(tx: Transaction) -> dict[str, ProviderFailure]:
             campaign = campaign_of(tx, workspace_id, campaign_id)
             dispatches = tx.dispatches.of_recipient(workspace_id, campaign.id, position)
-            found = {one.id: _last([one], _call_of(tx, one)) for one in dispatches}
+            found = {one.id: last_failure([one], _call_of(tx, one)) for one in dispatches}
             return {identifier: failure for identifier, failure in found.items() if failure is not None}
 
         return await self._context.storage.read(operation)
@@ -133,7 +133,7 @@ def _outcome(tx: Transaction, workspace_id: str, recipient: Recipient) -> Recipi
     dispatches = tx.dispatches.of_recipient(workspace_id, recipient.campaign_id, recipient.position)
     failure = None
     if recipient.status is not RecipientStatus.COMPLETED:
-        failure = _last(dispatches, _call_of(tx, dispatches[-1]) if dispatches else None)
+        failure = last_failure(dispatches, _call_of(tx, dispatches[-1]) if dispatches else None)
     return RecipientOutcome(recipient=recipient, failure=failure, report=dispatches[-1].report if dispatches else None)
 
 
@@ -151,7 +151,8 @@ def _given_up(provider: str, reason: str | None) -> ProviderFailure | None:
     )
 
 
-def _last(dispatches: Sequence[Dispatch], call: Call | None = None) -> ProviderFailure | None:
+def last_failure(dispatches: Sequence[Dispatch], call: Call | None = None) -> ProviderFailure | None:
+    """Return what the provider said of the last of some requests; None if it has not failed."""
     # A withdrawn request never reached the provider.
     last = next((one for one in reversed(dispatches) if one.state is not DispatchState.WITHDRAWN), None)
     if last is None:

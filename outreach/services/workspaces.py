@@ -89,7 +89,7 @@ class Workspaces:
             InvalidRequest: A value is out of its bounds.
         """
         changes = validated_fields(
-            change, WorkspaceUpdate, clearable=("request_limit", "default_region", "frequency_cap")
+            change, WorkspaceUpdate, clearable=("request_limit", "default_region", "frequency_cap", "retention_days")
         )
         check_bounds(Workspace, changes)
         if "status" in changes:

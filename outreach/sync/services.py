@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self, overload
 
@@ -22,10 +22,14 @@ from outreach.models.campaign import (
     CampaignCreated,
     CampaignUpdate,
     Counters,
+    FollowUpCreated,
     NewCallCampaign,
     NewSmsCampaign,
 )
+from outreach.models.campaign_export import ExportedContact, ExportFormat
+from outreach.models.campaign_report import CampaignReport
 from outreach.models.dispatch import Dispatch, DispatchCount
+from outreach.models.erasure import PurgeResult, RetentionResult
 from outreach.models.events import Event, EventPage
 from outreach.models.failures import ProviderFailure, RecipientOutcome
 from outreach.models.figures import EngineFigures
@@ -91,9 +95,11 @@ from outreach.services.api_keys import ApiKeys as AsyncApiKeys
 from outreach.services.audit import Audit as AsyncAudit
 from outreach.services.callbacks import Callbacks as AsyncCallbacks
 from outreach.services.calls import Calls as AsyncCalls
+from outreach.services.campaign_copies import LeftOut
 from outreach.services.campaigns import Campaigns as AsyncCampaigns
 from outreach.services.contacts import Contact
 from outreach.services.dispatches import Dispatches as AsyncDispatches
+from outreach.services.erasure import Erasure as AsyncErasure
 from outreach.services.events import A, B, C
 from outreach.services.events import Events as AsyncEvents
 from outreach.services.figures import FiguresQuery as AsyncFiguresQuery
@@ -916,6 +922,48 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
         return self._call(lambda service: service.filter_unsubscribed(workspace_id, channel, phones))
 
 
+class Erasure(Service[AsyncErasure]):
+    """Erasing people."""
+
+    def purge(self, workspace_id: str, phone: str, *, actor: str = "library") -> PurgeResult:
+        """Erase one person from a workspace: names, number, variables, texts, replies, summaries and providers' events.
+
+        Contacts that wait for their turn end as `skipped: erased`. All figures stay as they are. An opt-out stays on
+        the register as a hash of the number, so that the person is not contacted again. It reads all single messages,
+        calls and events of the workspace.
+
+        Args:
+            workspace_id: The workspace.
+            phone: The number in any notation; a local one is read in the workspace's default region.
+            actor: Recorded in the audit trail, without the number.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: It is no phone number.
+            Conflict: A request to it is on its way, or contacts are being loaded: nothing was erased.
+        """
+        return self._call(lambda service: service.purge(workspace_id, phone, actor=actor))
+
+    def apply_retention(
+        self, workspace_id: str | None = None, *, max_slices: int = 100000, actor: str = "library"
+    ) -> RetentionResult:
+        """Erase what workspaces with `retention_days` keep no longer; a dispatching engine does so by itself.
+
+        These are contacts and texts of campaigns that ended so many days ago, single messages and calls, inbound
+        messages and providers' events; numbers on the register become hashes. Every slice is a transaction of its own.
+
+        Args:
+            workspace_id: One workspace; None for all.
+            max_slices: The most to do now, at least 1.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: `max_slices` is out of its bounds.
+        """
+        return self._call(lambda service: service.apply_retention(workspace_id, max_slices=max_slices, actor=actor))
+
+
 class Campaigns(Service[AsyncCampaigns]):
     """The campaigns of workspaces."""
 
@@ -962,6 +1010,7 @@ class Campaigns(Service[AsyncCampaigns]):
         channel: Channel | None = None,
         status: CampaignStatus | None = None,
         search: str | None = None,
+        archived: bool | None = False,
         page: int = 1,
         page_size: int = 20,
     ) -> Page[Campaign]:
@@ -972,6 +1021,7 @@ class Campaigns(Service[AsyncCampaigns]):
             channel: Only campaigns of this channel; None for both.
             status: Only campaigns with this raw status.
             search: Part of the name, case-insensitive; None or empty for all.
+            archived: False leaves archived campaigns out, True returns only them, None all.
             page: From 1; a page past the end is empty.
             page_size: At least 1; more than 100 is served as 100.
 
@@ -981,7 +1031,13 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(
             lambda service: service.list(
-                workspace_id, channel=channel, status=status, search=search, page=page, page_size=page_size
+                workspace_id,
+                channel=channel,
+                status=status,
+                search=search,
+                archived=archived,
+                page=page,
+                page_size=page_size,
             )
         )
 
@@ -995,7 +1051,7 @@ class Campaigns(Service[AsyncCampaigns]):
         page: int = 1,
         page_size: int = 20,
     ) -> JsonPage:
-        """Return the page that `list` returns, as JSON with the interface's fields.
+        """Return a page of campaigns as JSON with the interface's fields, newest first, archived ones among them.
 
         A rendered page is reused until any process changes what it shows.
 
@@ -1099,18 +1155,6 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(lambda service: service.pause_all(workspace_id, actor=actor))
 
-    def update(
-        self, workspace_id: str, campaign_id: str, change: CampaignUpdate, *, actor: str = "library"
-    ) -> Campaign:
-        """Change a campaign that has not started; its status becomes ready or draft by what it then has.
-
-        Raises:
-            NotFound: The workspace has no such campaign, flow or agent.
-            InvalidRequest: A value is out of its bounds.
-            Conflict: The campaign has started.
-        """
-        return self._call(lambda service: service.update(workspace_id, campaign_id, change, actor=actor))
-
     def recount(self, workspace_id: str, campaign_id: str) -> Counters:
         """Count all recipients again and return the counters; they equal the campaign's own.
 
@@ -1118,6 +1162,63 @@ class Campaigns(Service[AsyncCampaigns]):
             NotFound: The workspace has no such campaign.
         """
         return self._call(lambda service: service.recount(workspace_id, campaign_id))
+
+    def clone(
+        self, workspace_id: str, campaign_id: str, *, name: str | None = None, actor: str = "library"
+    ) -> CampaignCreated:
+        """Create a campaign like an earlier one, with all its contacts, without starting it.
+
+        Its start and expiry are not copied. Who has unsubscribed since is left out, as in every new campaign.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The earlier campaign, in any state.
+            name: 1 to 100 characters; None for the earlier name with "(copy)".
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace has no such campaign, or its agent or trunk is gone.
+            Conflict: Its contacts were erased.
+            InvalidRequest: The name is invalid, its flow is gone, or every contact is opted out.
+        """
+        return self._call(lambda service: service.clone(workspace_id, campaign_id, name=name, actor=actor))
+
+    def follow_up(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        results: Sequence[str],
+        include: Collection[LeftOut] = (),
+        name: str | None = None,
+        body: str | None = None,
+        actor: str = "library",
+    ) -> FollowUpCreated:
+        """Create a campaign of those contacts of an earlier one who had given results, without starting it.
+
+        Who opted out, replied or was reached is left out. Reached is who got a message that did not fail, or spoke in a
+        call. Numbers on the unsubscribe register are never loaded, whatever is included.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The earlier campaign; it may be running.
+            results: States and reasons of contacts that have ended, such as `failed`, `no_answer` or `unconfirmed`.
+            include: Whom not to leave out.
+            name: 1 to 100 characters; None for the earlier name with "(follow-up)".
+            body: Another text; None for the same text or flow.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace has no such campaign, or its agent or trunk is gone.
+            Conflict: Its contacts were erased.
+            InvalidRequest: A result or name is unknown, nobody is left, the flow is gone, or a calling campaign got a
+                text.
+        """
+        return self._call(
+            lambda service: service.follow_up(
+                workspace_id, campaign_id, results=results, include=include, name=name, body=body, actor=actor
+            )
+        )
 
     def create_sms(
         self,
@@ -1434,6 +1535,90 @@ class Campaigns(Service[AsyncCampaigns]):
             InvalidRequest: An assumption is out of its bounds.
         """
         return self._call(lambda service: service.forecast(workspace_id, campaign_id, assumptions=assumptions))
+
+    def report(self, workspace_id: str, campaign_id: str) -> CampaignReport:
+        """Return what became of a campaign's contacts, and what was sent for it, from one snapshot of the ledger.
+
+        It reads every contact and request of the campaign: nearly a second for a million. An erased campaign has the
+        report of the moment before.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._call(lambda service: service.report(workspace_id, campaign_id))
+
+    def iter_export(self, workspace_id: str, campaign_id: str) -> Iterator[ExportedContact]:
+        """Iterate over a campaign's contacts by position, each with its requests, calls and replies.
+
+        They are read in batches: while a campaign runs, later ones may be further than earlier ones.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._items(lambda service: service.iter_export(workspace_id, campaign_id))
+
+    def export(self, workspace_id: str, campaign_id: str, kind: ExportFormat) -> Iterator[bytes]:
+        """Iterate over a campaign's contacts as the parts of a file; see `iter_export`.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            kind: `csv` (UTF-8 with a byte order mark), `jsonl` (a JSON object a line) or `xlsx`.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            InvalidRequest: The format is unknown.
+            ConfigError: A library for XLSX is not installed.
+        """
+        return self._items(lambda service: service.export(workspace_id, campaign_id, kind))
+
+    def update(
+        self, workspace_id: str, campaign_id: str, change: CampaignUpdate, *, actor: str = "library"
+    ) -> Campaign:
+        """Change a campaign; what has not been sent goes out as the campaign then says.
+
+        A campaign that has not started becomes ready or draft by what it then has. One that is scheduled, active or
+        paused stays so, and keeps all that a start needs. Requests that are on their way are not changed.
+
+        Raises:
+            NotFound: The workspace has no such campaign, flow or agent.
+            InvalidRequest: A value is out of its bounds, or a campaign under way would lack what it needs.
+            Conflict: The campaign has ended, or has begun to send and keeps this field.
+        """
+        return self._call(lambda service: service.update(workspace_id, campaign_id, change, actor=actor))
+
+    def archive(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
+        """Put a campaign away, so that lists hide it unless they are asked; an archived one stays.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            Conflict: It is scheduled, active or paused.
+        """
+        return self._call(lambda service: service.archive(workspace_id, campaign_id, actor=actor))
+
+    def unarchive(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
+        """Bring an archived campaign back into the lists; one that is not archived stays.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._call(lambda service: service.unarchive(workspace_id, campaign_id, actor=actor))
+
+    def delete(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign | None:
+        """Delete a draft or ready campaign with its contacts, or erase the contacts and texts of an ended one.
+
+        An erased campaign stays with its name, times and figures, archived: its requests are counted, and its report is
+        that of the moment before. The unsubscribe register is not changed. What a crash interrupts is finished by the
+        next dispatcher, or by `engine.erasure.apply_retention`.
+
+        Returns:
+            The erased campaign; None for one that is gone.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            Conflict: It is scheduled, active or paused, or has contacts that are still open.
+        """
+        return self._call(lambda service: service.delete(workspace_id, campaign_id, actor=actor))
 
 
 class Calls(Service[AsyncCalls]):
@@ -2061,6 +2246,7 @@ class Outreach(Engine):
         reply_settings: What is answered to STOP, START and HELP.
         prices: What messages and calls cost, for the estimates of a preflight.
         unsubscribes: The unsubscribe register.
+        erasure: Erasing people, and what workspaces keep no longer.
         campaigns: Campaigns: creating, reading, starting and stopping them, and what they came to.
         calls: Single calls.
         messages: Single messages, and those that people write back.
@@ -2203,6 +2389,7 @@ class Outreach(Engine):
         self.reply_settings = Replies(self._lifetime, lambda engine: engine.reply_settings)
         self.prices = Prices(self._lifetime, lambda engine: engine.prices)
         self.unsubscribes = Unsubscribes(self._lifetime, lambda engine: engine.unsubscribes)
+        self.erasure = Erasure(self._lifetime, lambda engine: engine.erasure)
         self.campaigns = Campaigns(self._lifetime, lambda engine: engine.campaigns)
         self.calls = Calls(self._lifetime, lambda engine: engine.calls)
         self.messages = Messages(self._lifetime, lambda engine: engine.messages)

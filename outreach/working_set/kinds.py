@@ -26,7 +26,7 @@ from outreach.models.resources import Agent, Flow, Number, Trunk
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.subscription import StoredSubscription
 from outreach.models.trail import TrailEntry
-from outreach.models.unsubscribe import Unsubscribe
+from outreach.models.unsubscribe import RegisterSalt, Unsubscribe
 from outreach.models.work import (
     AuditEntry,
     CampaignRunState,
@@ -181,6 +181,7 @@ SMS_SETTINGS: Final = _of_workspace("sms_settings", SmsSettings, "settings row")
 CALL_SETTINGS: Final = _of_workspace("call_settings", CallSettings, "call settings row")
 PRICE_TABLES: Final = _of_workspace("price_tables", PriceTable, "price table")
 REPLY_SETTINGS: Final = _of_workspace("reply_settings", ReplySettings, "reply settings row")
+REGISTER_SALTS: Final = _of_workspace("register_salts", RegisterSalt, "salt of a register")
 UNSUBSCRIBES: Final = _kind("unsubscribes", Unsubscribe, "register entry", key=("workspace_id", "phone"))
 REQUEST_WINDOWS: Final = _kind("request_windows", RequestWindow, "request window", key=("workspace_id",))
 IDEMPOTENCY_KEYS: Final = _kind(
@@ -401,7 +402,8 @@ STOPS: Final = _make_stops()
 
 ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     *(WORKSPACES, KEYS, AGENTS, TRUNKS, NUMBERS, FLOWS, ACCOUNTS, PROVIDER_THROTTLES, CALLBACKS),
-    *(SMS_SETTINGS, CALL_SETTINGS, REPLY_SETTINGS, PRICE_TABLES, UNSUBSCRIBES, REQUEST_WINDOWS, IDEMPOTENCY_KEYS),
+    *(SMS_SETTINGS, CALL_SETTINGS, REPLY_SETTINGS, PRICE_TABLES),
+    *(UNSUBSCRIBES, REGISTER_SALTS, REQUEST_WINDOWS, IDEMPOTENCY_KEYS),
     *(CAMPAIGNS, RECIPIENTS, CALLS, MESSAGES, DISPATCHES, INBOUND),
     *(WORK, RUNS, SENDER_PACES, LEASE, HOME, STOPS, SUBSCRIPTIONS),
 )

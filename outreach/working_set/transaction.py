@@ -17,9 +17,11 @@ from outreach.working_set.tables.directory import (
     reply_settings,
     sms_settings,
 )
+from outreach.working_set.tables.erasures import Erasures
 from outreach.working_set.tables.ledger import Calls, Dispatches, Inbound, Messages
 from outreach.working_set.tables.recipients import Recipients
 from outreach.working_set.tables.register import Register
+from outreach.working_set.tables.reports import Reports
 from outreach.working_set.tables.requests import Audit, Requests
 from outreach.working_set.tables.subscriptions import Subscriptions
 from outreach.working_set.tables.trail import Trail
@@ -60,3 +62,5 @@ class Transaction:
         self.audit = Audit(rows)
         self.trail = Trail(rows)
         self.subscriptions = Subscriptions(rows)
+        self.reports = Reports(rows)
+        self.erasures = Erasures(rows)

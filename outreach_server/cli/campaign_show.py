@@ -60,6 +60,7 @@ _BRIEF = (
     *("double_dial", "ivr_enabled", "call_screen_enabled", "schedule_type", "scheduled_start_at"),
     *("scheduled_expires_at", "business_hours_config", "holidays_config", "total_recipients", "pending_calls"),
     *("completed_calls", "successful_calls", "failed_calls", "created_at", "started_at", "completed_at"),
+    *("archived_at", "erased_at"),
 )
 
 

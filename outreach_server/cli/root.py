@@ -52,6 +52,11 @@ COMMANDS: Final = LazyCommands(
         "stop": CommandModule(
             "operating", "Pause all active and scheduled campaigns at once, in one workspace or in all."
         ),
+        "purge": CommandModule(
+            "erasing",
+            "Erase one person from a workspace: number, names, texts, replies, calls.",
+        ),
+        "retention": CommandModule("erasing", "Erase what workspaces keep no longer."),
         "audit": CommandModule("operating", "Show who did what, newest first, in one workspace or in all."),
         "config": CommandModule(
             "config", "Show every setting, its value, and the flag, variable or key that it comes from."

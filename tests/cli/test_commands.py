@@ -83,7 +83,7 @@ DESIGNED = {
         "--name", "--message", "--from", "--carrier", "--rate", "--flow", "--channel", "--agent", "--hours",
         "--timezone", "--holidays", "--holiday", "--schedule-at", "--expires-at",
     },
-    "campaigns list": set(),
+    "campaigns list": {"--archived"},
     "campaigns update": set(),
     "campaigns start": {"--allow-unknown-placeholders"},
     "campaigns pause": set(),
@@ -94,6 +94,15 @@ DESIGNED = {
     "campaigns watch": set(),
     "campaigns recipients": set(),
     "campaigns why": set(),
+    "campaigns report": {"--format", "--output"},
+    "campaigns export": {"--format", "--output"},
+    "campaigns clone": {"--name"},
+    "campaigns follow-up": {"--results", "--include", "--name", "--message"},
+    "campaigns archive": set(),
+    "campaigns unarchive": set(),
+    "campaigns delete": {"--yes"},
+    "purge": {"--yes"},
+    "retention run": set(),
     "calls show": set(),
     "messages list": {"--unclear"},
     "dispatches unknown": set(),
@@ -183,6 +192,8 @@ def things(cli: Cli, workspace_id: str, csv_file: Callable[[str], str]) -> dict[
     cli.ask("campaigns", "pause", paused)
     cancelled = campaign()
     cli.ask("campaigns", "cancel", cancelled)
+    twice = csv_file("phone\n+14155550102\n+14155550102\n")
+    with_duplicate = cli.ask("campaigns", "import", workspace_id, twice, "--name", "S", "--message", "Hi")["id"]
     return {
         "W": workspace_id,
         "KEY": cli.ask("keys", "create", workspace_id)["id"],
@@ -195,6 +206,7 @@ def things(cli: Cli, workspace_id: str, csv_file: Callable[[str], str]) -> dict[
         "PAUSED": paused,
         "SCHEDULED": scheduled,
         "CANCELLED": cancelled,
+        "TWICE": with_duplicate,
         "CSV": rows,
     }
 
@@ -242,6 +254,15 @@ CALLS = {
     "campaigns watch": "CANCELLED",
     "campaigns recipients": "ACTIVE",
     "campaigns why": "ACTIVE +14155550101",
+    "campaigns report": "ACTIVE",
+    "campaigns export": "ACTIVE",
+    "campaigns clone": "READY",
+    "campaigns follow-up": "TWICE --results duplicate",
+    "campaigns archive": "READY",
+    "campaigns unarchive": "READY",
+    "campaigns delete": "READY --yes",
+    "purge": "W +14155550101 --yes",
+    "retention run": "",
     "messages list": "W --unclear",
     "events list": "",
     "dispatches unknown": "W",
@@ -258,6 +279,7 @@ ONCE = {
     "campaigns resume",
     "campaigns cancel",
     "campaigns unschedule",
+    "campaigns delete",
     "numbers add",
     "numbers remove",
     "trunks remove",

@@ -6,11 +6,12 @@ import io
 import click
 import pytest
 
+from outreach.http import escape_formula
 from outreach_server.cli.contacts import CHUNK, ContactFile
 from outreach_server.cli.csv_columns import read_columns
 from outreach_server.cli.csv_lines import MAX_LINE_LENGTH, Source
 from outreach_server.cli.csv_records import Record, detect_delimiter, records
-from outreach_server.cli.rejects import Rejects, escape_formula
+from outreach_server.cli.rejects import Rejects
 
 
 class Dribble(io.BytesIO):

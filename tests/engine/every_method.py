@@ -45,6 +45,8 @@ _BY_NAME: dict[str, Any] = {
     "from_number": "+14155550101",
     "to": "+14155550102",
     "body": "Hi",
+    "results": ["failed"],
+    "kind": "csv",
     "recipients": [NewRecipient(phone_number="+14155550101")],
     "url": "https://example.com/",
     "request": None,

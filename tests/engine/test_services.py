@@ -397,7 +397,7 @@ async def test_an_update_finishes_or_reopens_the_setup(engine: Outreach) -> None
         await update(flow_id=new_id())
     await engine.campaigns.start(workspace.id, campaign.id)
     with pytest.raises(Conflict):
-        await update(name="Later")
+        await update(from_number="+14155550198")
 
 
 async def test_a_campaign_that_cannot_be_created_leaves_nothing(engine: Outreach) -> None:

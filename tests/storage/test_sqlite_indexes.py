@@ -71,9 +71,9 @@ def test_an_index_that_nobody_reads_is_found(connection: sqlite3.Connection) -> 
     connection.execute("CREATE INDEX idle ON dispatches (settled_at)")
     found = users(connection)
     assert found["idle"] == set()
-    assert found["dispatches_of_campaign"] == {"dispatches.groups", "dispatches.recent"}
-    # A reference alone: recipients of a campaign that never came about are deleted.
-    assert found["calls_of_recipient"] == {"campaigns.delete_empty", "campaigns.delete_recipients"}
+    assert {"dispatches.groups", "dispatches.recent"} < found["dispatches_of_campaign"]
+    # A reference: recipients of a campaign that never came about are deleted.
+    assert {"campaigns.delete_empty", "campaigns.delete_recipients"} < found["calls_of_recipient"]
 
 
 def test_no_index_begins_as_another_one_does(connection: sqlite3.Connection) -> None:

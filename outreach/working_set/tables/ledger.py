@@ -15,7 +15,7 @@ from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpo
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.working_set.journal import AlreadyExists
 from outreach.working_set.kinds import CALLS, DISPATCHES, INBOUND, MESSAGES
-from outreach.working_set.tables.base import Table
+from outreach.working_set.tables.base import Table, json_list
 
 _OF_RECIPIENT: Final = "dispatches.of_recipient"
 _BY_PROVIDER_ID: Final = "dispatches.by_provider_id"
@@ -222,6 +222,10 @@ class Calls(Table):
         """Return a call."""
         return self._rows.get(CALLS, (workspace_id, call_id))
 
+    def prefetch(self, workspace_and_call: Iterable[tuple[str, str]]) -> None:
+        """Read many calls in one go, for `get`."""
+        self._rows.prefetch(CALLS, workspace_and_call)
+
     def find(self, call_id: str) -> Call | None:
         """Return a call of any workspace, for operators' commands."""
         return self._one(CALLS, "calls.find", call_id=call_id)
@@ -306,6 +310,17 @@ class Inbound(Table):
         query = "inbound.list_unclear" if unclear else "inbound.list"
         after_at, after_id = ("~", "") if after is None else (format_timestamp(after.received_at), after.id)
         return self._list(INBOUND, query, workspace_id=workspace_id, after_at=after_at, after_id=after_id, limit=limit)
+
+    def senders_among(self, workspace_id: str, phones: Collection[str], *, since: datetime) -> frozenset[str]:
+        """Return those of the numbers (at most 5,000) that have written at or after a moment."""
+        rows = self._rows.query(
+            "inbound.senders_among",
+            INBOUND,
+            workspace_id=workspace_id,
+            phones=json_list(phones),
+            since=format_timestamp(since),
+        )
+        return frozenset(row[0] for row in rows)
 
     def replied_since(self, workspace_id: str, phone: str, since: datetime) -> bool:
         """Return whether a number has written at or after a moment."""

@@ -171,6 +171,35 @@ WHERE workspace_id = :workspace_id
     AND instr(name_folded, :search) > 0
 ORDER BY created_at DESC, id DESC
 
+-- any_archived --
+-- Nearly always none: then the lists without them are those of all.
+SELECT 1 FROM campaigns INDEXED BY campaigns_archived
+WHERE workspace_id = :workspace_id AND archived_at IS NOT NULL AND loading_until IS NULL
+LIMIT 1
+
+-- archived --
+-- Few, and by an index of their own.
+SELECT number FROM campaigns INDEXED BY campaigns_archived
+WHERE workspace_id = :workspace_id
+    AND archived_at IS NOT NULL
+    AND loading_until IS NULL
+    AND (:channel IS NULL OR channel = :channel)
+    AND (:status IS NULL OR status = :status)
+    AND (:search = '' OR instr(name_folded, :search) > 0)
+ORDER BY created_at DESC, id DESC
+
+-- unarchived --
+-- The others of a workspace that has archived ones, counted as they are found.
+SELECT number FROM campaigns
+WHERE workspace_id = :workspace_id
+    AND channel IN ('sms', 'call')
+    AND archived_at IS NULL
+    AND loading_until IS NULL
+    AND (:channel IS NULL OR channel = :channel)
+    AND (:status IS NULL OR status = :status)
+    AND (:search = '' OR instr(name_folded, :search) > 0)
+ORDER BY created_at DESC, id DESC
+
 -- of_numbers --
 -- Campaigns by number; their workspace is compared all the same.
 SELECT {campaigns} FROM json_each(:numbers) AS wanted CROSS JOIN campaigns ON campaigns.number = wanted.value

@@ -20,6 +20,14 @@ SELECT 1 FROM inbound_messages
 WHERE workspace_id = :workspace_id AND from_number = :phone AND received_at >= :since
 LIMIT 1
 
+-- senders_among --
+-- The same for many numbers: one search of the index for each.
+SELECT wanted.value FROM json_each(:phones) AS wanted
+WHERE EXISTS (
+    SELECT 1 FROM inbound_messages INDEXED BY inbound_messages_by_sender
+    WHERE workspace_id = :workspace_id AND from_number = wanted.value AND received_at >= :since
+)
+
 -- last_keyword --
 -- Keywords count in the order in which they were written; read for each inbound keyword.
 SELECT max(written_at) FROM inbound_messages
