@@ -6,7 +6,7 @@ needs a rule for each field.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 import attrs
@@ -26,7 +26,12 @@ T = TypeVar("T")
 
 
 def make_request_converter(
-    cls: type[T], rules: Mapping[str, FieldRule], *, renamed: Mapping[str, str] | None = None, closed: str | None = None
+    cls: type[T],
+    rules: Mapping[str, FieldRule],
+    *,
+    renamed: Mapping[str, str] | None = None,
+    closed: str | None = None,
+    without: Collection[str] = (),
 ) -> Callable[[Any], T]:
     """Return a function that makes a model of a JSON object, or refuses it with every wrong place.
 
@@ -35,15 +40,17 @@ def make_request_converter(
         rules: The rule of each field, by its name in the class.
         renamed: JSON names of fields with another name there.
         closed: What to call the object in the error about an unknown field; None to ignore such fields.
+        without: Fields of the class that the object does not have; they keep their defaults.
     """
     names = {field: (renamed or {}).get(field, field) for field in rules}
     fields = {field.name for field in attrs.fields(cls)}  # type: ignore[arg-type]
-    if fields != set(rules):
+    if fields != {*rules, *without}:
         raise TypeError(f"{cls.__name__} has the fields {sorted(fields)}, but rules for {sorted(rules)}.")
     # cattrs takes options and overrides by field in one namespace, which its types cannot express.
     overrides: dict[str, Any] = {
         field: override(rename=names[field], struct_hook=_hook(rule)) for field, rule in rules.items()
     }
+    overrides |= {field: override(omit=True) for field in without}
     structure = make_dict_structure_fn(
         cls,
         Converter(detailed_validation=True),

@@ -10,12 +10,12 @@ from typing import Any, Final, Generic, Self, TypeVar, overload
 
 import anyio
 
-from outreach.convert.events import event_from_entry
 from outreach.errors import Conflict, InvalidRequest, StorageError
 from outreach.models.events import Event
 from outreach.models.subscription import Subscription
 from outreach.operations import subscriptions
 from outreach.operations.common import workspace_of
+from outreach.operations.event_log import events_between
 from outreach.services.context import ServiceContext
 from outreach.services.named_streams import LEASE_SECONDS, NamedStream
 from outreach.services.validation import check_name
@@ -151,7 +151,7 @@ class EventStream(Generic[E]):
 
         def operation(tx: Transaction) -> tuple[int, Sequence[Event | None]]:
             until = min(tx.trail.last_number(), after + _STRETCH)
-            return until, [event_from_entry(entry) for entry in tx.trail.between(self._workspace_id, after, until)]
+            return until, events_between(tx, self._workspace_id, after, until)
 
         until, events = await self._context.storage.read(operation)
         self._waiting.extend(event for event in events if isinstance(event, self._kinds))
