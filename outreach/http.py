@@ -19,23 +19,29 @@ from outreach.convert.json_responses import (
 from outreach.models.base import JsonPage
 from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.policy.holidays import holiday_parts, parse_holidays
+from outreach.policy.spreadsheets import NumberCell, NumberMend, is_cell_error, read_cell, read_number_cell
 from outreach.services.contacts import prepare_recipient
 
 __all__ = [
     "PUBLIC_URL_VARIABLE",
     "IdempotentRequest",
     "JsonPage",
+    "NumberCell",
+    "NumberMend",
     "RateLimitState",
     "StoredAnswer",
     "format_timestamp",
     "holiday_parts",
     "in_json_names",
+    "is_cell_error",
     "parse_holidays",
     "parse_json",
     "prepare_recipient",
     "read_call_campaign",
+    "read_cell",
     "read_new_call",
     "read_new_message",
+    "read_number_cell",
     "read_simple_body",
     "read_sms_campaign",
     "read_sms_settings_update",

@@ -73,7 +73,7 @@ def list_(
     show_list(
         found if state().as_json else [in_words(one) for one in found],
         _COLUMNS,
-        empty="There are no such campaigns. Load one with: outreach-server campaigns import WORKSPACE_ID FILE.csv …",
+        empty="There are no such campaigns. Load one with: outreach-server campaigns import WORKSPACE_ID FILE …",
     )
 
 
