@@ -10,10 +10,10 @@ from outreach import Outreach, RecipientStatus
 from outreach.models import Channel
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.campaign_panel import groups_table
 from outreach_server.cli.campaign_picture import Snapshot, SnapshotReader, hints, message_counts, messages_text
 from outreach_server.cli.hours import hours_text
 from outreach_server.cli.output import console, echo_json, fields, note, stream_array, stream_lines
-from outreach_server.cli.progress import groups_table
 from outreach_server.cli.values import CAMPAIGN
 
 _WIDTHS = {

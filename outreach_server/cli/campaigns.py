@@ -11,6 +11,7 @@ import click
 from outreach import Campaign, CampaignStatus, Outreach
 from outreach.errors import CannotStart
 from outreach.models import StartCheck
+from outreach.protocols import SystemClock
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
 from outreach_server.cli.campaign_import import import_
@@ -151,7 +152,7 @@ def _tell_moved(moved: Campaign, hint: str | None, more: Mapping[str, object] = 
 
 async def _follow(engine: Outreach, campaign: Campaign) -> str:
     if campaign.status is CampaignStatus.SCHEDULED:
-        told = waiting_text(campaign) or ""
+        told = waiting_text(campaign, SystemClock().now()) or ""
     else:
         told = f"Follow it with: outreach-server campaigns watch {campaign.id}"
     problem = (await engine.status(campaign.workspace_id)).dispatching.problem

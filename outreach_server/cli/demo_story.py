@@ -18,11 +18,12 @@ from outreach import NewRecipient, Outreach
 from outreach.reasons import describe_reason
 from outreach_server.cli import documents
 from outreach_server.cli.base import actor
+from outreach_server.cli.campaign_panel import STYLES, groups_table
 from outreach_server.cli.campaign_picture import Snapshot
 from outreach_server.cli.contacts import ContactFile
 from outreach_server.cli.csv_lines import Source
 from outreach_server.cli.output import cell, program
-from outreach_server.cli.progress import STYLES, follow, groups_table, view_for
+from outreach_server.cli.progress import follow, view_for
 from outreach_server.cli.rejects import Rejects
 from outreach_server.cli.sandbox import CARRIER, SENDER, Tenant
 from outreach_server.cli.tables import open_csv
