@@ -186,7 +186,7 @@ class Outreach:
             log_throttle=self.log_throttle,
             adapters=self._adapters,
         )
-        self.status = StatusQuery(context)
+        self.status = StatusQuery(context, vault)
         known_keys = ApiKeyCache(context.clock)
         self.workspaces = Workspaces(context, known_keys)
         self.api_keys = ApiKeys(context, known_keys)

@@ -102,7 +102,8 @@ class PaceMeter:
         """Return a snapshot with its pace; `now` is a monotonic time in seconds."""
         counters = snapshot.campaign.counters
         self._seen.append((now, counters.total - counters.pending, snapshot.ended))
-        while now - self._seen[0][0] > _PACE_SECONDS:
+        # The last look before the window stays: looks may be farther apart than it is long.
+        while len(self._seen) > 1 and now - self._seen[1][0] >= _PACE_SECONDS:
             self._seen.popleft()
         then, begun_then, ended_then = self._seen[0]
         elapsed = now - then

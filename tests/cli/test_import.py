@@ -313,7 +313,7 @@ def test_people_are_told_what_comes_next(cli: Cli, workspace_id: str, csv_file: 
     """When a scheduled campaign starts, and that there is nobody to list."""
     times = ("--schedule-at", "2999-01-01T09:00", "--from", "+14155550100")
     made = load(cli, workspace_id, csv_file("phone\n+14155550101\n"), *times)
-    assert "starts it at 2999-01-01T09:00:00" in cli.tell("campaigns", "start", made["id"])
+    assert "starts it at 2999-01-01 09:00:00 UTC, in " in cli.tell("campaigns", "start", made["id"])
     assert "is ready" in cli.tell("campaigns", "unschedule", made["id"])
     assert "There are no such recipients." in cli.tell("campaigns", "recipients", made["id"], "--status", "failed")
     assert "There are no such campaigns." in cli.tell("campaigns", "list", workspace_id, "--status", "draft")

@@ -180,8 +180,8 @@ def test_the_pace_is_measured_over_the_last_half_minute() -> None:
     assert "about 1 min 30 s left" in drawn(moving)
     assert "left at" not in drawn(attrs.evolve(moving, holds=[held]))
     # What was half a minute ago counts no more.
-    assert at(45, 55, 100).pace_per_minute == 0.0
-    assert at(55, 0, 50).eta_seconds == 10.0
+    assert at(45, 90, 100).pace_per_minute == 0.0
+    assert at(55, 0, 50).eta_seconds == 45.0
 
 
 def test_a_command_in_the_picture_stands_on_one_line() -> None:
