@@ -16,7 +16,7 @@ from outreach.protocols import Clock, SystemClock
 from outreach.reasons import PAUSE_REASONS
 from outreach_server.cli import documents
 from outreach_server.cli.durations import until_text
-from outreach_server.cli.nobody import no_dispatcher_text
+from outreach_server.cli.no_dispatcher import no_dispatcher_text
 from outreach_server.cli.obstacles import explain_obstacles
 
 _SHARE: Final = 20.0

@@ -20,7 +20,7 @@ from outreach_server.cli.campaign_show import in_words, recipients_, show_
 from outreach_server.cli.campaign_update import update_
 from outreach_server.cli.campaign_watch import watch_
 from outreach_server.cli.campaign_why import why_
-from outreach_server.cli.nobody import no_dispatcher_text
+from outreach_server.cli.no_dispatcher import no_dispatcher_text
 from outreach_server.cli.obstacles import explain_failing, explain_start, started_late
 from outreach_server.cli.output import echo_json, note, show_list
 from outreach_server.cli.values import CAMPAIGN, WORKSPACE

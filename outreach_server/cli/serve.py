@@ -8,8 +8,8 @@ import click
 
 from outreach import Outreach
 from outreach_server.cli.base import state
+from outreach_server.cli.database_place import place_of
 from outreach_server.cli.output import echo_json
-from outreach_server.cli.place import place_of
 from outreach_server.cli.reading import parser_command
 from outreach_server.cli.serving import Server, bind, log_to_stderr, run_fast, url_of
 from outreach_server.cli.setting_flags import ConfiguredCommand, given, setting_options

@@ -26,9 +26,9 @@ from outreach import OutreachError
 from outreach_server.cli import interruptions
 from outreach_server.errors import error_response
 from outreach_server.listening.connection import Connection, ListenerState
+from outreach_server.listening.connection_limiter import ConnectionLimiter
 from outreach_server.listening.descriptors import max_connections
 from outreach_server.listening.listener import Listener
-from outreach_server.listening.room import ConnectionLimiter
 
 DRAIN_SECONDS: Final = 1
 """How long open requests may take after a signal; the engine then has 7 s for requests in flight, and a moment to

@@ -12,7 +12,7 @@ from outreach.models import DispatchOverview, StatusFinding
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.durations import duration, until_text
-from outreach_server.cli.nobody import SERVE
+from outreach_server.cli.no_dispatcher import SERVE
 from outreach_server.cli.output import cell, echo_json
 from outreach_server.cli.values import WORKSPACE
 

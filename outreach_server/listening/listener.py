@@ -12,9 +12,9 @@ from http import HTTPStatus
 from typing import Final
 
 from outreach_server.listening.connection import Connection, ListenerState
+from outreach_server.listening.connection_limiter import address_of
+from outreach_server.listening.refusal_counter import RefusalCounter
 from outreach_server.listening.refusals import refusal
-from outreach_server.listening.room import address_of
-from outreach_server.listening.tally import RefusalCounter
 
 _SHORT: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _PAUSE_SECONDS: Final = 0.25
