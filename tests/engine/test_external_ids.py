@@ -6,10 +6,13 @@ import anyio
 import pytest
 
 from outreach import InvalidRequest, NewRecipient, NewSmsCampaign, NotFound, Outreach
-from outreach.events import MessageStatusChanged, RecipientEnded
-from outreach.http import parse_json, read_sms_campaign
+from outreach.convert.events import event_from_entry
+from outreach.events import CallEnded, MessageStatusChanged, RecipientEnded
+from outreach.http import parse_json, prepare_recipient, read_simple_body, read_sms_campaign
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
+from outreach.models.trail import TrailStepKind
+from outreach.testing.builders import make_trail_entry, new_id
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import dispatching, given_campaign, given_workspace
@@ -141,3 +144,15 @@ def test_a_body_of_the_interface_has_no_such_field() -> None:
     body = b'{"name":"C","message_body":"Hi","recipients":[{"phone_number":"+14155550101","external_id":"x"}]}'
     _, [recipient] = read_sms_campaign(parse_json(body), this_year=2026)
     assert recipient.external_id is None
+    quickly = read_simple_body(body)
+    assert quickly is not None
+    [[prepared]] = quickly.chunks(None, size=10)
+    assert prepared == prepare_recipient(recipient, None)
+
+
+def test_the_end_of_a_call_names_its_contact() -> None:
+    """As the end of a recipient and a report do."""
+    entry = make_trail_entry(what=TrailStepKind.CALL_ENDED, state="completed", call_id=new_id(), position=0)
+    event = event_from_entry(entry, "crm-7")
+    assert isinstance(event, CallEnded)
+    assert event.external_id == "crm-7"

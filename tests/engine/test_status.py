@@ -9,10 +9,10 @@ import attrs
 import pytest
 from cryptography.fernet import Fernet
 
-from outreach import Campaign, EngineStatus, NewMessage, NotFound, Outreach, Workspace
+from outreach import Campaign, EngineStatus, NewCallCampaign, NewMessage, NotFound, Outreach, Workspace
 from outreach.models import UnknownDispatchCount
 from outreach.models.campaign import PauseReason
-from outreach.models.states import CampaignAction, DispatchState
+from outreach.models.states import CampaignAction, DispatchState, RecipientStatus
 from outreach.models.work import Lease
 from outreach.operations.campaigns.transitions import move
 from outreach.policy.explanations import PAUSE_REASONS
@@ -23,6 +23,7 @@ from outreach.testing.clock import ManualClock
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.vault import Vault
 from outreach.working_set import Transaction
+from tests.engine.calling import given_agent
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import dispatching, given_campaign, given_workspace, until
 
@@ -278,3 +279,22 @@ async def test_an_account_that_cannot_be_used_here_is_told(open_storage: OpenSto
         assert (found.id, found.workspace_id, found.installed) == (account.id, workspace.id, True)
         assert "another key" in found.why
         assert "0" * 32 not in found.why
+
+
+async def test_calls_are_behind_only_while_there_is_a_place_for_another(open_storage: OpenStorage) -> None:
+    """As many as may be under way at a time are no lag, however long they last."""
+    clock = ManualClock(NOON)
+    storage = open_storage(clock)
+    async with Outreach(storage, clock=clock) as engine:
+        workspace = await given_workspace(engine)
+        agent = await given_agent(engine, workspace)
+        new = NewCallCampaign(name="Calls", agent_id=agent, batch_concurrency=1)
+        people = [{"phone_number": f"+1415555010{last}"} for last in range(3)]
+        made = await engine.campaigns.create_call(workspace.id, new, people)
+        campaign = await engine.campaigns.start(workspace.id, made.campaign.id)
+        clock.advance(30)
+        assert (await engine.status()).lag_seconds == 30
+        first = await engine.campaigns.get_recipient(workspace.id, campaign.id, 0)
+        calling = attrs.evolve(first, status=RecipientStatus.IN_PROGRESS, reason="calling", attempts=1, dispatched=True)
+        await storage.write(lambda tx: tx.recipients.put(workspace.id, calling))
+        assert (await engine.status()).lag_seconds == 0
