@@ -201,7 +201,7 @@ class Outreach:
             log_throttle=self.log_throttle,
             adapters=self._adapters,
         )
-        self.status = StatusQuery(context)
+        self.status = StatusQuery(context, vault)
         self.figures = FiguresQuery(context)
         known_keys = ApiKeyCache(context.clock)
         self.workspaces = Workspaces(context, known_keys)

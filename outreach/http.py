@@ -69,6 +69,7 @@ from outreach.convert.report_page import render_report_page
 from outreach.models.base import JsonPage
 from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.policy.holidays import holiday_parts
+from outreach.policy.spreadsheets import NumberCell, NumberMend, is_cell_error, read_cell, read_number_cell
 from outreach.services.contacts import prepare_recipient
 
 __all__ = [
@@ -77,6 +78,8 @@ __all__ = [
     "PUBLIC_URL_VARIABLE",
     "IdempotentRequest",
     "JsonPage",
+    "NumberCell",
+    "NumberMend",
     "RateLimitState",
     "StoredAnswer",
     "escape_formula",
@@ -84,6 +87,7 @@ __all__ = [
     "holiday_parts",
     "in_json_names",
     "in_update_names",
+    "is_cell_error",
     "parse_holidays",
     "parse_json",
     "prepare_recipient",
@@ -92,6 +96,7 @@ __all__ = [
     "read_call_settings_update",
     "read_campaign_start",
     "read_campaign_update",
+    "read_cell",
     "read_decision",
     "read_flow_update",
     "read_new_agent",
@@ -100,6 +105,7 @@ __all__ = [
     "read_new_message",
     "read_new_number",
     "read_new_unsubscribes",
+    "read_number_cell",
     "read_number_update",
     "read_price_table",
     "read_reply_settings_update",

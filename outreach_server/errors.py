@@ -24,7 +24,7 @@ from outreach.errors import (
     Unauthorized,
 )
 from outreach_server.context import request_state_of, server_of
-from outreach_server.listening.tally import RefusalCounter
+from outreach_server.listening.refusal_counter import RefusalCounter
 from outreach_server.replies import json_response
 
 STATUS_BY_ERROR: Final[Mapping[type[OutreachError], int]] = {

@@ -55,6 +55,8 @@ _read_recipient = make_request_converter(
         "company": OrNull(Text()),
         "custom_variables": variables,
     },
+    # A body of the interface has no such field: like any unknown one it is ignored.
+    without=("external_id",),
 )
 
 _read_cli_entry = make_request_converter(

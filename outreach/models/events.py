@@ -73,6 +73,7 @@ class RecipientEnded(Event):
         reason: How it ended; None if there is nothing to say.
         rule: The rule that decided.
         dispatch_id: The request that led to this; None if none did.
+        external_id: The application's own name of the contact, if any.
     """
 
     campaign_id: str
@@ -81,6 +82,7 @@ class RecipientEnded(Event):
     reason: str | None
     rule: TrailRule
     dispatch_id: str | None
+    external_id: str | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -90,6 +92,7 @@ class CallEnded(Event):
     Attributes:
         campaign_id: None for a single call, as is `position`.
         outcome: The outcome, or why it failed; None if unknown.
+        external_id: The application's own name of a campaign's contact, if any.
     """
 
     call_id: str
@@ -98,6 +101,7 @@ class CallEnded(Event):
     status: CallStatus
     outcome: CallOutcome | str | None
     dispatch_id: str | None
+    external_id: str | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -107,6 +111,7 @@ class MessageStatusChanged(Event):
     Attributes:
         message_id: The single message; None for a campaign's, which has `campaign_id` and `position`.
         reason: Failure class of a failure; else None.
+        external_id: The application's own name of a campaign's contact, if any.
     """
 
     dispatch_id: str
@@ -115,6 +120,7 @@ class MessageStatusChanged(Event):
     position: int | None
     status: MessageStatus
     reason: str | None
+    external_id: str | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -10,10 +10,11 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient, RecipientCount
 from outreach.models.states import RecipientStatus
 from outreach.models.trail import ContactHistory
-from outreach.operations.campaigns.histories import histories, history_at
-from outreach.operations.common import campaign_of
+from outreach.operations.campaigns.histories import histories, histories_of_external_id, history_at
+from outreach.operations.common import campaign_of, workspace_of
+from outreach.services.contacts import MAX_EXTERNAL_ID
 from outreach.services.context import ServiceContext
-from outreach.services.validation import check_choice, check_integer, check_limit, require_text
+from outreach.services.validation import check_choice, check_integer, check_limit, check_name, require_text
 from outreach.working_set import Transaction
 
 _BATCH: Final = 500
@@ -100,6 +101,32 @@ class CampaignRecipients:
             raise NotFound("recipient", str(position))
         return recipient
 
+    async def recipients(
+        self, workspace_id: str, *, external_id: str, campaign_id: str | None = None, limit: int = 100
+    ) -> Sequence[Recipient]:
+        """Return the recipients that the application knows by an id, the newest campaign first.
+
+        Args:
+            workspace_id: The workspace.
+            external_id: The id, as supplied with the contact.
+            campaign_id: Of this campaign only; None for all of the workspace.
+            limit: The most to return.
+
+        Raises:
+            NotFound: There is no such workspace or campaign.
+            InvalidRequest: The id is no text of 1 to 255 characters, or the limit is not positive.
+        """
+        check_name("external_id", external_id, MAX_EXTERNAL_ID)
+        check_limit(limit)
+
+        def operation(tx: Transaction) -> Sequence[Recipient]:
+            workspace_of(tx, workspace_id)
+            if campaign_id is not None:
+                campaign_of(tx, workspace_id, campaign_id)
+            return tx.recipients.with_external_id(workspace_id, external_id, campaign_id=campaign_id, limit=limit)
+
+        return await self._context.storage.read(operation)
+
     async def count_recipients(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientCount]:
         """Return how many recipients are in each state for each reason.
 
@@ -129,22 +156,33 @@ class CampaignRecipients:
         check_integer("position", position, 0, _MAX_POSITION)
         return await self._context.storage.read(lambda tx: history_at(tx, workspace_id, campaign_id, position))
 
-    async def contact_history(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[ContactHistory]:
-        """Return what happened to a number in a campaign, step by step, with reasons and rules.
+    async def contact_history(
+        self, workspace_id: str, campaign_id: str, phone: str | None = None, *, external_id: str | None = None
+    ) -> Sequence[ContactHistory]:
+        """Return what happened to a contact in a campaign, step by step, with reasons and rules.
 
         Args:
             workspace_id: The workspace.
             campaign_id: The campaign.
             phone: The number in any notation; a local one is read in the workspace's default region, an invalid one is
                 searched as supplied.
+            external_id: The application's own name of the contact, instead of its number.
 
         Returns:
-            A history for each position of the number: it can occur twice. A number excluded at creation because it was
-            unsubscribed has one history without a `position`.
+            A history for each position of the number or id: it can occur twice. A number excluded at creation because
+            it was unsubscribed has one history without a `position`.
 
         Raises:
-            NotFound: The workspace has no such campaign, or the number is neither in it nor unsubscribed.
-            InvalidRequest: The number is not a string.
+            NotFound: The workspace has no such campaign, or the number is neither in it nor unsubscribed, or the id is
+                not in it.
+            InvalidRequest: Not exactly one of both is given, or it is not a string.
         """
-        require_text("phone", phone)
+        if (phone is None) == (external_id is None):
+            raise InvalidRequest.at("phone", "name the contact by a phone number or an external_id, not by both")
+        if external_id is not None:
+            check_name("external_id", external_id, MAX_EXTERNAL_ID)
+            return await self._context.storage.read(
+                lambda tx: histories_of_external_id(tx, workspace_id, campaign_id, external_id)
+            )
+        phone = require_text("phone", phone)
         return await self._context.storage.read(lambda tx: histories(tx, workspace_id, campaign_id, phone))

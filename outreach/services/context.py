@@ -16,7 +16,7 @@ from outreach.config import EngineConfig
 from outreach.errors import ConfigError
 from outreach.ids import IdSource
 from outreach.log_throttle import LogThrottle
-from outreach.models.work import WorkUnit
+from outreach.models.work import DatabaseHome, WorkUnit
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation, Storage
 from outreach.providers.registry import Adapters
@@ -100,6 +100,10 @@ class GuardedStorage:
         """
         self._loop_guard.require()
         return await self._storage.read(operation)
+
+    def home(self) -> DatabaseHome | None:
+        """Return where the database is; None if not applicable (in memory)."""
+        return self._storage.lock.home()
 
     def campaign_list_revision(self, workspace_id: str) -> int | None:
         """Return the revision of a workspace's lists; see `Storage.campaign_list_revision`.

@@ -10,12 +10,12 @@ from typing import Any, Final, Generic, Self, TypeVar, overload
 
 import anyio
 
-from outreach.convert.events import event_from_entry
 from outreach.errors import Conflict, InvalidRequest, StorageError
 from outreach.models.events import Event, EventPage
 from outreach.models.subscription import Subscription
 from outreach.operations import subscriptions
 from outreach.operations.common import workspace_of
+from outreach.operations.event_log import events_between
 from outreach.services.context import ServiceContext
 from outreach.services.named_streams import LEASE_SECONDS, NamedStream
 from outreach.services.validation import check_limit, check_name
@@ -143,7 +143,7 @@ class EventStream(Generic[E]):
 
         def operation(tx: Transaction) -> tuple[int, Sequence[Event | None]]:
             until = min(tx.trail.last_number(), after + _STRETCH)
-            return until, [event_from_entry(entry) for entry in tx.trail.between(self._workspace_id, after, until)]
+            return until, events_between(tx, self._workspace_id, after, until)
 
         until, events = await self._context.storage.read(operation)
         self._waiting.extend(event for event in events if isinstance(event, self._kinds))
@@ -329,12 +329,11 @@ class Events:
                 if position >= last or len(found) == limit:
                     break
                 until = min(last, position + _STRETCH)
-                for entry in tx.trail.between(workspace_id, position, until):
-                    event = event_from_entry(entry)
+                for event in events_between(tx, workspace_id, position, until):
                     if isinstance(event, wanted):
                         found.append(event)
                         if len(found) == limit:
-                            until = entry.number
+                            until = event.number
                             break
                 position = until
             return EventPage(events=found, position=position, more=position < last)

@@ -14,7 +14,9 @@ from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.operations.common import campaign_of
 from outreach.policy.explanations import FAULT_WITHOUT_ANSWER
 from outreach.providers.registry import explain
+from outreach.services.contacts import MAX_EXTERNAL_ID
 from outreach.services.context import ServiceContext
+from outreach.services.validation import check_name
 from outreach.working_set import Transaction
 
 _BATCH: Final = 500
@@ -98,7 +100,12 @@ class CampaignResults:
         )
 
     async def iter_outcomes(
-        self, workspace_id: str, campaign_id: str, *, status: RecipientStatus | None = None
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        status: RecipientStatus | None = None,
+        external_id: str | None = None,
     ) -> AsyncIterator[RecipientOutcome]:
         """Iterate over a campaign's recipients by position, each with its provider failure, if any.
 
@@ -106,18 +113,28 @@ class CampaignResults:
             workspace_id: The workspace.
             campaign_id: The campaign.
             status: Only recipients in this state; None for all.
+            external_id: Only recipients that the application knows by this id (at most 500); None for all.
 
         Raises:
             NotFound: The workspace has no such campaign.
+            InvalidRequest: The id is no text of 1 to 255 characters.
         """
+        if external_id is not None:
+            check_name("external_id", external_id, MAX_EXTERNAL_ID)
         after = -1
         while True:
 
             def operation(tx: Transaction, after: int = after) -> tuple[Sequence[RecipientOutcome], int | None]:
                 campaign = campaign_of(tx, workspace_id, campaign_id)
-                rows = tx.recipients.page(workspace_id, campaign.id, after=after, limit=_BATCH)
+                if external_id is not None:
+                    rows = tx.recipients.with_external_id(
+                        workspace_id, external_id, campaign_id=campaign.id, limit=_BATCH
+                    )
+                else:
+                    rows = tx.recipients.page(workspace_id, campaign.id, after=after, limit=_BATCH)
                 wanted = [_outcome(tx, workspace_id, row) for row in rows if status in {None, row.status}]
-                return wanted, rows[-1].position if len(rows) == _BATCH else None
+                more = external_id is None and len(rows) == _BATCH
+                return wanted, rows[-1].position if more else None
 
             batch, last = await self._context.storage.read(operation)
             for outcome in batch:

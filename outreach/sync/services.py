@@ -140,7 +140,7 @@ class StatusQuery(Service[AsyncStatusQuery]):
     """Reads the status of one workspace or all; costs the same however much was sent before."""
 
     def __call__(self, workspace_id: str | None = None) -> EngineStatus:
-        """Return the current status of a workspace, or of all.
+        """Return the current status of a workspace, or of all, with what needs a person.
 
         Raises:
             NotFound: The workspace does not exist.
@@ -1351,7 +1351,12 @@ class Campaigns(Service[AsyncCampaigns]):
         return self._call(lambda service: service.count_dispatches(workspace_id, campaign_id))
 
     def iter_outcomes(
-        self, workspace_id: str, campaign_id: str, *, status: RecipientStatus | None = None
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        status: RecipientStatus | None = None,
+        external_id: str | None = None,
     ) -> Iterator[RecipientOutcome]:
         """Iterate over a campaign's recipients by position, each with its provider failure, if any.
 
@@ -1359,11 +1364,15 @@ class Campaigns(Service[AsyncCampaigns]):
             workspace_id: The workspace.
             campaign_id: The campaign.
             status: Only recipients in this state; None for all.
+            external_id: Only recipients that the application knows by this id (at most 500); None for all.
 
         Raises:
             NotFound: The workspace has no such campaign.
+            InvalidRequest: The id is no text of 1 to 255 characters.
         """
-        return self._items(lambda service: service.iter_outcomes(workspace_id, campaign_id, status=status))
+        return self._items(
+            lambda service: service.iter_outcomes(workspace_id, campaign_id, status=status, external_id=external_id)
+        )
 
     def blockers(self, workspace_id: str, campaign_id: str) -> Sequence[CampaignBlocker]:
         """Return everything that blocks an active or scheduled campaign, most urgent first.
@@ -1429,6 +1438,27 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(lambda service: service.get_recipient(workspace_id, campaign_id, position))
 
+    def recipients(
+        self, workspace_id: str, *, external_id: str, campaign_id: str | None = None, limit: int = 100
+    ) -> Sequence[Recipient]:
+        """Return the recipients that the application knows by an id, the newest campaign first.
+
+        Args:
+            workspace_id: The workspace.
+            external_id: The id, as supplied with the contact.
+            campaign_id: Of this campaign only; None for all of the workspace.
+            limit: The most to return.
+
+        Raises:
+            NotFound: There is no such workspace or campaign.
+            InvalidRequest: The id is no text of 1 to 255 characters, or the limit is not positive.
+        """
+        return self._call(
+            lambda service: service.recipients(
+                workspace_id, external_id=external_id, campaign_id=campaign_id, limit=limit
+            )
+        )
+
     def count_recipients(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientCount]:
         """Return how many recipients are in each state for each reason.
 
@@ -1453,24 +1483,30 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(lambda service: service.recipient_history(workspace_id, campaign_id, position))
 
-    def contact_history(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[ContactHistory]:
-        """Return what happened to a number in a campaign, step by step, with reasons and rules.
+    def contact_history(
+        self, workspace_id: str, campaign_id: str, phone: str | None = None, *, external_id: str | None = None
+    ) -> Sequence[ContactHistory]:
+        """Return what happened to a contact in a campaign, step by step, with reasons and rules.
 
         Args:
             workspace_id: The workspace.
             campaign_id: The campaign.
             phone: The number in any notation; a local one is read in the workspace's default region, an invalid one is
                 searched as supplied.
+            external_id: The application's own name of the contact, instead of its number.
 
         Returns:
-            A history for each position of the number: it can occur twice. A number excluded at creation because it was
-            unsubscribed has one history without a `position`.
+            A history for each position of the number or id: it can occur twice. A number excluded at creation because
+            it was unsubscribed has one history without a `position`.
 
         Raises:
-            NotFound: The workspace has no such campaign, or the number is neither in it nor unsubscribed.
-            InvalidRequest: The number is not a string.
+            NotFound: The workspace has no such campaign, or the number is neither in it nor unsubscribed, or the id is
+                not in it.
+            InvalidRequest: Not exactly one of both is given, or it is not a string.
         """
-        return self._call(lambda service: service.contact_history(workspace_id, campaign_id, phone))
+        return self._call(
+            lambda service: service.contact_history(workspace_id, campaign_id, phone, external_id=external_id)
+        )
 
     def preflight(self, workspace_id: str, campaign_id: str, *, contact: str | None = None) -> Preflight:
         """Return what a campaign will do to its contacts, by the rules that the run will follow.

@@ -261,7 +261,10 @@ def _make_recipients() -> Kind[Recipient]:
         Recipient,
         "recipient",
         key=("campaign_id", "position"),
-        fixed=("phone_number", "phone", "first_name", "last_name", "email", "company", "custom_variables"),
+        fixed=(
+            *("phone_number", "phone", "first_name", "last_name", "email", "company", "custom_variables"),
+            "external_id",
+        ),
     )
     variables = kind.columns.index("custom_variables")
 

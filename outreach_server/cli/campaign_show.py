@@ -11,16 +11,17 @@ from outreach.models import Channel, Forecast
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.campaign_forecast import forecast_lines
+from outreach_server.cli.campaign_panel import groups_table
 from outreach_server.cli.campaign_picture import Snapshot, SnapshotReader, hints, message_counts, messages_text
 from outreach_server.cli.hours import hours_text
 from outreach_server.cli.output import console, echo_json, fields, note, stream_array, stream_lines
-from outreach_server.cli.progress import groups_table
 from outreach_server.cli.values import CAMPAIGN
 
 _WIDTHS = {
     "position": 8,
     "phone_number": 20,
     "phone": 16,
+    "external_id": 14,
     "status": 11,
     "reason": 16,
     "attempts": 8,
@@ -102,15 +103,17 @@ def show_(campaign_id: str) -> None:
 @click.command("recipients", cls=Command)
 @click.argument("campaign_id", type=CAMPAIGN)
 @click.option("--status", type=click.Choice(list(RecipientStatus), case_sensitive=False), help="In this state only.")
+@click.option("--external-id", metavar="ID", help="Only those that your application knows by this id.")
 @click.option("--limit", type=click.IntRange(1), help="The first so many; by default all.")
-def recipients_(campaign_id: str, status: RecipientStatus | None, limit: int | None) -> None:
+def recipients_(campaign_id: str, status: RecipientStatus | None, external_id: str | None, limit: int | None) -> None:
     """List a campaign's recipients with their status and its reason."""
     as_json = state().as_json
     legend = explained.Legend()
 
     async def found(engine: Outreach, workspace_id: str, channel: Channel) -> AsyncIterator[documents.Document]:
         count = 0
-        async for one in engine.campaigns.iter_outcomes(workspace_id, campaign_id, status=status):
+        outcomes = engine.campaigns.iter_outcomes(workspace_id, campaign_id, status=status, external_id=external_id)
+        async for one in outcomes:
             shown = {
                 **documents.recipient(one.recipient, channel, one.report),
                 **explained.failure(one.failure),

@@ -11,9 +11,9 @@ from outreach import Message, NotFound, Outreach
 from outreach.models import ProviderFailure
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, actor, with_engine
-from outreach_server.cli.holding import QUEUED, throttled_until
 from outreach_server.cli.sandboxed import note_sandbox
 from outreach_server.cli.test_send import message_document, watch
+from outreach_server.cli.throttles import QUEUED, throttled_until
 from outreach_server.cli.values import CAMPAIGN
 from outreach_server.cli.verdicts import succeeded
 

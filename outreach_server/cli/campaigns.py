@@ -11,6 +11,7 @@ import click
 from outreach import Campaign, CampaignStatus, Outreach
 from outreach.errors import CannotStart
 from outreach.models import StartCheck
+from outreach.protocols import SystemClock
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
 from outreach_server.cli.campaign_copies import archive_, clone_, follow_up_, unarchive_
@@ -25,7 +26,7 @@ from outreach_server.cli.campaign_update import update_
 from outreach_server.cli.campaign_watch import watch_
 from outreach_server.cli.campaign_why import why_
 from outreach_server.cli.erasing import delete_
-from outreach_server.cli.nobody import no_dispatcher_text
+from outreach_server.cli.no_dispatcher import no_dispatcher_text
 from outreach_server.cli.obstacles import explain_failing, explain_start, started_late
 from outreach_server.cli.output import echo_json, note, show_list
 from outreach_server.cli.values import CAMPAIGN, WORKSPACE
@@ -90,7 +91,7 @@ def list_(
     show_list(
         found if state().as_json else [in_words(one) for one in found],
         _COLUMNS,
-        empty="There are no such campaigns. Load one with: outreach-server campaigns import WORKSPACE_ID FILE.csv …",
+        empty="There are no such campaigns. Load one with: outreach-server campaigns import WORKSPACE_ID FILE …",
     )
 
 
@@ -168,7 +169,7 @@ def _tell_moved(moved: Campaign, hint: str | None, more: Mapping[str, object] = 
 
 async def _follow(engine: Outreach, campaign: Campaign) -> str:
     if campaign.status is CampaignStatus.SCHEDULED:
-        told = waiting_text(campaign) or ""
+        told = waiting_text(campaign, SystemClock().now()) or ""
     else:
         told = f"Follow it with: outreach-server campaigns watch {campaign.id}"
     problem = (await engine.status(campaign.workspace_id)).dispatching.problem

@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from outreach_server.cli.base import Root
-from outreach_server.cli.later import CommandModule, LazyCommands
+from outreach_server.cli.lazy_commands import CommandModule, LazyCommands
 
 COMMANDS: Final = LazyCommands(
     {

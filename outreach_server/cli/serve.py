@@ -11,9 +11,9 @@ import click
 
 from outreach import ConfigError, Outreach
 from outreach_server.cli.base import state
+from outreach_server.cli.database_place import place_of
 from outreach_server.cli.metrics_address import answering, metrics_of
 from outreach_server.cli.output import echo_json
-from outreach_server.cli.place import place_of
 from outreach_server.cli.reading import parser_command
 from outreach_server.cli.serving import Server, bind, run_fast, url_of
 from outreach_server.cli.setting_flags import ConfiguredCommand, given, setting_options

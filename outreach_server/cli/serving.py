@@ -25,10 +25,10 @@ from outreach import OutreachError
 from outreach_server.cli import interruptions
 from outreach_server.errors import error_response
 from outreach_server.listening.connection import Connection, ListenerState
+from outreach_server.listening.connection_limiter import ConnectionLimiter
 from outreach_server.listening.descriptors import max_connections
 from outreach_server.listening.listener import Listener
 from outreach_server.listening.proxies import ForwardedMiddleware, TrustedProxies
-from outreach_server.listening.room import ConnectionLimiter
 from outreach_server.listening.tls import CertificateFiles
 from outreach_server.streams import end_streams
 

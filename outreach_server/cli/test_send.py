@@ -15,10 +15,10 @@ from outreach import Call, CallStatus, Message, NewCall, NewMessage, Outreach
 from outreach.models import CarrierName, ProviderFailure
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, with_engine
-from outreach_server.cli.holding import QUEUED, throttled_until, why_queued
-from outreach_server.cli.nobody import SERVE
+from outreach_server.cli.no_dispatcher import SERVE
 from outreach_server.cli.output import note
 from outreach_server.cli.sandboxed import note_sandbox
+from outreach_server.cli.throttles import QUEUED, throttled_until, why_queued
 from outreach_server.cli.values import AGENT, CARRIER, WORKSPACE
 from outreach_server.cli.verdicts import ENDED, pending_text, succeeded
 

@@ -7,8 +7,8 @@ import click
 from outreach import Outreach, Workspace, WorkspaceMode, WorkspaceStatus, WorkspaceUpdate
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, state, with_engine
+from outreach_server.cli.database_place import place_of
 from outreach_server.cli.output import note, show, show_list
-from outreach_server.cli.place import place_of
 from outreach_server.cli.values import NAME, WORKSPACE, changed, clear, integer_of
 
 _LIMIT = integer_of(Workspace, "request_limit")

@@ -14,9 +14,9 @@ from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from outreach_server.listening.connection_limiter import ConnectionLimiter
+from outreach_server.listening.refusal_counter import RefusalCounter
 from outreach_server.listening.refusals import refusal
-from outreach_server.listening.room import ConnectionLimiter
-from outreach_server.listening.tally import RefusalCounter
 from outreach_server.request_id import choose_request_id
 
 HEAD_SECONDS: Final = 10.0

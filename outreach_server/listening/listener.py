@@ -13,10 +13,10 @@ from http import HTTPStatus
 from typing import Final
 
 from outreach_server.listening.connection import CLOSING_SECONDS, HEAD_SECONDS, Connection, ListenerState
+from outreach_server.listening.connection_limiter import address_of
 from outreach_server.listening.proxies import TrustedProxies
+from outreach_server.listening.refusal_counter import RefusalCounter
 from outreach_server.listening.refusals import refusal
-from outreach_server.listening.room import address_of
-from outreach_server.listening.tally import RefusalCounter
 from outreach_server.listening.tls import CertificateFiles
 
 _SHORT: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})

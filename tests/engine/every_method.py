@@ -57,6 +57,9 @@ _BY_NAME: dict[str, Any] = {
 }
 """What a required argument is by its name."""
 
+_ONE_OF_SEVERAL = {("campaigns.contact_history", "phone")}
+"""What is optional because another argument may be given instead."""
+
 _OF_THE_ENGINE = {"campaigns.close_loading", "rate_limits.aclose"}
 """What the engine calls, and nobody else."""
 
@@ -108,7 +111,7 @@ class Method:
         for parameter in inspect.signature(self.function).parameters.values():
             is_workspace = parameter.name == "workspace_id"
             required = parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
-            if not required and not is_workspace:
+            if not required and not is_workspace and (self.name, parameter.name) not in _ONE_OF_SEVERAL:
                 continue
             value = workspace_id if is_workspace else _value(self.name, parameter.name, hints[parameter.name])
             if parameter.kind is parameter.KEYWORD_ONLY:

@@ -388,3 +388,25 @@ class CampaignListsContract(ContractBase):
         assert await found(None, 2) == [foreign.id, moved.id]
         assert await found(THIS_WORKSPACE) == [moved.id, budget.id]
         assert await found(OTHER_WORKSPACE) == [foreign.id]
+
+    async def test_active_campaigns_are_listed_oldest_first(self, storage: Storage) -> None:
+        """Of one workspace or of all, at most as many as are asked for; no other status, and none that loads."""
+        active = {"status": CampaignStatus.ACTIVE}
+        late = make_campaign(created_at=NOW + TICK, **active)
+        foreign = make_campaign(workspace_id=OTHER_WORKSPACE, created_at=NOW, **active)
+        ready = make_campaign(status=CampaignStatus.READY)
+
+        def write(tx: Transaction) -> None:
+            for campaign in (late, foreign, ready):
+                publish(tx, campaign)
+            tx.campaigns.insert_loading(make_campaign(**active), loading_until=NOW + TICK)
+
+        await storage.write(write)
+
+        async def found(workspace_id: str | None, limit: int = 9) -> list[str]:
+            rows = await storage.read(lambda tx: tx.campaigns.running(workspace_id=workspace_id, limit=limit))
+            return [campaign.id for campaign in rows]
+
+        assert await found(None) == [foreign.id, late.id]
+        assert await found(None, 1) == [foreign.id]
+        assert await found(THIS_WORKSPACE) == [late.id]

@@ -56,6 +56,27 @@ class WorkContract(ContractBase):
         assert await storage.read(lambda tx: tx.work.get(CALL)) == expected
         assert await storage.read(lambda tx: list(tx.work.since(0))) == [expected]
 
+    async def test_the_single_message_or_call_that_is_due_longest_is_found(self, storage: Storage) -> None:
+        """Not a campaign, nor what is due later or not at all; of one workspace or of all."""
+
+        def schedule(tx: Transaction) -> None:
+            tx.work.schedule(CAMPAIGN, NOW - 9 * TICK)
+            tx.work.schedule(CALL, NOW - TICK)
+            tx.work.schedule(CALL._replace(id=new_id()), NOW)
+            tx.work.schedule(CALL._replace(id=new_id()), None)
+            tx.work.schedule(MESSAGE, NOW - 2 * TICK)
+            tx.work.schedule(MESSAGE._replace(id=new_id()), NOW + TICK)
+
+        async def found(workspace_id: str | None, now: datetime) -> datetime | None:
+            return await storage.read(lambda tx: tx.work.oldest_single(workspace_id, now))
+
+        await storage.write(schedule)
+        assert await found(None, NOW) == NOW - 2 * TICK
+        assert await found(THIS_WORKSPACE, NOW) == NOW - TICK
+        assert await found(THIS_WORKSPACE, NOW - TICK) == NOW - TICK
+        assert await found(None, NOW - 3 * TICK) is None
+        assert await found(new_id(), NOW) is None
+
     async def test_units_differ_by_kind_workspace_and_identifier(self, storage: Storage) -> None:
         """Each of the three makes another unit."""
         units = [

@@ -130,6 +130,11 @@ class Campaigns(Table):
         """Return the active, scheduled and paused campaigns of all workspaces, by status and reason of the pause."""
         return [CampaignGroup(*row) for row in self._rows.query("campaigns.open_groups", CAMPAIGNS)]
 
+    def running(self, *, workspace_id: str | None = None, limit: int) -> Sequence[Campaign]:
+        """Return active campaigns of one workspace or all, oldest first by (created_at, id)."""
+        found = self._list(CAMPAIGNS, "campaigns.running", workspace_id=workspace_id, limit=limit)
+        return self._all_with_agents(found)
+
     def paused_by_engine(self, *, workspace_id: str | None = None, limit: int) -> Sequence[Campaign]:
         """Return campaigns that the engine has paused, of one workspace or all, oldest first by (created_at, id)."""
         found = self._list(CAMPAIGNS, "campaigns.paused_by_engine", workspace_id=workspace_id, limit=limit)

@@ -220,6 +220,38 @@ class Recipients(Table):
         rows = self._rows.query("recipients.count_waiting", RECIPIENTS, CAMPAIGNS, limit=limit)
         return {reason or "": count for reason, count in rows}
 
+    def with_external_id(
+        self, workspace_id: str, external_id: str, *, campaign_id: str | None = None, limit: int
+    ) -> Sequence[Recipient]:
+        """Return the recipients with an id of the application's, of one published campaign or of all.
+
+        The newest campaign comes first, its recipients by position; at most `limit`.
+        """
+        if campaign_id is not None:
+            return self._of("with_external_id_in", workspace_id, campaign_id, external_id=external_id, limit=limit)
+        rows = self._rows.query(
+            "recipients.with_external_id",
+            RECIPIENTS,
+            CAMPAIGNS,
+            workspace_id=workspace_id,
+            external_id=external_id,
+            limit=limit,
+        )
+        return self._rows.cache_rows(RECIPIENTS, rows)
+
+    def external_ids(self, recipients: Collection[tuple[str, str, int]]) -> Mapping[tuple[str, int], str]:
+        """Return the application's ids of many (workspace, campaign, position) that have one, by the latter two."""
+        self._rows.prefetch_refs(campaign_id for _, campaign_id, _ in recipients)
+        campaigns = {
+            ref.number: ref.id for workspace_id, id_, _ in recipients if (ref := self._rows.ref(workspace_id, id_))
+        }
+        numbers = {campaign_id: number for number, campaign_id in campaigns.items()}
+        wanted = [[numbers[id_], position] for _, id_, position in recipients if id_ in numbers]
+        if not wanted:
+            return {}
+        rows = self._rows.query("recipients.external_ids", RECIPIENTS, wanted=json_text(wanted))
+        return {(campaigns[number], position): external_id for number, position, external_id in rows}
+
     def groups(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientCount]:
         """Return the number of recipients in each status and reason, by (status, reason), no reason first."""
         number = self._rows.number(workspace_id, campaign_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from outreach.clock import format_timestamp, parse_timestamp
 from outreach.models.work import CampaignRunState, DatabaseHome, Lease, WorkItem, WorkUnit
 from outreach.working_set.kinds import HOME, LEASE, RUNS, SENDER_PACES, SINGLE_ROW_KEY, WORK
 from outreach.working_set.tables.base import Table
@@ -26,6 +27,11 @@ class WorkQueue(Table):
     def due(self) -> Sequence[WorkItem]:
         """Return every unit with a due time, by (due_at, change)."""
         return self._list(WORK, "work.due")
+
+    def oldest_single(self, workspace_id: str | None, now: datetime) -> datetime | None:
+        """Return the earliest due time up to now of a single message or call, of one workspace or all; or None."""
+        rows = self._rows.query("work.oldest_single", WORK, workspace_id=workspace_id, now=format_timestamp(now))
+        return parse_timestamp(rows[0][0]) if rows else None
 
     def since(self, change: int) -> Sequence[WorkItem]:
         """Return the units changed after this number, by change."""

@@ -230,6 +230,15 @@ WHERE status IN ('active', 'scheduled', 'paused') AND loading_until IS NULL
 GROUP BY status, pause_reason
 ORDER BY status, pause_reason
 
+-- running --
+-- For an operator to look at, in the order of the index.
+SELECT {campaigns} FROM campaigns
+WHERE status = 'active'
+    AND loading_until IS NULL
+    AND (:workspace_id IS NULL OR workspace_id = :workspace_id)
+ORDER BY created_at, id
+LIMIT :limit
+
 -- paused_by_engine --
 -- Paused by the engine, for an operator to look at.
 SELECT {campaigns} FROM campaigns

@@ -3,8 +3,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from outreach_server.listening.connection_limiter import ConnectionLimiter, address_of
 from outreach_server.listening.descriptors import KEPT_BACK, MAX_CONNECTIONS, connections_for
-from outreach_server.listening.room import ConnectionLimiter, address_of
 
 
 @attrs.define(eq=False)

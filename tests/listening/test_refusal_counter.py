@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from outreach_server.listening.tally import EVERY_SECONDS, RefusalCounter
+from outreach_server.listening.refusal_counter import EVERY_SECONDS, RefusalCounter
 
 
 def test_many_like_events_are_one_line_and_then_a_count(caplog: pytest.LogCaptureFixture) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from outreach_server.cli.deafness import AGAIN_SECONDS, single_interrupt
+from outreach_server.cli.sigint import AGAIN_SECONDS, single_interrupt
 
 PATIENCE_SECONDS = 30.0
 
