@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from outreach.working_set.tables.accounts import Accounts, Callbacks, ProviderThrottles
 from outreach.working_set.tables.campaign_lists import CampaignLists
 from outreach.working_set.tables.campaigns import Campaigns
@@ -22,7 +24,7 @@ from outreach.working_set.tables.register import Register
 from outreach.working_set.tables.requests import Audit, Requests
 from outreach.working_set.tables.subscriptions import Subscriptions
 from outreach.working_set.tables.trail import Trail
-from outreach.working_set.tables.work import Leases, Runs, Stops, WorkQueue
+from outreach.working_set.tables.work import Claims, Leases, Runs, Stops, Workers, WorkQueue
 from outreach.working_set.working_set import WorkingSet
 
 
@@ -30,6 +32,7 @@ class Transaction:
     """The tables over a connection's working set; one object serves all its transactions."""
 
     def __init__(self, rows: WorkingSet) -> None:
+        self._backend = rows.backend
         self.workspaces = Workspaces(rows)
         self.keys = Keys(rows)
         self.agents = Agents(rows)
@@ -52,9 +55,20 @@ class Transaction:
         self.inbound = Inbound(rows)
         self.work = WorkQueue(rows)
         self.leases = Leases(rows)
+        self.workers = Workers(rows)
+        self.claims = Claims(rows)
         self.runs = Runs(rows)
         self.stops = Stops(rows)
         self.requests = Requests(rows)
         self.audit = Audit(rows)
         self.trail = Trail(rows)
         self.subscriptions = Subscriptions(rows)
+
+    @property
+    def own_clock(self) -> bool:
+        """Whether the database may run on another machine, whose clock engines go by."""
+        return self._backend.own_clock
+
+    def now(self) -> datetime:
+        """Return the time by the clock of the database, which decides about leases."""
+        return self._backend.now()
