@@ -9,7 +9,7 @@
 #   make sync         write outreach/sync/services.py anew, after a change of an asynchronous service
 #   make demo         run the demonstration (ARGS=--exit ends it by itself)
 #   make fuzz         fuzz a running server against openapi.yaml
-#   make simulate     run the engine under seeded faults (SEEDS=200 is how many)
+#   make simulate     run the engine under seeded faults (SEEDS=200 is how many, WORKERS=1 how many work side by side)
 #   make bench        compare speed and size with a floor and with ordinary apps: docs/performance.md
 #   make contract     compare the adapters with the providers' own libraries, in a venv of its own
 #   make contract-tools  lint openapi.yaml, and generate and run clients of it, with the tools of others
@@ -30,6 +30,7 @@ PYTHON =
 PYTEST_ARGS = -n 2
 ARGS =
 SEEDS = 200
+WORKERS = 1
 ROWS =
 ROUNDS = 5
 QUICK =
@@ -126,8 +127,8 @@ fuzz: $(STAMP)
 	@$(BIN)/python -m tests.fuzz $(ARGS)
 
 simulate: $(STAMP)
-	@echo "==> simulating $(SEEDS) seeds"
-	@$(BIN)/python -m outreach.testing.simulation --seeds $(SEEDS) $(ARGS)
+	@echo "==> simulating $(SEEDS) seeds, $(WORKERS) worker(s) each"
+	@$(BIN)/python -m outreach.testing.simulation --seeds $(SEEDS) --workers $(WORKERS) $(ARGS)
 
 # What is compared with brings dependencies of its own, and the development tools would slow each start of Python.
 $(BENCH)/.installed: $(STAMP)

@@ -7,7 +7,7 @@ import logging
 import os
 import random
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from datetime import datetime
 from types import TracebackType
 from typing import Final, Self, cast
@@ -15,10 +15,10 @@ from typing import Final, Self, cast
 import anyio
 
 from outreach.carriers.simulator import SimulatedCarrier
-from outreach.clock import Clock, SystemClock
+from outreach.clock import Clock, SharedClock, SystemClock
 from outreach.config import EngineConfig, SimulatorConfig
 from outreach.dispatch.in_process import InProcessDispatcher
-from outreach.errors import ConfigError
+from outreach.errors import ConfigError, StorageError
 from outreach.ids import IdSource, UuidV7Source
 from outreach.log_throttle import LogThrottle
 from outreach.models.status import DispatcherHealth
@@ -62,6 +62,7 @@ from outreach.storage.opening import key_file_for, storage_from_url
 from outreach.vault import SECRET_KEY_VARIABLE, Vault
 from outreach.voice.analysis import ProviderAnalyser
 from outreach.voice.simulator import SimulatedVoice
+from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
 
@@ -154,7 +155,7 @@ class Outreach:
         _check_kinds(dispatch=dispatch, clock=clock, rng=rng, config=config, simulator=simulator, analyser=analyser)
         self._storage = storage
         self._dispatch = dispatch
-        self._clock = clock or SystemClock()
+        self._clock = SharedClock(clock or SystemClock())
         self._rng = rng or random.SystemRandom()
         self._config = config or EngineConfig()
         self._simulator = simulator or SimulatorConfig()
@@ -284,6 +285,7 @@ class Outreach:
         # Here too, where what is empty would be taken for what is left out.
         _check_kinds(dispatch=dispatch, clock=clock, rng=rng, config=config, simulator=simulator, analyser=analyser)
         clock = clock or SystemClock()
+        config = config or EngineConfig.load(os.environ)
         return cls(
             storage_from_url(
                 url,
@@ -291,11 +293,12 @@ class Outreach:
                 host=os.environ.get("OUTREACH_HOST_ID") or None,
                 create=create,
                 migrate=dispatch if migrate is None else migrate,
+                workers=config.max_workers,
             ),
             dispatch=dispatch,
             clock=clock,
             rng=rng,
-            config=config or EngineConfig.load(os.environ),
+            config=config,
             vault=vault or Vault(keys=os.environ.get(SECRET_KEY_VARIABLE), key_file=key_file_for(url)),
             simulator=simulator or SimulatorConfig.load(os.environ),
             analyser=analyser if analyser is not None else os.environ.get(ANALYSER_VARIABLE) or None,
@@ -320,6 +323,9 @@ class Outreach:
             for problem in self._adapters.problems:
                 _log.warning("%s", problem.message, extra={"action": "adapter_not_usable"})
             await stack.enter_async_context(self._storage)
+            with suppress(StorageError):
+                # Whoever asks for anything next hears of it.
+                await self._storage.read(self._compare_clocks)
             stack.push_async_callback(self.events.release)
             stack.push_async_callback(self._connections.aclose)
             stack.push_async_callback(self.rate_limits.aclose)
@@ -359,6 +365,11 @@ class Outreach:
             )
         return self._dispatcher.health()
 
+    def _compare_clocks(self, tx: Transaction) -> None:
+        """Go by the clock of the database: machines that share it may differ by seconds."""
+        if tx.own_clock:
+            self._clock.follow(tx.now)
+
     def _wake(self, unit: WorkUnit) -> None:
         self._instruments.unit_changed(unit)
         if self._dispatcher is not None:
@@ -379,6 +390,7 @@ class Outreach:
             analyser=self._analyser,
             log_throttle=self.log_throttle,
             instrumentation=self._instruments,
+            compare_clocks=self._compare_clocks,
         )
         provider_pool = ProviderPool(
             sandbox_carrier=carrier,

@@ -29,19 +29,27 @@ class FileLock:
         self._check = check
         self._held: int | None = None
 
-    def acquire(self) -> bool:
+    def acquire(self) -> int:
         if self._held is not None:
-            return False
+            return 0
         held = os.open(self._path.with_name(self._path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(held)
-            return False
+            return 0
         self._held = held
-        return True
+        return 1
 
-    def release(self) -> None:
+    def is_free(self, place: int) -> bool:
+        # There is one place. A lock that can be taken is not held, and is given back at once.
+        if place != 1 or self._held is not None:
+            return self._held is None
+        if free := self.acquire() == 1:
+            self.release()
+        return free
+
+    def release(self, place: int | None = None) -> None:
         if self._held is not None:
             os.close(self._held)
             self._held = None

@@ -20,9 +20,9 @@ DispatchedBy = Literal["this_process", "another_process", "nobody"]
 DispatcherState = Literal["off", "starting", "checking", "dispatching", "standing_by", "refused", "stopping"]
 """The state of a dispatcher.
 
-`off`: not asked to dispatch. `starting`: requesting the lease. `checking`: checking the database after a crash, before
-anything is sent. `standing_by`: another process has the lease, and this one takes over when it expires. `refused`:
-dispatch is disabled for this database here.
+`off`: not asked to dispatch. `starting`: requesting a lease. `checking`: checking the database after a crash, before
+anything is sent. `standing_by`: as many processes as allowed dispatch, and this one does when one of them ends.
+`refused`: dispatch is disabled for this database here.
 """
 
 

@@ -104,6 +104,8 @@ class Outbox:
         if self._tasks is None:
             raise RuntimeError("The outbox is not running.")
         self._in_flight += 1
+        if request.driven is not None:
+            self._worker.claims.enter(request.driven)
         self._tasks.start_soon(self._execute, request, name="request")
 
     def earliest_start(self, pace_key: str) -> datetime | None:
@@ -137,8 +139,13 @@ class Outbox:
         permit, tell, asked = _Permit(self._places, request.account), self._worker.instrumentation, None
         tell.intent_committed(request.dispatch)
         try:
-            send = await request.resolve_provider()
-            obstacle = await self._last_check(request, permit)
+            try:
+                send = await request.resolve_provider()
+                obstacle = await self._last_check(request, permit)
+            finally:
+                # It has started, or never will.
+                if request.driven is not None:
+                    self._worker.claims.leave(request.driven)
             if obstacle is not None:
                 outcome = DispatchOutcome(state=DispatchState.WITHDRAWN, reason=obstacle)
             else:

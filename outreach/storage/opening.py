@@ -16,7 +16,7 @@ def key_file_for(url: str) -> Path | None:
 
 
 def storage_from_url(
-    url: str, *, clock: Clock, host: str | None = None, create: bool = True, migrate: bool = True
+    url: str, *, clock: Clock, host: str | None = None, create: bool = True, migrate: bool = True, workers: int = 1
 ) -> Storage:
     """Return the unopened storage of a URL.
 
@@ -26,6 +26,7 @@ def storage_from_url(
         host: A name for this machine, which detects that a database was moved; None for the system's identity.
         create: Whether opening creates a missing database; one in memory is always created.
         migrate: Whether opening migrates an older database.
+        workers: How many engines may dispatch from it at a time, where the storage bounds that.
 
     Raises:
         ConfigError: The URL is not valid, or no storage has it.
@@ -35,11 +36,11 @@ def storage_from_url(
         case "sqlite":
             from outreach.storage.sqlite.storage import sqlite_storage_from_url
 
-            return sqlite_storage_from_url(url, clock=clock, host=host, create=create, migrate=migrate)
+            return sqlite_storage_from_url(url, clock=clock, host=host, create=create, migrate=migrate, workers=workers)
         case "memory":
             from outreach.storage.sqlite.memory import MemoryStorage
 
-            return MemoryStorage(clock=clock)
+            return MemoryStorage(clock=clock, workers=workers)
         case _:
             raise ConfigError(
                 f"{url!r} names no database. Write sqlite:///outreach.db, sqlite:////absolute/path.db or memory://."

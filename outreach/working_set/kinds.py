@@ -30,10 +30,12 @@ from outreach.models.unsubscribe import RegisterSalt, Unsubscribe
 from outreach.models.work import (
     AuditEntry,
     CampaignRunState,
+    Claim,
     DatabaseHome,
     IdempotencyRecord,
     Lease,
     RequestWindow,
+    WorkerLease,
     WorkItem,
     WorkUnit,
 )
@@ -358,6 +360,38 @@ def _make_lease() -> Kind[Lease]:
 LEASE: Final = _make_lease()
 
 
+def _make_workers() -> Kind[WorkerLease]:
+    columns = Columns(WorkerLease)
+    return Kind(
+        table="workers",
+        noun="worker",
+        columns=columns.names,
+        key=("epoch",),
+        row=lambda _, worker: columns.row(worker),
+        model=lambda row, _: columns.model(row),
+        key_of=lambda worker: (worker.epoch,),
+    )
+
+
+WORKERS: Final = _make_workers()
+
+
+def _make_claims() -> Kind[Claim]:
+    columns = Columns(Claim)
+    return Kind(
+        table="claims",
+        noun="claim",
+        columns=columns.names,
+        key=("workspace_id", "subject"),
+        row=lambda _, claim: columns.row(claim),
+        model=lambda row, _: columns.model(row),
+        key_of=lambda claim: (claim.workspace_id, claim.subject),
+    )
+
+
+CLAIMS: Final = _make_claims()
+
+
 def _make_home() -> Kind[DatabaseHome]:
     columns = Columns(DatabaseHome)
     return Kind(
@@ -408,6 +442,6 @@ ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     *(SMS_SETTINGS, CALL_SETTINGS, REPLY_SETTINGS, PRICE_TABLES),
     *(UNSUBSCRIBES, REGISTER_SALTS, REQUEST_WINDOWS, IDEMPOTENCY_KEYS),
     *(CAMPAIGNS, RECIPIENTS, CALLS, MESSAGES, DISPATCHES, INBOUND),
-    *(WORK, RUNS, SENDER_PACES, LEASE, HOME, STOPS, SUBSCRIPTIONS),
+    *(WORK, RUNS, SENDER_PACES, LEASE, WORKERS, CLAIMS, HOME, STOPS, SUBSCRIPTIONS),
 )
 """The kinds of rows with keys, in the order in which foreign keys need them to be written."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from outreach.working_set.tables.accounts import Accounts, Callbacks, ProviderThrottles
 from outreach.working_set.tables.campaign_lists import CampaignLists
 from outreach.working_set.tables.campaigns import Campaigns
@@ -25,7 +27,7 @@ from outreach.working_set.tables.reports import Reports
 from outreach.working_set.tables.requests import Audit, Requests
 from outreach.working_set.tables.subscriptions import Subscriptions
 from outreach.working_set.tables.trail import Trail
-from outreach.working_set.tables.work import Leases, Runs, Stops, WorkQueue
+from outreach.working_set.tables.work import Claims, Leases, Runs, Stops, Workers, WorkQueue
 from outreach.working_set.working_set import WorkingSet
 
 
@@ -33,6 +35,7 @@ class Transaction:
     """The tables over a connection's working set; one object serves all its transactions."""
 
     def __init__(self, rows: WorkingSet) -> None:
+        self._backend = rows.backend
         self.workspaces = Workspaces(rows)
         self.keys = Keys(rows)
         self.agents = Agents(rows)
@@ -56,6 +59,8 @@ class Transaction:
         self.inbound = Inbound(rows)
         self.work = WorkQueue(rows)
         self.leases = Leases(rows)
+        self.workers = Workers(rows)
+        self.claims = Claims(rows)
         self.runs = Runs(rows)
         self.stops = Stops(rows)
         self.requests = Requests(rows)
@@ -64,3 +69,12 @@ class Transaction:
         self.subscriptions = Subscriptions(rows)
         self.reports = Reports(rows)
         self.erasures = Erasures(rows)
+
+    @property
+    def own_clock(self) -> bool:
+        """Whether the database may run on another machine, whose clock engines go by."""
+        return self._backend.own_clock
+
+    def now(self) -> datetime:
+        """Return the time by the clock of the database, which decides about leases."""
+        return self._backend.now()

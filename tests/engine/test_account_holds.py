@@ -30,6 +30,7 @@ from outreach.testing.builders import (
     make_lease,
     make_message,
     make_provider_throttle,
+    make_worker,
     new_id,
 )
 from outreach.testing.clock import ShiftedClock
@@ -256,6 +257,7 @@ async def test_single_messages_and_calls_wait_too(storage: Storage) -> None:
     agent = make_agent()
     call, message = make_call(agent_id=agent.id), make_message()
     await storage.write(lambda tx: tx.leases.put(make_lease()))
+    await storage.write(lambda tx: tx.workers.put(make_worker()))
     await storage.write(lambda tx: tx.agents.insert(agent))
     await storage.write(lambda tx: singles.create_call(tx, call, now=NOW))
     await storage.write(lambda tx: singles.create_message(tx, message, now=NOW))

@@ -85,6 +85,7 @@ async def test_a_database_that_lacks_a_heartbeat_was_restored(
     campaign = await given_campaign(storage, campaign=make_campaign(status=CampaignStatus.ACTIVE))
     taken = await _take(storage, home=HOME)
     mark = await storage.write(lambda tx: leases.renew(tx, epoch=taken.epoch, now=NOW + TICK))
+    assert mark is not None
     later = attrs.evolve(mark, renewed_at=NOW + TICK + timedelta(seconds=seconds))
     again = await storage.write(lambda tx: leases.take_over(tx, home=HOME, noted=later, now=NOW))
     assert (mark.renewed_at, again.reason) == (NOW + TICK, reason)
@@ -214,6 +215,8 @@ async def test_a_heartbeat_never_lies_before_the_one_before(storage: Storage) ->
     noted = await storage.write(lambda tx: leases.renew(tx, epoch=taken.epoch, now=NOW + TICK))
     early = NOW - timedelta(hours=1)
     mark = await storage.write(lambda tx: leases.renew(tx, epoch=taken.epoch, now=early, back=timedelta(hours=1)))
+    assert noted is not None
+    assert mark is not None
     assert noted.renewed_at is not None
     assert mark.renewed_at is not None
     assert mark.renewed_at > noted.renewed_at

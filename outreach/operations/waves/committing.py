@@ -24,8 +24,8 @@ from outreach.operations.campaigns.recipients import (
     steps_of,
 )
 from outreach.operations.campaigns.transitions import complete_if_done
-from outreach.operations.common import require_lease, settings_of
-from outreach.operations.waves import provider_throttles
+from outreach.operations.common import require_worker, settings_of
+from outreach.operations.waves import claims, provider_throttles
 from outreach.operations.waves.intents import IntentDraft, draft_intent, insert_intents, mark_dispatching
 from outreach.operations.waves.pace import frequency_capped_until, sender_pace
 from outreach.operations.waves.planning import prefetch_campaigns
@@ -59,7 +59,7 @@ def commit_waves(tx: Transaction, waves: Sequence[Wave], *, clock_now: Callable[
         LeaseLost: The worker's epoch has passed; nothing was committed.
     """
     for epoch in {wave.epoch for wave in waves}:
-        require_lease(tx, epoch)
+        require_worker(tx, epoch)
     # The time of the commit, not of the decision: the operation may have queued.
     now = clock_now()
     prefetch_campaigns(tx, [(wave.workspace_id, wave.campaign_id) for wave in waves])
@@ -110,6 +110,8 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
     )
     known = run
     pace = sender_pace(tx, campaign, now)
+    if not claims.may_commit(tx, wave.workspace_id, claims.subjects_of(campaign.id, pace), wave.epoch):
+        return _STALE
     moments = (next_slot(run.next_slot_at, now, wave.spacing), pace.next_slot_at if pace else None)
     slot = max(now, wave.not_before, *(moment for moment in moments if moment is not None))
     apart = max(wave.spacing, pace.spacing) if pace else wave.spacing

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
+from outreach.clock import Clock, SystemClock
 from outreach.convert.columns import Value, json_text
 from outreach.storage.sqlite import statements
 from outreach.working_set import Transaction
 from outreach.working_set.backend import Change, Row
 from outreach.working_set.kinds import Kind
 from outreach.working_set.working_set import WorkingSet
+
+_SYSTEM: Final = SystemClock()
 
 _ROW_ERRORS: Final = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError)
 """The driver's errors about a row."""
@@ -20,11 +24,18 @@ _ROW_ERRORS: Final = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.
 class SqliteBackend:
     """One connection to a SQLite database; see `working_set.backend.Backend`.
 
-    Its owner opens it with `isolation_level=None`, and begins and ends its transactions.
+    Its owner opens it with `isolation_level=None`, and begins and ends its transactions. `clock` is the machine's.
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    own_clock = False
+
+    def __init__(self, connection: sqlite3.Connection, clock: Clock = _SYSTEM) -> None:
         self.connection = connection
+        self._clock = clock
+
+    def now(self) -> datetime:
+        """Return the time by the clock of this machine, on which all processes of the file run."""
+        return self._clock.now()
 
     def version(self) -> int:
         """Return a number that changes when another connection has committed."""
@@ -67,7 +78,7 @@ class Session:
     The connection is opened with `isolation_level=None`; with `read_only` operations may only read.
     """
 
-    def __init__(self, connection: sqlite3.Connection, *, read_only: bool = False) -> None:
+    def __init__(self, connection: sqlite3.Connection, *, read_only: bool = False, clock: Clock = _SYSTEM) -> None:
         self.connection = connection
-        self.rows = WorkingSet(SqliteBackend(connection), read_only=read_only)
+        self.rows = WorkingSet(SqliteBackend(connection, clock), read_only=read_only)
         self.transaction = Transaction(self.rows)

@@ -9,6 +9,7 @@ from typing import Final
 import attrs
 
 from outreach.clock import format_timestamp, parse_timestamp
+from outreach.convert.columns import json_text
 from outreach.models.call import Call
 from outreach.models.dispatch import Dispatch, DispatchCount, RecentRequest, UnknownDispatchCount
 from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
@@ -182,9 +183,12 @@ class Dispatches(Table):
             for provider, state, report, reason, error_code, count, error_message in rows
         ]
 
-    def abandoned(self, epoch: int, *, limit: int) -> Sequence[Dispatch]:
-        """Return those `dispatching` under earlier epochs in all workspaces, oldest first by (created_at, id)."""
-        return self._list(DISPATCHES, "dispatches.abandoned", epoch=epoch, limit=limit)
+    def abandoned(self, living: Collection[int], *, limit: int) -> Sequence[Dispatch]:
+        """Return those `dispatching` under epochs that are not living, in all workspaces.
+
+        The oldest first, by (created_at, id).
+        """
+        return self._list(DISPATCHES, "dispatches.abandoned", living=json_text(sorted(living)), limit=limit)
 
     def unknown(self, workspace_id: str | None, *, limit: int, after: Dispatch | None = None) -> Sequence[Dispatch]:
         """Return the unknown dispatches of a workspace or all, oldest first by (created_at, id), from `after` on."""
