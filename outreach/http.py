@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from outreach.clock import format_timestamp
 from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.convert.campaigns import in_json_names, read_call_campaign, read_sms_campaign
@@ -21,6 +23,10 @@ from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.policy.holidays import holiday_parts, parse_holidays
 from outreach.services.contacts import prepare_recipient
 
+if TYPE_CHECKING:
+    from outreach.engine import Outreach
+    from outreach.log_throttle import LogThrottle
+
 __all__ = [
     "PUBLIC_URL_VARIABLE",
     "IdempotentRequest",
@@ -30,6 +36,7 @@ __all__ = [
     "format_timestamp",
     "holiday_parts",
     "in_json_names",
+    "log_throttle_of",
     "parse_holidays",
     "parse_json",
     "prepare_recipient",
@@ -46,3 +53,11 @@ __all__ = [
     "write_message",
     "write_sms_settings",
 ]
+
+
+def log_throttle_of(engine: Outreach) -> LogThrottle:
+    """Return what writes an engine's own log lines, which cannot flood the log, for the lines of a server around it.
+
+    What is told to it of the database counts for `engine.readiness()` too.
+    """
+    return engine._log_throttle
