@@ -129,7 +129,6 @@ class Outreach:
             workspace or, without an argument, in all.
         readiness: `await engine.readiness()` tells whether this process can do its work now.
         figures: `await engine.figures()` counts what is open in the whole database, for metrics.
-        log_throttle: The engine's own log lines, which cannot flood the log; for whatever mounts it.
     """
 
     def __init__(
@@ -161,8 +160,8 @@ class Outreach:
         self._simulator = simulator or SimulatorConfig()
         self._analyser = _analyser(analyser)
         self._adapters = Adapters(adapters)
-        self.log_throttle = LogThrottle(self._clock)
-        self._instruments = Instruments(instrumentation, self.log_throttle)
+        self._log_throttle = LogThrottle(self._clock)
+        self._instruments = Instruments(instrumentation, self._log_throttle)
         if instrumentation and isinstance(storage, ObservableStorage):
             storage.observe(self._instruments)
         vault = vault or Vault()
@@ -190,7 +189,7 @@ class Outreach:
             config=self._config,
             wake=self._wake,
             dispatching=lambda: self.health().dispatching,
-            log_throttle=self.log_throttle,
+            log_throttle=self._log_throttle,
             adapters=self._adapters,
             instrumentation=self._instruments,
         )
@@ -199,7 +198,7 @@ class Outreach:
             storage=storage,
             clock=self._clock,
             health=self.health,
-            log_throttle=self.log_throttle,
+            log_throttle=self._log_throttle,
             adapters=self._adapters,
         )
         self.status = StatusQuery(context, vault)
@@ -388,7 +387,7 @@ class Outreach:
             clock=self._clock,
             config=self._config,
             analyser=self._analyser,
-            log_throttle=self.log_throttle,
+            log_throttle=self._log_throttle,
             instrumentation=self._instruments,
             compare_clocks=self._compare_clocks,
         )
@@ -424,7 +423,7 @@ class Outreach:
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # A task of its own and not a task group of the host's task: the host's errors are not wrapped in a group,
         # ours never cancel it, and it may close the engine from another task than the one that opened it.
-        root = asyncio.create_task(_supervise(dispatcher, self.log_throttle, started), name="outreach dispatcher")
+        root = asyncio.create_task(_supervise(dispatcher, self._log_throttle, started), name="outreach dispatcher")
         stack.push_async_callback(self._stop_dispatching, dispatcher, root)
         await asyncio.wait({root, started}, return_when=asyncio.FIRST_COMPLETED)
         if not started.done():
@@ -438,7 +437,7 @@ class Outreach:
             sources=parts.sources,
             clock=parts.clock,
             config=parts.config,
-            log_throttle=self.log_throttle,
+            log_throttle=self._log_throttle,
             instrumentation=self._instruments,
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from outreach.clock import format_timestamp
 from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.convert.campaigns import in_json_names, read_call_campaign, read_sms_campaign
@@ -72,6 +74,10 @@ from outreach.policy.holidays import holiday_parts
 from outreach.policy.spreadsheets import NumberCell, NumberMend, is_cell_error, read_cell, read_number_cell
 from outreach.services.contacts import prepare_recipient
 
+if TYPE_CHECKING:
+    from outreach.engine import Outreach
+    from outreach.log_throttle import LogThrottle
+
 __all__ = [
     "EVENT_TYPES",
     "EXPORT_CONTENT_TYPES",
@@ -88,6 +94,7 @@ __all__ = [
     "in_json_names",
     "in_update_names",
     "is_cell_error",
+    "log_throttle_of",
     "parse_holidays",
     "parse_json",
     "prepare_recipient",
@@ -140,3 +147,11 @@ __all__ = [
     "write_sms_settings",
     "write_unsubscribe",
 ]
+
+
+def log_throttle_of(engine: Outreach) -> LogThrottle:
+    """Return what writes an engine's own log lines, which cannot flood the log, for the lines of a server around it.
+
+    What is told to it of the database counts for `engine.readiness()` too.
+    """
+    return engine._log_throttle

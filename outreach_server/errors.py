@@ -23,6 +23,7 @@ from outreach.errors import (
     StorageError,
     Unauthorized,
 )
+from outreach.http import log_throttle_of
 from outreach_server.context import request_state_of, server_of
 from outreach_server.listening.refusal_counter import RefusalCounter
 from outreach_server.replies import json_response
@@ -141,7 +142,7 @@ def answer_fault(request: Request, error: Exception) -> Response:
     """Return the 500 response to an unexpected error, which is logged and not shown."""
     if isinstance(error, StorageError) and (engine := server_of(request).open_engine) is not None:
         # A storage error fails every request: logged once, and counted.
-        engine.log_throttle.failure(
+        log_throttle_of(engine).failure(
             "request_failed", error, "request failed", request_id=request_state_of(request).request_id
         )
         return error_response(request, 500, "internal_error", _NO_DATABASE)

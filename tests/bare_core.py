@@ -26,7 +26,7 @@ EXPECTED: Final = {
     "metrics": "outreach.metrics needs prometheus-client: pip install 'outreach[metrics]'",
     "tracing": "outreach.tracing needs opentelemetry-api: pip install 'outreach[otel]'",
     "server": "outreach_server.create_app needs starlette: pip install 'outreach[server]'",
-    "command": "Error: outreach-server serve needs uvicorn: pip install 'outreach[server]'\n",
+    "command": "Error: outreach-server serve needs rich: pip install 'outreach[server]'\n",
     "loaded": set(),
 }
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
-from datetime import datetime
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final
 
 import anyio
 
@@ -18,12 +15,13 @@ from outreach.engine import Outreach
 from outreach.errors import StorageError
 from outreach.metrics import families
 from outreach.metrics.families import Family
+from outreach.metrics.gauges import of_dispatcher, of_figures, of_files
 from outreach.metrics.tallies import BoundedNames, Collector, Counts, Histograms, Labels, Metric, gauge
+from outreach.models.base import Channel
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.figures import EngineFigures
 from outreach.models.reports import CallReport, Report
 from outreach.models.states import DispatchState
-from outreach.models.status import DispatcherState
 from outreach.protocols.instrumentation import Instrumentation
 
 LOOK_SECONDS: Final = 0.5
@@ -59,7 +57,6 @@ _REASONS: Final = (
 
 _SOURCES: Final = ("operator", "import", "keyword", "carrier", "call")
 _WRITE_ERRORS: Final = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_BUSY")
-_FILES: Final = {"main": "", "wal": "-wal"}
 
 
 class EngineMetrics(Instrumentation, Collector):
@@ -122,14 +119,18 @@ class EngineMetrics(Instrumentation, Collector):
     def intent_committed(self, dispatch: Dispatch) -> None:
         """Count it as waiting."""
         self._intents += 1
-        provider, workspace = self._providers(dispatch.provider), self._workspace(dispatch.workspace_id)
-        labels = (dispatch.channel, provider, *workspace)
+        self._start(dispatch.channel, dispatch.provider, self._workspace(dispatch.workspace_id))
+
+    def _start(self, channel: Channel, name: str, workspace: Labels) -> None:
+        """Show zeros for a provider that is seen for the first time."""
+        provider = self._providers(name)
+        labels = (channel, provider, *workspace)
         if labels not in self._started:
             self._started.add(labels)
             for outcome in _OUTCOMES:
-                self._dispatches.start(dispatch.channel, provider, outcome, *workspace)
+                self._dispatches.start(channel, provider, outcome, *workspace)
             for reason in _REASONS:
-                self._failures.start(dispatch.channel, provider, reason)
+                self._failures.start(channel, provider, reason)
 
     def request_started(self, dispatch: Dispatch, *, late_seconds: float) -> None:
         """Note how late it is."""
@@ -177,6 +178,9 @@ class EngineMetrics(Instrumentation, Collector):
     async def watching(self, engine: Outreach) -> AsyncIterator[None]:
         """Look at an open engine, the event loop and the clocks until the end of the block."""
         self._engine = engine
+        if not self._by_workspace:
+            for provider in engine.accounts.providers():
+                self._start("sms" if provider.kind == "carrier" else "call", provider.name, ())
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._look_again, engine)
@@ -241,64 +245,12 @@ class EngineMetrics(Instrumentation, Collector):
         yield gauge(families.IN_FLIGHT, {(): self._in_flight})
         yield gauge(families.INTENTS, {(): self._intents})
         yield gauge(families.QUEUED, {(): self._queued})
-        yield from self._of_files()
+        if self._database is not None:
+            yield from of_files(self._database)
         if self._engine is not None:
-            yield from self._of_dispatcher(self._engine)
+            yield from of_dispatcher(self._engine.health())
             if self._figures is not None:
-                yield from self._of_figures(self._figures, self._engine.now())
-
-    def _of_dispatcher(self, engine: Outreach) -> Iterator[Metric]:
-        health = engine.health()
-        yield gauge(families.STATE, {(state,): state == health.state for state in get_args(DispatcherState)})
-        yield gauge(families.UNITS, {(): health.active_units})
-        errors = Counts(families.ERRORS)
-        errors.add(amount=health.failures)
-        yield errors.metric()
-        for family, value in (
-            (families.LEASE, health.lease_seconds_left),
-            (families.HEARTBEAT, health.heartbeat_seconds_ago),
-            (families.EPOCH, health.epoch),
-        ):
-            yield gauge(family, {} if value is None else {(): value})
-
-    def _of_figures(self, figures: EngineFigures, now: datetime) -> Iterator[Metric]:
-        statuses, paused = Counter({"active": 0, "scheduled": 0, "paused": 0}), Counter[str]()
-        for group in figures.campaigns:
-            statuses[group.status] += group.campaigns
-            if group.status == "paused":
-                paused[group.pause_reason or "operator"] += group.campaigns
-        active = [group for group in figures.campaigns if group.status == "active"]
-        waiting = Counter[str]()
-        for reason, count in figures.waiting.items():
-            waiting[self._waits(reason or "none")] += count
-        throttled = Counter[str]()
-        for provider, count in figures.throttles.items():
-            throttled[self._providers(provider)] += count
-        oldest = min((one.since for one in figures.unknown), default=None)
-        yield gauge(families.CAMPAIGNS, _by_name(statuses))
-        yield gauge(families.PAUSED, _by_name(paused))
-        yield gauge(families.OPEN, {(): sum(group.open for group in active)})
-        yield gauge(families.PENDING, {(): sum(group.pending for group in active)})
-        yield gauge(families.WAITING, _by_name(waiting))
-        yield gauge(families.UNKNOWN, {(): sum(one.count for one in figures.unknown)})
-        age = 0.0 if oldest is None else max((now - oldest).total_seconds(), 0.0)
-        yield gauge(families.UNKNOWN_AGE, {(): age})
-        yield gauge(families.THROTTLED, _by_name(throttled))
-        yield gauge(families.HELD, {(): figures.held})
-        yield gauge(families.FIGURES_AGE, {(): max((now - figures.at).total_seconds(), 0.0)})
-
-    def _of_files(self) -> Iterator[Metric]:
-        if self._database is None:
-            return
-        sizes: dict[Labels, float] = {}
-        for name, suffix in _FILES.items():
-            with suppress(OSError):
-                sizes[(name,)] = self._database.with_name(self._database.name + suffix).stat().st_size
-        yield gauge(families.FILES, sizes)
-        with suppress(OSError):
-            disk = shutil.disk_usage(self._database.parent)
-            yield gauge(families.DISK_FREE, {(): disk.free})
-            yield gauge(families.DISK_SIZE, {(): disk.total})
+                yield from of_figures(self._figures, self._engine.now(), reasons=self._waits, providers=self._providers)
 
 
 class _Clocks:
@@ -310,7 +262,3 @@ class _Clocks:
     def monotonic(self) -> float:
         """Return seconds on the event loop's clock."""
         return anyio.current_time()
-
-
-def _by_name(counts: Counter[str]) -> dict[Labels, float]:
-    return {(name,): count for name, count in counts.items()}

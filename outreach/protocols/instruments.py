@@ -19,11 +19,11 @@ def _told_to_all(method: F) -> F:
 
     @wraps(method)
     def tell(self: Instruments, *args: Any, **kwargs: Any) -> None:
-        for one in self.all:
+        for call in self._told[name]:
             try:
-                getattr(one, name)(*args, **kwargs)
+                call(*args, **kwargs)
             except Exception as error:
-                self._failed(one, error)
+                self._failed(call, error)
 
     return cast("F", tell)
 
@@ -35,11 +35,8 @@ class Instruments(Instrumentation):
     """Tells several instrumentations what it is told, one after the other.
 
     Args:
-        instrumentation: Whom to tell.
+        instrumentation: Whom to tell; each only what it has a method of its own for.
         log_throttle: Gets their errors.
-
-    Attributes:
-        all: Whom it tells.
     """
 
     def __init__(self, instrumentation: Sequence[Instrumentation], log_throttle: LogThrottle) -> None:
@@ -49,11 +46,18 @@ class Instruments(Instrumentation):
             raise ConfigError(
                 f"instrumentation is {instrumentation!r}; it must be a list of outreach.protocols.Instrumentation."
             )
-        self.all = tuple(instrumentation)
         self._log_throttle = log_throttle
+        self._told = {
+            name: [
+                getattr(one, name)
+                for one in instrumentation
+                if getattr(type(one), name) is not getattr(Instrumentation, name)
+            ]
+            for name in _METHODS
+        }
 
-    def _failed(self, one: Instrumentation, error: Exception) -> None:
-        kind = type(one).__name__
+    def _failed(self, call: Callable[..., None], error: Exception) -> None:
+        kind = type(getattr(call, "__self__", call)).__name__
         self._log_throttle.problem(
             ("instrumentation", kind),
             type(error).__name__,

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from outreach import ConfigError
-from outreach_server.cli.serving import SideServer
 from outreach_server.config import ServerConfig
 
 if TYPE_CHECKING:
@@ -47,6 +46,8 @@ async def answering(
     if metrics is None or listener is None:
         yield
         return
+    from outreach_server.cli.serving import SideServer
+
     server = SideServer(metrics.app(), listener, level=level, on_started=lambda: None, most_connections=_MAX_SCRAPERS)
     task = asyncio.create_task(server.serve(), name="outreach metrics")
     try:

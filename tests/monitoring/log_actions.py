@@ -56,7 +56,8 @@ def _is_log_call(call: ast.Call) -> bool:
     levels = {"debug", "info", "warning", "error", "exception", "critical", "log"}
     if owner == "_log":
         return call.func.attr in levels
-    return owner.endswith("log_throttle") and call.func.attr in {"problem", "log", "recovered", "failure"}
+    ours = owner.endswith("log_throttle") or owner.startswith("log_throttle_of(")
+    return ours and call.func.attr in {"problem", "log", "recovered", "failure"}
 
 
 def _passes_on(call: ast.Call) -> bool:
@@ -72,7 +73,7 @@ def _actions_of(call: ast.Call) -> Iterator[str]:
     if not isinstance(call.func, ast.Name | ast.Attribute):
         return
     called = ast.unparse(call.func)
-    if called.endswith("log_throttle.failure"):
+    if called.endswith(".failure") and _is_log_call(call):
         yield from _constants(call.args[0])
     if called.endswith("RefusalCounter"):
         yield from _constants(call.args[1])

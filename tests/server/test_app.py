@@ -19,6 +19,7 @@ from starlette.types import Message
 
 from outreach import ConfigError, Outreach, __version__
 from outreach.errors import StorageError
+from outreach.http import log_throttle_of
 from outreach.storage.sqlite import lock
 from outreach.testing.clock import ManualClock
 from outreach_server import create_app, running
@@ -94,7 +95,7 @@ async def test_a_database_that_has_refused_somebodys_write_lately_is_not_ready()
     async with Outreach.open("memory://", clock=clock) as engine:
         clock.advance(1)
         assert (await engine.readiness()).ready
-        engine.log_throttle.failure(
+        log_throttle_of(engine).failure(
             "slice_failed", StorageError("Nothing was written. The disk is full."), "A slice failed."
         )
         clock.advance(1)
