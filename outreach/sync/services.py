@@ -792,7 +792,7 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
             actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: The workspace does not exist.
+            NotFound: The workspace does not exist, or the number is not on its register.
             InvalidRequest: The number is invalid, or `opted_out` is not a bool.
             Conflict: The number is not held.
         """
@@ -1493,8 +1493,8 @@ class Messages(Service[AsyncMessages]):
             limit: The largest number of messages.
 
         Raises:
-            NotFound: The workspace does not exist.
-            InvalidRequest: The limit is invalid, or no message has the id `after`.
+            NotFound: The workspace does not exist, or has no message with the id `after`.
+            InvalidRequest: The limit is invalid.
         """
         return self._call(lambda service: service.list_inbound(workspace_id, unclear=unclear, after=after, limit=limit))
 
