@@ -18,7 +18,7 @@ from outreach_server.replies import json_response
 from outreach_server.strict_query import one_of, whole
 
 _LAST_EVENT_ID: Final = "Last-Event-ID"
-_LAST: Final = 10**18 - 1
+_LAST: Final = 2**53 - 1
 _number: Final = whole(0, _LAST)
 
 
