@@ -230,7 +230,7 @@ class Unsubscribes:
 
         Raises:
             NotFound: The workspace does not exist, or the number is not on its register.
-            InvalidRequest: The number is invalid, or `opted_out` is not a bool.
+            InvalidRequest: The number is not a string, or `opted_out` is not a bool.
             Conflict: The number is not held.
         """
         await self._resolve(workspace_id, phone, opted_out, actor, IdempotencyGuard())
@@ -273,11 +273,9 @@ class Unsubscribes:
         def operation(tx: Transaction) -> Unsubscribe:
             now = self._context.now()
             normalised = _number(require_text("phone", phone), workspace_of(tx, workspace_id).default_region)
-            if normalised is None:
-                raise InvalidRequest.at("phone", "is not a phone number; write it like +14155550102")
-            entry = tx.register.get(workspace_id, normalised)
-            if entry is None:
-                raise NotFound("number on the register", normalised)
+            entry = None if normalised is None else tx.register.get(workspace_id, normalised)
+            if normalised is None or entry is None:
+                raise NotFound("number on the register", phone)
             if entry.scope != HELD:
                 raise Conflict("The number is not held: there is nothing to decide.")
             if opted_out:

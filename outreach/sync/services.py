@@ -848,7 +848,7 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
 
         Raises:
             NotFound: The workspace does not exist, or the number is not on its register.
-            InvalidRequest: The number is invalid, or `opted_out` is not a bool.
+            InvalidRequest: The number is not a string, or `opted_out` is not a bool.
             Conflict: The number is not held.
         """
         return self._call(lambda service: service.resolve(workspace_id, phone, opted_out=opted_out, actor=actor))

@@ -16,6 +16,7 @@ import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
+from schemathesis.core import NotSet
 from schemathesis.generation import GenerationMode
 
 from outreach_server.scopes import SCOPES
@@ -959,7 +960,7 @@ def test_a_body_is_accepted_or_refused(operation_id: str, name: str, body: Json,
 # -------------------------------------------------------------------------------------------------------- generators
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["positive", "negative"])
 @pytest.mark.parametrize("operation_id", OPERATIONS)
 def test_requests_can_be_generated(operation_id: str, mode: GenerationMode) -> None:
@@ -980,7 +981,8 @@ def test_requests_can_be_generated(operation_id: str, mode: GenerationMode) -> N
     @given(strategy)
     def generate(case: schemathesis.Case) -> None:
         cases.append(case)
-        if mode is GenerationMode.POSITIVE and "requestBody" in operation:
+        # A body that may be left out sometimes is.
+        if mode is GenerationMode.POSITIVE and "requestBody" in operation and not isinstance(case.body, NotSet):
             assert [error.message for error in validator(body_schema(operation_id)).iter_errors(case.body)] == []
 
     generate()

@@ -81,6 +81,12 @@ def test_a_stream_is_for_who_names_it(accept: str | None, wanted: bool) -> None:
     assert wants_stream(Request({"type": "http", "headers": headers})) is wanted
 
 
+def test_a_head_is_no_stream(memory_tenant: Tenant) -> None:
+    """It is answered, whatever it accepts."""
+    answer = memory_tenant.request("HEAD", "/manage/events", headers={"Accept": "text/event-stream"})
+    assert (answer.status_code, answer.content) == (200, b"")
+
+
 def test_every_type_of_events_can_be_asked_for(memory_tenant: Tenant) -> None:
     """By its name."""
     for name in EVENT_TYPES:

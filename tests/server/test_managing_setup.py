@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 
 from outreach import FlowStep
 from tests.server.conftest import Service, Tenant
@@ -124,12 +125,21 @@ def test_settings_are_shown_and_changed(tenant: Tenant) -> None:
         assert [one["path"] for one in error["details"]] == list(body)
 
 
-def test_accounts_have_no_secrets(memory_service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is secret is only said to be set."""
-    monkeypatch.setenv("OUTREACH_SECRET_KEY", "")
-    tenant = memory_service.tenant()
-    assert tenant.get("/manage/accounts").json() == {"data": []}
-    check_envelope(tenant.get("/manage/accounts/1"), 404, "not_found")
+def test_accounts_have_no_secrets(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is secret is only said to be set; another workspace's account is not there."""
+    monkeypatch.setenv("OUTREACH_SECRET_KEY", Fernet.generate_key().decode())
+    tenant, other = service.tenant(), service.tenant()
+    credentials = {"account_sid": f"AC{'0' * 32}", "auth_token": "a-secret-of-theirs"}
+    account = service.run(service.engine.accounts.connect, tenant.workspace.id, "twilio", credentials)
+    listed = tenant.get("/manage/accounts")
+    [shown] = listed.json()["data"]
+    assert (shown["id"], shown["provider"], shown["problem"]) == (account.id, "twilio", None)
+    assert shown["credentials"] == {"account_sid": credentials["account_sid"], "auth_token": "set"}
+    one = tenant.get(f"/manage/accounts/{account.id}")
+    assert one.json() == shown
+    assert credentials["auth_token"] not in listed.text + one.text
+    check_envelope(other.get(f"/manage/accounts/{account.id}"), 404, "not_found")
+    assert other.get("/manage/accounts").json() == {"data": []}
 
 
 def test_a_single_message_is_looked_up(service: Service) -> None:

@@ -18,7 +18,7 @@ from outreach_server.replies import json_response
 from outreach_server.strict_query import one_of, whole
 
 _LAST_EVENT_ID: Final = "Last-Event-ID"
-_LAST: Final = 10**18 - 1
+_LAST: Final = 2**53 - 1
 _number: Final = whole(0, _LAST)
 
 
@@ -31,7 +31,8 @@ class Events(HTTPEndpoint):
         query, size = read_page(request, since=_number, type=one_of(*EVENT_TYPES))
         kinds = (EVENT_TYPES[query["type"]],) if "type" in query else ()
         engine = server_of(request).engine
-        if wants_stream(request):
+        # A HEAD has an end.
+        if request.method == "GET" and wants_stream(request):
             since = _last_event(request, query.get("since"))
             begin = await engine.events.page(*kinds, workspace_id=workspace.id, since=since, limit=1)
             # Checked by this page; the stream reads it again.

@@ -18,7 +18,7 @@ from outreach_server.replies import json_response
 from outreach_server.strict_query import one_of, whole, words
 
 _POSITION: Final = re.compile(r"[0-9]{1,18}")
-_LAST_POSITION: Final = 10**18 - 1
+_LAST_POSITION: Final = 2**53 - 1
 
 
 class Recipients(HTTPEndpoint):
