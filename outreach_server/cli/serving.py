@@ -86,7 +86,7 @@ def url_of(listener: socket.socket, scheme: str = "http") -> str:
     name = listener.getsockname()
     if not isinstance(name, tuple):
         return f"unix:{name}"
-    host, port = name[:2]
+    host, port = str(name[0]), name[1]
     # A wildcard address can be listened on, not opened.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
