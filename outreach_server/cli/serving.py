@@ -83,9 +83,10 @@ def bind_near(host: str, port: int) -> socket.socket:
 
 def url_of(listener: socket.socket, scheme: str = "http") -> str:
     """Return the URL at which a socket is reached from this machine; of a Unix socket, `unix:` and its path."""
-    if listener.family == socket.AF_UNIX:
-        return f"unix:{listener.getsockname()}"
-    host, port = listener.getsockname()[:2]
+    name = listener.getsockname()
+    if not isinstance(name, tuple):
+        return f"unix:{name}"
+    host, port = str(name[0]), name[1]
     # A wildcard address can be listened on, not opened.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

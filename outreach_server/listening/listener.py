@@ -92,13 +92,14 @@ class Listener:
             address = None if trusted else address_of(peer)
             if not self._house.room.admit(address):
                 self._full.add()
-                # Without its handshake a client of TLS could not read the answer.
-                _turn_away(taken) if self._certificates is None else taken.close()
+                if self._certificates is None:
+                    _turn_away(taken)
+                else:
+                    # Before its handshake a client of TLS could not read the answer.
+                    taken.close()
                 continue
             if self._certificates is not None:
-                task = asyncio.create_task(self._secure(taken, address, self._certificates.context))
-                self._handshakes.add(task)
-                task.add_done_callback(self._handshakes.discard)
+                self._secure(taken, address, self._certificates.context)
                 continue
             try:
                 await loop.connect_accepted_socket(lambda address=address: self._make(address), taken)  # type: ignore[misc]
@@ -106,35 +107,53 @@ class Listener:
                 # The client has gone already.
                 taken.close()
 
-    async def _secure(self, taken: socket.socket, address: str | None, context: ssl.SSLContext) -> None:
-        """Do the handshake of a connection beside the others; meanwhile it counts as one that is idle."""
-        current = asyncio.current_task()
-        assert current is not None  # noqa: S101 - it runs in one
-        guest = _Handshake(current)
+    def _secure(self, taken: socket.socket, address: str | None, context: ssl.SSLContext) -> None:
+        """Begin the handshake of a connection, beside the others; meanwhile it counts as one that is idle."""
+        guest = _Handshake(taken, self._house)
+        # Here and not in the task, which begins later: the loop might accept any number before.
         self._house.room.enter(guest, address)
-        try:
-            await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: self._make(address),
-                taken,
-                ssl=context,
-                ssl_handshake_timeout=HEAD_SECONDS,
-                ssl_shutdown_timeout=CLOSING_SECONDS,
-            )
-        except OSError:
+        task = guest.begin(lambda: self._make(address), context)
+        self._handshakes.add(task)
+        task.add_done_callback(lambda _: self._end_handshake(guest))
+
+    def _end_handshake(self, guest: _Handshake) -> None:
+        self._house.room.exit(guest)
+        self._handshakes.discard(guest.task)
+        if guest.close_and_tell():
             self._unsecured.add()
-        finally:
-            self._house.room.exit(guest)
 
 
 class _Handshake:
     """A connection whose TLS handshake goes on."""
 
-    def __init__(self, task: asyncio.Task[None]) -> None:
-        self._task = task
+    task: asyncio.Task[None]
+
+    def __init__(self, taken: socket.socket, house: ListenerState) -> None:
+        self._taken = taken
+        self._house = house
+        self._begun = False
+
+    def begin(self, make: Callable[[], Connection], context: ssl.SSLContext) -> asyncio.Task[None]:
+        """Return the task of the handshake."""
+        self.task = asyncio.create_task(self._run(make, context), name="outreach handshake")
+        return self.task
+
+    def close_and_tell(self) -> bool:
+        """Close the socket where it was cancelled before it began, and return whether it failed by itself."""
+        if not self._begun:
+            self._taken.close()
+        return not self.task.cancelled() and self.task.exception() is not None
 
     def leave(self) -> None:
         """Close at once, to make room."""
-        self._task.cancel()
+        self._house.evicted.add()
+        self.task.cancel()
+
+    async def _run(self, make: Callable[[], Connection], context: ssl.SSLContext) -> None:
+        self._begun = True
+        await asyncio.get_running_loop().connect_accepted_socket(
+            make, self._taken, ssl=context, ssl_handshake_timeout=HEAD_SECONDS, ssl_shutdown_timeout=CLOSING_SECONDS
+        )
 
 
 def _turn_away(taken: socket.socket) -> None:

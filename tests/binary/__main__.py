@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -36,6 +38,7 @@ def main() -> None:
             try_out(name, build(place, form), steps.ALL if name == "one file" else steps.SHORT)
         if given.installed is not None:
             compare({"installed": given.installed.resolve().parent / given.installed.name, **forms})
+    exposure()
     print("the executable works")
 
 
@@ -72,6 +75,15 @@ def try_out(name: str, jail: Jail, tried: Sequence[Callable[[Place], None]]) -> 
         begun = time.monotonic()
         step(place)
         print(f"    {step.__name__.replace('_', ' ')}: {time.monotonic() - begun:.1f} s", flush=True)
+
+
+def exposure() -> None:
+    """Print what systemd thinks of the unit that runs it, where this machine has its program."""
+    program = shutil.which("systemd-analyze")
+    if program is not None:
+        unit = steps.ROOT / "examples" / "hosting" / "outreach.service"
+        done = subprocess.run([program, "security", "--offline=yes", unit], capture_output=True, text=True, check=True)
+        print(f"systemd-analyze security: {done.stdout.splitlines()[-1]}")
 
 
 def compare(forms: dict[str, Path]) -> None:

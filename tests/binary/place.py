@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -21,6 +23,13 @@ from tests.process.books import Books
 from tests.process.waiting import wait_for
 
 SECONDS: Final = 120.0
+
+_HANDING_OVER: Final = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1")
+os.execv(sys.argv[2], sys.argv[2:])
+"""
 
 
 @attrs.define(kw_only=True)
@@ -80,7 +89,7 @@ class Place:
     @property
     def books(self) -> Books:
         """The database and the simulator's log, to be read."""
-        return Books(database=self.database, log=self.jail.data / "sent.jsonl")
+        return Books(database=self.database, log=self.jail.data / f"{self.name}.jsonl")
 
     def run(self, *arguments: str, status: int = 0) -> str:
         """Run a command, and return what it says on stdout, or on stderr where it fails.
@@ -108,13 +117,17 @@ class Place:
         return json.loads(self.run(*arguments, "--json"))
 
     @contextmanager
-    def serving(self, *options: str, **more: str) -> Iterator[Running]:
-        """Run a server on a free port; it is killed at the end, if it still runs then."""
+    def serving(self, *options: str, handed: socket.socket | None = None, **more: str) -> Iterator[Running]:
+        """Run a server on a free port, or on a socket handed over as systemd does; it is killed at the end."""
+        command = self.jail.command("serve", "--port", "0", "--json", *options)
+        if handed is not None:
+            command = [sys.executable, "-c", _HANDING_OVER, str(handed.fileno()), *command]
         out = self.jail.data.parent / f"serve-{time.monotonic_ns()}"
         log = out.with_suffix(".log")
         with out.open("wb") as stdout, log.open("wb") as stderr:
             process = subprocess.Popen(
-                self.jail.command("serve", "--port", "0", "--json", *options),
+                command,
+                pass_fds=[] if handed is None else [handed.fileno()],
                 env=self._environment(more),
                 cwd=self.jail.data,
                 stdin=subprocess.DEVNULL,
@@ -141,7 +154,7 @@ class Place:
         return self.jail.environment(
             {
                 "OUTREACH_DATABASE_URL": f"sqlite:///{seen}/{self.name}.db",
-                "OUTREACH_SIMULATOR_LOG": f"{seen}/sent.jsonl",
+                "OUTREACH_SIMULATOR_LOG": f"{seen}/{self.name}.jsonl",
                 "OUTREACH_SIMULATOR_LATENCY_MS": "20",
                 "OUTREACH_RECONCILE_DELAY_SECONDS": "1",
                 "OUTREACH_RECONCILE_INTERVAL_SECONDS": "0.5",
