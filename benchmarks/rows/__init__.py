@@ -15,6 +15,7 @@ from benchmarks.rows import (
     listing,
     memory,
     neighbour,
+    planning,
     receiving,
     starting,
 )
@@ -30,5 +31,6 @@ ROWS: Final[Mapping[str, Callable[[Settings], Results]]] = {
     "growth": growing.measure,
     "neighbour": neighbour.measure,
     "memory": memory.measure,
+    "preflight": planning.measure,
     "start": starting.measure,
 }
