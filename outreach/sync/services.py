@@ -28,8 +28,11 @@ from outreach.models.campaign import (
 from outreach.models.dispatch import Dispatch, DispatchCount
 from outreach.models.events import Event
 from outreach.models.failures import ProviderFailure, RecipientOutcome
+from outreach.models.forecast import Forecast, ForecastAssumptions
 from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.models.message import InboundMessage, Message, NewMessage
+from outreach.models.preflight import Preflight
+from outreach.models.prices import PriceTable
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientCount
 from outreach.models.resources import (
     Agent,
@@ -82,6 +85,7 @@ from outreach.services.events import Events as AsyncEvents
 from outreach.services.flows import Flows as AsyncFlows
 from outreach.services.messages import Messages as AsyncMessages
 from outreach.services.numbers import Numbers as AsyncNumbers
+from outreach.services.prices import Prices as AsyncPrices
 from outreach.services.rate_limits import RateLimiter as AsyncRateLimiter
 from outreach.services.readiness import ReadinessProbe as AsyncReadinessProbe
 from outreach.services.settings import CallingSettings as AsyncCallingSettings
@@ -612,6 +616,36 @@ class Replies(Service[AsyncReplies]):
         return self._call(lambda service: service.update(workspace_id, change, actor=actor))
 
 
+class Prices(Service[AsyncPrices]):
+    """The prices of SMS segments and minutes of calls, a table a workspace."""
+
+    def get(self, workspace_id: str) -> PriceTable | None:
+        """Return a workspace's prices; None if it has none.
+
+        Raises:
+            NotFound: The workspace does not exist.
+        """
+        return self._call(lambda service: service.get(workspace_id))
+
+    def update(self, workspace_id: str, table: PriceTable, *, actor: str = "library") -> PriceTable:
+        """Replace a workspace's prices and return them.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: A currency, provider, country or amount is invalid, or two prices are for the same; nothing
+                was changed.
+        """
+        return self._call(lambda service: service.update(workspace_id, table, actor=actor))
+
+    def remove(self, workspace_id: str, *, actor: str = "library") -> None:
+        """Remove a workspace's prices; nothing happens if it has none.
+
+        Raises:
+            NotFound: The workspace does not exist.
+        """
+        return self._call(lambda service: service.remove(workspace_id, actor=actor))
+
+
 class Unsubscribes(Service[AsyncUnsubscribes]):
     """The unsubscribe registers of workspaces."""
 
@@ -1084,6 +1118,70 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(lambda service: service.next_due_times(workspace_id, campaign_id))
 
+    def preflight(self, workspace_id: str, campaign_id: str, *, contact: str | None = None) -> Preflight:
+        """Return what a campaign will do to its contacts, by the rules that the run will follow.
+
+        It holds if nothing changes meanwhile. Contacts on the register when the campaign was created were not loaded,
+        and are not counted. It reads every contact: 100,000 take a second or two.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign, in any state; of one that has started, what is left.
+            contact: A phone number, in any notation, of which to tell everything (`Preflight.asked`).
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            InvalidRequest: The number is not a string.
+        """
+        return self._call(lambda service: service.preflight(workspace_id, campaign_id, contact=contact))
+
+    def preflight_new(
+        self,
+        workspace_id: str,
+        campaign: NewSmsCampaign | NewCallCampaign,
+        recipients: RecipientSource,
+        *,
+        contact: str | None = None,
+    ) -> Preflight:
+        """Return what a campaign would do to its contacts, without creating it.
+
+        Numbers on the register are counted as left out, though a creation would not load them.
+
+        Args:
+            workspace_id: The workspace.
+            campaign: Everything but the contacts.
+            recipients: The contacts, as `create_sms` and `create_call` take them.
+            contact: A phone number, in any notation, of which to tell everything (`Preflight.asked`).
+
+        Raises:
+            NotFound: The workspace, agent or trunk does not exist.
+            SmsCampaignsDisabled: The workspace does not have SMS campaigns enabled.
+            InvalidRequest: A rule is broken, or the flow does not exist.
+        """
+        return self._supply(
+            lambda service, each: service.preflight_new(workspace_id, campaign, each(recipients), contact=contact)
+        )
+
+    def forecast(
+        self, workspace_id: str, campaign_id: str, *, assumptions: ForecastAssumptions | None = None
+    ) -> Forecast:
+        """Return when a campaign will be done, hour by hour, and what limits it.
+
+        It holds if nothing changes, and for a campaign that is paused, if it is resumed now. A campaign with more than
+        10,000 contacts is judged by so many of them.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign; of one that has started, what is left.
+            assumptions: What to assume of calls and messages; what a running campaign has measured in its last 500
+                requests takes their place. None for the defaults.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            InvalidRequest: An assumption is out of its bounds.
+        """
+        return self._call(lambda service: service.forecast(workspace_id, campaign_id, assumptions=assumptions))
+
 
 class Calls(Service[AsyncCalls]):
     """Single calls of workspaces (docs/interface.md#4.1)."""
@@ -1180,6 +1278,45 @@ class Messages(Service[AsyncMessages]):
             OutreachError: See `send`.
         """
         return self._call(lambda service: service.send_response(workspace_id, new, request=request, render=render))
+
+    def send_test(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        contact: str,
+        to: str,
+        message: int = 1,
+        at_any_hour: bool = False,
+        actor: str = "library",
+    ) -> Message:
+        """Send what a contact of a campaign would get to a number of one's own.
+
+        It is a single message with the purpose `test`, from the campaign's number: it counts in no campaign, in no
+        frequency cap and in no report. The campaign may be in any state.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            contact: The contact's number, in any notation, or as supplied if it is none.
+            to: Where to send it.
+            message: Which message of a flow, from 1.
+            at_any_hour: Whether to send it outside the campaign's hours and the contact hours at `to` too.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace has no such campaign, or the campaign no such contact.
+            InvalidRequest: The number is invalid, the campaign has no such message, or its text is empty or over the
+                segment cap for this contact.
+            RecipientUnsubscribed: `to` is unsubscribed from SMS.
+            Conflict: It is a calling campaign, it is outside the hours, the sending number or carrier is unclear, or a
+                live workspace has no account at the carrier.
+        """
+        return self._call(
+            lambda service: service.send_test(
+                workspace_id, campaign_id, contact=contact, to=to, message=message, at_any_hour=at_any_hour, actor=actor
+            )
+        )
 
     def receive(
         self,
@@ -1619,6 +1756,7 @@ class Outreach(Engine):
         sms_settings: Settings of SMS campaigns.
         call_settings: Settings of calling campaigns.
         reply_settings: What is answered to STOP, START and HELP.
+        prices: What messages and calls cost, for the estimates of a preflight.
         unsubscribes: The unsubscribe register.
         campaigns: Campaigns: creating, reading, starting and stopping them, and what they came to.
         calls: Single calls.
@@ -1753,6 +1891,7 @@ class Outreach(Engine):
         self.sms_settings = Settings(self._lifetime, lambda engine: engine.sms_settings)
         self.call_settings = CallingSettings(self._lifetime, lambda engine: engine.call_settings)
         self.reply_settings = Replies(self._lifetime, lambda engine: engine.reply_settings)
+        self.prices = Prices(self._lifetime, lambda engine: engine.prices)
         self.unsubscribes = Unsubscribes(self._lifetime, lambda engine: engine.unsubscribes)
         self.campaigns = Campaigns(self._lifetime, lambda engine: engine.campaigns)
         self.calls = Calls(self._lifetime, lambda engine: engine.calls)
