@@ -165,6 +165,7 @@ async def test_two_that_open_a_new_file_at_once_both_succeed(database: Path) -> 
         "0014_steady_clock",
         "0015_campaign_columns",
         "0016_subscriptions",
+        "0018_price_tables",
     ]
 
 
