@@ -15,6 +15,7 @@ from benchmarks.rows import (
     listing,
     memory,
     neighbour,
+    planning,
     receiving,
     reporting,
     scraping,
@@ -34,5 +35,6 @@ ROWS: Final[Mapping[str, Callable[[Settings], Results]]] = {
     "memory": memory.measure,
     "scraping": scraping.measure,
     "reports": reporting.measure,
+    "preflight": planning.measure,
     "start": starting.measure,
 }

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import functools
 
+from outreach.policy.number_zones import NANP
 
-@functools.lru_cache(maxsize=65_536)
+
 def country_of_phone(phone: str) -> str | None:
     """Return the country of an E.164 number as ISO 3166 alpha-2; None if it is unknown or of no country."""
+    # The last three digits decide nothing in North America (`policy.number_zones`).
+    return look_up_country(f"{phone[:-3]}100" if NANP.fullmatch(phone) else phone)
+
+
+@functools.lru_cache(maxsize=65_536)
+def look_up_country(phone: str) -> str | None:
+    """Return what `country_of_phone` returns, without its shortcut."""
     # Imported here, because its tables take long to load.
     import phonenumbers
 

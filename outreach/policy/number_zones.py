@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Final
 
-_NANP: Final = re.compile(r"\+1[2-9][0-9]{9}")
+NANP: Final = re.compile(r"\+1[2-9][0-9]{9}")
 
 
 def number_zones(phone: str) -> tuple[str, ...]:
@@ -20,7 +20,7 @@ def number_zones(phone: str) -> tuple[str, ...]:
 
     A number without a place, such as a toll-free one, may be anywhere in its country.
     """
-    if _NANP.fullmatch(phone):
+    if NANP.fullmatch(phone):
         return _zones_of_thousand(phone[:-3])
     return look_up_zones(phone)
 

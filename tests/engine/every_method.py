@@ -32,6 +32,7 @@ _BY_NAME: dict[str, Any] = {
     "phone": "+14155550101",
     "phones": ["+14155550101"],
     "position": 0,
+    "contact": "+14155550101",
     "channel": "sms",
     "provider": "twilio",
     "credentials": {"account_sid": f"AC{'0' * 32}", "auth_token": "0" * 32},

@@ -15,6 +15,7 @@ from outreach import (
     CallSettingsUpdate,
     Campaign,
     FlowStep,
+    InvalidRequest,
     NewCallCampaign,
     NewRecipient,
     Outreach,
@@ -190,3 +191,72 @@ async def test_calls_end_about_when_it_was_told(seed: int) -> None:
         told = await engine.campaigns.forecast(workspace.id, campaign.id, assumptions=assumed)
         done = await completes(engine, campaign)
     assert_close(told, done, 0.10, 5.0)
+
+
+@pytest.mark.virtual_time(max_run=timedelta(days=3))
+async def test_what_has_been_measured_takes_the_place_of_what_was_assumed() -> None:
+    """A quarter of the messages fails for now; half way through, what is left ends when it is told."""
+    failing = Evenly(0.25)
+
+    def answer(message: OutboundMessage) -> Step:
+        return refuse("temporary") if failing.draw(message.to) else accept().delivered(after_seconds=5)
+
+    clock = ShiftedClock(datetime(2026, 3, 2, 15, tzinfo=UTC))
+    async with dispatching(
+        MemoryStorage(clock=clock), carrier=ScriptedCarrier(answer), config=SLOW, clock=clock
+    ) as rig:
+        engine = rig.engine
+        workspace = await given_workspace(engine)
+        settings = SmsSettingsUpdate(retry_enabled=True, retry_max_attempts=3, retry_delay_minutes=10)
+        await engine.sms_settings.update(workspace.id, settings)
+        campaign = await given_campaign(engine, workspace, 240, rate_per_minute=60)
+        before = await engine.campaigns.forecast(workspace.id, campaign.id)
+        assert (before.measured, before.contacts, before.assumptions.failure_rate) == ((), 240, 0.02)
+        await engine.campaigns.start(workspace.id, campaign.id)
+        await anyio.sleep(120)
+        told = await engine.campaigns.forecast(workspace.id, campaign.id)
+        assert told.measured == ("failure_rate",)
+        assert told.assumptions.failure_rate == pytest.approx(0.25, abs=0.02)
+        assert 120 <= told.contacts < 170
+        done = await completes(engine, campaign)
+        after = await engine.campaigns.forecast(workspace.id, campaign.id)
+    assert_close(told, done, 0.02, 2.0)
+    assert (after.contacts, after.ends_at, after.hours) == (0, done.completed_at, ())
+
+
+@pytest.mark.virtual_time
+async def test_an_expiry_that_comes_first_is_the_end(engine: Outreach) -> None:
+    """With how many it leaves out."""
+    workspace = await given_workspace(engine)
+    soon = engine._clock.now() + timedelta(minutes=2)
+    campaign = await given_campaign(engine, workspace, 300, rate_per_minute=60, scheduled_expires_at=soon)
+    told = await engine.campaigns.forecast(workspace.id, campaign.id)
+    assert (told.expires, told.ends_at) == (True, soon)
+    assert abs(told.unreached - 180) <= 1
+    assert told.requests + told.unreached == 300
+
+
+@pytest.mark.virtual_time
+async def test_a_long_list_is_judged_by_a_part_of_it(engine: Outreach) -> None:
+    """Each contact that is played through stands for several, and the end is the same."""
+    workspace = await given_workspace(engine)
+    contacts = [NewRecipient(phone_number=f"+1{415 + n % 2}{2000000 + n}") for n in range(30_000)]
+    campaign = await given_campaign(engine, workspace, contacts, body="Hi", rate_per_minute=600)
+    told = await engine.campaigns.forecast(workspace.id, campaign.id)
+    assert told.sampled
+    assert told.contacts == told.requests == 30_000
+    assert told.ends_at is not None
+    assert abs((told.ends_at - told.at).total_seconds() - 3000) < 1
+
+
+@pytest.mark.virtual_time
+async def test_assumptions_are_checked(engine: Outreach) -> None:
+    """Each is named."""
+    workspace = await given_workspace(engine)
+    campaign = await given_campaign(engine, workspace, 1)
+    wrong = ForecastAssumptions(answer_rate=1.1, call_seconds=-1, failure_rate=True)
+    with pytest.raises(InvalidRequest) as refused:
+        await engine.campaigns.forecast(workspace.id, campaign.id, assumptions=wrong)
+    assert [one.path for one in refused.value.details] == [
+        *("assumptions.answer_rate", "assumptions.call_seconds", "assumptions.failure_rate"),
+    ]
