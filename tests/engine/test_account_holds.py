@@ -392,3 +392,21 @@ async def test_only_what_runs_is_held(open_storage: OpenStorage) -> None:
         assert await rig.engine.campaigns.throttled_until(workspace.id, campaign.id) is None
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         assert await rig.engine.campaigns.throttled_until(workspace.id, campaign.id) == hold.until
+
+
+async def test_a_time_that_is_named_after_the_clock_was_set_back_counts_from_then(storage: Storage) -> None:
+    """The hold from before the step still looks longer, and is shortened when the step is repaired."""
+    dispatch = make_dispatch(message_id=new_id(), created_at=NOW)
+    hold = make_provider_throttle(provider=dispatch.provider, since=NOW, until=NOW + timedelta(seconds=5))
+    await storage.write(lambda tx: tx.provider_throttles.put(hold))
+    early = NOW - timedelta(minutes=10)
+    outcome = DispatchOutcome(state=DispatchState.DEFERRED, reason="rate_limited", retry_after_seconds=20.0)
+    await storage.write(
+        lambda tx: provider_throttles.update_throttle(tx, dispatch, outcome, backoff=BACKOFF, now=early)
+    )
+    await storage.write(
+        lambda tx: provider_throttles.restart_throttle(tx, THIS_WORKSPACE, dispatch.provider, early + SECOND)
+    )
+    kept = await storage.read(lambda tx: tx.provider_throttles.get(THIS_WORKSPACE, dispatch.provider))
+    assert kept is not None
+    assert kept.until >= early + timedelta(seconds=20)
