@@ -102,6 +102,8 @@ def _report(of: Tenant, contacts: int) -> Sample:
     async def make() -> float:
         async with Outreach.open(of.url) as engine:
             [campaign] = (await engine.campaigns.list(of.workspace_id)).items
+            # The first one reads the file, which was just copied, from the disk.
+            await engine.campaigns.report(of.workspace_id, campaign.id)
             begun = time.perf_counter()
             report = await engine.campaigns.report(of.workspace_id, campaign.id)
             took = time.perf_counter() - begun

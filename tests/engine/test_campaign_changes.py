@@ -39,7 +39,7 @@ from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.testing.waiting import until
 from outreach.working_set import Transaction
-from tests.engine.conftest import OpenStorage
+from tests.engine.conftest import OpenStorage, given_workspaces
 from tests.engine.rig import dispatching
 
 pytestmark = pytest.mark.virtual_time
@@ -48,9 +48,16 @@ S = CampaignStatus
 
 
 @pytest.fixture
+def storage(open_storage: OpenStorage, clock: ManualClock) -> Storage:
+    """Return a database that the engine opens."""
+    return open_storage(clock)
+
+
+@pytest.fixture
 async def writing(storage: Storage, clock: ManualClock) -> AsyncIterator[Outreach]:
     """Open an engine that does not dispatch on a database of two workspaces."""
     async with Outreach(storage, clock=clock) as engine:
+        await given_workspaces(storage)
         yield engine
 
 
@@ -170,7 +177,7 @@ async def test_the_rest_of_a_campaign_gets_the_new_text(open_storage: OpenStorag
     async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
         engine = rig.engine
         workspace = await engine.workspaces.create("Acme")
-        new = NewSmsCampaign(name="C", body="old", carrier="twilio", from_number="+14155550100", rate_per_minute=60)
+        new = NewSmsCampaign(name="C", body="old", carrier="twilio", from_number="+14155550100", rate_per_minute=1)
         contacts = [NewRecipient(phone_number=f"+141555501{n:02}") for n in range(6)]
         campaign = (await engine.campaigns.create_sms(workspace.id, new, contacts)).campaign
         await engine.campaigns.start(workspace.id, campaign.id)

@@ -20,8 +20,15 @@ from outreach.protocols.storage import Storage
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from tests.engine.all_endings import given_endings
+from tests.engine.conftest import OpenStorage, given_workspaces
 
 pytestmark = pytest.mark.virtual_time
+
+
+@pytest.fixture
+def storage(open_storage: OpenStorage, clock: ManualClock) -> Storage:
+    """Return a database that the engine opens."""
+    return open_storage(clock)
 
 
 @pytest.fixture
@@ -29,6 +36,7 @@ async def reading(storage: Storage, clock: ManualClock) -> AsyncIterator[Outreac
     """Open an engine on a database of two workspaces, a day after everything happened."""
     clock.advance(86_400)
     async with Outreach(storage, clock=clock) as engine:
+        await given_workspaces(storage)
         yield engine
 
 
@@ -119,7 +127,9 @@ async def test_an_export_that_is_given_up_leaves_no_file(
     reading: Outreach, storage: Storage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """What was written for the sheets goes with it."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    sheets = tmp_path / "sheets"
+    sheets.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(sheets))
     campaign = await given_endings(storage, 3, count=5)
 
     async def failing() -> AsyncIterator[ExportedContact]:
@@ -129,7 +139,7 @@ async def test_an_export_that_is_given_up_leaves_no_file(
 
     with pytest.raises(RuntimeError, match="gone"):
         [part async for part in workbook.workbook_bytes(failing(), Table("sms", None))]
-    assert list(tmp_path.iterdir()) == []
+    assert list(sheets.iterdir()) == []
 
 
 async def test_impossible_characters_and_endless_texts_do_not_stop_a_workbook(

@@ -20,6 +20,7 @@ from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, pending, publish
 from outreach.working_set import Transaction
 from tests.engine.all_endings import given_endings
+from tests.engine.conftest import OpenStorage, given_workspaces
 
 pytestmark = pytest.mark.virtual_time
 
@@ -27,10 +28,17 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
+def storage(open_storage: OpenStorage, clock: ManualClock) -> Storage:
+    """Return a database that the engine opens."""
+    return open_storage(clock)
+
+
+@pytest.fixture
 async def reading(storage: Storage, clock: ManualClock) -> AsyncIterator[Outreach]:
     """Open an engine on a database of two workspaces, some days after everything happened."""
     clock.advance(timedelta(days=3).total_seconds())
     async with Outreach(storage, clock=clock) as engine:
+        await given_workspaces(storage)
         yield engine
 
 

@@ -46,6 +46,7 @@ from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, pending, publish
 from outreach.working_set import Transaction
 from tests.engine.all_endings import given_endings
+from tests.engine.conftest import OpenStorage, given_workspaces
 
 pytestmark = pytest.mark.virtual_time
 
@@ -54,10 +55,17 @@ DAY = timedelta(days=1)
 
 
 @pytest.fixture
+def storage(open_storage: OpenStorage, clock: ManualClock) -> Storage:
+    """Return a database that the engine opens."""
+    return open_storage(clock)
+
+
+@pytest.fixture
 async def writing(storage: Storage, clock: ManualClock) -> AsyncIterator[Outreach]:
     """Open an engine that does not dispatch, a day after everything happened."""
     clock.advance(DAY.total_seconds())
     async with Outreach(storage, clock=clock) as engine:
+        await given_workspaces(storage)
         yield engine
 
 
