@@ -48,7 +48,7 @@ def restart_throttle(tx: Transaction, workspace_id: str, provider: str, now: dat
     """Let a throttle that began before a clock step last from now at most as long as it was meant to."""
     throttle = tx.provider_throttles.get(workspace_id, provider)
     if throttle is not None and throttle.since > now:
-        tx.provider_throttles.put(_restarted(throttle, now))
+        tx.provider_throttles.put(attrs.evolve(throttle, since=now, until=now + (throttle.until - throttle.since)))
 
 
 def update_throttle(
@@ -74,8 +74,6 @@ def update_throttle(
     if not outcome.account_wide or not _asks_to_wait(outcome) or _has_old_credentials(tx, dispatch):
         return None
     if known is not None and in_flight:
-        # A throttle must not have its start by one setting of the clock and its end by another.
-        known = known if known.since <= now else _restarted(known, now)
         longer = now + backoff.delay(1, retry_after) if retry_after else known.until
         tx.provider_throttles.put(attrs.evolve(known, until=max(known.until, longer)))
         return None
@@ -98,10 +96,6 @@ def clear_throttle(tx: Transaction, workspace_id: str, provider: str, now: datet
     for work in tx.work.due():
         if work.unit.workspace_id == workspace_id and _is_queued_for(tx, work.unit, provider):
             tx.work.schedule(work.unit, now)
-
-
-def _restarted(throttle: ProviderThrottle, now: datetime) -> ProviderThrottle:
-    return attrs.evolve(throttle, since=now, until=now + (throttle.until - throttle.since))
 
 
 def _is_in_force(throttle: ProviderThrottle, now: datetime) -> bool:
