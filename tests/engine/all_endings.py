@@ -72,8 +72,12 @@ async def given_endings(
         if channel == "call":
             tx.agents.insert(agent)
         contacts = [
-            make_prepared(first_name=rng.choice(("=1+1", "Ann", "Zoë")), custom_variables='{"city":"@SUM(A1)"}')
-            for _ in range(count)
+            make_prepared(
+                first_name=rng.choice(("=1+1", "Ann", "Zoë")),
+                custom_variables='{"city":"@SUM(A1)"}',
+                external_id=f"=crm-{position}",
+            )
+            for position in range(count)
         ]
         tx.campaigns.insert_loading(campaign, loading_until=NOW + timedelta(minutes=5))
         tx.recipients.insert(campaign.workspace_id, campaign.id, pending(*contacts), now=NOW)

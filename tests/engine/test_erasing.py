@@ -135,7 +135,7 @@ async def test_an_ended_campaign_is_erased_and_keeps_its_figures(
     for row in rows:
         recipient = row.recipient
         assert (recipient.phone_number, recipient.phone, recipient.first_name) == ("", None, None)
-        assert not recipient.custom_variables
+        assert (recipient.external_id, dict(recipient.custom_variables)) == (None, {})
         assert [(one.to, one.body) for one in row.dispatches] == [("", None)] * len(row.dispatches)
         assert [(one.to, one.summary, dict(one.variables)) for one in row.calls] == [("", None, {})] * len(row.calls)
         assert row.replies == []
@@ -230,6 +230,7 @@ async def given_person(storage: Storage, phone: str) -> tuple[Campaign, Campaign
             first_name="Zaphod",
             email="z@example.com",
             custom_variables='{"a":"Zaphod"}',
+            external_id="crm-Beeblebrox",
         )
         for campaign in (ended, active):
             publish(tx, campaign, pending(person, make_prepared()))
@@ -310,7 +311,7 @@ async def test_a_person_is_purged_from_everything(tmp_path: Path, clock: ManualC
         raw.execute("VACUUM")
     raw.close()
     content = database.read_bytes()
-    for secret in (b"Zaphod", b"z@example.com", PHONE[1:].encode()):
+    for secret in (b"Zaphod", b"z@example.com", b"Beeblebrox", PHONE[1:].encode()):
         assert secret not in content
 
 
