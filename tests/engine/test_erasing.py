@@ -193,7 +193,8 @@ def test_a_stored_report_is_read_as_it_was_written() -> None:
     """Also with calls, failures and a cost."""
     from decimal import Decimal
 
-    from outreach.models.campaign_report import CallFigures, FailureCount, ReportCost
+    from outreach.models import Cost, CostLine
+    from outreach.models.campaign_report import CallFigures, FailureCount
     from outreach.models.failures import Explanation, ProviderFailure
     from tests.convert.test_report_page import REPORT
 
@@ -204,12 +205,16 @@ def test_a_stored_report_is_read_as_it_was_written() -> None:
         error_message="x",
         explanation=Explanation(meaning="m", advice="a", source="https://example.com/"),
     )
+    lines = (
+        CostLine(kind="call", provider="vapi", country="US", quantity=3, price=Decimal("0.5"), amount=Decimal("1.50")),
+        CostLine(kind="call", provider="vapi", country=None, quantity=7, price=None, amount=None),
+    )
     report = attrs.evolve(
         REPORT,
         messages=None,
         calls=CallFigures(calls=3, answered=2, open=0, outcomes={"positive": 2}, seconds=91),
         failures=[FailureCount(failure=failure, requests=7)],
-        cost=ReportCost(amount=Decimal("1.50"), currency="EUR"),
+        cost=Cost(amount=Decimal("1.50"), currency="EUR", lines=lines, unpriced=7),
         erased_at=NOW,
     )
     for one in (REPORT, report):
