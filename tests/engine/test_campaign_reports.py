@@ -159,16 +159,13 @@ async def test_the_cost_is_that_of_a_recount(
     await reading.prices.update(THIS_WORKSPACE, table)
     amount, unpriced, quantity = Decimal(), 0, 0
     for contact in await exported(reading, campaign):
+        accepted = [one for one in contact.dispatches if one.state is DispatchState.ACCEPTED]
         used = [
-            *(
-                (one, one.segments)
-                for one in contact.dispatches
-                if one.segments and one.state is DispatchState.ACCEPTED
-            ),
-            *((one, math.ceil(one.duration_seconds / 60)) for one in contact.calls if one.duration_seconds),
+            *((one.provider, one.to, one.segments) for one in accepted if one.segments),
+            *((one.provider, one.to, math.ceil((one.duration_seconds or 0) / 60)) for one in contact.calls),
         ]
-        for one, count in used:
-            price = find_price(table, channel, one.provider, country_of_phone(one.to))
+        for provider, to, count in used:
+            price = find_price(table, channel, provider, country_of_phone(to))
             quantity += count
             unpriced += count if price is None else 0
             amount += price * count if price is not None else 0
