@@ -15,11 +15,11 @@ from outreach.models.campaign_report import (
     CampaignReport,
     FailureCount,
     MessageFigures,
-    ReportCost,
     ResultCount,
     TimeBucket,
 )
 from outreach.models.failures import Explanation, ProviderFailure
+from outreach.models.prices import Cost, CostLine
 from outreach.models.states import CampaignStatus, RecipientStatus
 
 
@@ -63,7 +63,7 @@ def write_campaign_report(report: CampaignReport) -> dict[str, Any]:
         "opt_outs": report.opt_outs,
         "timezone": report.timezone,
         "over_time": [_bucket(one) for one in report.over_time],
-        "cost": None if cost is None else {"amount": str(cost.amount), "currency": cost.currency},
+        "cost": None if cost is None else _cost(cost),
     }
 
 
@@ -90,7 +90,35 @@ def read_campaign_report(written: Mapping[str, Any]) -> CampaignReport:
             TimeBucket(**one | {"since": parse_timestamp(one["since"]), "until": parse_timestamp(one["until"])})
             for one in written["over_time"]
         ],
-        cost=None if cost is None else ReportCost(amount=Decimal(cost["amount"]), currency=cost["currency"]),
+        cost=None if cost is None else _read_cost(cost),
+    )
+
+
+def _cost(cost: Cost) -> dict[str, Any]:
+    return {
+        "amount": f"{cost.amount:f}",
+        "currency": cost.currency,
+        "unpriced": cost.unpriced,
+        "lines": [
+            attrs.asdict(line) | {name: _plain(getattr(line, name)) for name in ("price", "amount")}
+            for line in cost.lines
+        ],
+    }
+
+
+def _plain(amount: Decimal | None) -> str | None:
+    return None if amount is None else f"{amount:f}"
+
+
+def _read_cost(written: Mapping[str, Any]) -> Cost:
+    return Cost(
+        amount=Decimal(written["amount"]),
+        currency=written["currency"],
+        unpriced=written["unpriced"],
+        lines=tuple(
+            CostLine(**one | {name: None if one[name] is None else Decimal(one[name]) for name in ("price", "amount")})
+            for one in written["lines"]
+        ),
     )
 
 

@@ -23,7 +23,6 @@ from outreach.models.campaign_report import (
     CampaignReport,
     FailureCount,
     MessageFigures,
-    ReportCost,
     ResultCount,
     TimeBucket,
 )
@@ -53,7 +52,7 @@ from outreach.models.preflight import (
     RenderedMessage,
     SegmentShare,
 )
-from outreach.models.prices import CostEstimate, CostLine, Price, PriceKind, PriceTable
+from outreach.models.prices import Cost, CostLine, Price, PriceKind, PriceTable
 from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount
 from outreach.models.resources import (
     Agent,
@@ -160,7 +159,7 @@ __all__ = [
     "ContactExample",
     "ContactHistory",
     "ContactPreview",
-    "CostEstimate",
+    "Cost",
     "CostLine",
     "CostlyCharacter",
     "Counters",
@@ -233,7 +232,6 @@ __all__ = [
     "ReplySettings",
     "ReplySettingsUpdate",
     "ReplyText",
-    "ReportCost",
     "ResultCount",
     "RetentionResult",
     "RunningCampaign",

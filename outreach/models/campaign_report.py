@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from decimal import Decimal
 
 import attrs
 
 from outreach.models.base import Channel
 from outreach.models.failures import ProviderFailure
+from outreach.models.prices import Cost
 from outreach.models.states import CampaignStatus, RecipientStatus
 
 
@@ -112,19 +112,6 @@ class TimeBucket:
 
 
 @attrs.frozen(kw_only=True)
-class ReportCost:
-    """What the messages or calls cost.
-
-    Attributes:
-        amount: In `currency`.
-        currency: ISO 4217.
-    """
-
-    amount: Decimal
-    currency: str
-
-
-@attrs.frozen(kw_only=True)
 class CampaignReport:
     """What became of a campaign, as of `at`: every figure comes from one snapshot of the ledger.
 
@@ -149,7 +136,8 @@ class CampaignReport:
         timezone: The IANA zone of the buckets: that of the business hours, else UTC.
         over_time: The time from the first request to the last event in equal steps, at most 120; empty before the first
             request.
-        cost: None without prices.
+        cost: Of the segments of accepted messages, or the begun minutes of answered calls, by the workspace's prices;
+            None without prices.
     """
 
     campaign_id: str
@@ -176,4 +164,4 @@ class CampaignReport:
     opt_outs: int
     timezone: str
     over_time: Sequence[TimeBucket]
-    cost: ReportCost | None = None
+    cost: Cost | None = None

@@ -10,7 +10,7 @@ import attrs
 
 from outreach.errors import ErrorDetail
 from outreach.models.base import Channel
-from outreach.models.prices import CostEstimate
+from outreach.models.prices import Cost
 
 LeftOutRule = Literal[
     "opted_out",
@@ -205,5 +205,5 @@ class Preflight:
     encodings: Encodings
     samples: tuple[ContactPreview, ...]
     asked: tuple[ContactPreview, ...]
-    cost: CostEstimate | None
+    cost: Cost | None
     cost_note: str

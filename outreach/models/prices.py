@@ -43,7 +43,7 @@ class PriceTable:
 
 @attrs.frozen(kw_only=True)
 class CostLine:
-    """The estimated cost of a campaign's requests to one country.
+    """The cost of a campaign's requests through one provider to one country.
 
     Attributes:
         country: ISO 3166 alpha-2; None if the prices do not depend on it, or if it is unknown.
@@ -61,13 +61,13 @@ class CostLine:
 
 
 @attrs.frozen(kw_only=True)
-class CostEstimate:
-    """The estimated cost of a campaign.
+class Cost:
+    """The cost of a campaign by the workspace's prices: expected by a preflight, of what was sent in a report.
 
     Attributes:
         currency: ISO 4217.
         amount: The sum of the lines that have a price.
-        lines: By country, the largest quantity first.
+        lines: By provider and country, the largest quantity first.
         unpriced: Segments or minutes without a price, which `amount` does not have.
     """
 

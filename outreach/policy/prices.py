@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from outreach.models.forecast import ForecastAssumptions
-from outreach.models.prices import CostEstimate, CostLine, PriceKind, PriceTable
+from outreach.models.prices import Cost, CostLine, PriceKind, PriceTable
 
 
 def find_price(table: PriceTable, kind: PriceKind, provider: str | None, country: str | None) -> Decimal | None:
@@ -28,18 +28,18 @@ def depends_on_country(table: PriceTable | None, kind: PriceKind) -> bool:
     return table is not None and any(one.kind == kind and one.country is not None for one in table.prices)
 
 
-def estimate_cost(
-    table: PriceTable, kind: PriceKind, provider: str | None, quantities: Mapping[str | None, int]
-) -> CostEstimate:
-    """Return the cost of segments or minutes, given by country."""
+def cost_of(table: PriceTable, kind: PriceKind, quantities: Mapping[tuple[str | None, str | None], int]) -> Cost:
+    """Return the cost of segments or minutes, given by provider and country."""
     lines = []
-    for country, quantity in sorted(quantities.items(), key=lambda item: (-item[1], item[0] or "")):
+    for (provider, country), quantity in sorted(
+        quantities.items(), key=lambda item: (-item[1], item[0][0] or "", item[0][1] or "")
+    ):
         price = find_price(table, kind, provider, country)
         amount = None if price is None else price * quantity
         lines.append(
             CostLine(kind=kind, provider=provider, country=country, quantity=quantity, price=price, amount=amount)
         )
-    return CostEstimate(
+    return Cost(
         currency=table.currency,
         amount=sum((line.amount for line in lines if line.amount is not None), Decimal()),
         lines=tuple(lines),

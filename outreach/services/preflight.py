@@ -30,7 +30,7 @@ from outreach.policy.deciding import Restriction, decide_loading
 from outreach.policy.opening import opening_state
 from outreach.policy.phones import normalise
 from outreach.policy.preflight import PreflightTally
-from outreach.policy.prices import depends_on_country, estimate_cost, expected_minutes
+from outreach.policy.prices import cost_of, depends_on_country, expected_minutes
 from outreach.services.contacts import RecipientSource, VariableNameCollector, chunks
 from outreach.services.context import ServiceContext
 from outreach.services.validation import require_text
@@ -304,7 +304,8 @@ def _result(
                 f"Assumed: {assumed.answer_rate:.0%} of calls are answered, in up to {attempts} attempts, and each of "
                 f"these takes {assumed.call_seconds:g} s; begun minutes count."
             )
-        cost = estimate_cost(setup.prices, channel, setup.provider, quantities)
+        priced = {(setup.provider, country): quantity for country, quantity in quantities.items()}
+        cost = cost_of(setup.prices, channel, priced)
     return Preflight(
         campaign_id=campaign_id,
         channel=channel,

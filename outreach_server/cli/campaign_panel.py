@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from outreach_server.cli import documents
+from outreach_server.cli.campaign_forecast import forecast_lines
 from outreach_server.cli.campaign_picture import Snapshot, hints, messages_text
 from outreach_server.cli.durations import duration, until_text
 from outreach_server.cli.output import cell
@@ -152,6 +153,9 @@ def _labelled(snapshot: Snapshot, *, ascii_only: bool) -> Iterator[tuple[str, st
     left = left_text(snapshot)
     if left is not None:
         yield "Left", left
+    for line in forecast_lines(snapshot.forecast) if snapshot.forecast is not None else ():
+        label, _, words = line.partition(": ")
+        yield label, words
     messages = messages_text(campaign, snapshot.sent)
     if messages:
         label, _, counts = messages.partition(": ")

@@ -11,7 +11,7 @@ import attrs
 
 from outreach import Campaign, CampaignStatus, Outreach, RecipientStatus
 from outreach.errors import ErrorDetail
-from outreach.models import CampaignBlocker, DispatchCount, RecipientCount
+from outreach.models import CampaignBlocker, DispatchCount, Forecast, RecipientCount
 from outreach.protocols import Clock, SystemClock
 from outreach.reasons import PAUSE_REASONS
 from outreach_server.cli import documents
@@ -21,6 +21,9 @@ from outreach_server.cli.obstacles import explain_obstacles
 
 _SHARE: Final = 20.0
 """Slow queries may take at most a twentieth of the time."""
+
+FORECAST_SECONDS: Final = 10.0
+"""A forecast is made anew after so long, or when the campaign's state has changed."""
 
 _NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 _IN_FLIGHT: Final = frozenset({RecipientStatus.DISPATCHING, RecipientStatus.IN_PROGRESS, RecipientStatus.UNKNOWN})
@@ -36,6 +39,7 @@ class Snapshot:
         waits: When the first waiting recipient is due, for each state and reason with a known time.
         sent: Its requests by outcome.
         missing: What prevents its start, if it has not started.
+        forecast: When it will be done; None if it was not asked for, or nothing is left.
         at: When it was taken.
         pace_per_minute: Contacts that were begun per minute, lately; None before it is measured.
         paces: The same at earlier moments, oldest first.
@@ -48,10 +52,16 @@ class Snapshot:
     waits: Mapping[tuple[str, str | None], datetime] = attrs.field(factory=dict)
     sent: Sequence[DispatchCount] = ()
     missing: Sequence[ErrorDetail] = ()
+    forecast: Forecast | None = None
     at: datetime
     pace_per_minute: float | None = None
     paces: Sequence[float] = ()
     eta_seconds: float | None = None
+
+    @property
+    def state(self) -> object:
+        """What a person has to know at once when it changes."""
+        return self.campaign.status, self.campaign.pause_reason, tuple(hold.by for hold in self.holds)
 
     @property
     def ended(self) -> int:
@@ -77,14 +87,21 @@ class Snapshot:
 
 @attrs.define
 class SnapshotReader:
-    """Reads snapshots of a campaign; slow queries of a large one run less often."""
+    """Reads snapshots of a campaign; slow queries of a large one run less often.
+
+    With `forecasts` it looks ahead too.
+    """
 
     _engine: Outreach
     _workspace_id: str
     _campaign_id: str
     _clock: Clock = attrs.field(factory=SystemClock)
+    _forecasts: bool = attrs.field(default=False, kw_only=True)
     _sent: Sequence[DispatchCount] = ()
     _again_at: float = 0.0
+    _forecast: Forecast | None = attrs.field(default=None, init=False)
+    _foreseen_state: object = attrs.field(default=None, init=False)
+    _foresees_again_at: float = attrs.field(default=0.0, init=False)
 
     async def now(self) -> Snapshot:
         """Return the current snapshot, without its pace."""
@@ -97,7 +114,7 @@ class SnapshotReader:
             self._sent = await engine.campaigns.count_dispatches(*place)
             took = time.monotonic() - began
             self._again_at = began + took * _SHARE
-        return Snapshot(
+        snapshot = Snapshot(
             campaign=campaign,
             groups=groups,
             holds=await engine.campaigns.blockers(*place),
@@ -106,6 +123,18 @@ class SnapshotReader:
             missing=await engine.campaigns.start_problems(*place) if campaign.status in _NOT_STARTED else (),
             at=self._clock.now(),
         )
+        return attrs.evolve(snapshot, forecast=await self._look_ahead(snapshot)) if self._forecasts else snapshot
+
+    async def _look_ahead(self, snapshot: Snapshot) -> Forecast | None:
+        began = self._clock.monotonic()
+        if snapshot.campaign.is_terminal:
+            self._forecast = None
+        elif snapshot.state != self._foreseen_state or began >= self._foresees_again_at:
+            self._forecast = await self._engine.campaigns.forecast(self._workspace_id, self._campaign_id)
+            took = self._clock.monotonic() - began
+            self._foresees_again_at = began + max(FORECAST_SECONDS, took * _SHARE)
+        self._foreseen_state = snapshot.state
+        return self._forecast
 
 
 def hints(snapshot: Snapshot) -> list[str]:

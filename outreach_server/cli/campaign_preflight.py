@@ -12,6 +12,7 @@ from outreach.models import ContactExample, ContactPreview, Preflight
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.output import cell, console, echo_json, fields, listing, note
+from outreach_server.cli.prices import cost_text
 from outreach_server.cli.values import CAMPAIGN
 
 
@@ -77,13 +78,9 @@ def show_preflight(found: Preflight, contact: str | None = None) -> None:
 
 
 def _summary(found: Preflight) -> documents.Document:
-    cost = found.cost
     shares = ", ".join(
         f"{one.messages} with {one.segments} segment{'s' if one.segments > 1 else ''}" for one in found.segment_shares
     )
-    told = "-" if cost is None else f"{cost.amount:f} {cost.currency}"
-    if cost is not None and cost.unpriced:
-        told += f", and {cost.unpriced} {'minutes' if found.channel == 'call' else 'segments'} without a price"
     summary = {
         "contacts": found.contacts,
         "will be contacted": found.contacted,
@@ -93,7 +90,7 @@ def _summary(found: Preflight) -> documents.Document:
         "messages": found.messages,
         "segments": f"{found.segments}: {shares}" if shares else None,
         "get only part of the flow": ", ".join(f"{count}: {why}" for why, count in found.ends_early.items()),
-        "cost": told,
+        "cost": cost_text(found.cost, found.channel) or "-",
         "about the cost": found.cost_note,
     }
     return {name: value for name, value in summary.items() if value not in {None, ""} and (value or name != "messages")}

@@ -18,8 +18,10 @@ from outreach.models import CampaignReport, ExportFormat
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.files import write_parts, write_text
 from outreach_server.cli.output import console, echo_json, fields, note, stream_array
+from outreach_server.cli.prices import cost_text
 from outreach_server.cli.values import CAMPAIGN
 
+_NO_PRICES = "unknown: set the workspace's prices with outreach-server settings prices set"
 _FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".xlsx": "xlsx"}
 
 
@@ -80,8 +82,9 @@ def _show(made: CampaignReport, out: Any = None) -> None:
     out = out or console()
     document = write_campaign_report(made)
     names = ("name", "channel", "status", "started_at", "completed_at", "erased_at", "contacts", "contacted")
-    more = ("successful", "failed", "open", "replies", "repliers", "opt_outs", "cost")
-    out.print(fields({name: document[name] for name in (*names, *more) if document[name] not in {None, ""}}))
+    more = ("successful", "failed", "open", "replies", "repliers", "opt_outs")
+    shown = {name: document[name] for name in (*names, *more) if document[name] not in {None, ""}}
+    out.print(fields(shown | {"cost": cost_text(made.cost, made.channel) or _NO_PRICES}))
     out.print("The contacts by result:")
     out.print(
         _table(

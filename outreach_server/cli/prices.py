@@ -11,7 +11,7 @@ import click
 import orjson
 
 from outreach.http import read_price_table, write_price_table
-from outreach.models import Price, PriceTable
+from outreach.models import Channel, Cost, Price, PriceTable
 from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.output import console, echo_json, listing, note
 from outreach_server.cli.values import WORKSPACE
@@ -81,6 +81,14 @@ def _price(text: str) -> Price:
         provider=None if provider in {None, "", "*"} else provider,
         country=None if country in {None, "", "*"} else country,
     )
+
+
+def cost_text(cost: Cost | None, channel: Channel) -> str | None:
+    """Return a cost, and how much has no price; None without prices."""
+    if cost is None:
+        return None
+    unpriced = f", and {cost.unpriced} {_UNITS[channel]}s without a price" if cost.unpriced else ""
+    return f"{cost.amount:f} {cost.currency}{unpriced}"
 
 
 def _show(table: PriceTable | None, workspace_id: str) -> None:

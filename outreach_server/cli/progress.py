@@ -15,6 +15,7 @@ from rich.live import Live
 
 from outreach import Outreach
 from outreach.protocols import SystemClock
+from outreach_server.cli.campaign_forecast import forecast_lines
 from outreach_server.cli.campaign_panel import Panel, group_name, pace_text, state_text
 from outreach_server.cli.campaign_picture import Snapshot, SnapshotReader, hints, messages_text
 
@@ -55,17 +56,20 @@ class Lines:
         """Print the current state, if it has changed."""
         campaign = snapshot.campaign
         messages = messages_text(campaign, snapshot.sent)
-        state = (campaign.status, campaign.pause_reason, [hold.by for hold in snapshot.holds])
+        state = snapshot.state
+        changed = state != self._state
         numbers = (campaign.counters, messages)
         now = snapshot.at.timestamp()
         soon = self._told_at is not None and abs(now - self._told_at) < LINE_SECONDS and not campaign.is_terminal
-        if state == self._state and (numbers == self._numbers or soon):
+        if not changed and (numbers == self._numbers or soon):
             return
         self._state, self._numbers, self._told_at = state, numbers, now
         groups = ", ".join(f"{group['count']} {group_name(group)}" for group in snapshot.documents)
         ended = f"{snapshot.ended}/{campaign.counters.total} ended"
         self._echo("  ".join(filter(None, (state_text(snapshot), ended, pace_text(snapshot), groups, messages))))
         for text in hints(snapshot):
+            self._echo(text)
+        for text in forecast_lines(snapshot.forecast) if changed and snapshot.forecast is not None else ():
             self._echo(text)
 
 
@@ -132,7 +136,7 @@ async def follow(
 ) -> Snapshot:
     """Show a campaign until it has ended; return its last state."""
     clock = SystemClock()
-    look = SnapshotReader(engine, workspace_id, campaign_id, clock)
+    look = SnapshotReader(engine, workspace_id, campaign_id, clock, forecasts=not isinstance(view, Silent))
     meter = PaceMeter()
     while True:
         snapshot = meter.measure(await look.now(), clock.monotonic())

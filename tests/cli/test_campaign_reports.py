@@ -24,8 +24,9 @@ def test_a_report_is_text_json_or_a_page(cli: Cli, campaign_id: str, tmp_path: P
     text = cli.tell("campaigns", "report", campaign_id)
     assert "filtered" in text
     assert "Register" in text or "registered" in text
+    assert "unknown: set the workspace's prices" in " ".join(text.split())
     document = cli.ask("campaigns", "report", campaign_id)
-    assert document["contacts"] == 3
+    assert (document["contacts"], document["cost"]) == (3, None)
     assert document["messages"]["refused"] == 1
     assert {one["status"]: one["contacts"] for one in document["results"]} == {"pending": 2, "failed": 1}
     assert json.loads(cli.tell("campaigns", "report", campaign_id, "--format", "json")) | {"at": ""} == document | {

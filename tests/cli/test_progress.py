@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
+from typing import Any
 
 import attrs
 import pytest
@@ -21,9 +22,18 @@ from outreach import (
     Outreach,
     RecipientStatus,
 )
-from outreach.models import CampaignBlocker, Counters, DispatchCount, RecipientCount
+from outreach.models import (
+    CampaignBlocker,
+    Counters,
+    DispatchCount,
+    Forecast,
+    ForecastAssumptions,
+    ForecastHour,
+    RecipientCount,
+)
+from outreach.testing.clock import ManualClock
 from outreach_server.cli.campaign_panel import Panel
-from outreach_server.cli.campaign_picture import Snapshot, SnapshotReader, message_counts
+from outreach_server.cli.campaign_picture import FORECAST_SECONDS, Snapshot, SnapshotReader, message_counts
 from outreach_server.cli.progress import LINE_SECONDS, Lines, PaceMeter, Silent, Terminal, view_for
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -158,6 +168,60 @@ def test_lines_are_printed_only_when_something_changed() -> None:
         f"active  7/10 ended  90 of 120 contacts a minute  {groups}",
         f"active  9/10 ended  90 of 120 contacts a minute  {groups}",
         f"completed  10/10 ended  {groups}",
+    ]
+
+
+def forecast(**changes: Any) -> Forecast:
+    """Return a forecast of the campaign of ten, three of whom are left."""
+    found = Forecast(
+        campaign_id="c",
+        channel="sms",
+        at=NOW,
+        starts_at=NOW,
+        ends_at=NOW + timedelta(minutes=2),
+        contacts=3,
+        requests=3,
+        unreached=0,
+        expires=False,
+        hours=(ForecastHour(at=NOW, requests=3, bound_by="pace"),),
+        phases=(),
+        shared_with=0,
+        assumptions=ForecastAssumptions(),
+        measured=(),
+        sampled=False,
+    )
+    return attrs.evolve(found, **changes)
+
+
+def test_a_picture_says_when_it_will_be_done_and_what_limits_it() -> None:
+    """At 80 columns too; what has ended has no forecast."""
+    words = "3 messages to go, done at 2026-11-20 00:02 UTC; limited mostly by its rate."
+    text = drawn(attrs.evolve(snapshot(), forecast=forecast()), width=80)
+    assert f"Forecast {words}" in " ".join(text.split())
+    assert all(cell_len(line) <= 80 for line in text.splitlines())
+    assert "Forecast" not in drawn(snapshot())
+    assert "Forecast" not in drawn(attrs.evolve(snapshot(), forecast=forecast(contacts=0)))
+
+
+def test_lines_tell_the_forecast_when_the_state_changes() -> None:
+    """Not with each number."""
+    printed: list[str] = []
+    view = Lines(printed.append)
+    later = NOW + timedelta(seconds=LINE_SECONDS)
+    for picture in (
+        snapshot(),
+        attrs.evolve(snapshot(still_open=2), at=later),
+        attrs.evolve(snapshot(CampaignStatus.PAUSED, still_open=2), at=later),
+    ):
+        view.update(attrs.evolve(picture, forecast=forecast()))
+    assert [line.partition(":")[0].partition("  ")[0] for line in printed] == [
+        "active",
+        "Forecast",
+        "active",
+        "paused (error_budget)",
+        "It is paused",
+        "It waits to be resumed",
+        "Forecast",
     ]
 
 
@@ -328,3 +392,44 @@ async def test_what_is_costly_is_looked_at_less_often(monkeypatch: pytest.Monkey
         await engine.campaigns.cancel(workspace.id, made.campaign.id)
         await look.now()
         assert len(looks) == 3
+
+
+@pytest.mark.anyio
+async def test_a_forecast_is_made_anew_now_and_then_and_when_the_state_changes() -> None:
+    """Not with each picture, and not at all where nobody looks; a slow one less often."""
+    clock = ManualClock()
+    async with Outreach.open("memory://") as engine:
+        workspace = await engine.workspaces.create("Acme")
+        new = NewSmsCampaign(name="C", body="Hi", carrier="twilio", from_number="+14155550100")
+        made = await engine.campaigns.create_sms(workspace.id, new, [NewRecipient(phone_number="+14155550101")])
+        looks: list[float] = []
+        takes = 0.0
+        real = engine.campaigns.forecast
+
+        async def looked(workspace_id: str, campaign_id: str) -> Forecast:
+            looks.append(clock.monotonic())
+            clock.advance(takes)
+            return await real(workspace_id, campaign_id)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(engine.campaigns, "forecast", looked)
+            assert (await SnapshotReader(engine, workspace.id, made.campaign.id, clock).now()).forecast is None
+            look = SnapshotReader(engine, workspace.id, made.campaign.id, clock, forecasts=True)
+            for _ in range(3):
+                found = (await look.now()).forecast
+                assert found is not None
+                assert found.requests == 1
+                clock.advance(FORECAST_SECONDS / 3)
+            assert len(looks) == 1
+            takes = 60.0
+            clock.advance(FORECAST_SECONDS)
+            await look.now()
+            clock.advance(10 * takes)
+            await look.now()
+            assert len(looks) == 2
+            await engine.campaigns.start(workspace.id, made.campaign.id)
+            await look.now()
+            assert len(looks) == 3
+            await engine.campaigns.cancel(workspace.id, made.campaign.id)
+            assert (await look.now()).forecast is None
+            assert len(looks) == 3

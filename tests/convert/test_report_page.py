@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -9,6 +10,7 @@ import attrs
 
 from outreach.http import render_report_page
 from outreach.models.campaign_report import CallFigures, CampaignReport, MessageFigures, ResultCount, TimeBucket
+from outreach.models.prices import Cost
 from outreach.models.states import CampaignStatus, RecipientStatus
 
 START = datetime(2026, 11, 2, 14, tzinfo=UTC)
@@ -116,3 +118,13 @@ def test_a_campaign_without_anything_has_a_page() -> None:
     page = render_report_page(empty)
     assert "Over time" not in page
     assert "nan" not in page
+
+
+def test_a_page_tells_the_cost_and_what_it_leaves_out() -> None:
+    """Every decimal place; without prices it says that there are none."""
+    assert "the workspace has no prices" in render_report_page(REPORT)
+    cost = Cost(amount=Decimal("1234.5678"), currency="EUR", lines=(), unpriced=5)
+    page = render_report_page(attrs.evolve(REPORT, cost=cost))
+    assert "<strong>1,234.5678</strong> <span>EUR, without 5 segments that have no price</span>" in page
+    whole = attrs.evolve(cost, unpriced=0)
+    assert "<span>EUR</span>" in render_report_page(attrs.evolve(REPORT, cost=whole))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -51,8 +52,16 @@ _CALL_ENDS = (
 )
 
 
+Phones = Callable[[int], Mapping[str, str]]
+
+
+def new_phones(position: int) -> Mapping[str, str]:
+    """Leave each contact the number that it gets."""
+    return {}
+
+
 async def given_endings(
-    storage: Storage, seed: int, *, channel: str = "sms", count: int = 60, **fields: Any
+    storage: Storage, seed: int, *, channel: str = "sms", count: int = 60, phones: Phones = new_phones, **fields: Any
 ) -> Campaign:
     """Write an ended campaign of so many contacts, with requests, reports, calls, replies and opt-outs."""
     rng = random.Random(seed)
@@ -72,8 +81,13 @@ async def given_endings(
         if channel == "call":
             tx.agents.insert(agent)
         contacts = [
-            make_prepared(first_name=rng.choice(("=1+1", "Ann", "Zoë")), custom_variables='{"city":"@SUM(A1)"}')
-            for _ in range(count)
+            make_prepared(
+                **phones(position),
+                first_name=rng.choice(("=1+1", "Ann", "Zoë")),
+                custom_variables='{"city":"@SUM(A1)"}',
+                external_id=f"=crm-{position}",
+            )
+            for position in range(count)
         ]
         tx.campaigns.insert_loading(campaign, loading_until=NOW + timedelta(minutes=5))
         tx.recipients.insert(campaign.workspace_id, campaign.id, pending(*contacts), now=NOW)
@@ -105,6 +119,7 @@ def _end(tx: Transaction, campaign: Campaign, position: int, rng: random.Random)
         return
     place: dict[str, Any] = {"campaign_id": campaign.id, "position": position, "to": recipient.phone, "created_at": at}
     if campaign.channel == "sms":
+        place["provider"] = rng.choice(("twilio", "telnyx"))
         _requests(tx, place, status, reason, rng)
     else:
         _call(tx, campaign, place, status, reason, rng)

@@ -52,6 +52,7 @@ async def test_all_formats_hold_the_same(reading: Outreach, storage: Storage, ch
     contacts = [one async for one in reading.campaigns.iter_export(THIS_WORKSPACE, campaign.id)]
     lines = [json.loads(line) for line in (await file_of(reading, campaign, "jsonl")).splitlines()]
     assert [line["phone"] for line in lines] == [one.recipient.phone for one in contacts]
+    assert [line["external_id"] for line in lines] == [f"=crm-{position}" for position in range(30)]
     assert [len(line["requests"]) for line in lines] == [len(one.dispatches) for one in contacts]
     assert [line["replies"] for line in lines if line["replies"]]
     table = Table(campaign.channel, campaign.variable_names)
@@ -59,6 +60,7 @@ async def test_all_formats_hold_the_same(reading: Outreach, storage: Storage, ch
     header, *rows = csv.reader(io.StringIO(text, newline=""))
     assert tuple(header) == table.header
     assert len(rows) == len(contacts) == 30
+    assert [row[header.index("external_id")] for row in rows] == [f"'=crm-{position}" for position in range(30)]
     sheet = load_workbook(io.BytesIO(await file_of(reading, campaign, "xlsx"))).active
     assert sheet is not None
     cells = [list(row) for row in sheet.iter_rows(values_only=True)]

@@ -1,18 +1,24 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from outreach import InvalidRequest, NotFound, Outreach
 from outreach.http import write_campaign_report
+from outreach.models.base import Channel
 from outreach.models.campaign import Campaign
 from outreach.models.campaign_export import ExportedContact
+from outreach.models.prices import Price, PriceTable
 from outreach.models.states import DispatchState, MessageStatus, RecipientStatus
+from outreach.policy.number_countries import country_of_phone
+from outreach.policy.prices import find_price
 from outreach.policy.time_steps import MAX_STEPS, bounds
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_campaign, make_dispatch, make_inbound, make_prepared, make_unsubscribe
@@ -115,6 +121,60 @@ async def test_a_report_of_calls_counts_outcomes_and_minutes(reading: Outreach, 
     assert figures.outcomes == Counter(one.outcome for one in calls)
     assert figures.seconds == sum(one.duration_seconds or 0 for one in calls)
     assert figures.minutes == round(figures.seconds / 60, 1)
+
+
+COUNTRIES = ("+1415555", "+1868620", "+4477003", "+4474001", "+770123", "+791612", "+9198123", "+88216")
+"""Prefixes of numbers of the US, Trinidad, Jersey, the UK, Kazakhstan, Russia, India, and of no country."""
+
+
+def phones_of_countries(position: int) -> Mapping[str, str]:
+    """Give the contacts numbers of several countries."""
+    phone = f"{COUNTRIES[position % len(COUNTRIES)]}{position:05d}"
+    phone = f"{phone[:8]}{position:04d}" if phone.startswith("+1") else phone
+    return {"phone": phone, "phone_number": phone}
+
+
+@pytest.mark.parametrize(
+    "prices",
+    [
+        ("sms", "call"),
+        ("sms//US", "sms//JE", "sms/twilio/GB", "sms/telnyx", "sms//KZ", "call//US", "call//TT", "call//RU"),
+        ("sms/twilio", "call/vapi"),
+    ],
+    ids=["general", "by country", "by provider"],
+)
+@pytest.mark.parametrize("channel", ["sms", "call"])
+async def test_the_cost_is_that_of_a_recount(
+    reading: Outreach, storage: Storage, channel: Channel, prices: Sequence[str]
+) -> None:
+    """Each accepted segment and each begun minute has the price of its provider and its number's country."""
+    campaign = await given_endings(storage, 7, channel=channel, count=80, phones=phones_of_countries)
+    assert (await reading.campaigns.report(THIS_WORKSPACE, campaign.id)).cost is None
+    listed = []
+    for number, written in enumerate(prices, start=1):
+        kind, provider, country = (*written.split("/"), "", "")[:3]
+        place = {"provider": provider or None, "country": country or None}
+        listed.append(Price(kind="sms" if kind == "sms" else "call", amount=Decimal(number * 83) / 10_000, **place))
+    table = PriceTable(currency="EUR", prices=tuple(listed))
+    await reading.prices.update(THIS_WORKSPACE, table)
+    amount, unpriced, quantity = Decimal(), 0, 0
+    for contact in await exported(reading, campaign):
+        accepted = [one for one in contact.dispatches if one.state is DispatchState.ACCEPTED]
+        used = [
+            *((one.provider, one.to, one.segments) for one in accepted if one.segments),
+            *((one.provider, one.to, math.ceil((one.duration_seconds or 0) / 60)) for one in contact.calls),
+        ]
+        for provider, to, count in used:
+            price = find_price(table, channel, provider, country_of_phone(to))
+            quantity += count
+            unpriced += count if price is None else 0
+            amount += price * count if price is not None else 0
+    cost = (await reading.campaigns.report(THIS_WORKSPACE, campaign.id)).cost
+    assert cost is not None
+    assert (cost.amount, cost.unpriced, cost.currency) == (amount, unpriced, "EUR")
+    assert sum(line.quantity for line in cost.lines) == quantity > 0
+    if len(prices) > 2:
+        assert {"US", "TT", "JE", "GB", "KZ", "RU", "IN", None} == {line.country for line in cost.lines}
 
 
 async def test_a_reply_belongs_to_the_campaign_that_wrote_last(reading: Outreach, storage: Storage) -> None:

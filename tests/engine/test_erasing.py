@@ -135,7 +135,7 @@ async def test_an_ended_campaign_is_erased_and_keeps_its_figures(
     for row in rows:
         recipient = row.recipient
         assert (recipient.phone_number, recipient.phone, recipient.first_name) == ("", None, None)
-        assert not recipient.custom_variables
+        assert (recipient.external_id, dict(recipient.custom_variables)) == (None, {})
         assert [(one.to, one.body) for one in row.dispatches] == [("", None)] * len(row.dispatches)
         assert [(one.to, one.summary, dict(one.variables)) for one in row.calls] == [("", None, {})] * len(row.calls)
         assert row.replies == []
@@ -193,7 +193,8 @@ def test_a_stored_report_is_read_as_it_was_written() -> None:
     """Also with calls, failures and a cost."""
     from decimal import Decimal
 
-    from outreach.models.campaign_report import CallFigures, FailureCount, ReportCost
+    from outreach.models import Cost, CostLine
+    from outreach.models.campaign_report import CallFigures, FailureCount
     from outreach.models.failures import Explanation, ProviderFailure
     from tests.convert.test_report_page import REPORT
 
@@ -204,12 +205,16 @@ def test_a_stored_report_is_read_as_it_was_written() -> None:
         error_message="x",
         explanation=Explanation(meaning="m", advice="a", source="https://example.com/"),
     )
+    lines = (
+        CostLine(kind="call", provider="vapi", country="US", quantity=3, price=Decimal("0.5"), amount=Decimal("1.50")),
+        CostLine(kind="call", provider="vapi", country=None, quantity=7, price=None, amount=None),
+    )
     report = attrs.evolve(
         REPORT,
         messages=None,
         calls=CallFigures(calls=3, answered=2, open=0, outcomes={"positive": 2}, seconds=91),
         failures=[FailureCount(failure=failure, requests=7)],
-        cost=ReportCost(amount=Decimal("1.50"), currency="EUR"),
+        cost=Cost(amount=Decimal("1.50"), currency="EUR", lines=lines, unpriced=7),
         erased_at=NOW,
     )
     for one in (REPORT, report):
@@ -230,6 +235,7 @@ async def given_person(storage: Storage, phone: str) -> tuple[Campaign, Campaign
             first_name="Zaphod",
             email="z@example.com",
             custom_variables='{"a":"Zaphod"}',
+            external_id="crm-Beeblebrox",
         )
         for campaign in (ended, active):
             publish(tx, campaign, pending(person, make_prepared()))
@@ -310,7 +316,7 @@ async def test_a_person_is_purged_from_everything(tmp_path: Path, clock: ManualC
         raw.execute("VACUUM")
     raw.close()
     content = database.read_bytes()
-    for secret in (b"Zaphod", b"z@example.com", PHONE[1:].encode()):
+    for secret in (b"Zaphod", b"z@example.com", b"Beeblebrox", PHONE[1:].encode()):
         assert secret not in content
 
 

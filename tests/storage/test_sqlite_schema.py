@@ -17,7 +17,7 @@ from outreach.clock import SystemClock, format_timestamp
 from outreach.errors import DatabaseNewer, StorageError
 from outreach.models.campaign import Counters
 from outreach.storage.sqlite import SqliteStorage, connect, schema
-from outreach.testing.builders import make_callback, make_message_report, make_workspace
+from outreach.testing.builders import make_callback, make_message_report
 from tests.storage.sqlite_support import dispatch, opened, set_up, subjects
 
 pytestmark = pytest.mark.anyio
@@ -249,10 +249,15 @@ async def test_what_the_first_version_wrote_is_kept(database: Path, monkeypatch:
     first(name=migration.name)(migration.fn)
     with monkeypatch.context() as patched:
         patched.setattr(schema, "MIGRATIONS", first)
-        async with storage_at(database) as storage:
-            await storage.write(lambda tx: tx.workspaces.insert(make_workspace(id="w1")))
+        async with storage_at(database):
+            pass
     old = make_callback(workspace_id="w1", result="unmatched")
     with opened(database) as other:
+        other.execute(
+            "INSERT INTO workspaces (id, name, mode, status, sms_campaigns_enabled, contact_hours, revision, "
+            "created_at, updated_at) VALUES ('w1', 'Acme', 'live', 'active', 1, 0, 0, :at, :at)",
+            {"at": format_timestamp(old.received_at)},
+        )
         other.execute(
             "INSERT INTO callbacks (workspace_id, account_id, event_id, result, body, received_at) "
             "VALUES (?, ?, ?, ?, ?, ?)",

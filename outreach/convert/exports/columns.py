@@ -76,6 +76,7 @@ _CONTACT: Final[Mapping[str, _Column]] = {
     "last_name": lambda contact: contact.recipient.last_name,
     "email": lambda contact: contact.recipient.email,
     "company": lambda contact: contact.recipient.company,
+    "external_id": lambda contact: contact.recipient.external_id,
 }
 _RESULT: Final[Mapping[str, _Column]] = {
     "status": lambda contact: contact.recipient.status.value,

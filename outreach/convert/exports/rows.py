@@ -23,6 +23,7 @@ def write_exported_contact(contact: ExportedContact) -> dict[str, Any]:
         "last_name": recipient.last_name,
         "email": recipient.email,
         "company": recipient.company,
+        "external_id": recipient.external_id,
         "custom_variables": dict(recipient.custom_variables),
         "status": recipient.status.value,
         "reason": recipient.reason,

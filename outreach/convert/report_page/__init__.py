@@ -92,8 +92,7 @@ def _tiles(report: CampaignReport) -> str:
         tiles.append(("Segments", f"{messages.segments:,}", "of accepted messages"))
     if calls is not None:
         tiles.append(("Minutes", f"{calls.minutes:,.1f}", "between answer and end"))
-    if report.cost is not None:
-        tiles.append(("Cost", f"{report.cost.amount:,.2f}", report.cost.currency))
+    tiles.append(("Cost", *_cost(report)))
     if report.still_open:
         tiles.append(("Still open", f"{report.still_open:,}", "contacts"))
     shown = "".join(
@@ -101,6 +100,16 @@ def _tiles(report: CampaignReport) -> str:
         for title, figure, note in tiles
     )
     return f"<dl class='tiles'>{shown}</dl>"
+
+
+def _cost(report: CampaignReport) -> tuple[str, str]:
+    """Return a cost, and what it leaves out."""
+    cost = report.cost
+    if cost is None:
+        return "unknown", "the workspace has no prices"
+    unit = "segments" if report.channel == "sms" else "minutes"
+    left_out = f", without {cost.unpriced:,} {unit} that have no price" if cost.unpriced else ""
+    return f"{cost.amount:,f}", f"{cost.currency}{left_out}"
 
 
 def _share(report: CampaignReport) -> str:

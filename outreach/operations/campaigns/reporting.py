@@ -24,8 +24,11 @@ from outreach.models.campaign_report import (
 )
 from outreach.models.dispatch import ASSUMED_SENT
 from outreach.models.failures import ProviderFailure
+from outreach.models.prices import Cost
 from outreach.models.states import ENDED_CALL_STATUSES, DispatchState, MessageStatus, RecipientStatus
 from outreach.policy.explanations import FAULT_WITHOUT_ANSWER, describe_reason
+from outreach.policy.number_countries import country_of_phone
+from outreach.policy.prices import cost_of, depends_on_country
 from outreach.policy.time_steps import bounds
 from outreach.providers.registry import explain
 from outreach.working_set import Transaction
@@ -91,6 +94,7 @@ def make_report(tx: Transaction, campaign: Campaign, now: datetime) -> CampaignR
         repliers=len({phone for _, phone in replies}),
         opt_outs=len(opt_outs),
         timezone=timezone,
+        cost=_cost(tx, campaign),
         over_time=_over_time(tx, campaign, requested, [at for at, _ in replies], opt_outs, timezone),
     )
 
@@ -166,6 +170,20 @@ def _calls(tx: Transaction, campaign: Campaign) -> CallFigures:
         outcomes=dict(sorted(outcomes.items(), key=lambda item: (-item[1], item[0]))),
         seconds=sum(row.seconds for row in rows),
     )
+
+
+def _cost(tx: Transaction, campaign: Campaign) -> Cost | None:
+    """Return what was sent at the workspace's prices of now; None if it has none."""
+    table, kind = tx.price_tables.get(campaign.workspace_id), campaign.channel
+    if table is None:
+        return None
+    by_country = depends_on_country(table, kind)
+    read = tx.reports.segments if kind == "sms" else tx.reports.minutes
+    quantities: Counter[tuple[str | None, str | None]] = Counter()
+    for row in read(campaign.workspace_id, campaign.id, by_country=by_country):
+        quantities[row.provider, country_of_phone(row.phone) if by_country else None] += row.quantity
+    # A call that nobody answered has no minutes.
+    return cost_of(table, kind, {place: quantity for place, quantity in quantities.items() if quantity})
 
 
 def _failures(rows: Sequence[RequestRow]) -> Sequence[FailureCount]:

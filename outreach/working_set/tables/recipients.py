@@ -204,8 +204,9 @@ class Recipients(Table):
     ) -> Sequence[StoredContact]:
         """Return what a look at all of them needs, by position from `after` on, at most `limit`; nothing is cached."""
         number = self._rows.number(workspace_id, campaign_id)
-        asked: dict[str, Value] = {"number": number, "status": None, "reason": None, "after": after, "limit": limit}
-        rows = self._rows.query("recipients.page", RECIPIENTS, **asked)
+        rows = self._rows.query(
+            "recipients.page", RECIPIENTS, number=number, status=None, reason=None, after=after, limit=limit
+        )
         return [StoredContact(*_CONTACT_COLUMNS(row)) for row in rows]
 
     def by_phone(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[Recipient]:

@@ -55,6 +55,14 @@ class CallRow(NamedTuple):
     seconds: int
 
 
+class QuantityRow(NamedTuple):
+    """Segments or begun minutes of one provider; `phone` stands for all numbers of its group."""
+
+    provider: str
+    phone: str
+    quantity: int
+
+
 class Reports(Table):
     """The figures of campaigns; each query reads a campaign's rows of one table once."""
 
@@ -80,6 +88,18 @@ class Reports(Table):
         """Return the calls by status and outcome."""
         rows = self._rows.query("reports.calls", CALLS, number=self._rows.number(workspace_id, campaign_id))
         return [CallRow(CallStatus(status), *rest) for status, *rest in rows]
+
+    def segments(self, workspace_id: str, campaign_id: str, *, by_country: bool) -> Sequence[QuantityRow]:
+        """Return the segments of accepted messages by provider, and by groups of numbers of one country if asked."""
+        number = self._rows.number(workspace_id, campaign_id)
+        rows = self._rows.query("reports.segments", DISPATCHES, number=number, by_country=by_country)
+        return [QuantityRow(*row) for row in rows]
+
+    def minutes(self, workspace_id: str, campaign_id: str, *, by_country: bool) -> Sequence[QuantityRow]:
+        """Return the begun minutes of answered calls, grouped as `segments` are."""
+        number = self._rows.number(workspace_id, campaign_id)
+        rows = self._rows.query("reports.minutes", CALLS, number=number, by_country=by_country)
+        return [QuantityRow(*row) for row in rows]
 
     def first_and_last_request(self, workspace_id: str, campaign_id: str) -> tuple[datetime, datetime] | None:
         """Return when the first and the last dispatch were created; None without any."""

@@ -51,7 +51,8 @@ UPDATE recipients SET
     last_name = NULL,
     email = NULL,
     company = NULL,
-    custom_variables = NULL
+    custom_variables = NULL,
+    external_id = NULL
 WHERE campaign_number = :number AND position BETWEEN :first AND :last
 
 -- dispatches --
@@ -208,7 +209,8 @@ UPDATE recipients SET
     last_name = NULL,
     email = NULL,
     company = NULL,
-    custom_variables = NULL
+    custom_variables = NULL,
+    external_id = NULL
 WHERE campaign_number = :number AND position = :position
 
 -- person_in_dispatches --

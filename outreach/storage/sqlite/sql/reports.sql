@@ -147,3 +147,34 @@ WHERE source IN ('keyword', 'carrier', 'call')
         ORDER BY dispatches.created_at DESC
         LIMIT 1
     )
+
+-- segments --
+-- Segments of accepted messages by provider and, if prices depend on it, by the digits that decide about the country: the
+-- area code in North America, else five digits behind the calling code. One number of each group stands for all.
+SELECT provider, MAX(to_number), COALESCE(SUM(segments), 0)
+FROM dispatches INDEXED BY dispatches_of_campaign
+WHERE campaign_number = :number AND state = 'accepted'
+GROUP BY
+    provider,
+    CASE WHEN :by_country THEN substr(
+        to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END
+    ) END
+
+-- minutes --
+-- The same for the begun minutes of answered calls.
+SELECT
+    provider,
+    MAX(to_number),
+    COALESCE(SUM(
+        (MAX(0, CAST(ROUND((julianday(ended_at) - julianday(answered_at)) * 86400) AS INTEGER)) + 59) / 60
+    ), 0)
+FROM calls INDEXED BY calls_of_recipient
+WHERE campaign_number = :number
+    AND campaign_number IS NOT NULL
+    AND answered_at IS NOT NULL
+    AND ended_at IS NOT NULL
+GROUP BY
+    provider,
+    CASE WHEN :by_country THEN substr(
+        to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END
+    ) END
