@@ -16,6 +16,7 @@ from outreach.events import Event
 from outreach.http import write_event
 from outreach_server.auth import check_access
 from outreach_server.context import server_of
+from outreach_server.download import accepts
 from outreach_server.errors import error_response
 
 RETRY_SECONDS: Final = 3
@@ -34,11 +35,7 @@ _TOO_MANY: Final = (
 
 def wants_stream(request: Request) -> bool:
     """Return whether a client names the type of a stream of events in what it accepts."""
-    for accepted in ",".join(request.headers.getlist("Accept")).split(","):
-        kind, *parameters = (part.strip().lower() for part in accepted.split(";"))
-        if kind == _MEDIA_TYPE:
-            return not any(parameter in {"q=0", "q=0.0"} for parameter in parameters)
-    return False
+    return accepts(request, _MEDIA_TYPE)
 
 
 class EventStreamResponse(Response):

@@ -19,6 +19,7 @@ MAX_LIMIT: Final = 1000
 DEFAULT_LIMIT: Final = 100
 
 _DIGITS: Final = re.compile(r"[0-9]{1,18}")
+_DECIMAL: Final = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?")
 _UNSTORABLE: Final = re.compile(r"[\x00\ud800-\udfff]")
 _MAX_TEXT_LENGTH: Final = 255
 
@@ -57,6 +58,17 @@ def whole(least: int, most: int) -> Rule:
         if not _DIGITS.fullmatch(text) or not least <= int(text) <= most:
             raise ValueError(f"must be an integer from {least} to {most}, in digits only")
         return int(text)
+
+    return rule
+
+
+def number(least: float, most: float) -> Rule:
+    """Return the rule of a decimal number within bounds, without an exponent."""
+
+    def rule(text: str) -> float:
+        if not _DECIMAL.fullmatch(text) or not least <= float(text) <= most:
+            raise ValueError(f"must be a number from {least:g} to {most:g}, such as 0.5")
+        return float(text)
 
     return rule
 

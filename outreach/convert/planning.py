@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Set
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
 
 import attrs
 
 from outreach.clock import format_timestamp
+from outreach.convert.json_parsing import shown
 from outreach.convert.json_reader import JsonReader
 from outreach.models.forecast import Forecast
 from outreach.models.preflight import Preflight
@@ -18,6 +20,8 @@ from outreach.models.prices import Price, PriceTable
 
 MAX_PRICES: Final = 2000
 _MAX_TEXT: Final = 100
+_AMOUNT: Final = re.compile(r"1000(\.0{1,6})?|[0-9]{1,3}(\.[0-9]{1,6})?")
+_PRICE_FIELDS: Final = frozenset({"kind", "amount", "provider", "country"})
 
 
 def write_preflight(preflight: Preflight) -> dict[str, Any]:
@@ -30,27 +34,31 @@ def write_forecast(forecast: Forecast) -> dict[str, Any]:
     return _object(forecast)
 
 
-def write_price_table(table: PriceTable) -> dict[str, Any]:
-    """Return a price table; amounts are texts, so that no place is lost."""
-    return _object(table)
+def write_price_table(table: PriceTable | None) -> dict[str, Any]:
+    """Return a price table, an empty one for None; amounts are texts, so that no place is lost."""
+    return {"currency": None, "prices": []} if table is None else _object(table)
 
 
 def read_price_table(value: object) -> PriceTable:
     """Return the price table of a JSON value: `{"currency", "prices": [{"kind", "amount", "provider", "country"}]}`.
 
-    An amount is a text such as `"0.0079"`; provider and country may be null or absent.
+    An amount is a text such as `"0.0079"`, with at most six decimal places; provider and country may be null or absent.
 
     Raises:
-        InvalidRequest: The value has another form; the details name each place.
+        InvalidRequest: The value has another form, or a field that it has not; the details name each place.
     """
     reader = JsonReader()
-    table = reader.read_object(value, "prices") or {}
+    table = reader.read_object(value, "")
+    if table is None:
+        table = {"currency": "", "prices": []}
+    _refuse_others(reader, table, {"currency", "prices"}, "")
     currency = reader.read_text(table.get("currency"), "currency", most=_MAX_TEXT)
     prices = []
     for index, entry in enumerate(reader.read_array(table.get("prices"), "prices", most=MAX_PRICES) or ()):
         path = f"prices[{index}]"
         given = reader.read_object(entry, path)
         if given is not None:
+            _refuse_others(reader, given, _PRICE_FIELDS, f"{path}.")
             prices.append(_price(reader, given, path))
     reader.finish()
     return PriceTable(currency=currency or "", prices=tuple(price for price in prices if price is not None))
@@ -66,14 +74,20 @@ def _price(reader: JsonReader, given: Mapping[str, object], path: str) -> Price 
         if given.get(name) is None:
             reader.note(f"{path}.{name}", "is required")
     if texts["amount"] is not None:
-        try:
+        if _AMOUNT.fullmatch(texts["amount"]):
             amount = Decimal(texts["amount"])
-        except InvalidOperation:
-            reader.note(f"{path}.amount", 'must be a text such as "0.0079"')
+        else:
+            message = 'must be a text such as "0.0079", from 0 to 1000 with at most 6 decimal places'
+            reader.note(f"{path}.amount", message)
     if texts["kind"] is None or amount is None:
         return None
     kind: Any = texts["kind"]
     return Price(kind=kind, amount=amount, provider=texts["provider"], country=texts["country"])
+
+
+def _refuse_others(reader: JsonReader, given: Mapping[str, object], known: Set[str], prefix: str) -> None:
+    for name in sorted(given.keys() - known):
+        reader.note(f"{prefix}{shown(name)}", "is not a field of a price table")
 
 
 def _object(model: object) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from outreach.models.forecast import (
     ForecastPhase,
 )
 from outreach.models.hours import BusinessHours, Holiday, HolidayCalendar, TimeWindow
-from outreach.models.message import InboundMessage, Message, NewMessage
+from outreach.models.message import InboundMessage, Message, NewMessage, TrialMessage
 from outreach.models.preflight import (
     ContactExample,
     ContactPreview,
@@ -247,6 +247,7 @@ __all__ = [
     "TrailRule",
     "TrailStep",
     "TrailStepKind",
+    "TrialMessage",
     "Trunk",
     "TrunkUpdate",
     "UnknownDispatchCount",

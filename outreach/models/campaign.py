@@ -278,6 +278,10 @@ class CampaignUpdate:
     batch_concurrency: int | Unset = UNSET
 
 
+LeftOut = Literal["opted_out", "replied", "reached"]
+"""Whom a follow-up leaves out."""
+
+
 @attrs.frozen(kw_only=True)
 class FollowUpCreated:
     """A new campaign of those contacts of an earlier one who had given results.

@@ -99,3 +99,20 @@ class NewMessage:
     body: str = sized(1, 1600)
     from_number: str | None = None
     carrier: CarrierName | None = None
+
+
+@attrs.frozen(kw_only=True)
+class TrialMessage:
+    """What a contact of a campaign would get, for a number of one's own.
+
+    Attributes:
+        contact: The contact's number, in any notation, or as supplied if it is none.
+        to: Where to send it.
+        message: Which message of a flow, from 1.
+        at_any_hour: Whether to send it outside the campaign's hours and the contact hours at `to` too.
+    """
+
+    contact: str
+    to: str
+    message: int = 1
+    at_any_hour: bool = False

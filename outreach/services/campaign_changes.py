@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import attrs
 
 from outreach.errors import Conflict, ErrorDetail, InvalidRequest
 from outreach.models.campaign import Campaign, CampaignUpdate, NewCallCampaign, NewSmsCampaign
+from outreach.models.http import IdempotentRequest, StoredAnswer
 from outreach.models.states import CampaignStatus
 from outreach.operations.campaigns import transitions as moves
 from outreach.operations.common import agent_of, campaign_of, campaign_unit, flow_of, record_audit
@@ -16,6 +17,7 @@ from outreach.policy.holidays import extend_calendar
 from outreach.providers.registry import Adapters
 from outreach.services.campaign_validation import check_times
 from outreach.services.context import ServiceContext
+from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
 from outreach.services.start_checks import texts_of
 from outreach.services.validation import check_bounds, check_name, check_provider, validated_fields
 from outreach.working_set import Transaction
@@ -93,14 +95,7 @@ class CampaignChanges:
             NotFound: The workspace has no such campaign.
             Conflict: It is scheduled, active or paused.
         """
-
-        def operation(tx: Transaction) -> Campaign:
-            campaign = campaign_of(tx, workspace_id, campaign_id)
-            if campaign.status not in _NOT_STARTED and not campaign.is_terminal:
-                raise Conflict(f"A campaign that is {campaign.status} cannot be archived: cancel it first.")
-            return campaign if campaign.archived_at is not None else self._put_away(tx, campaign, True, actor)
-
-        return await self._context.storage.write(operation)
+        return await self._place(workspace_id, campaign_id, True, actor, IdempotencyGuard())
 
     async def unarchive(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
         """Bring an archived campaign back into the lists; one that is not archived stays.
@@ -108,10 +103,40 @@ class CampaignChanges:
         Raises:
             NotFound: The workspace has no such campaign.
         """
+        return await self._place(workspace_id, campaign_id, False, actor, IdempotencyGuard())
 
+    async def archive_response(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        archived: bool,
+        request: IdempotentRequest | None,
+        render: Callable[[Campaign], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Archive a campaign or bring it back, and return the HTTP response; a repeated key returns the first one.
+
+        Raises:
+            OutreachError: See `archive` and `unarchive`.
+        """
+        return await Idempotency(self._context).answer(
+            workspace_id,
+            request,
+            render=render,
+            make=lambda once: self._place(workspace_id, campaign_id, archived, actor, once),
+        )
+
+    async def _place(
+        self, workspace_id: str, campaign_id: str, archived: bool, actor: str, once: IdempotencyGuard[Campaign]
+    ) -> Campaign:
         def operation(tx: Transaction) -> Campaign:
             campaign = campaign_of(tx, workspace_id, campaign_id)
-            return campaign if campaign.archived_at is None else self._put_away(tx, campaign, False, actor)
+            if archived and campaign.status not in _NOT_STARTED and not campaign.is_terminal:
+                raise Conflict(f"A campaign that is {campaign.status} cannot be archived: cancel it first.")
+            if (campaign.archived_at is not None) is not archived:
+                campaign = self._put_away(tx, campaign, archived, actor)
+            return finished(tx, campaign, once)
 
         return await self._context.storage.write(operation)
 

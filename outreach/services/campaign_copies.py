@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Sequence
-from typing import Any, Final, Literal, get_args
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, get_args
 
 import attrs
+import orjson
 
 from outreach.errors import Conflict, InvalidRequest
 from outreach.models.campaign import (
     Campaign,
     CampaignCreated,
     FollowUpCreated,
+    LeftOut,
     NewCallCampaign,
     NewSmsCampaign,
 )
+from outreach.models.http import IdempotentRequest, StoredAnswer
 from outreach.models.recipient import NewRecipient, Recipient
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, DispatchState, MessageStatus, RecipientStatus
 from outreach.operations.common import campaign_of
 from outreach.policy.explanations import ended_reasons
 from outreach.policy.pseudonyms import is_pseudonym
-from outreach.services.campaign_loading import CampaignCreation
+from outreach.services.campaign_loading import CampaignCreation, created_campaign
+from outreach.services.idempotency import IdempotencyGuard, library_request
 from outreach.services.validation import check_choice, check_name, check_texts
 from outreach.working_set import Transaction
-
-LeftOut = Literal["opted_out", "replied", "reached"]
 
 _LEFT_OUT: Final = get_args(LeftOut)
 _BATCH: Final = 500
@@ -39,7 +42,13 @@ class CampaignCopies(CampaignCreation):
     """Campaigns made from earlier ones."""
 
     async def clone(
-        self, workspace_id: str, campaign_id: str, *, name: str | None = None, actor: str = "library"
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        name: str | None = None,
+        idempotency_key: str | None = None,
+        actor: str = "library",
     ) -> CampaignCreated:
         """Create a campaign like an earlier one, with all its contacts, without starting it.
 
@@ -49,15 +58,43 @@ class CampaignCopies(CampaignCreation):
             workspace_id: The workspace.
             campaign_id: The earlier campaign, in any state.
             name: 1 to 100 characters; None for the earlier name with "(copy)".
+            idempotency_key: A name for this copy, such as `order-42`: for a day, the same key returns this campaign
+                instead of a new one.
             actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace has no such campaign, or its agent or trunk is gone.
             Conflict: Its contacts were erased.
-            InvalidRequest: The name is invalid, its flow is gone, or every contact is opted out.
+            InvalidRequest: The name is invalid, its flow is gone, every contact is opted out, or the key was used with
+                other content.
+            RequestInProgress: The first call with this key is still running.
         """
-        campaign = await self._source(workspace_id, campaign_id)
-        return await self._copy(campaign, _named(name, campaign, "(copy)"), None, self._contacts(campaign), actor)
+        request = library_request("campaigns.clone", idempotency_key, [campaign_id, name])
+        made = await self._keys.once(
+            workspace_id,
+            request,
+            render=lambda created: _stored(created, {}),
+            make=partial(self._clone, workspace_id, campaign_id, name, actor),
+        )
+        return made if not isinstance(made, StoredAnswer) else (await self._replayed(workspace_id, made))[0]
+
+    async def clone_response(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        name: str | None,
+        request: IdempotentRequest | None,
+        render: Callable[[CampaignCreated], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Clone a campaign and return the HTTP response to it; a repeated key returns the first response.
+
+        Raises:
+            OutreachError: See `clone`.
+        """
+        make = partial(self._clone, workspace_id, campaign_id, name, actor)
+        return await self._keys.answer(workspace_id, request, render=render, make=make)
 
     async def follow_up(
         self,
@@ -68,6 +105,7 @@ class CampaignCopies(CampaignCreation):
         include: Collection[LeftOut] = (),
         name: str | None = None,
         body: str | None = None,
+        idempotency_key: str | None = None,
         actor: str = "library",
     ) -> FollowUpCreated:
         """Create a campaign of those contacts of an earlier one who had given results, without starting it.
@@ -82,14 +120,77 @@ class CampaignCopies(CampaignCreation):
             include: Whom not to leave out.
             name: 1 to 100 characters; None for the earlier name with "(follow-up)".
             body: Another text; None for the same text or flow.
+            idempotency_key: A name for this follow-up, such as `order-42`: for a day, the same key returns this
+                campaign instead of a new one.
             actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace has no such campaign, or its agent or trunk is gone.
             Conflict: Its contacts were erased.
-            InvalidRequest: A result or name is unknown, nobody is left, the flow is gone, or a calling campaign got a
-                text.
+            InvalidRequest: A result or name is unknown, nobody is left, the flow is gone, a calling campaign got a
+                text, or the key was used with other content.
+            RequestInProgress: The first call with this key is still running.
         """
+        content = [campaign_id, list(results), sorted(include), name, body] if idempotency_key is not None else None
+
+        def render(found: FollowUpCreated) -> StoredAnswer:
+            return _stored(found.created, {"selected": found.selected, "left_out": dict(found.left_out)})
+
+        made = await self._keys.once(
+            workspace_id,
+            library_request("campaigns.follow_up", idempotency_key, content),
+            render=render,
+            make=partial(self._follow_up, workspace_id, campaign_id, results, include, name, body, actor),
+        )
+        if not isinstance(made, StoredAnswer):
+            return made
+        created, stored = await self._replayed(workspace_id, made)
+        return FollowUpCreated(created=created, selected=stored["selected"], left_out=stored["left_out"])
+
+    async def follow_up_response(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        results: Sequence[str],
+        include: Collection[LeftOut],
+        name: str | None,
+        body: str | None,
+        request: IdempotentRequest | None,
+        render: Callable[[FollowUpCreated], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Follow a campaign up and return the HTTP response to it; a repeated key returns the first response.
+
+        Raises:
+            OutreachError: See `follow_up`.
+        """
+        make = partial(self._follow_up, workspace_id, campaign_id, results, include, name, body, actor)
+        return await self._keys.answer(workspace_id, request, render=render, make=make)
+
+    async def _clone(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        name: str | None,
+        actor: str,
+        once: IdempotencyGuard[CampaignCreated],
+    ) -> CampaignCreated:
+        campaign = await self._source(workspace_id, campaign_id)
+        named = _named(name, campaign, "(copy)")
+        return await self._copy(campaign, named, None, self._contacts(campaign), actor, once)
+
+    async def _follow_up(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        results: Sequence[str],
+        include: Collection[LeftOut],
+        name: str | None,
+        body: str | None,
+        actor: str,
+        once: IdempotencyGuard[FollowUpCreated],
+    ) -> FollowUpCreated:
         wanted = _checked_results(results)
         if isinstance(include, str):
             raise InvalidRequest.at("include", "must be a list of texts")
@@ -102,14 +203,27 @@ class CampaignCopies(CampaignCreation):
         selection = _Selection(wanted, frozenset(include), left_out)
         taken = Counter[str]()
         contacts = self._contacts(campaign, selection, taken)
+
+        def whole(created: CampaignCreated) -> FollowUpCreated:
+            selected = taken["contacts"] + left_out.total()
+            return FollowUpCreated(created=created, selected=selected, left_out=dict(left_out))
+
+        guard = _OfPart(once, whole)
         try:
-            created = await self._copy(campaign, _named(name, campaign, "(follow-up)"), body, contacts, actor)
+            created = await self._copy(campaign, _named(name, campaign, "(follow-up)"), body, contacts, actor, guard)
         except InvalidRequest:
             if taken["contacts"]:
                 raise
             raise InvalidRequest.at("results", _nobody(wanted, left_out)) from None
-        selected = taken["contacts"] + left_out.total()
-        return FollowUpCreated(created=created, selected=selected, left_out=dict(left_out))
+        return whole(created)
+
+    async def _replayed(self, workspace_id: str, answer: StoredAnswer) -> tuple[CampaignCreated, Mapping[str, Any]]:
+        """Return the campaign that a key replays, as it is now, and what was stored beside it."""
+        stored = orjson.loads(answer.body)
+        created = await self._context.storage.read(
+            lambda tx: created_campaign(tx, campaign_of(tx, workspace_id, stored["id"]), stored["excluded"])
+        )
+        return created, stored
 
     async def _source(self, workspace_id: str, campaign_id: str) -> Campaign:
         campaign = await self._context.storage.read(lambda tx: campaign_of(tx, workspace_id, campaign_id))
@@ -118,19 +232,24 @@ class CampaignCopies(CampaignCreation):
         return campaign
 
     async def _copy(
-        self, campaign: Campaign, name: str, body: str | None, contacts: AsyncIterator[NewRecipient], actor: str
+        self,
+        campaign: Campaign,
+        name: str,
+        body: str | None,
+        contacts: AsyncIterator[NewRecipient],
+        actor: str,
+        once: IdempotencyGuard[CampaignCreated],
     ) -> CampaignCreated:
         if campaign.channel == "call":
             calls = _fields(campaign, NewCallCampaign)
-            return await self.create_call(
-                campaign.workspace_id, NewCallCampaign(**calls | {"name": name}), contacts, actor=actor
-            )
+            make = self._call(campaign.workspace_id, NewCallCampaign(**calls | {"name": name}), actor)
+            return await make(contacts, once)
         given = _fields(campaign, NewSmsCampaign) | {"name": name}
         if body is not None:
             given |= {"body": body, "message_source": "custom", "flow_id": None}
         if given["message_source"] == "custom" and given["body"] is None:
             given["body"] = ""
-        return await self.create_sms(campaign.workspace_id, NewSmsCampaign(**given), contacts, actor=actor)
+        return await self._sms(campaign.workspace_id, NewSmsCampaign(**given), actor)(contacts, once)
 
     async def _contacts(
         self, campaign: Campaign, selection: _Selection | None = None, taken: Counter[str] | None = None
@@ -200,6 +319,28 @@ class _Selection:
             else:
                 self._left_out[cause] += 1
         return chosen
+
+
+class _OfPart(IdempotencyGuard[CampaignCreated]):
+    """The guard of something whose campaign is a part of it."""
+
+    def __init__(
+        self, once: IdempotencyGuard[FollowUpCreated], whole: Callable[[CampaignCreated], FollowUpCreated]
+    ) -> None:
+        self._once = once
+        self._whole = whole
+
+    def keep(self, tx: Transaction) -> None:
+        self._once.keep(tx)
+
+    def finish(self, tx: Transaction, made: CampaignCreated, *, settled: bool = True) -> None:
+        self._once.finish(tx, self._whole(made), settled=settled)
+
+
+def _stored(created: CampaignCreated, more: Mapping[str, Any]) -> StoredAnswer:
+    """Return what a program's key replays."""
+    stored = {"id": created.campaign.id, "excluded": created.opted_out_excluded, **more}
+    return StoredAnswer(body=orjson.dumps(stored))
 
 
 def _reached(tx: Transaction, campaign: Campaign, rows: Sequence[Recipient]) -> frozenset[str]:

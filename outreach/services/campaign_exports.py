@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
 from datetime import datetime
 from typing import Final
 
@@ -70,8 +71,10 @@ class CampaignExports:
         campaign = await self._context.storage.read(lambda tx: campaign_of(tx, workspace_id, campaign_id))
         contacts = self.iter_export(workspace_id, campaign_id)
         parts = export_bytes(contacts, kind, channel=campaign.channel, variables=campaign.variable_names)
-        async for part in parts:
-            yield part
+        # Whoever stops reading leaves no open file behind.
+        async with aclosing(parts):
+            async for part in parts:
+                yield part
 
 
 def _exported(

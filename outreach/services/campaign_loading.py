@@ -213,7 +213,7 @@ class CampaignCreation:
 
         def read(tx: Transaction) -> CampaignCreated:
             found = campaign_of(tx, workspace_id, stored["id"])
-            return _created(tx, found, stored["excluded"])
+            return created_campaign(tx, found, stored["excluded"])
 
         return await self._context.storage.read(read)
 
@@ -321,7 +321,7 @@ class CampaignCreation:
             now=self._context.now(),
             actor=actor,
         )
-        return finished(tx, _created(tx, published, left_out), once)
+        return finished(tx, created_campaign(tx, published, left_out), once)
 
     async def _load(
         self,
@@ -428,7 +428,8 @@ async def _next(source: AsyncIterator[Sequence[PreparedRecipient]]) -> Sequence[
     return ()
 
 
-def _created(tx: Transaction, campaign: Campaign, excluded: int) -> CampaignCreated:
+def created_campaign(tx: Transaction, campaign: Campaign, excluded: int) -> CampaignCreated:
+    """Return a new campaign with what was left out and what it lacks."""
     return CampaignCreated(
         campaign=campaign,
         opted_out_excluded=excluded,

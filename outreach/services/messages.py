@@ -9,7 +9,7 @@ from outreach.errors import Conflict, InvalidRequest, NotFound
 from outreach.models.base import CarrierName
 from outreach.models.failures import ProviderFailure
 from outreach.models.http import IdempotentRequest, StoredAnswer
-from outreach.models.message import InboundMessage, Message, NewMessage
+from outreach.models.message import InboundMessage, Message, NewMessage, TrialMessage
 from outreach.models.states import MessageStatus, WorkspaceMode
 from outreach.models.work import WorkUnit
 from outreach.models.workspace import Workspace
@@ -141,6 +141,7 @@ class Messages:
         to: str,
         message: int = 1,
         at_any_hour: bool = False,
+        idempotency_key: str | None = None,
         actor: str = "library",
     ) -> Message:
         """Send what a contact of a campaign would get to a number of one's own.
@@ -155,19 +156,58 @@ class Messages:
             to: Where to send it.
             message: Which message of a flow, from 1.
             at_any_hour: Whether to send it outside the campaign's hours and the contact hours at `to` too.
+            idempotency_key: A name for this message, such as `order-42`: for a day, the same key returns this message
+                instead of queueing another.
             actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace has no such campaign, or the campaign no such contact.
-            InvalidRequest: The number is invalid, the campaign has no such message, or its text is empty or over the
-                segment cap for this contact.
+            InvalidRequest: The number is invalid, the campaign has no such message, its text is empty or over the
+                segment cap for this contact, or the key was used with other content.
+            RequestInProgress: The first call with this key is still running.
             RecipientUnsubscribed: `to` is unsubscribed from SMS.
             Conflict: It is a calling campaign, it is outside the hours, the sending number or carrier is unclear, or a
                 live workspace has no account at the carrier.
         """
-        require_text("contact", contact)
-        require_text("to", to)
-        check_integer("message", message, 1, MAX_STEPS)
+        test = TrialMessage(contact=contact, to=to, message=message, at_any_hour=at_any_hour)
+        return await self._keys.model(
+            workspace_id,
+            "messages.send_test",
+            idempotency_key,
+            content=[campaign_id, test],
+            make=lambda once: self._send_test(workspace_id, campaign_id, test, actor, once),
+            find=lambda tx, message_id: tx.messages.get(workspace_id, message_id),
+            kind="message",
+        )
+
+    async def send_test_response(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        test: TrialMessage,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Message], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Send a test message and return the HTTP response to it; a repeated key returns the first response.
+
+        Raises:
+            OutreachError: See `send_test`.
+        """
+        return await self._keys.answer(
+            workspace_id,
+            request,
+            render=render,
+            make=lambda once: self._send_test(workspace_id, campaign_id, test, actor, once),
+        )
+
+    async def _send_test(
+        self, workspace_id: str, campaign_id: str, test: TrialMessage, actor: str, once: IdempotencyGuard[Message]
+    ) -> Message:
+        require_text("contact", test.contact)
+        require_text("to", test.to)
+        check_integer("message", test.message, 1, MAX_STEPS)
         context = self._context
         message_id = context.ids()
 
@@ -176,12 +216,12 @@ class Messages:
             workspace = workspace_of(tx, workspace_id)
             require_available(workspace)
             campaign = campaign_of(tx, workspace_id, campaign_id)
-            phone = canonical_phone(to, workspace.default_region)
+            phone = canonical_phone(test.to, workspace.default_region)
             if phone is None:
                 raise InvalidRequest.at("to", "is not a phone number; write it like +14155550102")
-            if not at_any_hour:
+            if not test.at_any_hour:
                 require_open(workspace, campaign, phone, now)
-            text = text_for_contact(tx, workspace, campaign, contact, message)
+            text = text_for_contact(tx, workspace, campaign, test.contact, test.message)
             route = NewMessage(to=phone, body=text.body, from_number=campaign.from_number, carrier=campaign.carrier)
             from_number, carrier = _route(tx, workspace, route)
             require_account(tx, workspace, carrier, context.adapters)
@@ -200,7 +240,9 @@ class Messages:
             record_audit(
                 tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.test", subject=campaign_id
             )
-            return singles.create_message(tx, sent, now=now)
+            singles.create_message(tx, sent, now=now)
+            once.finish(tx, sent)
+            return sent
 
         sent = await context.storage.write(operation)
         context.wake(WorkUnit("message", workspace_id, sent.id))

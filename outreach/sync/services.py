@@ -23,6 +23,7 @@ from outreach.models.campaign import (
     CampaignUpdate,
     Counters,
     FollowUpCreated,
+    LeftOut,
     NewCallCampaign,
     NewSmsCampaign,
 )
@@ -35,7 +36,7 @@ from outreach.models.failures import ProviderFailure, RecipientOutcome
 from outreach.models.figures import EngineFigures
 from outreach.models.forecast import Forecast, ForecastAssumptions
 from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
-from outreach.models.message import InboundMessage, Message, NewMessage
+from outreach.models.message import InboundMessage, Message, NewMessage, TrialMessage
 from outreach.models.preflight import Preflight
 from outreach.models.prices import PriceTable
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientCount
@@ -95,7 +96,6 @@ from outreach.services.api_keys import ApiKeys as AsyncApiKeys
 from outreach.services.audit import Audit as AsyncAudit
 from outreach.services.callbacks import Callbacks as AsyncCallbacks
 from outreach.services.calls import Calls as AsyncCalls
-from outreach.services.campaign_copies import LeftOut
 from outreach.services.campaigns import Campaigns as AsyncCampaigns
 from outreach.services.contacts import Contact
 from outreach.services.dispatches import Dispatches as AsyncDispatches
@@ -1164,7 +1164,13 @@ class Campaigns(Service[AsyncCampaigns]):
         return self._call(lambda service: service.recount(workspace_id, campaign_id))
 
     def clone(
-        self, workspace_id: str, campaign_id: str, *, name: str | None = None, actor: str = "library"
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        name: str | None = None,
+        idempotency_key: str | None = None,
+        actor: str = "library",
     ) -> CampaignCreated:
         """Create a campaign like an earlier one, with all its contacts, without starting it.
 
@@ -1174,14 +1180,43 @@ class Campaigns(Service[AsyncCampaigns]):
             workspace_id: The workspace.
             campaign_id: The earlier campaign, in any state.
             name: 1 to 100 characters; None for the earlier name with "(copy)".
+            idempotency_key: A name for this copy, such as `order-42`: for a day, the same key returns this campaign
+                instead of a new one.
             actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace has no such campaign, or its agent or trunk is gone.
             Conflict: Its contacts were erased.
-            InvalidRequest: The name is invalid, its flow is gone, or every contact is opted out.
+            InvalidRequest: The name is invalid, its flow is gone, every contact is opted out, or the key was used with
+                other content.
+            RequestInProgress: The first call with this key is still running.
         """
-        return self._call(lambda service: service.clone(workspace_id, campaign_id, name=name, actor=actor))
+        return self._call(
+            lambda service: service.clone(
+                workspace_id, campaign_id, name=name, idempotency_key=idempotency_key, actor=actor
+            )
+        )
+
+    def clone_response(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        name: str | None,
+        request: IdempotentRequest | None,
+        render: Callable[[CampaignCreated], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Clone a campaign and return the HTTP response to it; a repeated key returns the first response.
+
+        Raises:
+            OutreachError: See `clone`.
+        """
+        return self._call(
+            lambda service: service.clone_response(
+                workspace_id, campaign_id, name=name, request=request, render=render, actor=actor
+            )
+        )
 
     def follow_up(
         self,
@@ -1192,6 +1227,7 @@ class Campaigns(Service[AsyncCampaigns]):
         include: Collection[LeftOut] = (),
         name: str | None = None,
         body: str | None = None,
+        idempotency_key: str | None = None,
         actor: str = "library",
     ) -> FollowUpCreated:
         """Create a campaign of those contacts of an earlier one who had given results, without starting it.
@@ -1206,17 +1242,59 @@ class Campaigns(Service[AsyncCampaigns]):
             include: Whom not to leave out.
             name: 1 to 100 characters; None for the earlier name with "(follow-up)".
             body: Another text; None for the same text or flow.
+            idempotency_key: A name for this follow-up, such as `order-42`: for a day, the same key returns this
+                campaign instead of a new one.
             actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace has no such campaign, or its agent or trunk is gone.
             Conflict: Its contacts were erased.
-            InvalidRequest: A result or name is unknown, nobody is left, the flow is gone, or a calling campaign got a
-                text.
+            InvalidRequest: A result or name is unknown, nobody is left, the flow is gone, a calling campaign got a
+                text, or the key was used with other content.
+            RequestInProgress: The first call with this key is still running.
         """
         return self._call(
             lambda service: service.follow_up(
-                workspace_id, campaign_id, results=results, include=include, name=name, body=body, actor=actor
+                workspace_id,
+                campaign_id,
+                results=results,
+                include=include,
+                name=name,
+                body=body,
+                idempotency_key=idempotency_key,
+                actor=actor,
+            )
+        )
+
+    def follow_up_response(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        results: Sequence[str],
+        include: Collection[LeftOut],
+        name: str | None,
+        body: str | None,
+        request: IdempotentRequest | None,
+        render: Callable[[FollowUpCreated], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Follow a campaign up and return the HTTP response to it; a repeated key returns the first response.
+
+        Raises:
+            OutreachError: See `follow_up`.
+        """
+        return self._call(
+            lambda service: service.follow_up_response(
+                workspace_id,
+                campaign_id,
+                results=results,
+                include=include,
+                name=name,
+                body=body,
+                request=request,
+                render=render,
+                actor=actor,
             )
         )
 
@@ -1640,6 +1718,27 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(lambda service: service.unarchive(workspace_id, campaign_id, actor=actor))
 
+    def archive_response(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        archived: bool,
+        request: IdempotentRequest | None,
+        render: Callable[[Campaign], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Archive a campaign or bring it back, and return the HTTP response; a repeated key returns the first one.
+
+        Raises:
+            OutreachError: See `archive` and `unarchive`.
+        """
+        return self._call(
+            lambda service: service.archive_response(
+                workspace_id, campaign_id, archived=archived, request=request, render=render, actor=actor
+            )
+        )
+
     def delete(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign | None:
         """Delete a draft or ready campaign with its contacts, or erase the contacts and texts of an ended one.
 
@@ -1779,6 +1878,7 @@ class Messages(Service[AsyncMessages]):
         to: str,
         message: int = 1,
         at_any_hour: bool = False,
+        idempotency_key: str | None = None,
         actor: str = "library",
     ) -> Message:
         """Send what a contact of a campaign would get to a number of one's own.
@@ -1793,19 +1893,50 @@ class Messages(Service[AsyncMessages]):
             to: Where to send it.
             message: Which message of a flow, from 1.
             at_any_hour: Whether to send it outside the campaign's hours and the contact hours at `to` too.
+            idempotency_key: A name for this message, such as `order-42`: for a day, the same key returns this message
+                instead of queueing another.
             actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace has no such campaign, or the campaign no such contact.
-            InvalidRequest: The number is invalid, the campaign has no such message, or its text is empty or over the
-                segment cap for this contact.
+            InvalidRequest: The number is invalid, the campaign has no such message, its text is empty or over the
+                segment cap for this contact, or the key was used with other content.
+            RequestInProgress: The first call with this key is still running.
             RecipientUnsubscribed: `to` is unsubscribed from SMS.
             Conflict: It is a calling campaign, it is outside the hours, the sending number or carrier is unclear, or a
                 live workspace has no account at the carrier.
         """
         return self._call(
             lambda service: service.send_test(
-                workspace_id, campaign_id, contact=contact, to=to, message=message, at_any_hour=at_any_hour, actor=actor
+                workspace_id,
+                campaign_id,
+                contact=contact,
+                to=to,
+                message=message,
+                at_any_hour=at_any_hour,
+                idempotency_key=idempotency_key,
+                actor=actor,
+            )
+        )
+
+    def send_test_response(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        test: TrialMessage,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Message], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Send a test message and return the HTTP response to it; a repeated key returns the first response.
+
+        Raises:
+            OutreachError: See `send_test`.
+        """
+        return self._call(
+            lambda service: service.send_test_response(
+                workspace_id, campaign_id, test, request=request, render=render, actor=actor
             )
         )
 

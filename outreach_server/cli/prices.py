@@ -93,7 +93,7 @@ def cost_text(cost: Cost | None, channel: Channel) -> str | None:
 
 def _show(table: PriceTable | None, workspace_id: str) -> None:
     if state().as_json:
-        echo_json({"currency": None, "prices": []} if table is None else write_price_table(table))
+        echo_json(write_price_table(table))
         return
     if table is None:
         note(f"There are no prices. Set them with: outreach-server settings prices set {workspace_id}")

@@ -130,7 +130,7 @@ def test_wrong_prices_are_refused(cli: Cli, workspace_id: str, given: tuple[str,
     ("content", "said"),
     [
         ("{", "not JSON"),
-        ("[]", "prices"),
+        ("[]", "an object"),
         ('{"currency": "USD"}', "prices"),
         ('{"currency": "USD", "prices": [{"kind": "sms"}]}', "prices[0].amount"),
         ('{"currency": "USD", "prices": [{"kind": "sms", "amount": "x"}]}', "prices[0].amount"),

@@ -35,6 +35,21 @@ KNOWN = Known(campaign_id="C", phone="P")
         ("updateFlow", {"name": "x"}, {"name": "x"}),
         ("addUnsubscribes", {"phone_numbers": ["x", "x"]}, {"phone_numbers": ["+14155550366", "+14155550366"]}),
         ("updateReplySettings", {"stop_text": " ", "help_text": "x"}, {"stop_text": "", "help_text": "x"}),
+        (
+            "followUpCampaign",
+            {"results": ["x"], "message_body": "y", "name": "n"},
+            {"results": ["failed", "skipped"], "name": "n"},
+        ),
+        (
+            "sendTestMessage",
+            {"contact": "x", "to": "y", "message": 7},
+            {"contact": "+14155550200", "to": "+14155550300"},
+        ),
+        (
+            "setPrices",
+            {"prices": [{"amount": "1", "country": "QQ"}, {"amount": "2"}]},
+            {"prices": [{"amount": "1", "provider": None, "country": None}]},
+        ),
         ("getCampaign", {"a": 1}, {"a": 1}),
     ],
 )

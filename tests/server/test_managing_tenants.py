@@ -23,6 +23,8 @@ BODIES: Final[Mapping[str, Any]] = {
     "updateAgent": {"name": "Mine"},
     "updateNumber": {"rate_per_minute": 1},
     "updateFlow": {"name": "Mine"},
+    "sendTestMessage": {"contact": "+14155550101", "to": "+14155550199"},
+    "followUpCampaign": {"results": ["expired"]},
 }
 """What is sent where a body is needed."""
 
@@ -86,7 +88,9 @@ def test_what_is_anothers_is_not_there(
     check_envelope(here.request(method.upper(), its.path(path), **body), 404, "not_found")
     answer = owner.request(method.upper(), its.path(path), **body)
     if not path.startswith("/manage/accounts"):
-        assert answer.status_code in {200, 409}, answer.text
+        # Nobody has expired yet.
+        expected = {400} if operation == "followUpCampaign" else {200, 201, 409}
+        assert answer.status_code in expected, answer.text
 
 
 @pytest.mark.parametrize(("operation", "parameter", "noun"), [(key, *value) for key, value in IN_QUERIES.items()])

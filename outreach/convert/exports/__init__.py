@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -28,7 +28,7 @@ _PART_BYTES: Final = 64 * 1024
 
 def export_bytes(
     contacts: AsyncIterator[ExportedContact], kind: ExportFormat, *, channel: Channel, variables: Sequence[str] | None
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     """Return an export as the parts of a file.
 
     Args:
@@ -51,7 +51,7 @@ def export_bytes(
     return workbook_bytes(contacts, table)
 
 
-async def _line_bytes(contacts: AsyncIterator[ExportedContact]) -> AsyncIterator[bytes]:
+async def _line_bytes(contacts: AsyncIterator[ExportedContact]) -> AsyncGenerator[bytes]:
     lines: list[bytes] = []
     size = 0
     async for contact in contacts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Final
 
 from outreach.convert.exports.columns import Cell, Table
@@ -25,7 +25,7 @@ def escape_formula(text: str) -> str:
     return f"'{text}" if _RUN.match(text) and not _NUMBER.fullmatch(text) else text
 
 
-async def delimited_bytes(contacts: AsyncIterator[ExportedContact], table: Table) -> AsyncIterator[bytes]:
+async def delimited_bytes(contacts: AsyncIterator[ExportedContact], table: Table) -> AsyncGenerator[bytes]:
     """Yield a CSV file in UTF-8, with the mark by which spreadsheets know that it is."""
     out = io.StringIO(newline="")
     writer = csv.writer(out)

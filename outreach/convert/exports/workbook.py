@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import IO, Any, Final
 
 from anyio import to_thread
@@ -43,7 +43,7 @@ def require_library() -> None:
         import openpyxl  # noqa: F401
 
 
-async def workbook_bytes(contacts: AsyncIterator[ExportedContact], table: Table) -> AsyncIterator[bytes]:
+async def workbook_bytes(contacts: AsyncIterator[ExportedContact], table: Table) -> AsyncGenerator[bytes]:
     """Yield an XLSX file; it is complete on disk, in a file without a name, before its first part."""
     with tempfile.TemporaryFile() as file:
         book = _Book(table)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import attrs
 
+from outreach.clock import format_timestamp
 from outreach.convert.campaigns import business_hours_rule, holidays_rule, sending_number
 from outreach.convert.field_rules import Integer, OneOf, OrNull, Text, boolean, timestamp, uuid
 from outreach.convert.json_responses import write_campaign
@@ -85,6 +86,8 @@ def write_managed_campaign(
         **write_campaign(campaign, now=now),
         "pause_reason": campaign.pause_reason,
         "pause_why": PAUSE_REASONS.get(campaign.pause_reason or ""),
+        "archived_at": None if campaign.archived_at is None else format_timestamp(campaign.archived_at),
+        "erased_at": None if campaign.erased_at is None else format_timestamp(campaign.erased_at),
         "open_recipients": campaign.counters.open,
         "blockers": [_blocker(one) for one in blockers],
     }
@@ -110,6 +113,7 @@ def _update_reader(this_year: int, carriers: tuple[str, ...]) -> Callable[[Any],
             "carrier": OrNull(OneOf((*CARRIERS, *carriers))),
             "from_number": OrNull(sending_number),
             "rate_per_minute": Integer(1, 600),
+            "batch_concurrency": Integer(1, 40),
             "flow_id": OrNull(uuid),
             "agent_id": OrNull(uuid),
             "scheduled_start_at": OrNull(timestamp),

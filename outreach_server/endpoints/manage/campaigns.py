@@ -13,12 +13,12 @@ from outreach import Campaign, InvalidRequest
 from outreach.http import in_update_names, read_campaign_update, write_managed_campaign, write_recipient_count
 from outreach.models import CampaignBlocker
 from outreach_server.context import Server, server_of
-from outreach_server.endpoints.manage.common import ACTOR, admit, list_response, path_id, read_body
+from outreach_server.endpoints.manage.common import ACTOR, admit, list_response, path_id, read_body, refuse_body
 from outreach_server.replies import json_response
 
 
 class ManagedCampaign(HTTPEndpoint):
-    """Show and change a campaign."""
+    """Show, change and delete a campaign."""
 
     async def get(self, request: Request) -> Response:
         """Return a campaign with what blocks it."""
@@ -28,7 +28,7 @@ class ManagedCampaign(HTTPEndpoint):
         return await _shown(server, campaign)
 
     async def patch(self, request: Request) -> Response:
-        """Change the given fields of a campaign that has not started."""
+        """Change the given fields of a campaign; what has not been sent goes out as it then says."""
         workspace = await admit(request, "updateCampaign")
         server = server_of(request)
         campaign_id = path_id(request, "campaign")
@@ -39,6 +39,16 @@ class ManagedCampaign(HTTPEndpoint):
         except InvalidRequest as error:
             raise InvalidRequest(details=in_update_names(error.details)) from None
         return await _shown(server, campaign)
+
+    async def delete(self, request: Request) -> Response:
+        """Delete a campaign that has not started, or erase the contacts of an ended one; return it."""
+        workspace = await admit(request, "deleteCampaign")
+        await refuse_body(request)
+        server = server_of(request)
+        campaigns = server.engine.campaigns
+        campaign = await campaigns.get(workspace.id, path_id(request, "campaign"))
+        erased = await campaigns.delete(workspace.id, campaign.id, actor=ACTOR)
+        return json_response(write_managed_campaign(erased or campaign, now=server.engine.now()))
 
 
 class RecipientCounts(HTTPEndpoint):

@@ -1,7 +1,4 @@
-"""/manage/campaigns/{id}/start and the other moves of a campaign.
-
-Preflight, clone, follow-up, report, export and archive are no moves: each has a file of its own beside this one.
-"""
+"""/manage/campaigns/{id}/start and the other moves of a campaign."""
 
 from __future__ import annotations
 

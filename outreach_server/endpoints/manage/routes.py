@@ -8,6 +8,12 @@ from starlette.routing import Route
 
 from outreach_server.endpoints.manage.agents import Agents, OneAgent
 from outreach_server.endpoints.manage.campaigns import ManagedCampaign, RecipientCounts
+from outreach_server.endpoints.manage.copies import (
+    ArchiveCampaign,
+    CloneCampaign,
+    FollowUpCampaign,
+    UnarchiveCampaign,
+)
 from outreach_server.endpoints.manage.events import Events
 from outreach_server.endpoints.manage.flows import Flows, OneFlow
 from outreach_server.endpoints.manage.messages import InboundMessages, ManagedCalls, OneInboundMessage, OneSms
@@ -19,9 +25,18 @@ from outreach_server.endpoints.manage.moves import (
     UnscheduleCampaign,
 )
 from outreach_server.endpoints.manage.numbers import Numbers, OneNumber
+from outreach_server.endpoints.manage.planning import ForecastCampaign, PreflightCampaign, TestMessages
 from outreach_server.endpoints.manage.recipients import OneRecipient, Recipients, RecipientTrail
 from outreach_server.endpoints.manage.register import OneUnsubscribe, ResolveUnsubscribe, Unsubscribes
-from outreach_server.endpoints.manage.settings import Accounts, AllSettings, CallSettings, OneAccount, ReplySettings
+from outreach_server.endpoints.manage.results import CampaignExport, CampaignReport
+from outreach_server.endpoints.manage.settings import (
+    Accounts,
+    AllSettings,
+    CallSettings,
+    OneAccount,
+    Prices,
+    ReplySettings,
+)
 
 MANAGE_ROUTES: Final = (
     Route("/manage/campaigns/{id}", ManagedCampaign),
@@ -30,6 +45,15 @@ MANAGE_ROUTES: Final = (
     Route("/manage/campaigns/{id}/pause", PauseCampaign),
     Route("/manage/campaigns/{id}/resume", ResumeCampaign),
     Route("/manage/campaigns/{id}/cancel", CancelCampaign),
+    Route("/manage/campaigns/{id}/preflight", PreflightCampaign),
+    Route("/manage/campaigns/{id}/forecast", ForecastCampaign),
+    Route("/manage/campaigns/{id}/test-messages", TestMessages),
+    Route("/manage/campaigns/{id}/report", CampaignReport),
+    Route("/manage/campaigns/{id}/export", CampaignExport),
+    Route("/manage/campaigns/{id}/clone", CloneCampaign),
+    Route("/manage/campaigns/{id}/follow-up", FollowUpCampaign),
+    Route("/manage/campaigns/{id}/archive", ArchiveCampaign),
+    Route("/manage/campaigns/{id}/unarchive", UnarchiveCampaign),
     Route("/manage/campaigns/{id}/results", RecipientCounts),
     Route("/manage/campaigns/{id}/recipients", Recipients),
     Route("/manage/campaigns/{id}/recipients/{position}", OneRecipient),
@@ -50,6 +74,7 @@ MANAGE_ROUTES: Final = (
     Route("/manage/settings", AllSettings),
     Route("/manage/settings/calls", CallSettings),
     Route("/manage/settings/replies", ReplySettings),
+    Route("/manage/settings/prices", Prices),
     Route("/manage/accounts", Accounts),
     Route("/manage/accounts/{id}", OneAccount),
     Route("/manage/events", Events),

@@ -9,14 +9,16 @@ from starlette.responses import Response
 from outreach import NotFound
 from outreach.http import (
     read_call_settings_update,
+    read_price_table,
     read_reply_settings_update,
     write_account,
     write_call_settings,
+    write_price_table,
     write_reply_settings,
     write_settings,
 )
 from outreach_server.context import server_of
-from outreach_server.endpoints.manage.common import ACTOR, admit, list_response, path_id, read_body
+from outreach_server.endpoints.manage.common import ACTOR, admit, list_response, path_id, read_body, refuse_body
 from outreach_server.replies import json_response
 
 
@@ -59,6 +61,29 @@ class ReplySettings(HTTPEndpoint):
         replies = server_of(request).engine.reply_settings
         settings = await replies.update(workspace.id, change, actor=ACTOR)
         return json_response(write_reply_settings(settings, await replies.effective_texts(workspace.id)))
+
+
+class Prices(HTTPEndpoint):
+    """Show, replace and remove what messages and calls cost."""
+
+    async def get(self, request: Request) -> Response:
+        """Return the prices; there is no currency without any."""
+        workspace = await admit(request, "getPrices")
+        return json_response(write_price_table(await server_of(request).engine.prices.get(workspace.id)))
+
+    async def put(self, request: Request) -> Response:
+        """Replace all prices, and return them."""
+        workspace = await admit(request, "setPrices")
+        table, _ = await read_body(request, read_price_table)
+        changed = await server_of(request).engine.prices.update(workspace.id, table, actor=ACTOR)
+        return json_response(write_price_table(changed))
+
+    async def delete(self, request: Request) -> Response:
+        """Remove all prices."""
+        workspace = await admit(request, "removePrices")
+        await refuse_body(request)
+        await server_of(request).engine.prices.remove(workspace.id, actor=ACTOR)
+        return json_response(write_price_table(None))
 
 
 class Accounts(HTTPEndpoint):

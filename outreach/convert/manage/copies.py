@@ -1,0 +1,124 @@
+"""Campaigns made from earlier ones, and messages to try a campaign with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, get_args
+
+import attrs
+
+from outreach.convert.field_rules import Array, FieldRule, Integer, OneOf, OrNull, Refused, Text, boolean
+from outreach.convert.manage.bodies import read_object
+from outreach.convert.manage.campaigns import in_update_names, write_managed_campaign
+from outreach.convert.manage.documents import document_of
+from outreach.convert.request_converter import make_request_converter
+from outreach.models.campaign import CampaignCreated, FollowUpCreated, LeftOut
+from outreach.models.message import TrialMessage
+
+_MAX_RESULTS: Final = 100
+_LEFT_OUT: Final = get_args(LeftOut)
+_NAME: Final = OrNull(Text(minimum=1, maximum=100))
+_PHONE: Final = Text(minimum=1, maximum=255)
+
+
+@attrs.frozen(kw_only=True)
+class CampaignClone:
+    """How to clone a campaign.
+
+    Attributes:
+        name: The new name; None for the earlier one with "(copy)".
+    """
+
+    name: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class CampaignFollowUp:
+    """How to follow a campaign up.
+
+    Attributes:
+        results: States and reasons of the contacts to take.
+        include: Whom not to leave out.
+        name: The new name; None for the earlier one with "(follow-up)".
+        body: Another text; None for the same text or flow.
+    """
+
+    results: Sequence[str]
+    include: Sequence[LeftOut] = ()
+    name: str | None = None
+    body: str | None = None
+
+
+def _at_most(most: int, rule: FieldRule) -> FieldRule:
+    def read(value: Any) -> Any:
+        if type(value) is list and len(value) > most:
+            raise Refused(f"must have at most {most} elements, has {len(value)}")
+        return rule(value)
+
+    return read
+
+
+_read_clone: Final = make_request_converter(CampaignClone, {"name": _NAME}, closed="a clone")
+_read_follow_up: Final = make_request_converter(
+    CampaignFollowUp,
+    {
+        "results": _at_most(_MAX_RESULTS, Array(Text(minimum=1, maximum=100), minimum=1)),
+        "include": _at_most(_MAX_RESULTS, Array(OneOf(_LEFT_OUT))),
+        "name": _NAME,
+        "body": OrNull(Text(maximum=1600)),
+    },
+    renamed={"body": "message_body"},
+    closed="a follow-up",
+)
+_read_trial: Final = make_request_converter(
+    TrialMessage,
+    {"contact": _PHONE, "to": _PHONE, "message": Integer(1, 50), "at_any_hour": boolean},
+    closed="a test message",
+)
+
+
+def read_campaign_clone(data: Any) -> CampaignClone:
+    """Return how to clone, by a body of POST /manage/campaigns/{id}/clone.
+
+    Raises:
+        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
+    """
+    return read_object(_read_clone, data)
+
+
+def read_campaign_follow_up(data: Any) -> CampaignFollowUp:
+    """Return how to follow up, by a body of POST /manage/campaigns/{id}/follow-up.
+
+    Raises:
+        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
+    """
+    return read_object(_read_follow_up, data)
+
+
+def read_trial_message(data: Any) -> TrialMessage:
+    """Return the message of a body of POST /manage/campaigns/{id}/test-messages.
+
+    Raises:
+        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
+    """
+    return read_object(_read_trial, data)
+
+
+def write_campaign_copy(created: CampaignCreated, *, now: datetime) -> dict[str, Any]:
+    """Return a campaign that was made from another one, with what was left out and what it lacks."""
+    return {
+        **write_managed_campaign(created.campaign, now=now),
+        "sms_opted_out_excluded": created.opted_out_excluded,
+        "missing": [document_of(one) for one in in_update_names(created.missing)],
+        "unknown_placeholders": list(created.unknown_placeholders),
+    }
+
+
+def write_follow_up(found: FollowUpCreated, *, now: datetime) -> dict[str, Any]:
+    """Return a follow-up, with how many contacts had the results and whom it leaves out."""
+    return {
+        **write_campaign_copy(found.created, now=now),
+        "selected": found.selected,
+        "left_out": {cause: found.left_out.get(cause, 0) for cause in _LEFT_OUT},
+    }

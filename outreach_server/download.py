@@ -1,0 +1,82 @@
+"""Files that are made while they are sent."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+import anyio
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+
+def accepts(request: Request, media_type: str) -> bool:
+    """Return whether a client names this type in what it accepts."""
+    for accepted in ",".join(request.headers.getlist("Accept")).split(","):
+        kind, *parameters = (part.strip().lower() for part in accepted.split(";"))
+        if kind == media_type:
+            return not any(parameter in {"q=0", "q=0.0"} for parameter in parameters)
+    return False
+
+
+class DownloadResponse(Response):
+    """Sends the parts of a file, each after the client has taken the one before; ends when the client goes.
+
+    An error after the first part ends the connection, so that half a file is not taken for a whole one.
+
+    Args:
+        parts: The parts of the file.
+        name: The name of the file, in ASCII.
+        content_type: Its type.
+        only_headers: Whether to answer a HEAD.
+    """
+
+    def __init__(
+        self, parts: AsyncGenerator[bytes], *, name: str, content_type: str, only_headers: bool = False
+    ) -> None:
+        # Without a body, so that no Content-Length is set.
+        self.status_code = 200
+        self.background = None
+        self.media_type = None
+        self.init_headers(
+            {
+                "Content-Type": content_type,
+                "Content-Disposition": f'attachment; filename="{name}"',
+                "Cache-Control": "no-store",
+                "X-Content-Type-Options": "nosniff",
+            }
+        )
+        self._parts = parts
+        self._only_headers = only_headers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the file."""
+        failure: Exception | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_cancel_without_client, receive, tasks.cancel_scope)
+            try:
+                await self._send(send)
+            except Exception as error:
+                # Raised below, as it is: the group would wrap it, and nobody would know its status.
+                failure = error
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
+    async def _send(self, send: Send) -> None:
+        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+        async with aclosing(self._parts) as parts:
+            # The first part before the headers: what is wrong until then has an answer of its own.
+            part = b"" if self._only_headers else await anext(parts, b"")
+            await send(start)
+            while part:
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+                part = await anext(parts, b"")
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _cancel_without_client(receive: Receive, scope: anyio.CancelScope) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    scope.cancel()

@@ -1,0 +1,79 @@
+"""/manage/campaigns/{id}/preflight, forecast and test-messages: what a campaign will do, before it does."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.endpoints import HTTPEndpoint
+from starlette.requests import Request
+from starlette.responses import Response
+
+from outreach import Message, NotFound
+from outreach.http import StoredAnswer, read_trial_message, write_forecast, write_preflight, write_sms
+from outreach.models import ForecastAssumptions
+from outreach_server.auth import authenticate_request
+from outreach_server.context import server_of
+from outreach_server.endpoints.manage.common import ACTOR, admit, keyed, path_id, read_body
+from outreach_server.replies import answer_of, created_response, json_response
+from outreach_server.strict_query import number, phone, read_query
+
+_share: Final = number(0, 1)
+_seconds: Final = number(0, 86_400)
+
+
+class PreflightCampaign(HTTPEndpoint):
+    """Tell what a campaign will do to its contacts."""
+
+    async def get(self, request: Request) -> Response:
+        """Return who will be contacted, who is left out and why, the texts, and the cost."""
+        workspace = await authenticate_request(request, "preflightCampaign")
+        query = read_query(request, contact=phone)
+        campaigns = server_of(request).engine.campaigns
+        contact = query.get("contact")
+        found = await campaigns.preflight(workspace.id, path_id(request, "campaign"), contact=contact)
+        if contact is not None and not found.asked:
+            raise NotFound("recipient", contact)
+        return json_response(write_preflight(found))
+
+
+class ForecastCampaign(HTTPEndpoint):
+    """Tell when a campaign will be done."""
+
+    async def get(self, request: Request) -> Response:
+        """Return start, end, the hours between and what limits it, of what is left of the campaign."""
+        workspace = await authenticate_request(request, "forecastCampaign")
+        query = read_query(
+            request,
+            answer_rate=_share,
+            call_seconds=_seconds,
+            ring_seconds=_seconds,
+            failure_rate=_share,
+            receipt_seconds=_seconds,
+        )
+        campaigns = server_of(request).engine.campaigns
+        assumed = ForecastAssumptions(**query)
+        found = await campaigns.forecast(workspace.id, path_id(request, "campaign"), assumptions=assumed)
+        return json_response(write_forecast(found))
+
+
+class TestMessages(HTTPEndpoint):
+    """Try a campaign's text."""
+
+    async def post(self, request: Request) -> Response:
+        """Send what a contact would get to a number of one's own."""
+        workspace = await admit(request, "sendTestMessage")
+        campaign_id = path_id(request, "campaign")
+        trial, body = await read_body(request, read_trial_message)
+
+        def render(message: Message) -> StoredAnswer:
+            return answer_of(write_sms(message, None))
+
+        answer = await server_of(request).engine.messages.send_test_response(
+            workspace.id,
+            campaign_id,
+            trial,
+            request=keyed(request, "sendTestMessage", body),
+            render=render,
+            actor=ACTOR,
+        )
+        return created_response(answer)
