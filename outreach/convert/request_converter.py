@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import attrs
 from cattrs import AttributeValidationNote, ClassValidationError, Converter, ForbiddenExtraKeysError
@@ -19,6 +19,7 @@ from outreach.convert.field_rules import (
     FieldRule,
     Integer,
     OneOf,
+    OrNull,
     Refused,
     Text,
     boolean,
@@ -94,12 +95,19 @@ def rule_of(model: type[Any], name: str) -> FieldRule:
     if bounds is not None:
         return Integer(*bounds)
     kind = get_type_hints(model)[name]
-    kinds = [one for one in get_args(kind) if one not in {Unset, NoneType}] if isinstance(kind, UnionType) else [kind]
+    # A literal's union with None is of the older kind.
+    united = get_origin(kind) in {Union, UnionType}
+    kinds = [one for one in get_args(kind) if one not in {Unset, NoneType}] if united else [kind]
     if kinds == [bool]:
         return boolean
     if len(kinds) == 1 and get_origin(kinds[0]) is Literal:
         return OneOf(get_args(kinds[0]))
     raise TypeError(f"{model.__name__}.{name} needs a rule: {kind} tells none.")
+
+
+def rules_or_null(model: type[Any], *names: str) -> dict[str, FieldRule]:
+    """Return the rules of fields (`rule_of`) that null clears."""
+    return {name: OrNull(rule_of(model, name)) for name in names}
 
 
 def _hook(rule: FieldRule) -> Callable[[Any, Any], Any]:

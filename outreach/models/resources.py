@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import attrs
 
 from outreach.models.base import UNSET, CarrierName, Unset
-from outreach.models.bounds import bounded
+from outreach.models.bounds import bounded, sized
 
 AgentDirection = Literal["outbound", "inbound"]
 VoiceProviderName: TypeAlias = str
@@ -105,8 +105,8 @@ class FlowStep:
     """
 
     kind: Literal["send", "wait", "stop_if_replied"]
-    body: str | None = None
-    wait_minutes: int | None = None
+    body: str | None = sized(1, 1600, default=None)
+    wait_minutes: int | None = bounded(1, 60 * 24 * 365, default=None)
 
 
 @attrs.frozen(kw_only=True)
@@ -140,17 +140,18 @@ class NewAgent:
         max_call_seconds: The longest call, 10 to 43,200; None for the provider's setting.
     """
 
-    name: str
+    name: str = sized(1, 255)
     provider: VoiceProviderName = "simulator"
     direction: AgentDirection = "outbound"
     allow_outbound: bool = False
     is_active: bool = True
-    provider_agent_id: str | None = None
+    provider_agent_id: str | None = sized(1, 255, default=None)
     placeholders: Sequence[str] | None = None
     from_number: str | None = None
     voicemail: VoicemailPolicy | None = None
-    voicemail_message: str | None = None
-    max_call_seconds: int | None = None
+    # The narrowest bounds of the providers (Vapi: voicemailMessage, maxDurationSeconds).
+    voicemail_message: str | None = sized(1, 1000, default=None)
+    max_call_seconds: int | None = bounded(10, 43_200, default=None)
 
 
 @attrs.frozen(kw_only=True)
@@ -167,14 +168,14 @@ class NewNumber:
     phone: str
     carrier: CarrierName | None = None
     trunk_id: str | None = None
-    rate_per_minute: int | None = None
+    rate_per_minute: int | None = bounded(1, 600, default=None)
 
 
 @attrs.frozen(kw_only=True)
 class NewFlow:
     """A flow to create; one of its steps sends something."""
 
-    name: str
+    name: str = sized(1, 255)
     steps: Sequence[FlowStep]
 
 

@@ -75,9 +75,9 @@ class ReplySettings:
     """
 
     enabled: bool = True
-    stop_text: str = ""
-    start_text: str = ""
-    help_text: str = ""
+    stop_text: str = sized(0, 320, default="")
+    start_text: str = sized(0, 320, default="")
+    help_text: str = sized(0, 320, default="")
     help_when_opted_out: bool = False
 
 

@@ -9,6 +9,7 @@ from typing import Final, Literal
 import attrs
 
 from outreach.models.base import Channel
+from outreach.models.bounds import sized
 
 UnsubscribeScope = Literal["all", "sms", "call"]
 RegisterScope = Literal["all", "sms", "call", "held"]
@@ -92,7 +93,7 @@ class NewUnsubscribes:
 
     phone_numbers: Sequence[str]
     scope: UnsubscribeScope = "all"
-    evidence: str | None = None
+    evidence: str | None = sized(0, 1000, default=None)
 
 
 @attrs.frozen(kw_only=True)

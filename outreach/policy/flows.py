@@ -9,6 +9,7 @@ from typing import Final
 import attrs
 
 from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.models.bounds import bounds_of
 from outreach.models.recipient import Recipient
 from outreach.models.resources import FlowStep
 from outreach.models.states import RecipientStatus
@@ -16,8 +17,9 @@ from outreach.policy.settlement import ended_recipient, waiting
 from outreach.policy.texts import text_problem
 
 MAX_STEPS: Final = 50
-MAX_BODY: Final = 1600
-MAX_WAIT_MINUTES: Final = 60 * 24 * 365
+
+_BODY: Final = bounds_of(FlowStep, "body")
+_WAIT: Final = bounds_of(FlowStep, "wait_minutes")
 
 
 def check_steps(steps: Sequence[FlowStep]) -> None:
@@ -42,11 +44,11 @@ def _problem(step: FlowStep) -> tuple[str, str] | None:
         return "body", unstorable
     match step.kind:
         case "send":
-            if step.body is None or not step.body.strip() or len(step.body) > MAX_BODY:
-                return "body", f"a send step needs a text of 1 to {MAX_BODY} characters"
+            if step.body is None or not step.body.strip() or len(step.body) > _BODY.maximum:
+                return "body", f"a send step needs a text of {_BODY.minimum} to {_BODY.maximum} characters"
         case "wait":
-            if step.wait_minutes is None or not 1 <= step.wait_minutes <= MAX_WAIT_MINUTES:
-                return "wait_minutes", f"a wait step needs 1 to {MAX_WAIT_MINUTES} minutes"
+            if step.wait_minutes is None or not _WAIT.minimum <= step.wait_minutes <= _WAIT.maximum:
+                return "wait_minutes", f"a wait step needs {_WAIT.minimum} to {_WAIT.maximum} minutes"
         case "stop_if_replied":
             pass
         case _:

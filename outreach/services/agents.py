@@ -19,25 +19,18 @@ from outreach.models.resources import (
 )
 from outreach.operations.campaigns.transitions import sync_setups_of_agent
 from outreach.operations.common import agent_of, record_audit, workspace_of
-from outreach.policy.texts import text_problem
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
 from outreach.services.validation import (
+    check_bounds,
     check_choice,
     check_flags,
-    check_integer,
     check_kind,
-    check_name,
     check_phone,
     check_texts,
     validated_fields,
 )
 from outreach.working_set import Transaction
-
-_MAX_MESSAGE_LENGTH: Final = 1000
-_MIN_CALL_SECONDS: Final = 10
-_MAX_CALL_SECONDS: Final = 43_200
-"""The narrowest bounds of the providers (Vapi: voicemailMessage, maxDurationSeconds)."""
 
 _CLEARABLE: Final = (
     "from_number", "provider_agent_id", "placeholders", "voicemail", "voicemail_message", "max_call_seconds",
@@ -135,7 +128,7 @@ class Agents:
 
     async def _create(self, workspace_id: str, new: NewAgent, actor: str, once: IdempotencyGuard[Agent]) -> Agent:
         check_kind("new", new, NewAgent)
-        check_name("name", new.name, 255)
+        check_bounds(NewAgent, attrs.asdict(new, recurse=False))
         check_choice("provider", new.provider, ("simulator", *self._context.adapters.names("voice")))
         check_choice("direction", new.direction, get_args(AgentDirection))
         flags = {"allow_outbound": new.allow_outbound, "is_active": new.is_active}
@@ -177,8 +170,7 @@ class Agents:
             InvalidRequest: A value is out of its bounds.
         """
         changes = validated_fields(change, AgentUpdate, clearable=_CLEARABLE)
-        if "name" in changes:
-            check_name("name", changes["name"], 255)
+        check_bounds(NewAgent, changes)
         if changes.get("placeholders") is not None:
             changes["placeholders"] = check_texts("placeholders", changes["placeholders"])
         check_flags(changes, "is_active", "allow_outbound")
@@ -230,13 +222,5 @@ def _check_calls(agent: Agent) -> None:
     message = agent.voicemail_message
     if (agent.voicemail == "leave_message") is not (message is not None):
         raise InvalidRequest.at("voicemail_message", "goes with voicemail leave_message, which needs it")
-    if message is not None:
-        problem = text_problem(message)
-        if problem is None and not 1 <= len(message.strip()) <= _MAX_MESSAGE_LENGTH:
-            problem = f"must have 1 to {_MAX_MESSAGE_LENGTH} characters"
-        if problem is not None:
-            raise InvalidRequest.at("voicemail_message", problem)
-    if agent.provider_agent_id is not None:
-        check_name("provider_agent_id", agent.provider_agent_id, 255)
-    if agent.max_call_seconds is not None:
-        check_integer("max_call_seconds", agent.max_call_seconds, _MIN_CALL_SECONDS, _MAX_CALL_SECONDS)
+    if message is not None and not message.strip():
+        raise InvalidRequest.at("voicemail_message", "must not be blank")

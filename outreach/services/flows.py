@@ -14,7 +14,7 @@ from outreach.operations.common import flow_of, record_audit, workspace_of
 from outreach.policy.flows import check_steps
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
-from outreach.services.validation import check_kind, check_name, validated_fields
+from outreach.services.validation import check_bounds, check_kind, validated_fields
 from outreach.working_set import Transaction
 
 
@@ -80,7 +80,7 @@ class Flows:
 
     async def _create(self, workspace_id: str, new: NewFlow, actor: str, once: IdempotencyGuard[Flow]) -> Flow:
         check_kind("new", new, NewFlow)
-        check_name("name", new.name, 255)
+        check_bounds(NewFlow, {"name": new.name})
         _check_kinds(new.steps)
         check_steps(new.steps)
         identifier, now = self._context.ids(), self._context.now()
@@ -111,8 +111,7 @@ class Flows:
             Conflict: Its steps are to change while a started campaign that has not ended uses it.
         """
         changes = validated_fields(change, FlowUpdate)
-        if "name" in changes:
-            check_name("name", changes["name"], 255)
+        check_bounds(NewFlow, changes)
         if "steps" in changes:
             _check_kinds(changes["steps"])
             check_steps(changes["steps"])

@@ -26,7 +26,6 @@ from outreach.operations.common import (
     workspace_of,
 )
 from outreach.policy.rendering import reply_text
-from outreach.policy.texts import text_problem
 from outreach.services.context import ServiceContext
 from outreach.services.validation import bound_problems, check_bounds, check_flags, check_texts, validated_fields
 from outreach.working_set import Transaction
@@ -127,9 +126,6 @@ def _check(change: SmsSettingsUpdate) -> None:
         raise InvalidRequest(details=details)
 
 
-MAX_REPLY: Final = 320
-"""Characters of a reply: two segments in GSM-7."""
-
 _TEXTS: Final = ("stop_text", "start_text", "help_text")
 
 
@@ -169,11 +165,11 @@ class Replies:
         """
         changes = validated_fields(change, ReplySettingsUpdate, clearable=_TEXTS)
         check_flags(changes, "enabled", "help_when_opted_out")
-        details = [
-            ErrorDetail(name, problem)
-            for name in _TEXTS
-            if (text := changes.get(name)) is not None and (problem := _problem(text)) is not None
-        ]
+        texts = {name: changes[name] for name in _TEXTS if changes.get(name) is not None}
+        details = bound_problems(ReplySettings, texts)
+        if not details:
+            problem = "must not be blank; an empty text restores the default"
+            details = [ErrorDetail(name, problem) for name, text in texts.items() if text and not text.strip()]
         if details:
             raise InvalidRequest(details=details)
 
@@ -192,12 +188,3 @@ class Replies:
             return after
 
         return await self._context.storage.write(operation)
-
-
-def _problem(text: str) -> str | None:
-    problem = text_problem(text)
-    if problem is None and len(text) > MAX_REPLY:
-        problem = f"must have at most {MAX_REPLY} characters, not {len(text)}"
-    if problem is None and text and not text.strip():
-        problem = "must not be blank; an empty text restores the default"
-    return problem

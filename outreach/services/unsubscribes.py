@@ -28,11 +28,10 @@ from outreach.operations.register.entries import (
 from outreach.policy.phones import canonical_phone, normalise
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
-from outreach.services.validation import check_choice, check_flags, check_kind, check_limit, check_name, require_text
+from outreach.services.validation import check_bounds, check_choice, check_flags, check_kind, check_limit, require_text
 from outreach.working_set import Transaction
 
 _PAGE: Final = 500
-_MAX_EVIDENCE: Final = 1000
 
 _AT_ONCE: Final = 50
 """Numbers whose waiting recipients are skipped in one transaction: each may wait in many campaigns."""
@@ -82,8 +81,7 @@ class Unsubscribes:
         """
         check_kind("new", new, NewUnsubscribes)
         phones, evidence = tuple(new.phone_numbers), new.evidence
-        if evidence is not None:
-            check_name("evidence", evidence, _MAX_EVIDENCE, minimum=0)
+        check_bounds(NewUnsubscribes, {"evidence": evidence})
         return await self._keys.answer(
             workspace_id,
             request,

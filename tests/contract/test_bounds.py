@@ -12,14 +12,16 @@ from outreach import (
     BusinessHours,
     CallerIdAllocation,
     CallSettings,
+    FlowStep,
     NewCallCampaign,
     NewMessage,
     NewSmsCampaign,
     Number,
+    ReplySettings,
     SmsSettings,
     Workspace,
 )
-from outreach.models import Length, bounds_of
+from outreach.models import Length, NewAgent, NewFlow, NewNumber, NewUnsubscribes, bounds_of
 from outreach.models.bounds import bounded_fields
 from outreach_server.cli.root import main
 from tests.contract.document import SCHEMAS as DESCRIBED
@@ -35,6 +37,17 @@ SCHEMAS = {
     "BusinessHours": (BusinessHours, {"batch_concurrency": "batchConcurrency"}),
     "SmsSettingsUpdate": (SmsSettings, {}),
     "SmsSend": (NewMessage, {"body": "body"}),
+    "AgentCreate": (NewAgent, {}),
+    "AgentUpdate": (NewAgent, {}),
+    "NumberCreate": (NewNumber, {}),
+    "NumberUpdate": (NewNumber, {}),
+    "FlowCreate": (NewFlow, {}),
+    "FlowUpdate": (NewFlow, {}),
+    "FlowStep": (FlowStep, {}),
+    "CallSettingsUpdate": (CallSettings, {}),
+    "ReplySettingsUpdate": (ReplySettings, {}),
+    "UnsubscribesCreate": (NewUnsubscribes, {}),
+    "CampaignUpdate": (NewSmsCampaign, {"body": "message_body", "rate_per_minute": "sms_rate_per_minute"}),
 }
 """The schemas of requests, the models behind them, and the fields with another name there."""
 

@@ -637,6 +637,7 @@ def test_a_list_takes_the_query_of_section_4_2(operation_id: str) -> None:
         ("BusinessHoursForDays", "batchConcurrency", 1, 40),
         ("BusinessHours", "batchConcurrency", 1, 40),
         ("Campaign", "batch_concurrency", 1, 40),
+        ("CampaignUpdate", "batch_concurrency", 1, 40),
         ("Campaign", "sms_rate_per_minute", 1, 600),
         ("SmsSettingsUpdate", "max_segments", 1, 5),
         ("SmsSettingsUpdate", "retry_max_attempts", 1, 3),

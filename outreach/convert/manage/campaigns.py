@@ -11,14 +11,14 @@ import attrs
 
 from outreach.clock import format_timestamp
 from outreach.convert.campaigns import business_hours_rule, holidays_rule, sending_number
-from outreach.convert.field_rules import Integer, OneOf, OrNull, Text, boolean, timestamp, uuid
+from outreach.convert.field_rules import OneOf, OrNull, timestamp, uuid
 from outreach.convert.json_responses import write_campaign
 from outreach.convert.manage.bodies import read_object
 from outreach.convert.manage.documents import Document, document_of
-from outreach.convert.request_converter import make_request_converter
+from outreach.convert.request_converter import make_request_converter, rule_of, rules_or_null
 from outreach.errors import ErrorDetail
 from outreach.models.base import CARRIERS
-from outreach.models.campaign import Campaign, CampaignUpdate
+from outreach.models.campaign import Campaign, CampaignUpdate, NewCallCampaign, NewSmsCampaign
 from outreach.models.status import CampaignBlocker
 from outreach.policy.explanations import PAUSE_REASONS
 
@@ -45,9 +45,7 @@ class CampaignStart:
     allow_unknown_placeholders: bool = False
 
 
-_read_start: Final = make_request_converter(
-    CampaignStart, {"allow_unknown_placeholders": boolean}, closed="the start of a campaign"
-)
+_read_start: Final = make_request_converter(CampaignStart, {}, closed="the start of a campaign")
 
 
 def read_campaign_update(data: Any, *, this_year: int, carriers: Sequence[str] = ()) -> CampaignUpdate:
@@ -107,13 +105,10 @@ def _update_reader(this_year: int, carriers: tuple[str, ...]) -> Callable[[Any],
     return make_request_converter(
         CampaignUpdate,
         {
-            "name": Text(minimum=1, maximum=100),
-            "description": OrNull(Text(maximum=500)),
-            "body": OrNull(Text(maximum=1600)),
+            **rules_or_null(NewSmsCampaign, "description", "body"),
             "carrier": OrNull(OneOf((*CARRIERS, *carriers))),
             "from_number": OrNull(sending_number),
-            "rate_per_minute": Integer(1, 600),
-            "batch_concurrency": Integer(1, 40),
+            "batch_concurrency": rule_of(NewCallCampaign, "batch_concurrency"),
             "flow_id": OrNull(uuid),
             "agent_id": OrNull(uuid),
             "scheduled_start_at": OrNull(timestamp),
@@ -121,6 +116,7 @@ def _update_reader(this_year: int, carriers: tuple[str, ...]) -> Callable[[Any],
             "business_hours": OrNull(business_hours_rule),
             "holidays": OrNull(functools.partial(holidays_rule, this_year=this_year)),
         },
+        bounds=NewSmsCampaign,
         renamed=UPDATE_NAMES,
         closed="a campaign's update",
     )

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import attrs
 
-from outreach.convert.field_rules import Array, OneOf, OrNull, Refused, Text, boolean
+from outreach.convert.field_rules import Array, Refused, Text
 from outreach.convert.manage.bodies import read_object
 from outreach.convert.manage.documents import document_of
-from outreach.convert.request_converter import make_request_converter
-from outreach.models.unsubscribe import NewUnsubscribes, Unsubscribe, UnsubscribeScope
+from outreach.convert.request_converter import make_request_converter, rules_or_null
+from outreach.models.unsubscribe import NewUnsubscribes, Unsubscribe
 
 _MAX_NUMBERS: Final = 1000
-_MAX_EVIDENCE: Final = 1000
 _MAX_NUMBER_LENGTH: Final = 64
 
 
@@ -36,14 +35,10 @@ def _numbers(value: Any) -> tuple[str, ...]:
 
 _read_new: Final = make_request_converter(
     NewUnsubscribes,
-    {
-        "phone_numbers": _numbers,
-        "scope": OneOf(get_args(UnsubscribeScope)),
-        "evidence": OrNull(Text(maximum=_MAX_EVIDENCE)),
-    },
+    {"phone_numbers": _numbers, **rules_or_null(NewUnsubscribes, "evidence")},
     closed="an addition to the register",
 )
-_read_decision: Final = make_request_converter(Decision, {"opted_out": boolean}, closed="a decision")
+_read_decision: Final = make_request_converter(Decision, {}, closed="a decision")
 
 
 def read_new_unsubscribes(data: Any) -> NewUnsubscribes:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Final, get_args
+from typing import Any, Final
 
-from outreach.convert.field_rules import Array, FieldRule, Integer, OneOf, OrNull, Refused, Text, boolean, uuid
+from outreach.convert.field_rules import Array, FieldRule, OneOf, OrNull, Refused, Text, uuid
 from outreach.convert.manage.bodies import in_array, read_object
 from outreach.convert.manage.documents import document_of
-from outreach.convert.request_converter import make_request_converter
+from outreach.convert.request_converter import make_request_converter, rules_or_null
 from outreach.models.account import AccountSummary
 from outreach.models.base import CARRIERS
 from outreach.models.resources import (
     Agent,
-    AgentDirection,
     AgentUpdate,
     Flow,
     FlowStep,
@@ -24,50 +23,33 @@ from outreach.models.resources import (
     NewNumber,
     Number,
     NumberUpdate,
-    VoicemailPolicy,
 )
+from outreach.policy.flows import MAX_STEPS
 
-_NAME: Final = Text(minimum=1, maximum=255)
 _PHONE: Final = Text(minimum=1, maximum=64)
-_RATE: Final = Integer(1, 600)
-_MAX_STEPS: Final = 50
 _MAX_PLACEHOLDERS: Final = 1000
 
 _AGENT: Final[dict[str, FieldRule]] = {
-    "name": _NAME,
-    "allow_outbound": boolean,
-    "is_active": boolean,
-    "provider_agent_id": OrNull(_NAME),
+    **rules_or_null(NewAgent, "provider_agent_id", "voicemail", "voicemail_message", "max_call_seconds"),
     "placeholders": OrNull(lambda value: _at_most(_MAX_PLACEHOLDERS, Array(Text(minimum=1, maximum=255)), value)),
     "from_number": OrNull(_PHONE),
-    "voicemail": OrNull(OneOf(get_args(VoicemailPolicy))),
-    "voicemail_message": OrNull(Text(minimum=1, maximum=1000)),
-    "max_call_seconds": OrNull(Integer(10, 43_200)),
 }
 
 _read_new_agent: Final = make_request_converter(
-    NewAgent, _AGENT | {"provider": _NAME, "direction": OneOf(get_args(AgentDirection))}, closed="an agent"
+    NewAgent, _AGENT | {"provider": Text(minimum=1, maximum=255)}, closed="an agent"
 )
-_read_agent_update: Final = make_request_converter(AgentUpdate, _AGENT, closed="an agent's update")
+_read_agent_update: Final = make_request_converter(AgentUpdate, _AGENT, bounds=NewAgent, closed="an agent's update")
 
-_read_step: Final = make_request_converter(
-    FlowStep,
-    {
-        "kind": OneOf(("send", "wait", "stop_if_replied")),
-        "body": OrNull(Text(minimum=1, maximum=1600)),
-        "wait_minutes": OrNull(Integer(1, 525_600)),
-    },
-    closed="a step",
-)
+_read_step: Final = make_request_converter(FlowStep, rules_or_null(FlowStep, "body", "wait_minutes"), closed="a step")
 
 
 def _steps(value: Any) -> tuple[FlowStep, ...]:
-    return _at_most(_MAX_STEPS, Array(in_array(_read_step), minimum=1), value)
+    return _at_most(MAX_STEPS, Array(in_array(_read_step), minimum=1), value)
 
 
-_read_new_flow: Final = make_request_converter(NewFlow, {"name": _NAME, "steps": _steps}, closed="a flow")
+_read_new_flow: Final = make_request_converter(NewFlow, {"steps": _steps}, closed="a flow")
 _read_flow_update: Final = make_request_converter(
-    FlowUpdate, {"name": _NAME, "steps": _steps}, closed="a flow's update"
+    FlowUpdate, {"steps": _steps}, bounds=NewFlow, closed="a flow's update"
 )
 
 
@@ -153,10 +135,10 @@ def write_account(account: AccountSummary) -> dict[str, Any]:
 def _number_readers(
     carriers: tuple[str, ...],
 ) -> tuple[Callable[[Any], NewNumber], Callable[[Any], NumberUpdate]]:
-    rules = {
+    rules: dict[str, FieldRule] = {
         "carrier": OrNull(OneOf((*CARRIERS, *carriers))),
         "trunk_id": OrNull(uuid),
-        "rate_per_minute": OrNull(_RATE),
+        **rules_or_null(Number, "rate_per_minute"),
     }
     return (
         make_request_converter(NewNumber, {"phone": _PHONE, **rules}, closed="a number"),

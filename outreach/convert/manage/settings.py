@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from outreach.convert.field_rules import Integer, OrNull, Text, boolean
 from outreach.convert.json_responses import write_sms_settings
 from outreach.convert.manage.bodies import read_object
 from outreach.convert.manage.documents import document_of
-from outreach.convert.request_converter import make_request_converter
+from outreach.convert.request_converter import make_request_converter, rules_or_null
 from outreach.models.message import ReplyPurpose
 from outreach.models.settings import (
     CallSettings,
@@ -26,22 +25,12 @@ _REPLIES: Final[dict[ReplyPurpose, str]] = {
     "opt_in_confirmation": "start",
     "help": "help",
 }
-_REPLY: Final = OrNull(Text(maximum=320))
 
-_read_calls: Final = make_request_converter(
-    CallSettingsUpdate,
-    {"retry_max_attempts": Integer(1, 10), "retry_delay_minutes": Integer(1, 1440)},
-    closed="the settings of calls",
-)
+_read_calls: Final = make_request_converter(CallSettingsUpdate, {}, bounds=CallSettings, closed="the settings of calls")
 _read_replies: Final = make_request_converter(
     ReplySettingsUpdate,
-    {
-        "enabled": boolean,
-        "stop_text": _REPLY,
-        "start_text": _REPLY,
-        "help_text": _REPLY,
-        "help_when_opted_out": boolean,
-    },
+    rules_or_null(ReplySettings, "stop_text", "start_text", "help_text"),
+    bounds=ReplySettings,
     closed="the settings of replies",
 )
 
