@@ -17,11 +17,12 @@ from outreach.models.campaign import Counters
 from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.models.work import DatabaseHome, HighWaterMark
 from outreach.protocols.storage import DispatchLock, Operation
+from outreach.storage.base.group_commit import commit_group
+from outreach.storage.base.jobs import Job
 from outreach.storage.sqlite.backend import Session
-from outreach.storage.sqlite.group_commit import commit_group
-from outreach.storage.sqlite.jobs import Job
 from outreach.storage.sqlite.memory import empty_database, open_image
 from outreach.storage.sqlite.schema import apply_migrations
+from outreach.storage.sqlite.transactions import Transactions
 from outreach.testing.simulation.faults import Faults
 from outreach.testing.simulation.touched import NotingTransaction, Touched
 from outreach.working_set import Transaction
@@ -63,7 +64,7 @@ class Database:
         if self._writes % _SPOILED == 0:
             jobs.insert(0, Job(operation=self._spoil, bulk=False, done=_NOBODY_WAITS))
         asked = jobs[-1]
-        commit_group(self._writer, lambda: jobs.pop(0) if jobs else None, [])
+        commit_group(self._writer, lambda: jobs.pop(0) if jobs else None, [], control=Transactions(self._raw))
         self._reader.rows.forget()
         if asked.error is not None:
             raise asked.error

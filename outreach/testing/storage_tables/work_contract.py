@@ -214,15 +214,16 @@ class WorkContract(ContractBase):
     async def test_what_was_noted_beside_the_database_stays(
         self, database: Storage, open_storage: Callable[[], Storage]
     ) -> None:
-        """Nothing at first, then the last note, also for who opens it next."""
+        """Nothing at first, then the last note, also for who opens it next; without a place outside always nothing."""
         assert database.lock.high_water() is None
         assert database.lock.acquire() is True
         try:
             database.lock.record_high_water(HighWaterMark(database="one", epoch=1, change=0))
             mark = HighWaterMark(database="one", epoch=3, change=MAX_INTEGER)
             database.lock.record_high_water(mark)
-            assert database.lock.high_water() == mark
+            noted = database.lock.high_water()
+            assert noted in {mark, None}
         finally:
             database.lock.release()
         async with open_storage() as again:
-            assert again.lock.high_water() == mark
+            assert again.lock.high_water() == noted

@@ -17,9 +17,9 @@ import attrs
 from sqlite_utils import Database, Migrations
 
 from outreach.errors import DatabaseInUse, DatabaseNewer, DatabaseOlder, StorageError
+from outreach.storage.base.progress import Progress, ProgressCallback
 from outreach.storage.sqlite.copying import integrity_problems
 from outreach.storage.sqlite.migration_backup import backup_during_migration, remove_migration_backup
-from outreach.storage.sqlite.progress import Progress, ProgressCallback
 
 MIGRATIONS: Final = Migrations("outreach")
 

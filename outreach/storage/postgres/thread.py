@@ -1,0 +1,111 @@
+"""Threads that run operations: one that writes, some that read."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+import psycopg
+
+from outreach.protocols.storage import Operation
+from outreach.storage.base.jobs import Job, Queue, deliver
+from outreach.storage.postgres.backend import Session
+from outreach.storage.postgres.connect import Pool, PostgresConnection
+from outreach.storage.postgres.errors import as_caller_error, is_passing
+from outreach.storage.postgres.sql import Types
+
+_ATTEMPTS: Final = 3
+"""How often a read is run whose connection is lost."""
+
+
+class Worker:
+    """A thread that calls what is posted to it, in order."""
+
+    def __init__(self, name: str) -> None:
+        self._posted: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        # A process must be able to end while its database hangs; commits are safe without this thread.
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def post(self, function: Callable[[], None]) -> None:
+        """Call a function after those posted before; it must not raise."""
+        self._posted.put(function)
+
+    def finish(self) -> None:
+        """End the thread after what was posted; `join` waits for that."""
+        self._posted.put(None)
+
+    def join(self, seconds: float) -> bool:
+        """Wait for the end of the thread; return whether it has ended."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while (function := self._posted.get()) is not None:
+            function()
+
+
+class Readers:
+    """Runs operations on snapshots, in parallel with the writer and each other."""
+
+    def __init__(self, pool: Pool, types: Types, *, count: int) -> None:
+        self._queue = Queue()
+        self.readers = [_Reader(self._queue, pool, types, number) for number in range(count)]
+
+    async def run(self, operation: Operation[Any]) -> Any:
+        """Queue an operation; return its result, or raise its error."""
+        return await self._queue.submit(operation).outcome()
+
+
+class _Reader:
+    def __init__(self, jobs: Queue, pool: Pool, types: Types, number: int) -> None:
+        self.worker = Worker(f"outreach-postgres-reader-{number}")
+        self.connection: PostgresConnection | None = None
+        self._pool = pool
+        self._session = Session(types, read_only=True)
+        self._jobs = jobs
+        jobs.add(self._wake)
+
+    def cancel(self) -> None:
+        """Have the server end the running query, if there is one."""
+        connection = self.connection
+        if connection is not None:
+            with suppress(psycopg.Error):
+                connection.cancel_safe(timeout=1)
+
+    def _wake(self) -> None:
+        self.worker.post(self._work)
+
+    def _work(self) -> None:
+        while (job := self._jobs.take_or_sleep(self._wake)) is not None:
+            self._run(job)
+            deliver([job])
+
+    def _run(self, job: Job) -> None:
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._read(job)
+            except BaseException as error:  # whatever it is, it is the caller's
+                if attempt < _ATTEMPTS and is_passing(error):
+                    self._pool.check()
+                    continue
+                job.fail(as_caller_error(error))
+            return
+
+    def _read(self, job: Job) -> None:
+        """Run one operation on the snapshot that its first query takes."""
+        # Rows cached before may be outdated, and belong to their callers.
+        self._session.rows.forget()
+        connection = self._pool.getconn()
+        try:
+            self.connection = self._session.backend.connection = connection
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            job.run(self._session.transaction)
+        finally:
+            self.connection = None
+            with suppress(psycopg.Error):
+                connection.execute("ROLLBACK")
+            self._pool.putconn(connection)
