@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from outreach.models.database import Backup, DatabaseCheck, Restore
 from outreach.storage.maintenance import backup_database, check_database, migrate_database, restore_database
+from outreach.storage.opening import shown_url
 
 __all__ = [
     "Backup",
@@ -13,4 +14,5 @@ __all__ = [
     "check_database",
     "migrate_database",
     "restore_database",
+    "shown_url",
 ]

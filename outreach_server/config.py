@@ -59,7 +59,7 @@ class ServerConfig(EngineConfig):
     """How the server and its engine behave.
 
     Attributes:
-        database_url: The database: `sqlite:///relative.db` or `sqlite:////absolute.db`.
+        database_url: The database: `sqlite:///relative.db`, `sqlite:////absolute.db` or `postgresql://host/database`.
         listen_host: The address to listen on.
         listen_port: The port to listen on; 0 takes any that is free.
         dispatch: Whether this process sends; otherwise it answers requests only.

@@ -15,6 +15,19 @@ def key_file_for(url: str) -> Path | None:
     return Path(url.removeprefix(prefix) + ".key") if url.startswith(prefix) else None
 
 
+def is_postgres(url: str) -> bool:
+    """Return whether a URL names a PostgreSQL database."""
+    return url.startswith(("postgresql://", "postgres://"))
+
+
+def shown_url(url: str) -> str:
+    """Return a database's URL as it may be shown: without user and password."""
+    if not is_postgres(url):
+        return url
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
+
+
 def storage_from_url(
     url: str, *, clock: Clock, host: str | None = None, create: bool = True, migrate: bool = True
 ) -> Storage:
@@ -46,6 +59,6 @@ def storage_from_url(
             return MemoryStorage(clock=clock)
         case _:
             raise ConfigError(
-                f"{url!r} names no database. Write sqlite:///outreach.db, sqlite:////absolute/path.db, "
+                f"{shown_url(url)!r} names no database. Write sqlite:///outreach.db, sqlite:////absolute/path.db, "
                 "postgresql://user:password@host/database or memory://."
             )

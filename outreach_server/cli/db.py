@@ -11,7 +11,14 @@ import anyio
 import click
 
 from outreach import Outreach, OutreachError
-from outreach.database import Restore, backup_database, check_database, migrate_database, restore_database
+from outreach.database import (
+    Restore,
+    backup_database,
+    check_database,
+    migrate_database,
+    restore_database,
+    shown_url,
+)
 from outreach_server.cli.base import EXIT_FAILED, Group, state
 from outreach_server.cli.output import note, show
 
@@ -95,7 +102,7 @@ def check(quick: bool) -> None:
     found = check_database(state().database, quick=quick)
     show(
         {
-            "database": state().database,
+            "database": shown_url(state().database),
             "ok": not found.problems,
             "problems": list(found.problems),
             "bytes": found.size,
@@ -104,7 +111,8 @@ def check(quick: bool) -> None:
         }
     )
     if found.problems:
-        note("Restore a backup, with the server stopped: outreach-server db restore FILE")
+        if state().database.startswith("sqlite:"):
+            note("Restore a backup, with the server stopped: outreach-server db restore FILE")
         sys.exit(EXIT_FAILED)
 
 
@@ -112,6 +120,6 @@ def check(quick: bool) -> None:
 def migrate() -> None:
     """Migrate a database of an older version; no server may be running on it."""
     steps = migrate_database(state().database, on_progress=note)
-    show({"database": state().database, "applied": list(steps)})
+    show({"database": shown_url(state().database), "applied": list(steps)})
     if not steps:
         note("It was up to date.")

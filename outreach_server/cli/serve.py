@@ -7,6 +7,7 @@ from typing import Final
 import click
 
 from outreach import Outreach
+from outreach.database import shown_url
 from outreach_server.cli.base import state
 from outreach_server.cli.output import echo_json
 from outreach_server.cli.place import place_of
@@ -46,7 +47,7 @@ def serve(carriers: tuple[str, ...], **flags: str | bool | None) -> None:
 
         def started() -> None:
             if as_json:
-                shown = {"database": url, "database_path": place.path, "database_is_new": place.new}
+                shown = {"database": shown_url(url), "database_path": place.path, "database_is_new": place.new}
                 echo_json({"url": address, **shown, "dispatch": dispatch})
             click.echo(f"Serving {address}  (documentation: {address}/docs)", err=True)
             what = "New database" if place.new else "Database"

@@ -12,6 +12,10 @@ from outreach.working_set.journal import RollbackRequired
 from outreach.working_set.working_set import WorkingSet
 
 
+class CommitUnknown(StorageError):
+    """It could not be found out whether a transaction was committed."""
+
+
 class Session(Protocol):
     """A connection's working set and tables."""
 
@@ -27,7 +31,12 @@ class TransactionControl(Protocol):
         ...
 
     def commit(self) -> None:
-        """Commit the transaction; when this raises, nothing was written."""
+        """Commit the transaction.
+
+        Raises:
+            CommitUnknown: Nobody can tell whether it was committed.
+            Exception: Nothing was written.
+        """
         ...
 
     def roll_back(self) -> None:
@@ -155,13 +164,15 @@ def _roll_back(session: Session, control: TransactionControl) -> None:
 
 
 def fail_jobs(jobs: Sequence[Job], error: Exception, *, control: TransactionControl) -> None:
-    """Fail the jobs without an error of their own: nothing was written."""
+    """Fail the jobs without an error of their own: nothing was written, unless the error says that nobody knows."""
     translated = control.as_storage_error(error)
     kind = StorageError if translated is None else type(translated)
     reason = f"{type(error).__name__}: {error}" if translated is None else translated.message
     for job in jobs:
         if job.error is None and isinstance(error, DatabaseReplaced):
             job.fail(DatabaseReplaced(error.message))
+        elif job.error is None and isinstance(error, CommitUnknown):
+            job.fail(CommitUnknown(error.message))
         elif job.error is None:
             failure = kind(f"Nothing was written. {reason}")
             failure.__cause__ = error

@@ -78,8 +78,10 @@ def conninfo_of(url: str) -> str:
     try:
         given = conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
+        # The driver quotes the URL, and so its password.
+        reason = str(error).strip().replace(url, "...")
         raise ConfigError(
-            f"The database's URL is not valid: {error}. Write postgresql://user:password@host:5432/database"
+            f"The database's URL is not valid: {reason}. Write postgresql://user:password@host:5432/database"
         ) from None
     if not given.get("dbname"):
         raise ConfigError("The database's URL names no database. Write postgresql://user:password@host:5432/database")

@@ -13,6 +13,7 @@ from psycopg import errors
 from psycopg.pq import TransactionStatus
 
 from outreach.errors import StorageError
+from outreach.storage.base.group_commit import CommitUnknown
 from outreach.storage.postgres.backend import Session
 from outreach.storage.postgres.connect import BUSY_SECONDS, Pool, PostgresConnection
 from outreach.storage.postgres.errors import as_caller_error, first_line, is_passing, translate
@@ -68,7 +69,7 @@ class FencedTransactions:
 
         Raises:
             psycopg.Error: Nothing was written.
-            StorageError: It could not be found out; the message says so.
+            CommitUnknown: It could not be found out.
         """
         connection = cast("PostgresConnection", self._connection)
         try:
@@ -135,7 +136,7 @@ class FencedTransactions:
     # ------------------------------------------------------------------------- a commit without an answer
 
     def _was_committed(self, timeline: str, lost: psycopg.Error) -> bool:
-        """Return whether the present transaction was committed, or raise `StorageError` if nobody can tell."""
+        """Return whether the present transaction was committed, or raise `CommitUnknown`."""
         until = time.monotonic() + FIND_OUT_SECONDS
         while True:
             try:
@@ -143,7 +144,7 @@ class FencedTransactions:
                     return self._look(connection, timeline)
             except psycopg.OperationalError as error:
                 if time.monotonic() > min(until, self._ends + BUSY_SECONDS):
-                    raise StorageError(
+                    raise CommitUnknown(
                         "The connection to the database was lost during a commit, and the database could not be asked "
                         f"whether it was done: it may have been written. ({first_line(error)})"
                     ) from lost
@@ -160,7 +161,7 @@ class FencedTransactions:
                 return bool(version == self._version and writer == self._writer)
             # Others have written since. After a failover the same number may be another transaction's.
             if connection.timeline != timeline:
-                raise StorageError(
+                raise CommitUnknown(
                     "The connection to the database was lost during a commit, and another server has taken over since: "
                     "it may have been written."
                 )

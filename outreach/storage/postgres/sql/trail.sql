@@ -68,7 +68,7 @@ ORDER BY trail.number
 
 -- last_number --
 -- Kept beside the trail, whatever is deleted.
-SELECT last FROM trail_numbers
+SELECT last AS seq FROM trail_numbers
 
 -- purged_until --
 -- Noted by a trigger, whoever deletes.
