@@ -28,6 +28,7 @@ ELSEWHERE = {
     "db backup",
     "db restore",
     "db check",
+    "db copy",
     "db migrate",
 }
 """Commands that need a call, a request in doubt, a provider or files: they have tests of their own."""
@@ -104,6 +105,7 @@ DESIGNED = {
     "db backup": {"--overwrite"},
     "db restore": set(),
     "db check": {"--quick"},
+    "db copy": set(),
     "db migrate": set(),
 }  # fmt: skip
 

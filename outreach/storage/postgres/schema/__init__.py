@@ -12,6 +12,7 @@ from psycopg import sql
 
 from outreach.errors import DatabaseInUse, DatabaseMissing, DatabaseNewer, DatabaseOlder, StorageError
 from outreach.storage.base.progress import Progress, ProgressCallback
+from outreach.storage.base.transfer import UNFINISHED, UNFINISHED_MESSAGE
 from outreach.storage.postgres.connect import MIGRATION_KEY, OPEN_KEY, SCHEMA, PostgresConnection
 
 _WAIT_SECONDS: Final = 60
@@ -128,6 +129,8 @@ def column_types(connection: PostgresConnection) -> Mapping[str, Mapping[str, st
 
 def _checked(connection: PostgresConnection) -> Version:
     version = version_of(connection)
+    if UNFINISHED in version.newer:
+        raise StorageError(UNFINISHED_MESSAGE)
     if version.newer:
         raise DatabaseNewer(
             f"This database was written by a newer version of this package: it has {', '.join(version.newer)}. "
@@ -145,6 +148,6 @@ def _require_only_user(connection: PostgresConnection) -> None:
     [(alone,)] = connection.execute("SELECT pg_try_advisory_xact_lock(%s)", (OPEN_KEY,)).fetchall()
     if not alone:
         raise DatabaseInUse(
-            "This database must be migrated, but another process has it open. "
+            "This database must not be open elsewhere, but another process has it open. "
             "Nothing was changed. Stop the other process first."
         )
