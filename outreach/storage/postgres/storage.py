@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self, TypeVar, cast
 
 import psycopg
-from anyio import CancelScope
 
 from outreach.clock import Clock
 from outreach.errors import StorageError
 from outreach.protocols.storage import Operation
+from outreach.storage.base.threads import Worker
 from outreach.storage.base.writer import GroupWriter
 from outreach.storage.postgres.backend import Session
 from outreach.storage.postgres.connect import Pool, connect, conninfo_of, name_of, open_pool
 from outreach.storage.postgres.errors import first_line, is_busy
 from outreach.storage.postgres.lock import PostgresDispatchLock
+from outreach.storage.postgres.readers import Readers
 from outreach.storage.postgres.schema import apply_migrations, column_types
 from outreach.storage.postgres.sql import Types
-from outreach.storage.postgres.thread import Readers, Worker
 from outreach.storage.postgres.transactions import FencedTransactions
 
 T = TypeVar("T")
@@ -65,20 +66,21 @@ class PostgresStorage:
             asyncio.get_running_loop()
         except RuntimeError as error:
             raise StorageError("PostgreSQL storage runs under asyncio, not under trio.") from error
-        # Interrupted, it would leak connections.
-        with CancelScope(shield=True):
-            self._open = await asyncio.to_thread(self._connect)
+        connected, cancelled = await _in_thread(self._connect)
+        pool, types = connected.result()
+        self._open = _Open(pool, types, self._clock)
+        if cancelled is not None:
+            await self._close()
+            raise cancelled
         return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         """Finish queued operations, disconnect, and release the dispatch lock."""
-        opened, self._open = self._open, None
-        if opened is not None:
-            with CancelScope(shield=True):
-                await asyncio.to_thread(opened.close)
-        self._lock.close()
+        cancelled = await self._close()
+        if cancelled is not None:
+            raise cancelled
 
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
         """Run an operation in a transaction; return its result after the commit."""
@@ -101,13 +103,22 @@ class PostgresStorage:
         """The dispatch lock."""
         return self._lock
 
-    def _connect(self) -> _Open:
+    async def _close(self) -> asyncio.CancelledError | None:
+        """Disconnect, and return the cancellation that came meanwhile."""
+        opened, self._open = self._open, None
+        cancelled = None
+        if opened is not None:
+            _, cancelled = await _in_thread(opened.close)
+        self._lock.close()
+        return cancelled
+
+    def _connect(self) -> tuple[Pool, Types]:
         try:
             with connect(self._conninfo) as connection:
                 apply_migrations(connection, create=self._create, migrate=self._migrate)
                 types = column_types(connection)
             self._lock.open()
-            return _Open(open_pool(self._conninfo, size=1 + _READERS), types, self._clock)
+            return open_pool(self._conninfo, size=1 + _READERS), types
         except psycopg.Error as error:
             self._lock.close()
             raise StorageError(
@@ -149,6 +160,22 @@ class _Open:
                 "The database was not closed, because its server does not respond. Committed data is safe.",
                 extra={"action": "not_closed"},
             )
+
+
+async def _in_thread(function: Callable[[], T]) -> tuple[asyncio.Future[T], asyncio.CancelledError | None]:
+    """Run a function in a thread to its end, whoever is cancelled: half of it would leave connections behind.
+
+    Returns:
+        The finished future, and the cancellation that came meanwhile.
+    """
+    running = asyncio.get_running_loop().run_in_executor(None, function)
+    cancelled = None
+    while not running.done():
+        try:
+            await asyncio.wait({running})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    return running, cancelled
 
 
 def _not_open() -> StorageError:

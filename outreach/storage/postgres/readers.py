@@ -1,10 +1,7 @@
-"""Threads that run operations: one that writes, some that read."""
+"""The readers: operations on snapshots, in parallel with the writer and each other."""
 
 from __future__ import annotations
 
-import queue
-import threading
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -12,6 +9,7 @@ import psycopg
 
 from outreach.protocols.storage import Operation
 from outreach.storage.base.jobs import Job, Queue, deliver
+from outreach.storage.base.threads import Worker
 from outreach.storage.postgres.backend import Session
 from outreach.storage.postgres.connect import Pool, PostgresConnection
 from outreach.storage.postgres.errors import as_caller_error, is_passing
@@ -19,33 +17,6 @@ from outreach.storage.postgres.sql import Types
 
 _ATTEMPTS: Final = 3
 """How often a read is run whose connection is lost."""
-
-
-class Worker:
-    """A thread that calls what is posted to it, in order."""
-
-    def __init__(self, name: str) -> None:
-        self._posted: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        # A process must be able to end while its database hangs; commits are safe without this thread.
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
-
-    def post(self, function: Callable[[], None]) -> None:
-        """Call a function after those posted before; it must not raise."""
-        self._posted.put(function)
-
-    def finish(self) -> None:
-        """End the thread after what was posted; `join` waits for that."""
-        self._posted.put(None)
-
-    def join(self, seconds: float) -> bool:
-        """Wait for the end of the thread; return whether it has ended."""
-        self._thread.join(seconds)
-        return not self._thread.is_alive()
-
-    def _run(self) -> None:
-        while (function := self._posted.get()) is not None:
-            function()
 
 
 class Readers:
