@@ -17,6 +17,7 @@ from outreach.policy.pacing import spacing
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.virtual_time import clock_of_loop
+from tests import postgres
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, contacts, given_campaign, given_workspace, reaches, until
 from tests.pace import assert_pace
@@ -133,12 +134,14 @@ async def test_without_dispatch_nothing_is_sent(open_storage: OpenStorage) -> No
         assert (await engine.campaigns.get(workspace.id, campaign.id)).counters.pending == 2
 
 
-async def test_two_engines_on_one_file_one_dispatches_and_the_other_takes_over(tmp_path: Path) -> None:
-    """A second server on the same file serves and does not dispatch; it takes over at once.
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_two_engines_on_one_database_one_dispatches_and_the_other_takes_over(tmp_path: Path, kind: str) -> None:
+    """A second server on the same database serves and does not dispatch; it takes over at once.
 
     docs/rules.md#dispatching.
     """
-    log, url = tmp_path / "carrier.jsonl", f"sqlite:///{tmp_path / 'two.db'}"
+    log = tmp_path / "carrier.jsonl"
+    url = postgres.empty_database() if kind == "postgres" else f"sqlite:///{tmp_path / 'two.db'}"
     simulator = SimulatorConfig(log_file=log, latency_ms=1.0)
 
     def engine() -> Outreach:
