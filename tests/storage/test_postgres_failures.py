@@ -284,6 +284,11 @@ async def test_a_lost_connection_frees_the_dispatch_lock(
                 await asyncio.sleep(0.01)
         storage.lock.release()
         assert storage.lock.acquire() is False
+        other.lock.release()
+        # It has connected anew, and can hold it again.
+        async with asyncio.timeout(60):
+            while not storage.lock.acquire():  # noqa: ASYNC110 - a thread connects
+                await asyncio.sleep(0.01)
 
 
 async def test_a_group_is_a_handful_of_statements(url: str) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import suppress
+from typing import Final
 
 import psycopg
 
 from outreach.models.work import DatabaseHome, HighWaterMark
 from outreach.storage.postgres.connect import DISPATCH_KEY, PostgresConnection, connect
+
+_RECONNECT_SECONDS: Final = 1.0
 
 
 class PostgresDispatchLock:
@@ -21,9 +25,11 @@ class PostgresDispatchLock:
         self._connection: PostgresConnection | None = None
         self._home: DatabaseHome | None = None
         self._held = False
+        self._closed = threading.Event()
 
     def open(self) -> None:
         """Connect, and learn where the database is; blocks, and may raise `psycopg.Error`."""
+        self._closed = threading.Event()
         self._connection = connect(self._conninfo)
         try:
             [(system, database)] = self._connection.execute(
@@ -34,19 +40,19 @@ class PostgresDispatchLock:
         self._home = DatabaseHome(host=f"postgresql-{system}", path=database)
 
     def acquire(self) -> bool:
-        """Take the lock; return whether it was free. It blocks for one round trip."""
-        if self._held:
+        """Take the lock; return whether it was free. It blocks for one round trip.
+
+        Without a connection it is not free, and a thread connects anew: the event loop must not wait for that.
+        """
+        connection = self._connection
+        if self._held or connection is None:
             return False
-        for _ in range(2):
-            try:
-                if self._connection is None or self._connection.closed:
-                    self._connection = connect(self._conninfo)
-                [(self._held,)] = self._connection.execute(f"SELECT pg_try_advisory_lock({DISPATCH_KEY})").fetchall()
-            except psycopg.OperationalError:
-                self.close()
-            else:
-                return self._held
-        return False
+        try:
+            [(self._held,)] = connection.execute(f"SELECT pg_try_advisory_lock({DISPATCH_KEY})").fetchall()
+        except psycopg.OperationalError:
+            self._drop()
+            self._reconnect_later()
+        return self._held
 
     def release(self) -> None:
         """Release the lock, if held."""
@@ -57,15 +63,37 @@ class PostgresDispatchLock:
             self._connection.execute(f"SELECT pg_advisory_unlock({DISPATCH_KEY})")
             self._held = False
         except psycopg.Error:
-            self.close()
+            self._drop()
+            self._reconnect_later()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection for good."""
+        self._closed.set()
+        self._drop()
+
+    def _drop(self) -> None:
         self._held = False
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(psycopg.Error):
                 connection.close()
+
+    def _reconnect_later(self) -> None:
+        threading.Thread(target=self._reconnect, name="outreach-postgres-lock", daemon=True).start()
+
+    def _reconnect(self) -> None:
+        """Connect again and again until it succeeds or the lock is closed; runs in a thread."""
+        closed = self._closed
+        while not closed.is_set():
+            try:
+                connection = connect(self._conninfo)
+            except psycopg.OperationalError:
+                closed.wait(_RECONNECT_SECONDS)
+                continue
+            self._connection = connection
+            if closed.is_set():
+                connection.close()
+            return
 
     def home(self) -> DatabaseHome | None:
         """Return which database of which cluster this is; None where the server does not tell."""
