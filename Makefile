@@ -9,17 +9,20 @@
 #   make sync         write outreach/sync/services.py anew, after a change of an asynchronous service
 #   make demo         run the demonstration (ARGS=--exit ends it by itself)
 #   make fuzz         fuzz a running server against openapi.yaml
-#   make simulate     run the engine under seeded faults (SEEDS=200 is how many)
+#   make simulate     run the engine under seeded faults (SEEDS=200 is how many, WORKERS=1 how many work side by side)
 #   make bench        compare speed and size with a floor and with ordinary apps: docs/performance.md
 #   make contract     compare the adapters with the providers' own libraries, in a venv of its own
 #   make contract-tools  lint openapi.yaml, and generate and run clients of it, with the tools of others
 #   make wheel-check  build the wheel, install it elsewhere and try it there
+#   make binary       build outreach-server as one executable, and as a directory in a zip, into dist (ARGS=--twice compares)
+#   make binary-check build it twice, and try it where there is no Python
 #   make number-zones  write the table of the time zones of phone numbers anew
 #   make clean        remove the virtual environments and everything that was built or cached
 #
 # It needs make, a POSIX shell and Python 3.11 or newer; PYTHON=/path/to/python3 picks one.
-# Everything is installed into .venv, for `bench` into .venv-bench, for `contract` into .venv-contract and for
-# `contract-tools` into .venv-contract-tools, nothing elsewhere.
+# Everything is installed into .venv, for `bench` into .venv-bench, for `contract` into .venv-contract, for
+# `contract-tools` into .venv-contract-tools and for `binary` into .venv-binary, nothing elsewhere.
+# `binary` also needs binutils, and a Python with a shared library (libpython3.*.so).
 # `make test PYTEST_ARGS="-k hours"` runs some tests. `make bench ROWS=dispatch,list ROUNDS=3` measures some rows,
 # QUICK=1 only tries them, BASE=v1.0 lets an earlier version send beside this one.
 
@@ -27,6 +30,7 @@ PYTHON =
 PYTEST_ARGS = -n 2
 ARGS =
 SEEDS = 200
+WORKERS = 1
 ROWS =
 ROUNDS = 5
 QUICK =
@@ -39,10 +43,11 @@ STAMP = $(VENV)/.installed
 BENCH = .venv-bench
 CONTRACT = .venv-contract
 TOOLS = .venv-contract-tools
+BINARY = .venv-binary
 TOOLS_FROM = tests/contract_tools
 
 .PHONY: help venv check test soak coverage format sync demo fuzz simulate bench contract contract-tools wheel-check \
-    number-zones clean
+    binary binary-check number-zones clean
 
 help:
 	@sed -n -e '/^$$/q' -e 's/^#$$//' -e 's/^# //' -e p Makefile
@@ -122,8 +127,8 @@ fuzz: $(STAMP)
 	@$(BIN)/python -m tests.fuzz $(ARGS)
 
 simulate: $(STAMP)
-	@echo "==> simulating $(SEEDS) seeds"
-	@$(BIN)/python -m outreach.testing.simulation --seeds $(SEEDS) $(ARGS)
+	@echo "==> simulating $(SEEDS) seeds, $(WORKERS) worker(s) each"
+	@$(BIN)/python -m outreach.testing.simulation --seeds $(SEEDS) --workers $(WORKERS) $(ARGS)
 
 # What is compared with brings dependencies of its own, and the development tools would slow each start of Python.
 $(BENCH)/.installed: $(STAMP)
@@ -174,12 +179,32 @@ wheel-check: $(STAMP)
 	@echo "==> building the wheel and trying it in an environment of its own"
 	@.ci/check-wheel
 
+# Without the development tools: PyInstaller takes what it finds.
+$(BINARY)/.installed: $(STAMP)
+	@echo "==> Installing what goes into the executable into $(BINARY)"
+	@rm -rf $(BINARY)
+	@$(BIN)/python -m venv $(BINARY)
+	@$(BINARY)/bin/python -m pip install --quiet --disable-pip-version-check --no-input --editable '.[binary]' </dev/null
+	@touch $(BINARY)/.installed
+
+binary: $(BINARY)/.installed
+	@echo "==> building the executable"
+	@$(BINARY)/bin/python .ci/binary/build.py $(ARGS) </dev/null
+
+binary-check: $(BINARY)/.installed
+	@echo "==> building the executable twice"
+	@status=0; $(BINARY)/bin/python .ci/binary/build.py --twice </dev/null || status=$$?; \
+	if [ $$status = 3 ]; then echo "==> executable: NOT CHECKED"; exit 0; fi; \
+	[ $$status = 0 ] || exit $$status; \
+	echo "==> trying the executable where there is no Python"; \
+	$(BIN)/python -m tests.binary --installed $(BINARY)/bin/outreach-server </dev/null
+
 number-zones: $(STAMP)
 	@echo "==> writing the table of the time zones of phone numbers"
 	@.ci/number-zones
 
 clean:
 	@echo "==> removing $(VENV), $(BENCH), $(CONTRACT), $(TOOLS), builds and caches"
-	@rm -rf $(VENV) $(BENCH) $(CONTRACT) $(TOOLS) build dist htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache \
+	@rm -rf $(VENV) $(BENCH) $(CONTRACT) $(TOOLS) $(BINARY) build dist htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache \
 	    .import_linter_cache .hypothesis .schemathesis *.egg-info
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

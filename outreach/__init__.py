@@ -1,8 +1,8 @@
 """An engine for SMS campaigns and AI-voice calls, for many workspaces, over swappable storage and providers.
 
 What most programs need is named here. The rest of what is public stands in `outreach.models`, `errors`, `events`,
-`protocols`, `http`, `reasons`, `database` and `testing`; everything else may change without notice
-(docs/embedding.md). A name is imported when it is first used.
+`protocols`, `http`, `reasons`, `database`, `metrics`, `tracing` and `testing`; everything else may change without
+notice (docs/embedding.md). A name is imported when it is first used.
 """
 
 from __future__ import annotations

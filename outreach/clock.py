@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _STEP: Final = timedelta(seconds=1)
 """Smaller steps of a clock are slewing or a late read."""
+
+_TOGETHER: Final = timedelta(seconds=0.1)
+"""Clocks that differ by less are taken for one: the way to a database takes some of it."""
 
 _AT_ONCE_SECONDS: Final = 0.1
 _LOOKS: Final = 10
@@ -40,6 +44,34 @@ class SystemClock:
     def monotonic(self) -> float:
         """Return seconds on the system's monotonic clock."""
         return time.monotonic()
+
+
+class SharedClock:
+    """The clock of a database, which several machines share: this machine's, set right by it.
+
+    Args:
+        clock: This machine's.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._behind = timedelta()
+
+    def now(self) -> datetime:
+        """Return the time of the database, as far as it is known."""
+        return self._clock.now() + self._behind
+
+    def monotonic(self) -> float:
+        """Return seconds on this machine's monotonic clock."""
+        return self._clock.monotonic()
+
+    def follow(self, database_now: Callable[[], datetime]) -> None:
+        """Compare this machine's clock with the database's, and go by the database's from now on."""
+        before = self._clock.now()
+        there = database_now()
+        after = self._clock.now()
+        together = before - _TOGETHER <= there <= after + _TOGETHER
+        self._behind = timedelta() if together else there - after
 
 
 class StepWatch:

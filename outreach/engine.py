@@ -7,7 +7,7 @@ import logging
 import os
 import random
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from datetime import datetime
 from types import TracebackType
 from typing import Final, Self, cast
@@ -15,16 +15,18 @@ from typing import Final, Self, cast
 import anyio
 
 from outreach.carriers.simulator import SimulatedCarrier
-from outreach.clock import Clock, SystemClock
+from outreach.clock import Clock, SharedClock, SystemClock
 from outreach.config import EngineConfig, SimulatorConfig
 from outreach.dispatch.in_process import InProcessDispatcher
-from outreach.errors import ConfigError
+from outreach.errors import ConfigError, StorageError
 from outreach.ids import IdSource, UuidV7Source
 from outreach.log_throttle import LogThrottle
 from outreach.models.status import DispatcherHealth
 from outreach.models.work import WorkUnit
 from outreach.protocols.carrier import Carrier
 from outreach.protocols.dispatcher import Dispatcher, DispatcherFactory, DispatcherParts, ReportSource
+from outreach.protocols.instrumentation import Instrumentation, ObservableStorage
+from outreach.protocols.instruments import Instruments
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import Analyser, VoiceProvider
 from outreach.providers.connections import AccountConnections
@@ -42,10 +44,13 @@ from outreach.services.calls import Calls
 from outreach.services.campaigns import Campaigns
 from outreach.services.context import GuardedStorage, LoopGuard, ServiceContext
 from outreach.services.dispatches import Dispatches
+from outreach.services.erasure import Erasure
 from outreach.services.events import Events
+from outreach.services.figures import FiguresQuery
 from outreach.services.flows import Flows
 from outreach.services.messages import Messages
 from outreach.services.numbers import Numbers
+from outreach.services.prices import Prices
 from outreach.services.rate_limits import RateLimiter
 from outreach.services.readiness import ReadinessProbe
 from outreach.services.settings import CallingSettings, Replies, Settings
@@ -57,6 +62,7 @@ from outreach.storage.opening import is_postgres, key_file_for, storage_from_url
 from outreach.vault import SECRET_KEY_VARIABLE, Vault
 from outreach.voice.analysis import ProviderAnalyser
 from outreach.voice.simulator import SimulatedVoice
+from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
 
@@ -94,6 +100,8 @@ class Outreach:
         sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
         sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
         vault: Encrypts the credentials of accounts; by default with a key that ends with this engine.
+        instrumentation: Is told what the engine does, such as `outreach.metrics.EngineMetrics` and
+            `outreach.tracing.Tracing`.
 
     Attributes:
         workspaces: The tenants.
@@ -106,7 +114,9 @@ class Outreach:
         sms_settings: Settings of SMS campaigns.
         call_settings: Settings of calling campaigns.
         reply_settings: What is answered to STOP, START and HELP.
+        prices: What messages and calls cost, for the estimates of a preflight.
         unsubscribes: The unsubscribe register.
+        erasure: Erasing people, and what workspaces keep no longer.
         campaigns: Campaigns: creating, reading, starting and stopping them, and what they came to.
         calls: Single calls.
         messages: Single messages, and those that people write back.
@@ -118,7 +128,7 @@ class Outreach:
         status: `await engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.
         readiness: `await engine.readiness()` tells whether this process can do its work now.
-        log_throttle: The engine's own log lines, which cannot flood the log; for whatever mounts it.
+        figures: `await engine.figures()` counts what is open in the whole database, for metrics.
     """
 
     def __init__(
@@ -136,6 +146,7 @@ class Outreach:
         sandbox_carrier: Carrier | None = None,
         sandbox_voice: VoiceProvider | None = None,
         vault: Vault | None = None,
+        instrumentation: Sequence[Instrumentation] = (),
     ) -> None:
         given: object = storage
         if isinstance(given, str):
@@ -143,13 +154,16 @@ class Outreach:
         _check_kinds(dispatch=dispatch, clock=clock, rng=rng, config=config, simulator=simulator, analyser=analyser)
         self._storage = storage
         self._dispatch = dispatch
-        self._clock = clock or SystemClock()
+        self._clock = SharedClock(clock or SystemClock())
         self._rng = rng or random.SystemRandom()
         self._config = config or EngineConfig()
         self._simulator = simulator or SimulatorConfig()
         self._analyser = _analyser(analyser)
         self._adapters = Adapters(adapters)
-        self.log_throttle = LogThrottle(self._clock)
+        self._log_throttle = LogThrottle(self._clock)
+        self._instruments = Instruments(instrumentation, self._log_throttle)
+        if instrumentation and isinstance(storage, ObservableStorage):
+            storage.observe(self._instruments)
         vault = vault or Vault()
         self._connections = AccountConnections(
             vault=vault,
@@ -175,18 +189,20 @@ class Outreach:
             config=self._config,
             wake=self._wake,
             dispatching=lambda: self.health().dispatching,
-            log_throttle=self.log_throttle,
+            log_throttle=self._log_throttle,
             adapters=self._adapters,
+            instrumentation=self._instruments,
         )
         self.readiness = ReadinessProbe(
             loop_guard=self._loop_guard,
             storage=storage,
             clock=self._clock,
             health=self.health,
-            log_throttle=self.log_throttle,
+            log_throttle=self._log_throttle,
             adapters=self._adapters,
         )
-        self.status = StatusQuery(context)
+        self.status = StatusQuery(context, vault)
+        self.figures = FiguresQuery(context)
         known_keys = ApiKeyCache(context.clock)
         self.workspaces = Workspaces(context, known_keys)
         self.api_keys = ApiKeys(context, known_keys)
@@ -198,7 +214,9 @@ class Outreach:
         self.sms_settings = Settings(context)
         self.call_settings = CallingSettings(context)
         self.reply_settings = Replies(context)
+        self.prices = Prices(context)
         self.unsubscribes = Unsubscribes(context)
+        self.erasure = Erasure(context)
         self.campaigns = Campaigns(context, vault)
         self.calls = Calls(context)
         self.messages = Messages(context)
@@ -224,6 +242,7 @@ class Outreach:
         sandbox_carrier: Carrier | None = None,
         sandbox_voice: VoiceProvider | None = None,
         vault: Vault | None = None,
+        instrumentation: Sequence[Instrumentation] = (),
         create: bool = True,
         migrate: bool | None = None,
     ) -> Self:
@@ -247,6 +266,7 @@ class Outreach:
             sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
             sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
             vault: Encrypts the credentials of accounts; by default with the key above.
+            instrumentation: Is told what the engine does; see the class.
             create: Whether entering it makes the database where there is none; otherwise that is `DatabaseMissing`.
             migrate: Whether entering it brings a database of an older version up to date; otherwise that is
                 `DatabaseOlder`. By default the process that dispatches does so: it is the one that owns the database,
@@ -264,6 +284,7 @@ class Outreach:
         # Here too, where what is empty would be taken for what is left out.
         _check_kinds(dispatch=dispatch, clock=clock, rng=rng, config=config, simulator=simulator, analyser=analyser)
         clock = clock or SystemClock()
+        config = config or EngineConfig.load(os.environ)
         return cls(
             storage_from_url(
                 url,
@@ -271,11 +292,12 @@ class Outreach:
                 host=os.environ.get("OUTREACH_HOST_ID") or None,
                 create=create,
                 migrate=dispatch if migrate is None else migrate,
+                workers=config.max_workers,
             ),
             dispatch=dispatch,
             clock=clock,
             rng=rng,
-            config=config or EngineConfig.load(os.environ),
+            config=config,
             vault=vault
             or Vault(keys=os.environ.get(SECRET_KEY_VARIABLE), key_file=key_file_for(url), required=is_postgres(url)),
             simulator=simulator or SimulatorConfig.load(os.environ),
@@ -284,6 +306,7 @@ class Outreach:
             dispatcher=dispatcher,
             sandbox_carrier=sandbox_carrier,
             sandbox_voice=sandbox_voice,
+            instrumentation=instrumentation,
         )
 
     async def __aenter__(self) -> Self:
@@ -300,6 +323,9 @@ class Outreach:
             for problem in self._adapters.problems:
                 _log.warning("%s", problem.message, extra={"action": "adapter_not_usable"})
             await stack.enter_async_context(self._storage)
+            with suppress(StorageError):
+                # Whoever asks for anything next hears of it.
+                await self._storage.read(self._compare_clocks)
             stack.push_async_callback(self.events.release)
             stack.push_async_callback(self._connections.aclose)
             stack.push_async_callback(self.rate_limits.aclose)
@@ -339,7 +365,13 @@ class Outreach:
             )
         return self._dispatcher.health()
 
+    def _compare_clocks(self, tx: Transaction) -> None:
+        """Go by the clock of the database: machines that share it may differ by seconds."""
+        if tx.own_clock:
+            self._clock.follow(tx.now)
+
     def _wake(self, unit: WorkUnit) -> None:
+        self._instruments.unit_changed(unit)
         if self._dispatcher is not None:
             self._dispatcher.wake(unit)
 
@@ -356,7 +388,9 @@ class Outreach:
             clock=self._clock,
             config=self._config,
             analyser=self._analyser,
-            log_throttle=self.log_throttle,
+            log_throttle=self._log_throttle,
+            instrumentation=self._instruments,
+            compare_clocks=self._compare_clocks,
         )
         provider_pool = ProviderPool(
             sandbox_carrier=carrier,
@@ -390,7 +424,7 @@ class Outreach:
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # A task of its own and not a task group of the host's task: the host's errors are not wrapped in a group,
         # ours never cancel it, and it may close the engine from another task than the one that opened it.
-        root = asyncio.create_task(_supervise(dispatcher, self.log_throttle, started), name="outreach dispatcher")
+        root = asyncio.create_task(_supervise(dispatcher, self._log_throttle, started), name="outreach dispatcher")
         stack.push_async_callback(self._stop_dispatching, dispatcher, root)
         await asyncio.wait({root, started}, return_when=asyncio.FIRST_COMPLETED)
         if not started.done():
@@ -404,7 +438,8 @@ class Outreach:
             sources=parts.sources,
             clock=parts.clock,
             config=parts.config,
-            log_throttle=self.log_throttle,
+            log_throttle=self._log_throttle,
+            instrumentation=self._instruments,
         )
 
     async def _end_creations(self) -> None:

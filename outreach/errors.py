@@ -7,6 +7,7 @@
     +-- Forbidden                   the workspace may not do this now
     |   +-- WorkspaceUnavailable
     |   +-- SmsCampaignsDisabled
+    |   +-- InsufficientScope       the API key lacks the scope of the operation
         |   +-- CallbackRejected        a callback is not from the provider, or is too old
         +-- NotFound                    the workspace has no such object
         +-- Conflict                    the object's state does not allow this
@@ -117,6 +118,23 @@ class SmsCampaignsDisabled(Forbidden):
     """SMS campaigns are not enabled for the workspace (docs/interface.md#4.3, rule 1)."""
 
     code = "sms_campaigns_disabled"
+
+
+class InsufficientScope(Forbidden):
+    """The API key has none of the scopes that allow the operation.
+
+    Attributes:
+        needed: The scopes that allow it: one of them is enough.
+    """
+
+    code = "insufficient_scope"
+
+    def __init__(self, needed: Iterable[str]) -> None:
+        self.needed = tuple(needed)
+        super().__init__(
+            f"This API key may not do this: it needs the scope {' or '.join(self.needed)}. "
+            "Create another key for it: outreach-server keys create WORKSPACE_ID --scope NAME."
+        )
 
 
 class CallbackRejected(Forbidden):

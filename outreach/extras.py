@@ -25,6 +25,9 @@ _MODULES: Final = {
     "holidays": _Optional("holidays", "holidays"),
     "psycopg": _Optional("psycopg", "postgres"),
     "psycopg_pool": _Optional("psycopg-pool", "postgres"),
+    "prometheus_client": _Optional("prometheus-client", "metrics"),
+    "opentelemetry": _Optional("opentelemetry-api", "otel"),
+    "openpyxl": _Optional("openpyxl", "xlsx"),
     "h11": _Optional("h11", "testing"),
     "pytest": _Optional("pytest", "testing"),
 }

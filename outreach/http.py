@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from outreach.clock import format_timestamp
 from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.convert.campaigns import in_json_names, read_call_campaign, read_sms_campaign
+from outreach.convert.exports import EXPORT_CONTENT_TYPES
+from outreach.convert.exports.delimited import escape_formula
+from outreach.convert.exports.rows import write_exported_contact
 from outreach.convert.fast_bodies import read_simple_body
+from outreach.convert.holidays import parse_holidays
 from outreach.convert.json_parsing import parse_json
+from outreach.convert.json_reports import write_campaign_report
 from outreach.convert.json_requests import read_new_call, read_new_message, read_sms_settings_update
 from outreach.convert.json_responses import (
     write_call,
@@ -16,33 +23,135 @@ from outreach.convert.json_responses import (
     write_message,
     write_sms_settings,
 )
+from outreach.convert.manage.campaigns import (
+    in_update_names,
+    read_campaign_start,
+    read_campaign_update,
+    write_managed_campaign,
+)
+from outreach.convert.manage.events import (
+    EVENT_TYPES,
+    write_event,
+)
+from outreach.convert.manage.messages import (
+    write_inbound_message,
+    write_sms,
+)
+from outreach.convert.manage.recipients import (
+    write_history,
+    write_recipient,
+    write_recipient_count,
+)
+from outreach.convert.manage.register import (
+    read_decision,
+    read_new_unsubscribes,
+    write_unsubscribe,
+)
+from outreach.convert.manage.resources import (
+    read_agent_update,
+    read_flow_update,
+    read_new_agent,
+    read_new_flow,
+    read_new_number,
+    read_number_update,
+    write_account,
+    write_agent,
+    write_flow,
+    write_number,
+)
+from outreach.convert.manage.settings import (
+    read_call_settings_update,
+    read_reply_settings_update,
+    write_call_settings,
+    write_reply_settings,
+    write_settings,
+)
+from outreach.convert.planning import read_price_table, write_forecast, write_preflight, write_price_table
+from outreach.convert.report_page import render_report_page
 from outreach.models.base import JsonPage
 from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
-from outreach.policy.holidays import holiday_parts, parse_holidays
+from outreach.policy.holidays import holiday_parts
+from outreach.policy.spreadsheets import NumberCell, NumberMend, is_cell_error, read_cell, read_number_cell
 from outreach.services.contacts import prepare_recipient
 
+if TYPE_CHECKING:
+    from outreach.engine import Outreach
+    from outreach.log_throttle import LogThrottle
+
 __all__ = [
+    "EVENT_TYPES",
+    "EXPORT_CONTENT_TYPES",
     "PUBLIC_URL_VARIABLE",
     "IdempotentRequest",
     "JsonPage",
+    "NumberCell",
+    "NumberMend",
     "RateLimitState",
     "StoredAnswer",
+    "escape_formula",
     "format_timestamp",
     "holiday_parts",
     "in_json_names",
+    "in_update_names",
+    "is_cell_error",
+    "log_throttle_of",
     "parse_holidays",
     "parse_json",
     "prepare_recipient",
+    "read_agent_update",
     "read_call_campaign",
+    "read_call_settings_update",
+    "read_campaign_start",
+    "read_campaign_update",
+    "read_cell",
+    "read_decision",
+    "read_flow_update",
+    "read_new_agent",
     "read_new_call",
+    "read_new_flow",
     "read_new_message",
+    "read_new_number",
+    "read_new_unsubscribes",
+    "read_number_cell",
+    "read_number_update",
+    "read_price_table",
+    "read_reply_settings_update",
     "read_simple_body",
     "read_sms_campaign",
     "read_sms_settings_update",
+    "render_report_page",
+    "write_account",
+    "write_agent",
     "write_call",
     "write_call_created",
+    "write_call_settings",
     "write_campaign",
     "write_campaign_created",
+    "write_campaign_report",
+    "write_event",
+    "write_exported_contact",
+    "write_flow",
+    "write_forecast",
+    "write_history",
+    "write_inbound_message",
+    "write_managed_campaign",
     "write_message",
+    "write_number",
+    "write_preflight",
+    "write_price_table",
+    "write_recipient",
+    "write_recipient_count",
+    "write_reply_settings",
+    "write_settings",
+    "write_sms",
     "write_sms_settings",
+    "write_unsubscribe",
 ]
+
+
+def log_throttle_of(engine: Outreach) -> LogThrottle:
+    """Return what writes an engine's own log lines, which cannot flood the log, for the lines of a server around it.
+
+    What is told to it of the database counts for `engine.readiness()` too.
+    """
+    return engine._log_throttle

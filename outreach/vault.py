@@ -19,8 +19,7 @@ SECRET_KEY_VARIABLE: Final = "OUTREACH_SECRET_KEY"  # noqa: S105 - a variable's 
 """One Fernet key (32 bytes, URL-safe base64), or several with commas between: the first encrypts, all decrypt."""
 
 _HOW_TO_MAKE_ONE: Final = (
-    "A key is 32 random bytes in URL-safe base64, as this prints: "
-    'python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"'
+    "A key is 32 random bytes in URL-safe base64, as this prints: head -c 32 /dev/urandom | base64 | tr '+/' '-_'"
 )
 
 _PURPOSE: Final = "Storing the credentials of an account"

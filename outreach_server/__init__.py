@@ -13,10 +13,11 @@ from outreach_server.needs import server_extra
 
 if TYPE_CHECKING:
     from outreach_server.app import create_app
-    from outreach_server.context import Authenticate
+    from outreach_server.context import Authenticate, Identity
     from outreach_server.lifespan import running
+    from outreach_server.monitoring.server_metrics import ServerMetrics
 
-__all__ = ["Authenticate", "create_app", "running"]
+__all__ = ["Authenticate", "Identity", "ServerMetrics", "create_app", "running"]
 
 
 # Hidden from type checkers, which would accept any name otherwise.
@@ -34,6 +35,16 @@ if not TYPE_CHECKING:
                 from outreach_server.context import Authenticate
 
                 return Authenticate
+            case "Identity":
+                with server_extra("outreach_server.Identity"):
+                    from outreach_server.context import Identity
+
+                return Identity
+            case "ServerMetrics":
+                with server_extra("outreach_server.ServerMetrics"):
+                    from outreach_server.monitoring.server_metrics import ServerMetrics
+
+                return ServerMetrics
             case "running":
                 with server_extra("outreach_server.running"):
                     from outreach_server.lifespan import running

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
 from starlette.applications import Starlette
@@ -13,15 +14,21 @@ from starlette.middleware import Middleware
 
 from outreach import ConfigError, EngineConfig, Outreach, OutreachError, SimulatorConfig
 from outreach.models import CARRIERS
+from outreach.protocols import Instrumentation
 from outreach_server.config import load
 from outreach_server.context import Authenticate, Server
 from outreach_server.errors import FaultMiddleware, answer_http_exception, answer_outreach_error, answer_overloaded
 from outreach_server.fair_semaphore import FairSemaphoreTimeout
 from outreach_server.lifespan import check_carriers, make_lifespan
+from outreach_server.monitoring.log_context import LogContext
+from outreach_server.monitoring.request_spans import request_spans
 from outreach_server.parser_client import default_command
 from outreach_server.request_id import RequestStateMiddleware
 from outreach_server.routes import ROUTES
 from outreach_server.shortcut import FastListMiddleware
+
+if TYPE_CHECKING:
+    from outreach_server.monitoring.server_metrics import ServerMetrics
 
 
 def create_app(
@@ -37,6 +44,9 @@ def create_app(
     parser_command: Sequence[str] | None = None,
     carriers: Sequence[str] = (),
     authenticate: Authenticate | None = None,
+    instrumentation: Sequence[Instrumentation] = (),
+    metrics: ServerMetrics | None = None,
+    tracing: bool | None = None,
 ) -> Starlette:
     """Return an ASGI app that serves the HTTP interface; it may be mounted in another one.
 
@@ -62,9 +72,14 @@ def create_app(
         carriers: Carriers of the engine's adapters that bodies may name beside the three of the interface; the contract
             at `/openapi.yaml` names them then too.
         authenticate: The host's own identities in the place of API keys: an async function that gets each request that
-            needs a key, without its body, and returns the identifier of the workspace that it acts for. None is
-            answered with 401; `Unauthorized` and `Forbidden` of `outreach.errors` may be raised with words of one's
-            own. The workspace's state, its request limit and all the rest are checked as with a key.
+            needs a key, without its body, and returns an `Identity` (a workspace and scopes), or only the
+            identifier of a workspace, with the scope `send`. None is answered with 401; `Unauthorized` and
+            `Forbidden` of `outreach.errors` may be raised with words of one's own. The workspace's
+            state, its request limit and all the rest are checked as with a key.
+        instrumentation: Is told what its own engine does.
+        metrics: Counts requests and what the engine does: `outreach_server.ServerMetrics`, which `serve --metrics`
+            shows at an address of its own.
+        tracing: Whether spans of requests, and of its own engine's dispatches, are handed to OpenTelemetry.
 
     Raises:
         ConfigError: An engine is given together with what it has itself, or is none; something is of another kind than
@@ -76,13 +91,19 @@ def create_app(
         if not isinstance(given, Outreach):
             raise ConfigError(f"engine is {given!r}; it must be an outreach.Outreach.")
         _require_nothing_of_the_engines(
-            database_url=database_url, dispatch=dispatch, public_url=public_url, config=config, simulator=simulator
+            database_url=database_url,
+            dispatch=dispatch,
+            public_url=public_url,
+            config=config,
+            simulator=simulator,
+            instrumentation=instrumentation or None,
         )
     if authenticate is not None and not callable(authenticate):
         raise ConfigError(f"authenticate is {authenticate!r}; it must be an async function of a request.")
     configured, simulated = load()
     max_body_bytes = configured.max_body_bytes if max_body_bytes is None else max_body_bytes
     _check_kinds(database_url, dispatch=dispatch, max_body_bytes=max_body_bytes, spool_directory=spool_directory)
+    traced = configured.tracing if tracing is None else tracing
     server = Server(
         open_engine=engine,
         max_body_bytes=max_body_bytes,
@@ -90,6 +111,8 @@ def create_app(
         authenticate=authenticate,
         spool_root=spool_directory or configured.spool_directory,
         helper=parser_command or default_command(),
+        metrics=metrics,
+        spans=request_spans() if traced else None,
     )
     if engine is not None:
         check_carriers(server, engine)
@@ -101,6 +124,7 @@ def create_app(
             dispatch=configured.dispatch if dispatch is None else dispatch,
             config=_with_address(config or configured, public_url),
             simulator=simulator or simulated,
+            instrumentation=_instrumentation(instrumentation, metrics, traced=traced),
         )
     )
     app = Starlette(
@@ -117,6 +141,8 @@ def create_app(
         },
         lifespan=make_lifespan(server, make_engine),
     )
+    app.state.streams = server.streams
+    app.state.server = server
     # /calls/ is no other name of /calls: it is answered with the envelope, not with a redirect.
     app.router.redirect_slashes = False
     return app
@@ -170,7 +196,28 @@ def _with_address(config: EngineConfig, public_url: str | None) -> EngineConfig:
     return attrs.evolve(config, public_url=public_url) if public_url else config
 
 
+def _instrumentation(
+    given: Sequence[Instrumentation], metrics: ServerMetrics | None, *, traced: bool
+) -> Sequence[Instrumentation]:
+    """Return all that is told what the app's own engine does."""
+    ours: list[Instrumentation] = [LogContext()]
+    if metrics is not None:
+        ours.append(metrics.engine)
+    if traced:
+        from outreach.tracing import Tracing
+
+        ours.append(Tracing())
+    return [*ours, *given]
+
+
 def _engine_maker(
-    url: str, *, dispatch: bool, config: EngineConfig, simulator: SimulatorConfig
+    url: str,
+    *,
+    dispatch: bool,
+    config: EngineConfig,
+    simulator: SimulatorConfig,
+    instrumentation: Sequence[Instrumentation],
 ) -> Callable[[], Outreach]:
-    return lambda: Outreach.open(url, dispatch=dispatch, config=config, simulator=simulator)
+    return lambda: Outreach.open(
+        url, dispatch=dispatch, config=config, simulator=simulator, instrumentation=instrumentation
+    )

@@ -9,61 +9,85 @@ from starlette.requests import Request
 
 from outreach import ConfigError, NotFound, Workspace, WorkspaceStatus
 from outreach.errors import SmsCampaignsDisabled, Unauthorized, WorkspaceUnavailable
-from outreach_server.context import Authenticate, Server, request_state_of, server_of
+from outreach.models import API_SCOPES, ApiAccess
+from outreach_server.context import Authenticate, Identity, Server, request_state_of, server_of
 from outreach_server.limits import count_against_rate_limit
+from outreach_server.scopes import require_scope
 
 _BEARER: Final = re.compile(r"bearer +([!-~]+) *", re.IGNORECASE | re.ASCII)
 
 
-async def authenticate_request(request: Request, *, sms_campaigns: bool = False) -> Workspace:
+async def authenticate_request(request: Request, operation: str, *, sms_campaigns: bool = False) -> Workspace:
     """Return the workspace that a request acts for, after the checks that come before the request itself.
 
     Args:
         request: The request.
+        operation: The operation, by its `operationId`.
         sms_campaigns: Whether the operation needs SMS campaigns to be enabled.
 
     Raises:
         Unauthorized: The key is missing, malformed or worthless; or the host does not know who asks.
         Forbidden: The host does not let who asks do it.
         WorkspaceUnavailable: The workspace may not work.
+        InsufficientScope: The key may not do this.
         SmsCampaignsDisabled: SMS campaigns are needed and not enabled.
         RateLimited: The request limit is used up.
     """
-    server = server_of(request)
-    if server.authenticate is None:
-        workspace = await server.engine.api_keys.authenticate(_key(request))
-    else:
-        workspace = await _of_host(server, server.authenticate, request)
-    request_state_of(request).workspace_id = workspace.id
-    if workspace.status is not WorkspaceStatus.ACTIVE:
-        raise WorkspaceUnavailable(f"The workspace is {workspace.status}. Its owner can tell why and change that.")
+    workspace = await check_access(request, operation)
     if sms_campaigns:
         require_sms_campaigns(enabled=workspace.sms_campaigns_enabled)
     await count_against_rate_limit(request, workspace)
     return workspace
 
 
-async def _of_host(server: Server, authenticate: Authenticate, request: Request) -> Workspace:
-    """Return the workspace that the host says a request acts for.
+async def check_access(request: Request, operation: str) -> Workspace:
+    """Return the workspace that a request acts for, without counting the request.
+
+    Raises:
+        Unauthorized: The key is missing, malformed or worthless; or the host does not know who asks.
+        Forbidden: The host does not let who asks do it.
+        WorkspaceUnavailable: The workspace may not work.
+        InsufficientScope: The key may not do this.
+    """
+    server = server_of(request)
+    if server.authenticate is None:
+        access = await server.engine.api_keys.authenticate(_key(request))
+    else:
+        access = await _of_host(server, server.authenticate, request)
+    workspace = access.workspace
+    request_state_of(request).workspace_id = workspace.id
+    if workspace.status is not WorkspaceStatus.ACTIVE:
+        raise WorkspaceUnavailable(f"The workspace is {workspace.status}. Its owner can tell why and change that.")
+    require_scope(operation, access.scopes)
+    return workspace
+
+
+async def _of_host(server: Server, authenticate: Authenticate, request: Request) -> ApiAccess:
+    """Return the workspace that the host says a request acts for, and what it may do there.
 
     Raises:
         Unauthorized: The host does not know who asks.
         Forbidden: The host does not let who asks do it.
         WorkspaceUnavailable: The workspace is not there.
-        ConfigError: What the host says is no workspace's identifier.
+        ConfigError: What the host says is neither an `Identity` nor a workspace's identifier.
     """
     # Without the body: what is read here would be missing where it is needed.
-    workspace_id: object = await authenticate(Request(request.scope))
-    if workspace_id is None:
+    found: object = await authenticate(Request(request.scope))
+    if found is None:
         raise Unauthorized("Nobody is signed in with this request, or not so that this server knows who it is.")
-    if not isinstance(workspace_id, str):
+    identity = Identity(workspace_id=found) if isinstance(found, str) else found
+    if not isinstance(identity, Identity):
         raise ConfigError(
-            f"authenticate returned {type(workspace_id).__name__}; it must return a workspace's identifier, or None."
+            f"authenticate returned {type(found).__name__}; "
+            "it must return an outreach_server.Identity, a workspace's identifier, or None."
         )
+    if isinstance(identity.scopes, str) or not set(identity.scopes) <= set(API_SCOPES):
+        raise ConfigError(f"authenticate returned the scopes {identity.scopes!r}; there are {', '.join(API_SCOPES)}.")
     try:
-        return await server.engine.workspaces.get(workspace_id)
+        workspace = await server.engine.workspaces.get(identity.workspace_id)
     except NotFound:
         raise WorkspaceUnavailable("The workspace of whoever asks does not exist here.") from None
+    return ApiAccess(workspace=workspace, scopes=identity.scopes)
 
 
 def require_sms_campaigns(*, enabled: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -10,9 +11,12 @@ from typing import Any, Final
 import attrs
 
 from outreach import ConfigError, EngineConfig, SimulatorConfig
+from outreach_server.listening.proxies import TrustedProxies
 
 CONFIG_VARIABLE: Final = "OUTREACH_CONFIG"
 """The variable with the path of the configuration file."""
+
+LOG_FORMATS: Final = ("text", "json")
 
 LOG_LEVELS: Final = ("debug", "info", "warning", "error", "critical")
 
@@ -37,6 +41,23 @@ def _level(instance: Any, attribute: Any, value: object) -> None:
         )
 
 
+def _log_format(instance: Any, attribute: Any, value: object) -> None:
+    if value not in LOG_FORMATS:
+        raise ConfigError(
+            f"{type(instance).__name__}.{attribute.name} is {value!r}; it must be one of {', '.join(LOG_FORMATS)}."
+        )
+
+
+def _address(instance: Any, attribute: Any, value: object) -> None:
+    if value is None:
+        return
+    host, _, port = value.rpartition(":") if isinstance(value, str) else ("", "", "")
+    if not host or not (port.isascii() and port.isdecimal() and int(port) <= _MAX_PORT):
+        raise ConfigError(
+            f"{type(instance).__name__}.{attribute.name} is {value!r}; it must be HOST:PORT, such as 127.0.0.1:9464."
+        )
+
+
 def _integer(least: int, most: int) -> Any:
     def check(instance: Any, attribute: Any, value: object) -> None:
         if type(value) is not int or not least <= value <= most:
@@ -48,10 +69,34 @@ def _integer(least: int, most: int) -> Any:
     return check
 
 
-def _path(given: object) -> Path | None:
-    if given is not None and not isinstance(given, str | Path):
-        raise ConfigError(f"ServerConfig.spool_directory is {given!r}; it must be the path of a directory.")
-    return None if given is None else Path(given)
+def _path(given: Any) -> Any:
+    return Path(given) if isinstance(given, str) else given
+
+
+def _path_of(what: str) -> Any:
+    def check(instance: Any, attribute: Any, value: object) -> None:
+        if value is not None and not isinstance(value, Path):
+            raise ConfigError(
+                f"{type(instance).__name__}.{attribute.name} is {value!r}; it must be the path of {what}."
+            )
+
+    return check
+
+
+def _proxies(instance: Any, attribute: Any, value: object) -> None:
+    if value is None:
+        return
+    _text(instance, attribute, value)
+    try:
+        TrustedProxies(str(value))
+    except ConfigError as error:
+        raise ConfigError(f"{type(instance).__name__}.{attribute.name} is {value!r}: {error.message}") from None
+
+
+def _mount_path(given: object) -> str | None:
+    if given is not None and (not isinstance(given, str) or not re.fullmatch(r"(/[\w.~-]+)+/?", given, re.ASCII)):
+        raise ConfigError(f"ServerConfig.root_path is {given!r}; it must be a path such as /outreach.")
+    return None if given is None else str(given).rstrip("/")
 
 
 @attrs.frozen(kw_only=True)
@@ -62,8 +107,19 @@ class ServerConfig(EngineConfig):
         database_url: The database: `sqlite:///relative.db`, `sqlite:////absolute.db` or `postgresql://host/database`.
         listen_host: The address to listen on.
         listen_port: The port to listen on; 0 takes any that is free.
+        listen_uds: A Unix socket to listen on instead of an address and a port.
+        proxy_headers: The reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed: addresses and
+            networks, and `unix` for whoever connects by the Unix socket, with commas between them. None: nobody's.
+        root_path: The path below which a reverse proxy serves this server; the proxy takes it off each request.
+        tls_certificate: A PEM file with the certificate and those that it was issued by, to serve HTTPS. It is read
+            again when it changes.
+        tls_key: A PEM file with the key of the certificate; None where the certificate's file has it too.
         dispatch: Whether this process sends; otherwise it answers requests only.
         log_level: The least severe level that is logged.
+        log_format: What lines of the log look like: `text` for people, or `json` for programs (docs/logging.md).
+        metrics: Where `/metrics` answers Prometheus, as HOST:PORT: not the address of the API; None for nowhere.
+        metrics_by_workspace: Whether metrics of dispatches and reports name the workspace by its id.
+        tracing: Whether spans of requests and dispatches are handed to OpenTelemetry, which the host sets up.
         max_body_bytes: The largest body of a request that is taken.
         spool_directory: Where large bodies are kept while they are worked on; None for the system's place for temporary
             files.
@@ -73,10 +129,27 @@ class ServerConfig(EngineConfig):
     # Not `host` and `port`: Kubernetes sets OUTREACH_PORT in the containers beside a service called outreach.
     listen_host: str = attrs.field(default="127.0.0.1", validator=_text, metadata={"flag": "--host"})
     listen_port: int = attrs.field(default=8000, validator=_integer(0, _MAX_PORT), metadata={"flag": "--port"})
+    listen_uds: Path | None = attrs.field(
+        default=None, converter=_path, validator=_path_of("a socket"), metadata={"flag": "--uds"}
+    )
+    proxy_headers: str | None = attrs.field(default=None, validator=_proxies)
+    root_path: str | None = attrs.field(default=None, converter=_mount_path)
+    tls_certificate: Path | None = attrs.field(default=None, converter=_path, validator=_path_of("a PEM file"))
+    tls_key: Path | None = attrs.field(default=None, converter=_path, validator=_path_of("a PEM file"))
     dispatch: bool = attrs.field(default=True, validator=_boolean)
     log_level: str = attrs.field(default="info", validator=_level)
+    log_format: str = attrs.field(default="text", validator=_log_format)
+    metrics: str | None = attrs.field(default=None, validator=_address)
+    metrics_by_workspace: bool = attrs.field(default=False, validator=_boolean)
+    tracing: bool = attrs.field(default=False, validator=_boolean)
     max_body_bytes: int = attrs.field(default=64 * 2**20, validator=_integer(1, _MAX_BYTES))
-    spool_directory: Path | None = attrs.field(default=None, converter=_path)
+    spool_directory: Path | None = attrs.field(default=None, converter=_path, validator=_path_of("a directory"))
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """Return the parts of a HOST:PORT; an IPv6 host may stand in brackets."""
+    host, _, port = address.rpartition(":")
+    return host.removeprefix("[").removesuffix("]"), int(port)
 
 
 def config_file(environment: Mapping[str, str]) -> Path | None:

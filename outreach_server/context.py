@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import anyio
 import attrs
@@ -13,10 +13,31 @@ from starlette.types import Scope
 
 from outreach import ConfigError, Outreach
 from outreach.http import RateLimitState
+from outreach.models import DEFAULT_SCOPES, ApiScope
 from outreach_server.fair_semaphore import FairSemaphore
+from outreach_server.streams import Streams
 
-Authenticate: TypeAlias = Callable[[Request], Awaitable[str | None]]
-"""Returns the identifier of the workspace that a request acts for; None where nobody is signed in with it."""
+if TYPE_CHECKING:
+    from outreach_server.monitoring.request_spans import RequestSpans
+    from outreach_server.monitoring.server_metrics import ServerMetrics
+
+
+@attrs.frozen(kw_only=True)
+class Identity:
+    """Who sends a request, for hosts with identities of their own.
+
+    Attributes:
+        workspace_id: The workspace that the request acts for.
+        scopes: What it may do there, as of an API key: `send`, `manage`, `read`.
+    """
+
+    workspace_id: str
+    scopes: Collection[ApiScope] = DEFAULT_SCOPES
+
+
+Authenticate: TypeAlias = Callable[[Request], Awaitable[Identity | str | None]]
+"""Returns who sends a request, or only the identifier of the workspace that it acts for; None where nobody is signed
+in with it."""
 
 _SERVER: Final = "outreach_server.server"
 _EXCHANGE: Final = "outreach_server.exchange"
@@ -41,7 +62,7 @@ class Server:
     Attributes:
         open_engine: The engine while it is open.
         max_body_bytes: The largest body of a campaign.
-        authenticate: Returns the workspace that a request acts for, instead of API keys; None for API keys.
+        authenticate: Returns who sends a request, instead of API keys; None for API keys.
         carriers: Carriers that bodies may name besides those of the interface.
         spool_root: The directory of large bodies; by default the system's temporary one.
         large_bodies: Turns for large bodies, by workspace.
@@ -49,6 +70,9 @@ class Server:
         helper: The command of a helper process for large bodies; None to read them in a thread.
         helpers: Turns for helper processes, by workspace: few, because each may need much memory.
         readers: Threads that read bodies: one, because they hold the interpreter lock.
+        streams: The open streams of events.
+        metrics: Counts requests, if anything does.
+        spans: Makes spans of requests, if anything does.
     """
 
     open_engine: Outreach | None = None
@@ -61,6 +85,9 @@ class Server:
     helper: Sequence[str] | None = None
     helpers: FairSemaphore = attrs.field(factory=lambda: FairSemaphore(MAX_HELPERS, 1))
     readers: anyio.CapacityLimiter = attrs.field(factory=lambda: anyio.CapacityLimiter(1))
+    streams: Streams = attrs.field(factory=Streams)
+    metrics: ServerMetrics | None = None
+    spans: RequestSpans | None = None
 
     @property
     def engine(self) -> Outreach:

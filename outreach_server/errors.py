@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from outreach import Conflict, InvalidRequest, NotFound, OutreachError
 from outreach.errors import (
+    CannotStart,
     ErrorDetail,
     Forbidden,
     RateLimited,
@@ -22,8 +23,9 @@ from outreach.errors import (
     StorageError,
     Unauthorized,
 )
+from outreach.http import log_throttle_of
 from outreach_server.context import request_state_of, server_of
-from outreach_server.listening.tally import RefusalCounter
+from outreach_server.listening.refusal_counter import RefusalCounter
 from outreach_server.replies import json_response
 
 STATUS_BY_ERROR: Final[Mapping[type[OutreachError], int]] = {
@@ -103,7 +105,7 @@ async def answer_outreach_error(request: Request, error: Exception) -> Response:
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, RateLimited | RequestInProgress):
         headers["Retry-After"] = str(error.retry_after_seconds)
-    details = error.details if isinstance(error, InvalidRequest) else ()
+    details = error.details if isinstance(error, InvalidRequest | CannotStart) else ()
     return error_response(request, status, error.code, error.message, details=details, headers=headers)
 
 
@@ -140,7 +142,7 @@ def answer_fault(request: Request, error: Exception) -> Response:
     """Return the 500 response to an unexpected error, which is logged and not shown."""
     if isinstance(error, StorageError) and (engine := server_of(request).open_engine) is not None:
         # A storage error fails every request: logged once, and counted.
-        engine.log_throttle.failure(
+        log_throttle_of(engine).failure(
             "request_failed", error, "request failed", request_id=request_state_of(request).request_id
         )
         return error_response(request, 500, "internal_error", _NO_DATABASE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
 from anyio import to_thread
 from starlette.applications import Starlette
@@ -27,17 +27,27 @@ def make_lifespan(
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         await to_thread.run_sync(sweep, server.spool_root)
         if make_engine is None:
-            yield
+            try:
+                async with _watching(server, server.open_engine):
+                    yield
+            finally:
+                server.streams.end()
             return
-        async with make_engine() as engine:
+        async with make_engine() as engine, _watching(server, engine):
             check_carriers(server, engine)
             server.open_engine = engine
             try:
                 yield
             finally:
+                server.streams.end()
                 server.open_engine = None
 
     return lifespan
+
+
+def _watching(server: Server, engine: Outreach | None) -> AbstractAsyncContextManager[None]:
+    """Return the time during which the metrics look at the engine, where there are any."""
+    return nullcontext() if server.metrics is None or engine is None else server.metrics.engine.watching(engine)
 
 
 def check_carriers(server: Server, engine: Outreach) -> None:

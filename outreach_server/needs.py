@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-MODULES: Final = frozenset({"click", "httptools", "httpx", "offapi", "rich", "starlette", "uvicorn"})
+MODULES: Final = frozenset({"click", "httptools", "httpx", "offapi", "openpyxl", "rich", "starlette", "uvicorn"})
 """The modules of the extra without which something of the server cannot be imported."""
 
 

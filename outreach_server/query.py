@@ -70,16 +70,24 @@ def _read(raw: bytes) -> ListQuery:
 _read_short: Final = lru_cache(maxsize=1000)(_read)
 
 
-def _parameters(raw: bytes) -> tuple[dict[str, str], list[ErrorDetail]]:
+def query_pairs(raw: bytes) -> list[tuple[str, str]]:
+    """Return the parameters of a query, as they come.
+
+    Raises:
+        InvalidRequest: It is not UTF-8, or has too many parameters.
+    """
     try:
-        pairs = parse_qsl(raw.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MAX_PARAMETERS)
+        return parse_qsl(raw.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MAX_PARAMETERS)
     except UnicodeDecodeError:
         raise InvalidRequest.at("", "The query is not valid UTF-8.") from None
     except ValueError:
         raise InvalidRequest.at("", f"The query has more than {_MAX_PARAMETERS} parameters.") from None
+
+
+def _parameters(raw: bytes) -> tuple[dict[str, str], list[ErrorDetail]]:
     values: dict[str, str] = {}
     details: list[ErrorDetail] = []
-    for name, value in pairs:
+    for name, value in query_pairs(raw):
         if name in values and name in {"page", "page_size", "status", "search"}:
             details.append(ErrorDetail(name, "must be given once"))
         values[name] = value

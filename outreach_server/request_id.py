@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from outreach_server.context import RequestState, Server, set_request_state, set_server
 from outreach_server.limits import limit_headers
+from outreach_server.monitoring.log_context import REQUEST_ID as LOGGED_ID
 
 REQUEST_ID: Final = b"x-request-id"
 
@@ -46,6 +47,9 @@ class RequestStateMiddleware:
         set_request_state(scope, exchange)
         began = time.monotonic()
         status = 0
+        token = LOGGED_ID.set(exchange.request_id)
+        spans = self._server.spans
+        span = None if spans is None else spans.begin(scope)
 
         async def send_marked(message: Message) -> None:
             nonlocal status
@@ -61,7 +65,13 @@ class RequestStateMiddleware:
         try:
             await self._app(scope, receive, send_marked)
         finally:
-            _log_exchange(scope, exchange, status, time.monotonic() - began)
+            seconds = time.monotonic() - began
+            _log_exchange(scope, exchange, status, seconds)
+            if self._server.metrics is not None:
+                self._server.metrics.request_ended(scope, status, seconds)
+            if spans is not None and span is not None:
+                spans.end(span, scope, status, exchange)
+            LOGGED_ID.reset(token)
 
 
 def choose_request_id(headers: Iterable[tuple[bytes, bytes]]) -> str:

@@ -10,6 +10,7 @@ from outreach_server.endpoints.calls import Calls, OneCall
 from outreach_server.endpoints.campaigns import Campaigns
 from outreach_server.endpoints.documents import Contract, Docs, DocsFile
 from outreach_server.endpoints.health import Health, Ready
+from outreach_server.endpoints.manage.routes import MANAGE_ROUTES
 from outreach_server.endpoints.messages import Messages
 from outreach_server.endpoints.settings import SmsSettings
 from outreach_server.endpoints.sms_campaigns import SmsCampaigns
@@ -22,6 +23,7 @@ ROUTES: Final = (
     Route("/campaigns", Campaigns),
     Route("/sms/settings", SmsSettings),
     Route("/sms", Messages),
+    *MANAGE_ROUTES,
     Route("/healthz", Health),
     Route("/readyz", Ready),
     Route("/openapi.yaml", Contract),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from contextlib import redirect_stderr
+from importlib import import_module
 from io import StringIO
 from typing import Any, Final
 
@@ -22,6 +23,8 @@ EXPECTED: Final = {
     "providers": "Connecting a twilio account needs cryptography, httpx and PyJWT: pip install 'outreach[providers]'",
     "holidays": "A holiday calendar with a country needs holidays: pip install 'outreach[holidays]'",
     "testing": "outreach.testing needs h11 and pytest: pip install 'outreach[testing]'",
+    "metrics": "outreach.metrics needs prometheus-client: pip install 'outreach[metrics]'",
+    "tracing": "outreach.tracing needs opentelemetry-api: pip install 'outreach[otel]'",
     "server": "outreach_server.create_app needs starlette: pip install 'outreach[server]'",
     "command": "Error: outreach-server serve needs rich: pip install 'outreach[server]'\n",
     "loaded": set(),
@@ -81,6 +84,11 @@ def main() -> None:
         import outreach.testing  # noqa: F401
     except ConfigError as error:
         found["testing"] = error.message
+    for name in ("metrics", "tracing"):
+        try:
+            import_module(f"outreach.{name}")
+        except ConfigError as error:
+            found[name] = error.message
     try:
         from outreach_server import create_app  # noqa: F401
     except ImportError as error:

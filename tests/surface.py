@@ -23,6 +23,9 @@ MODULES: Final = (
     "outreach.http",
     "outreach.reasons",
     "outreach.database",
+    "outreach.backends",
+    "outreach.metrics",
+    "outreach.tracing",
     "outreach.sync",
 )
 
@@ -55,8 +58,8 @@ def _lines(name: str, value: Any) -> Iterator[str]:
         yield f"class {name}({', '.join(base.__name__ for base in value.__bases__ if base is not object)})"
         yield from _fields(value)
         yield from _methods(value, indent="    ")
-    elif inspect.isfunction(value):
-        yield f"{name}{_signature(value)}"
+    elif inspect.isfunction(function := inspect.unwrap(value)):
+        yield f"{name}{_signature(function)}"
     else:
         yield f"{name} = {_constant(value)}"
 
@@ -64,6 +67,8 @@ def _lines(name: str, value: Any) -> Iterator[str]:
 def _constant(value: Any) -> str:
     if isinstance(value, Mapping):
         return f"{{{', '.join(sorted(str(getattr(key, 'value', key)) for key in value))}}}"
+    if isinstance(value, tuple) and value and attrs.has(type(value[0])):
+        return f"<{len(value)} of {type(value[0]).__name__}>"
     return f"<{type(value).__name__}>" if type(value).__module__.startswith("outreach") else str(value)
 
 
@@ -74,7 +79,9 @@ def _fields(value: type[Any]) -> Iterator[str]:
         return
     for field in attrs.fields(value):
         default = "" if field.default is attrs.NOTHING else " = ..."
-        yield f"    {field.name}: {field.type}{default}"
+        # Whether the type is still written as a text depends on what was used before.
+        kind = field.type.__name__ if inspect.isclass(field.type) else field.type
+        yield f"    {field.name}: {kind}{default}"
 
 
 def _methods(value: type[Any], *, indent: str) -> Iterator[str]:

@@ -27,8 +27,16 @@ def another(setting: Setting) -> Any:
     match setting.name, setting.kind:
         case ("public_url", _):
             return "https://outreach.example.com"
+        case ("proxy_headers", _):
+            return "127.0.0.1, 10.0.0.0/8"
+        case ("root_path", _):
+            return "/outreach"
         case ("log_level", _):
             return "error"
+        case ("log_format", _):
+            return "json"
+        case ("metrics", _):
+            return "127.0.0.1:9464"
         case ("failure_rate" | "heartbeat_interval_seconds", _):
             return 0.5
         case ("seed", _):
@@ -99,7 +107,13 @@ def test_every_setting_is_an_option_of_serve_and_says_what_it_is_for(config: Any
         ("listen_port = 65536", "listen_port in {file} is 65536; it must be an integer from 0 and up to 65535"),
         ('dispatch = "yes"', "dispatch in {file} is 'yes'; it must be true or false"),
         ('log_level = "loud"', "log_level in {file} is 'loud'; it must be one of debug, info"),
+        ('log_format = "xml"', "log_format in {file} is 'xml'; it must be one of text, json"),
+        ('metrics = "9464"', "metrics in {file} is '9464'; it must be HOST:PORT"),
+        ('metrics = "here:x"', "metrics in {file} is 'here:x'; it must be HOST:PORT"),
         ("database_url = 5", "database_url in {file} is 5; it must be a text"),
+        ("tls_certificate = 5", "tls_certificate in {file} is 5; it must be the path of a PEM file"),
+        ('proxy_headers = "*"', "proxy_headers in {file} is '*': '*' is no proxy"),
+        ('root_path = "outreach"', "root_path in {file} is 'outreach'; it must be a path"),
         ("spool_directory = 5", "spool_directory in {file} is 5; it must be the path"),
         ('public_url = "ftp://x"', "public_url in {file}: The public address is 'ftp://x'"),
         ("change_pol_seconds = 1", "change_pol_seconds in {file} is no setting; did you mean change_poll_seconds?"),

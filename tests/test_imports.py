@@ -95,8 +95,8 @@ def test_the_list_of_commands_loads_none_of_them() -> None:
     assert not modules & {*UNTIL_USED, *OF_A_SERVER, "outreach.engine", "asyncio"}
     assert {name for name in modules if name.startswith("outreach_server.cli.")} == {
         "outreach_server.cli.base",
-        "outreach_server.cli.deafness",
-        "outreach_server.cli.later",
+        "outreach_server.cli.sigint",
+        "outreach_server.cli.lazy_commands",
         "outreach_server.cli.root",
     }
 

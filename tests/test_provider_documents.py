@@ -55,7 +55,7 @@ def test_every_document_is_asked_for() -> None:
     assert set(provider_documents.DOCUMENTS) <= asked
 
 
-GATES = ("test", "soak", "coverage", "demo", "contract-tools", "wheel-check")
+GATES = ("test", "soak", "coverage", "demo", "contract-tools", "wheel-check", "binary-check")
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -66,7 +66,7 @@ def test_the_gates_say_whether_the_documents_are_there(tmp_path: Path, there: bo
     script = checkout / ".ci" / "run"
     script.write_text((ROOT / ".ci" / "run").read_text(encoding="utf-8"), encoding="utf-8")
     (checkout / "Makefile").write_text(
-        'test soak coverage demo contract-tools wheel-check:\n\t@echo "$@ [$$OUTREACH_PROVIDER_DOCUMENTS]"\n',
+        f'{" ".join(GATES)}:\n\t@echo "$@ [$$OUTREACH_PROVIDER_DOCUMENTS]"\n',
         encoding="utf-8",
     )
     place = tmp_path / "shared" / "providers"

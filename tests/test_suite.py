@@ -130,4 +130,5 @@ def test_the_gates_run_both_parts() -> None:
         ("demo", ""),
         ("contract-tools", ""),
         ("wheel-check", ""),
+        ("binary-check", ""),
     ]

@@ -15,7 +15,10 @@ from benchmarks.rows import (
     listing,
     memory,
     neighbour,
+    planning,
     receiving,
+    reporting,
+    scraping,
     starting,
 )
 from benchmarks.settings import Settings
@@ -30,5 +33,8 @@ ROWS: Final[Mapping[str, Callable[[Settings], Results]]] = {
     "growth": growing.measure,
     "neighbour": neighbour.measure,
     "memory": memory.measure,
+    "scraping": scraping.measure,
+    "reports": reporting.measure,
+    "preflight": planning.measure,
     "start": starting.measure,
 }

@@ -2,7 +2,8 @@
 
 Told: `database`, a file that is not there yet; `campaigns` and `recipients` of each; `rate` a minute; `latency_ms` of
 the carrier; `most_seconds` to send; `receipts`, whether each message gets one afterwards; `count`, whether statements
-are counted and writes are noted, which takes time; `ballast`, contacts of a campaign that is never started.
+are counted and writes are noted, which takes time; `ballast`, contacts of a campaign that is never started; `scraped`,
+whether metrics are kept and read each second.
 
 Besides its figures it tells of copies of the file: `before` and `after` sending, `received` after the receipts, and
 `writes`, where those of sending were noted.
@@ -15,10 +16,13 @@ import logging
 import resource
 import sys
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import anyio
+from prometheus_client import CollectorRegistry, generate_latest
 
 from benchmarks.ledger import copy
 from benchmarks.people import MESSAGE, contact
@@ -33,6 +37,7 @@ from outreach import (
     NewSmsCampaign,
     Outreach,
 )
+from outreach.metrics import EngineMetrics
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import MessageReport
 from outreach.protocols import SystemClock
@@ -42,6 +47,7 @@ from outreach.testing.scripted import ScriptedCarrier
 
 _AT_ONCE: Final = 50
 _RECEIPTS_AT_ONCE: Final = 1000
+_SCRAPE_SECONDS: Final = 1.0
 _LOOK_AGAIN_SECONDS: Final = 0.005
 
 
@@ -127,8 +133,15 @@ async def send(task: dict[str, Any], counts: Counts | None) -> dict[str, Any]:
         record(database)
     messages = task["campaigns"] * task["recipients"]
     carrier = Carrier(task["latency_ms"] / 1000)
-    engine = Outreach(storage_from_url(url, clock=clock), dispatch=True, clock=clock, sandbox_carrier=carrier)
-    async with engine:
+    metrics = EngineMetrics(database=database) if task.get("scraped") else None
+    engine = Outreach(
+        storage_from_url(url, clock=clock),
+        dispatch=True,
+        clock=clock,
+        sandbox_carrier=carrier,
+        instrumentation=[metrics] if metrics is not None else [],
+    )
+    async with engine, scraping(engine, metrics) as scrapes:
         first = (counts.statements, counts.runs, counts.commits) if counts else (0, 0, 0)
         begun, computing = time.perf_counter(), time.process_time()
         ends = begun + task["most_seconds"]
@@ -144,6 +157,8 @@ async def send(task: dict[str, Any], counts: Counts | None) -> dict[str, Any]:
             "CPU ms a message": (time.process_time() - computing) / sent * 1000,
             "share of the nominal pace": sent / seconds / (task["campaigns"] * task["rate"] / 60),
         }
+        if scrapes:
+            answer |= {"ms a scrape": 1000 * sum(scrapes) / len(scrapes), "scrapes": len(scrapes)}
         after = copy(database, database.with_suffix(".after"))
         answer["after"] = str(after)
         if counts is not None:
@@ -162,6 +177,31 @@ async def send(task: dict[str, Any], counts: Counts | None) -> dict[str, Any]:
         1e6 if sys.platform == "darwin" else 1e3
     )
     return answer
+
+
+@asynccontextmanager
+async def scraping(engine: Outreach, metrics: EngineMetrics | None) -> AsyncIterator[list[float]]:
+    """Read the metrics each second, as a server does for Prometheus; yield the seconds that each time took."""
+    took: list[float] = []
+    if metrics is None:
+        yield took
+        return
+    registry = CollectorRegistry()
+    registry.register(metrics)
+
+    async def again() -> None:
+        while True:
+            begun = time.perf_counter()
+            assert b"outreach_dispatches_total" in generate_latest(registry)
+            took.append(time.perf_counter() - begun)
+            await anyio.sleep(_SCRAPE_SECONDS)
+
+    async with metrics.watching(engine), anyio.create_task_group() as tasks:
+        tasks.start_soon(again)
+        try:
+            yield took
+        finally:
+            tasks.cancel_scope.cancel()
 
 
 async def _active(engine: Outreach, workspace: str) -> int:

@@ -9,30 +9,28 @@ from typing import Any, Final
 
 import attrs
 
+from outreach.convert.business_hours import parse_business_hours
 from outreach.convert.field_rules import (
     MAX_DETAILS,
     Array,
     FieldRule,
-    Integer,
     OneOf,
     OrNull,
     Refused,
     Text,
-    boolean,
     timestamp,
     uuid,
     variables,
     within,
     without_fraction,
 )
+from outreach.convert.holidays import parse_holidays
 from outreach.convert.request_converter import make_request_converter
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.base import CARRIERS
 from outreach.models.campaign import CallerIdAllocation, NewCallCampaign, NewSmsCampaign
 from outreach.models.hours import BusinessHours, HolidayCalendar
 from outreach.models.recipient import NewRecipient
-from outreach.policy.business_hours import MAX_BATCH_CONCURRENCY, parse_business_hours
-from outreach.policy.holidays import parse_holidays
 
 _SHARED_NAMES: Final = {"business_hours": "business_hours_config", "holidays": "holidays_config"}
 _SMS_NAMES: Final = _SHARED_NAMES | {
@@ -57,11 +55,13 @@ _read_recipient = make_request_converter(
         "company": OrNull(Text()),
         "custom_variables": variables,
     },
+    # A body of the interface has no such field: like any unknown one it is ignored.
+    without=("external_id",),
 )
 
 _read_cli_entry = make_request_converter(
     CallerIdAllocation,
-    {"number_id": Text(minimum=1), "phone": _E164, "count": Integer(1, 1_000_000)},
+    {"number_id": Text(minimum=1), "phone": _E164},
     renamed={"number_id": "phoneNumberId", "phone": "phoneE164"},
 )
 
@@ -140,27 +140,20 @@ def _in_array(read: FieldRule) -> FieldRule:
 
 def _shared(this_year: int) -> dict[str, FieldRule]:
     return {
-        "name": Text(minimum=1, maximum=100),
-        "description": Text(maximum=500),
         "csv_column_headers": Array(Text()),
-        "schedule_type": OneOf(("immediate", "scheduled")),
         "scheduled_start_at": OrNull(timestamp),
         "scheduled_expires_at": OrNull(timestamp),
-        "business_hours": OrNull(_business_hours),
-        "holidays": OrNull(functools.partial(_holidays, this_year=this_year)),
+        "business_hours": OrNull(business_hours_rule),
+        "holidays": OrNull(functools.partial(holidays_rule, this_year=this_year)),
     }
 
 
 @functools.lru_cache(maxsize=4)
 def _sms_reader(this_year: int, carriers: tuple[str, ...]) -> Callable[[Any], NewSmsCampaign]:
     rules = _shared(this_year) | {
-        "message_mode": OneOf(("one_way", "conversational")),
-        "message_source": OneOf(("custom", "flow")),
-        "body": Text(maximum=1600),
         "flow_id": OrNull(uuid),
         "carrier": OrNull(OneOf((*CARRIERS, *carriers))),
-        "from_number": OrNull(_sending_number),
-        "rate_per_minute": Integer(1, 600),
+        "from_number": OrNull(sending_number),
     }
     return make_request_converter(NewSmsCampaign, rules, renamed=_SMS_NAMES)
 
@@ -169,23 +162,19 @@ def _sms_reader(this_year: int, carriers: tuple[str, ...]) -> Callable[[Any], Ne
 def _call_reader(this_year: int) -> Callable[[Any], NewCallCampaign]:
     rules = _shared(this_year) | {
         "agent_id": uuid,
-        "batch_concurrency": Integer(1, MAX_BATCH_CONCURRENCY),
         "trunk_id": OrNull(uuid),
-        "cli_mode": OneOf(("default", "group")),
         "cli_group": OrNull(Array(_in_array(_read_cli_entry))),
-        "ivr_enabled": boolean,
-        "call_screen_enabled": boolean,
-        "double_dial": boolean,
     }
     return make_request_converter(NewCallCampaign, rules, renamed=_CALL_NAMES)
 
 
-def _sending_number(value: Any) -> str | None:
+def sending_number(value: Any) -> str | None:
     """Return a sending number; None for an empty one."""
     return Text()(value) or None
 
 
-def _business_hours(value: Any) -> BusinessHours:
+def business_hours_rule(value: Any) -> BusinessHours:
+    """Return business hours in any of their forms."""
     if type(value) is dict and "batchConcurrency" in value:
         value = value | {"batchConcurrency": without_fraction(value["batchConcurrency"])}
     try:
@@ -194,7 +183,8 @@ def _business_hours(value: Any) -> BusinessHours:
         raise Refused.at(error.details) from None
 
 
-def _holidays(value: Any, *, this_year: int) -> HolidayCalendar:
+def holidays_rule(value: Any, *, this_year: int) -> HolidayCalendar:
+    """Return a calendar; that of a country without dates has its public holidays from this year on."""
     if type(value) is dict:
         # The library accepts calendars without a country, the HTTP interface does not.
         if value.get("country") is None:

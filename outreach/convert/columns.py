@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
+from decimal import Decimal
 from enum import Enum
 from operator import attrgetter
 from types import UnionType
@@ -171,6 +172,8 @@ def _make_json() -> cattrs.Converter:
     converter = cattrs.Converter(detailed_validation=False)
     converter.register_unstructure_hook(date, date.isoformat)
     converter.register_structure_hook(date, lambda text, _: date.fromisoformat(text))
+    converter.register_unstructure_hook(Decimal, lambda amount: format(amount, "f"))
+    converter.register_structure_hook(Decimal, lambda text, _: Decimal(text))
     return converter
 
 

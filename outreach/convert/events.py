@@ -18,8 +18,13 @@ from outreach.models.states import CallStatus, CampaignStatus, MessageStatus, Re
 from outreach.models.trail import UNCLEAR, TrailEntry, TrailStepKind
 
 
-def event_from_entry(entry: TrailEntry) -> Event | None:
-    """Return an entry's event for applications; None for an entry of the trail alone."""
+def event_from_entry(entry: TrailEntry, external_id: str | None) -> Event | None:
+    """Return an entry's event for applications; None for an entry of the trail alone.
+
+    Args:
+        entry: The entry.
+        external_id: The application's id of its recipient, if any.
+    """
     # The operations that write a row fill the fields that its kind needs.
     row: Any = entry
     head: dict[str, Any] = {"number": entry.number, "at": entry.at, "workspace_id": entry.workspace_id}
@@ -43,6 +48,7 @@ def event_from_entry(entry: TrailEntry) -> Event | None:
                 reason=entry.reason,
                 rule=entry.rule,
                 dispatch_id=entry.dispatch_id,
+                external_id=external_id,
             )
         case TrailStepKind.CALL_ENDED:
             return CallEnded(
@@ -52,6 +58,7 @@ def event_from_entry(entry: TrailEntry) -> Event | None:
                 status=CallStatus(row.state),
                 outcome=entry.reason,
                 dispatch_id=entry.dispatch_id,
+                external_id=external_id,
             )
         case TrailStepKind.REPORTED if entry.call_id is None:
             return MessageStatusChanged(
@@ -61,6 +68,7 @@ def event_from_entry(entry: TrailEntry) -> Event | None:
                 message_id=entry.message_id,
                 status=MessageStatus(row.state),
                 reason=entry.reason,
+                external_id=external_id,
             )
         case TrailStepKind.OPTED_OUT:
             return OptedOut(**head, phone=row.phone, scope=row.state, source=row.reason, actor=entry.actor)

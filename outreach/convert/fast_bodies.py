@@ -56,6 +56,8 @@ class SimpleBody:
                 [normalise(phone_number, default_region) for phone_number in written],
                 *(column[part] for column in self.texts),
                 [orjson.dumps(each).decode() if each else None for each in self.variables[part]],
+                # A body has no such field.
+                [None] * len(written),
             )
             # Like `_make`, without its check of each length.
             yield list(map(tuple.__new__, repeat(PreparedRecipient), zip(*columns, strict=True)))

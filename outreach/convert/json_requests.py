@@ -9,12 +9,10 @@ from typing import Any, Final, TypeVar
 
 from outreach.convert.field_rules import (
     Array,
-    Integer,
     OneOf,
     OrNull,
     Refused,
     Text,
-    boolean,
     uuid,
     variables,
 )
@@ -23,7 +21,7 @@ from outreach.errors import InvalidRequest
 from outreach.models.base import CARRIERS
 from outreach.models.call import NewCall
 from outreach.models.message import NewMessage
-from outreach.models.settings import SmsSettingsUpdate
+from outreach.models.settings import SmsSettings, SmsSettingsUpdate
 
 T = TypeVar("T")
 
@@ -44,7 +42,6 @@ def _message_reader(carriers: tuple[str, ...]) -> Callable[[Any], NewMessage]:
         NewMessage,
         {
             "to": _DIALABLE,
-            "body": Text(minimum=1, maximum=1600),
             "from_number": OrNull(Text()),
             "carrier": OrNull(OneOf((*CARRIERS, *carriers))),
         },
@@ -53,15 +50,8 @@ def _message_reader(carriers: tuple[str, ...]) -> Callable[[Any], NewMessage]:
 
 _read_settings = make_request_converter(
     SmsSettingsUpdate,
-    {
-        "footer_enabled": boolean,
-        "footer_text": Text(maximum=120),
-        "max_segments": Integer(1, 5),
-        "retry_enabled": boolean,
-        "retry_max_attempts": Integer(1, 3),
-        "retry_delay_minutes": Integer(5, 120),
-        "custom_variables": Array(_VARIABLE_NAME),
-    },
+    {"custom_variables": Array(_VARIABLE_NAME)},
+    bounds=SmsSettings,
     closed="the SMS settings",
 )
 

@@ -3,14 +3,42 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
+
+import attrs
 
 from outreach.clock import format_timestamp
+from outreach.convert import business_hours, holidays
 from outreach.models.call import Call
-from outreach.models.campaign import Campaign, CampaignCreated
+from outreach.models.campaign import Campaign, CampaignCreated, NewCallCampaign, NewSmsCampaign
 from outreach.models.message import Message
 from outreach.models.settings import SMS_SETTINGS_FIELDS, SmsSettings
-from outreach.policy import business_hours, holidays
+
+_NAMED_FIELDS: Final = frozenset(
+    {
+        *("id", "workspace_id", "agent_id", "name", "description", "status", "schedule_type", "scheduled_start_at"),
+        *("scheduled_expires_at", "business_hours", "holidays", "counters", "created_at", "updated_at", "started_at"),
+        *("completed_at", "channel", "batch_concurrency", "trunk_id", "cli_mode", "cli_group", "ivr_enabled"),
+        *("call_screen_enabled", "double_dial", "csv_column_headers", "message_mode", "message_source", "body"),
+        *(
+            "flow_id",
+            "carrier",
+            "from_number",
+            "rate_per_minute",
+            "agent",
+            "pause_reason",
+            "variable_names",
+            "revision",
+        ),
+    }
+)
+"""The fields of a campaign that `write_campaign` writes under a name or in a form of their own, or not at all."""
+
+_GIVEN_FIELDS: Final = attrs.fields_dict(NewSmsCampaign).keys() | attrs.fields_dict(NewCallCampaign).keys()
+_FURTHER_FIELDS: Final = tuple(
+    field.name for field in attrs.fields(Campaign) if field.name in _GIVEN_FIELDS - _NAMED_FIELDS
+)
+"""The others that a creation may give, which are written as they are."""
 
 
 def write_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
@@ -57,6 +85,7 @@ def write_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
         "sms_from_number": campaign.from_number,
         "sms_rate_per_minute": campaign.rate_per_minute,
     }
+    written |= {name: getattr(campaign, name) for name in _FURTHER_FIELDS}
     if (agent := campaign.agent) is not None:
         written["agent"] = {
             "id": agent.id,

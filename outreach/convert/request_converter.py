@@ -6,8 +6,9 @@ needs a rule for each field.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Mapping
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import attrs
 from cattrs import AttributeValidationNote, ClassValidationError, Converter, ForbiddenExtraKeysError
@@ -16,34 +17,52 @@ from cattrs.gen import make_dict_structure_fn, override
 from outreach.convert.field_rules import (
     MAX_DETAILS,
     FieldRule,
+    Integer,
+    OneOf,
     Refused,
+    Text,
+    boolean,
     within,
 )
 from outreach.convert.json_parsing import shown
 from outreach.errors import ErrorDetail
+from outreach.models.base import Unset
+from outreach.models.bounds import Length, bounded_fields
 
 T = TypeVar("T")
 
 
 def make_request_converter(
-    cls: type[T], rules: Mapping[str, FieldRule], *, renamed: Mapping[str, str] | None = None, closed: str | None = None
+    cls: type[T],
+    rules: Mapping[str, FieldRule],
+    *,
+    bounds: type[Any] | None = None,
+    renamed: Mapping[str, str] | None = None,
+    closed: str | None = None,
+    without: Collection[str] = (),
 ) -> Callable[[Any], T]:
     """Return a function that makes a model of a JSON object, or refuses it with every wrong place.
 
     Args:
         cls: An attrs class.
-        rules: The rule of each field, by its name in the class.
+        rules: The rules of fields, by their names in the class. A field without one follows its type and bounds on the
+            model (`rule_of`).
+        bounds: The model on which the bounds of an update's fields stand; None for `cls` itself.
         renamed: JSON names of fields with another name there.
         closed: What to call the object in the error about an unknown field; None to ignore such fields.
+        without: Fields of the class that the object does not have; they keep their defaults.
     """
-    names = {field: (renamed or {}).get(field, field) for field in rules}
     fields = {field.name for field in attrs.fields(cls)}  # type: ignore[arg-type]
-    if fields != set(rules):
+    fields -= set(without)
+    if not rules.keys() <= fields:
         raise TypeError(f"{cls.__name__} has the fields {sorted(fields)}, but rules for {sorted(rules)}.")
+    rules = {name: rules.get(name) or rule_of(bounds or cls, name) for name in fields}
+    names = {field: (renamed or {}).get(field, field) for field in fields}
     # cattrs takes options and overrides by field in one namespace, which its types cannot express.
     overrides: dict[str, Any] = {
         field: override(rename=names[field], struct_hook=_hook(rule)) for field, rule in rules.items()
     }
+    overrides |= {field: override(omit=True) for field in without}
     structure = make_dict_structure_fn(
         cls,
         Converter(detailed_validation=True),
@@ -61,6 +80,26 @@ def make_request_converter(
             raise Refused.at(_details(error, names, closed)) from None
 
     return read
+
+
+def rule_of(model: type[Any], name: str) -> FieldRule:
+    """Return the rule of a field by its type and its bounds on the model; a field that may be unset follows the rest.
+
+    Raises:
+        TypeError: Its type tells no rule.
+    """
+    bounds = bounded_fields(model).get(name)
+    if isinstance(bounds, Length):
+        return Text(minimum=bounds.minimum, maximum=bounds.maximum)
+    if bounds is not None:
+        return Integer(*bounds)
+    kind = get_type_hints(model)[name]
+    kinds = [one for one in get_args(kind) if one not in {Unset, NoneType}] if isinstance(kind, UnionType) else [kind]
+    if kinds == [bool]:
+        return boolean
+    if len(kinds) == 1 and get_origin(kinds[0]) is Literal:
+        return OneOf(get_args(kinds[0]))
+    raise TypeError(f"{model.__name__}.{name} needs a rule: {kind} tells none.")
 
 
 def _hook(rule: FieldRule) -> Callable[[Any, Any], Any]:

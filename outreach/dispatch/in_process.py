@@ -20,6 +20,7 @@ from outreach.models.status import DispatcherHealth, DispatcherState
 from outreach.models.work import WorkItem, WorkUnit
 from outreach.protocols.carrier import ReportSink
 from outreach.protocols.dispatcher import ReportSource, SliceRunner, Worker
+from outreach.protocols.instrumentation import Instrumentation
 
 _log = logging.getLogger(__name__)
 
@@ -70,6 +71,7 @@ class InProcessDispatcher:
         clock: The source of time.
         config: Slices, polling, heartbeats.
         log_throttle: The engine's log; a new one by default.
+        instrumentation: Is told of a lost lease; nobody by default.
     """
 
     def __init__(
@@ -82,7 +84,9 @@ class InProcessDispatcher:
         clock: Clock,
         config: EngineConfig,
         log_throttle: LogThrottle | None = None,
+        instrumentation: Instrumentation | None = None,
     ) -> None:
+        self._instrumentation = instrumentation or Instrumentation()
         self._log_throttle = log_throttle or LogThrottle(clock)
         self._worker = worker
         self._runner = runner
@@ -239,6 +243,7 @@ class InProcessDispatcher:
                 await self._worker.release()
         if self._lease_lost is not None:
             _log.warning("%s", self._lease_lost.message, extra={"action": "lease_lost"})
+            self._instrumentation.lease_lost()
             self._lease_lost = None
         return not failed
 

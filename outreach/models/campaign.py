@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Literal
@@ -20,7 +20,8 @@ from outreach.models.base import (
     SmsMode,
     Unset,
 )
-from outreach.models.hours import BusinessHours, HolidayCalendar
+from outreach.models.bounds import bounded, sized
+from outreach.models.hours import DEFAULT_CONCURRENCY, BusinessHours, HolidayCalendar
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, TERMINAL_CAMPAIGN_STATUSES, CampaignStatus, RecipientStatus
 
 PauseReason = Literal[
@@ -41,7 +42,7 @@ class CallerIdAllocation:
 
     number_id: str
     phone: str
-    count: int
+    count: int = bounded(1, 1_000_000)
 
 
 @attrs.frozen(kw_only=True)
@@ -128,6 +129,8 @@ class Campaign:
         agent: Snapshot of the assigned agent, if any.
         variable_names: The names of its contacts' custom variables; None if there are too many, or if an earlier
             version loaded them.
+        archived_at: When it was put away, so that lists hide it; None if it was not.
+        erased_at: When its contacts and texts were erased; None if they are there.
     """
 
     id: str
@@ -143,7 +146,7 @@ class Campaign:
     scheduled_expires_at: datetime | None = None
     business_hours: BusinessHours | None = None
     holidays: HolidayCalendar | None = None
-    batch_concurrency: int = 10
+    batch_concurrency: int = DEFAULT_CONCURRENCY
     trunk_id: str | None = None
     cli_mode: CliMode | None = None
     cli_group: tuple[CallerIdAllocation, ...] | None = None
@@ -165,6 +168,8 @@ class Campaign:
     updated_at: datetime
     started_at: datetime | None = None
     completed_at: datetime | None = None
+    archived_at: datetime | None = None
+    erased_at: datetime | None = None
     agent: AgentSnapshot | None = None
 
     @property
@@ -184,15 +189,15 @@ class Campaign:
 class NewSmsCampaign:
     """An SMS campaign to create, without its contacts (docs/interface.md#4.3)."""
 
-    name: str
-    description: str | None = None
+    name: str = sized(1, 100)
+    description: str | None = sized(0, 500, default=None)
     message_mode: SmsMode = "one_way"
     message_source: SmsMessageSource = "custom"
-    body: str | None = None
+    body: str | None = sized(0, 1600, default=None)
     flow_id: str | None = None
     carrier: CarrierName | None = None
     from_number: str | None = None
-    rate_per_minute: int = 60
+    rate_per_minute: int = bounded(1, 600, default=60)
     csv_column_headers: Sequence[str] = ()
     schedule_type: ScheduleType = "immediate"
     scheduled_start_at: datetime | None = None
@@ -205,16 +210,16 @@ class NewSmsCampaign:
 class NewCallCampaign:
     """A calling campaign to create, without its contacts (docs/interface.md#campaigns)."""
 
-    name: str
+    name: str = sized(1, 100)
     agent_id: str
-    description: str | None = None
+    description: str | None = sized(0, 500, default=None)
     csv_column_headers: Sequence[str] = ()
     schedule_type: ScheduleType = "immediate"
     scheduled_start_at: datetime | None = None
     scheduled_expires_at: datetime | None = None
     business_hours: BusinessHours | None = None
     holidays: HolidayCalendar | None = None
-    batch_concurrency: int | None = None
+    batch_concurrency: int | None = bounded(1, 40, default=None)
     trunk_id: str | None = None
     cli_mode: CliMode = "default"
     cli_group: Sequence[CallerIdAllocation] | None = None
@@ -242,16 +247,20 @@ class CampaignCreated:
 
 @attrs.frozen(kw_only=True)
 class CampaignUpdate:
-    """The fields to change before a campaign starts; `UNSET` leaves a field as it is.
+    """The fields of a campaign to change; `UNSET` leaves a field as it is.
 
     None clears description, times, hours and holidays, which a campaign does not need. It also clears the message, the
-    carrier, the sending number, the flow and the agent: without them the campaign becomes a draft.
+    carrier, the sending number, the flow and the agent of one that has not started: without them it becomes a draft.
+
+    Once it has started, the changes apply to what has not been sent yet. Its carrier, sending number, flow, agent and
+    start stay as they are.
 
     Attributes:
         body: Sends this text from then on, instead of a flow (`sms_message_source` becomes `custom`).
         flow_id: Runs this flow from then on (`sms_message_source` becomes `flow`).
         scheduled_start_at: When the started campaign begins (`schedule_type` becomes `scheduled`); None for at once
             (`immediate`).
+        batch_concurrency: Calls at a time, 1 to 40; of calling campaigns only.
     """
 
     name: str | Unset = UNSET
@@ -266,3 +275,20 @@ class CampaignUpdate:
     scheduled_expires_at: datetime | Unset | None = UNSET
     business_hours: BusinessHours | Unset | None = UNSET
     holidays: HolidayCalendar | Unset | None = UNSET
+    batch_concurrency: int | Unset = UNSET
+
+
+@attrs.frozen(kw_only=True)
+class FollowUpCreated:
+    """A new campaign of those contacts of an earlier one who had given results.
+
+    Attributes:
+        created: The new campaign.
+        selected: Contacts of the earlier campaign with these results.
+        left_out: How many of them were left out because they had `opted_out`, `replied` or been `reached`, by the first
+            of these that applies.
+    """
+
+    created: CampaignCreated
+    selected: int
+    left_out: Mapping[str, int]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import attrs
@@ -26,6 +27,21 @@ class Event:
     number: int
     at: datetime
     workspace_id: str
+
+
+@attrs.frozen(kw_only=True)
+class EventPage:
+    """Some events, read without waiting for more.
+
+    Attributes:
+        events: In the order of their commits.
+        position: Go on after this number; everything up to it was returned, or was not asked for.
+        more: Whether there may be more right now.
+    """
+
+    events: Sequence[Event]
+    position: int
+    more: bool
 
 
 @attrs.frozen(kw_only=True)
@@ -57,6 +73,7 @@ class RecipientEnded(Event):
         reason: How it ended; None if there is nothing to say.
         rule: The rule that decided.
         dispatch_id: The request that led to this; None if none did.
+        external_id: The application's own name of the contact, if any.
     """
 
     campaign_id: str
@@ -65,6 +82,7 @@ class RecipientEnded(Event):
     reason: str | None
     rule: TrailRule
     dispatch_id: str | None
+    external_id: str | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -74,6 +92,7 @@ class CallEnded(Event):
     Attributes:
         campaign_id: None for a single call, as is `position`.
         outcome: The outcome, or why it failed; None if unknown.
+        external_id: The application's own name of a campaign's contact, if any.
     """
 
     call_id: str
@@ -82,6 +101,7 @@ class CallEnded(Event):
     status: CallStatus
     outcome: CallOutcome | str | None
     dispatch_id: str | None
+    external_id: str | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -91,6 +111,7 @@ class MessageStatusChanged(Event):
     Attributes:
         message_id: The single message; None for a campaign's, which has `campaign_id` and `position`.
         reason: Failure class of a failure; else None.
+        external_id: The application's own name of a campaign's contact, if any.
     """
 
     dispatch_id: str
@@ -99,6 +120,7 @@ class MessageStatusChanged(Event):
     position: int | None
     status: MessageStatus
     reason: str | None
+    external_id: str | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -8,6 +8,8 @@ from typing import Final
 
 import attrs
 
+from outreach.models.bounds import bounded
+
 DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 """In the order of `datetime.weekday()`."""
 
@@ -43,6 +45,10 @@ class TimeWindow:
         return self.end_minute < self.start_minute
 
 
+DEFAULT_CONCURRENCY: Final = 10
+"""Recipients in one wave, where nothing else is said."""
+
+
 @attrs.frozen(kw_only=True)
 class BusinessHours:
     """When a campaign may contact people, and how many at a time.
@@ -51,13 +57,13 @@ class BusinessHours:
         enabled: Whether the hours apply; otherwise every hour is open.
         timezone: IANA zone of the windows.
         schedule: The windows of each day of `DAYS`; a day without any is closed.
-        batch_concurrency: Recipients in one wave, 1 to 40.
+        batch_concurrency: Recipients in one wave.
     """
 
     enabled: bool
     timezone: str
     schedule: Mapping[str, tuple[TimeWindow, ...]]
-    batch_concurrency: int
+    batch_concurrency: int = bounded(1, 40)
 
 
 @attrs.frozen(kw_only=True)

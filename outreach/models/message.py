@@ -8,6 +8,7 @@ from typing import Literal
 import attrs
 
 from outreach.models.base import CarrierName
+from outreach.models.bounds import sized
 from outreach.models.states import MessageStatus
 
 Keyword = Literal["stop", "start", "help"]
@@ -16,8 +17,11 @@ Keyword = Literal["stop", "start", "help"]
 ReplyPurpose = Literal["opt_out_confirmation", "opt_in_confirmation", "help"]
 """The reply to a keyword."""
 
-Purpose = Literal["message", ReplyPurpose]
-"""The purpose of a single message: requested, or the engine's reply to a keyword."""
+Purpose = Literal["message", "test", ReplyPurpose]
+"""The purpose of a single message: requested, a test of a campaign's text, or the engine's reply to a keyword.
+
+Only requested ones count for the frequency cap.
+"""
 
 
 @attrs.frozen(kw_only=True)
@@ -27,7 +31,7 @@ class Message:
     Attributes:
         to: E.164.
         from_number: The sending number.
-        purpose: `message`, or the engine's reply to a keyword.
+        purpose: `message`, `test`, or the engine's reply to a keyword.
         send_until: Sent before this or never; None for the rule of all single messages.
         reason: Why it failed or was canceled; else None.
         attempts: Attempts spent.
@@ -92,6 +96,6 @@ class NewMessage:
     """
 
     to: str
-    body: str
+    body: str = sized(1, 1600)
     from_number: str | None = None
     carrier: CarrierName | None = None

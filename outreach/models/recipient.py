@@ -17,6 +17,7 @@ class NewRecipient:
 
     Attributes:
         custom_variables: Any JSON values; the keys are template variables.
+        external_id: The application's own name of the contact, 1 to 255 characters; need not be unique.
     """
 
     phone_number: str
@@ -25,6 +26,7 @@ class NewRecipient:
     email: str | None = None
     company: str | None = None
     custom_variables: Mapping[str, Any] = attrs.field(factory=dict)
+    external_id: str | None = None
 
 
 class PreparedRecipient(NamedTuple):
@@ -34,6 +36,7 @@ class PreparedRecipient(NamedTuple):
         phone_number: As supplied.
         phone: E.164; None for an invalid number.
         custom_variables: Compact JSON object; None for an empty one.
+        external_id: The application's own name of the contact, if any.
     """
 
     phone_number: str
@@ -43,6 +46,7 @@ class PreparedRecipient(NamedTuple):
     email: str | None
     company: str | None
     custom_variables: str | None
+    external_id: str | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -65,6 +69,7 @@ class Recipient:
         dispatched: Whether at least one request was sent, for any step.
         successful: SMS: accepted and not failed. Call: answered and marked positive.
         ended_at: When it ended.
+        external_id: The application's own name of the contact, if any.
     """
 
     campaign_id: str
@@ -87,6 +92,7 @@ class Recipient:
     dispatched: bool = False
     successful: bool = False
     ended_at: datetime | None = None
+    external_id: str | None = None
 
     @property
     def is_open(self) -> bool:

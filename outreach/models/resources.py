@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import attrs
 
 from outreach.models.base import UNSET, CarrierName, Unset
+from outreach.models.bounds import bounded
 
 AgentDirection = Literal["outbound", "inbound"]
 VoiceProviderName: TypeAlias = str
@@ -90,7 +91,7 @@ class Number:
     carrier: CarrierName | None
     trunk_id: str | None
     created_at: datetime
-    rate_per_minute: int | None = None
+    rate_per_minute: int | None = bounded(1, 600, default=None)
 
 
 @attrs.frozen(kw_only=True)
@@ -122,6 +123,59 @@ class Flow:
     steps: tuple[FlowStep, ...]
     created_at: datetime
     removed_at: datetime | None = None
+
+
+@attrs.frozen(kw_only=True)
+class NewAgent:
+    """An agent to create.
+
+    Attributes:
+        name: 1 to 255 characters.
+        direction: `outbound`, or `inbound`, which places calls only with `allow_outbound`.
+        provider_agent_id: Its id at the provider.
+        placeholders: The template variables that it accepts; None for any.
+        from_number: Caller ID, in any notation.
+        voicemail: What to do when a machine answers; None for the agent's setting at the provider.
+        voicemail_message: What to say to the machine, 1 to 1,000 characters; only with `leave_message`.
+        max_call_seconds: The longest call, 10 to 43,200; None for the provider's setting.
+    """
+
+    name: str
+    provider: VoiceProviderName = "simulator"
+    direction: AgentDirection = "outbound"
+    allow_outbound: bool = False
+    is_active: bool = True
+    provider_agent_id: str | None = None
+    placeholders: Sequence[str] | None = None
+    from_number: str | None = None
+    voicemail: VoicemailPolicy | None = None
+    voicemail_message: str | None = None
+    max_call_seconds: int | None = None
+
+
+@attrs.frozen(kw_only=True)
+class NewNumber:
+    """A number to add.
+
+    Attributes:
+        phone: In any notation; unique in the workspace.
+        carrier: Its SMS carrier.
+        trunk_id: Its trunk.
+        rate_per_minute: Messages per minute over all campaigns, 1 to 600; None for no limit.
+    """
+
+    phone: str
+    carrier: CarrierName | None = None
+    trunk_id: str | None = None
+    rate_per_minute: int | None = None
+
+
+@attrs.frozen(kw_only=True)
+class NewFlow:
+    """A flow to create; one of its steps sends something."""
+
+    name: str
+    steps: Sequence[FlowStep]
 
 
 @attrs.frozen(kw_only=True)

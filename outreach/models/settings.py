@@ -8,6 +8,7 @@ from typing import Final
 import attrs
 
 from outreach.models.base import UNSET, Unset, set_fields
+from outreach.models.bounds import bounded, sized
 from outreach.models.message import ReplyPurpose
 
 
@@ -22,11 +23,11 @@ class SmsSettings:
     """
 
     footer_enabled: bool = True
-    footer_text: str = "Reply STOP to opt out"
-    max_segments: int = 5
+    footer_text: str = sized(0, 120, default="Reply STOP to opt out")
+    max_segments: int = bounded(1, 5, default=5)
     retry_enabled: bool = False
-    retry_max_attempts: int = 3
-    retry_delay_minutes: int = 15
+    retry_max_attempts: int = bounded(1, 3, default=3)
+    retry_delay_minutes: int = bounded(5, 120, default=15)
     custom_variables: tuple[str, ...] = ()
     revision: int = 0
 
@@ -45,8 +46,8 @@ class CallSettings:
         retry_delay_minutes: Wait between attempts.
     """
 
-    retry_max_attempts: int = 3
-    retry_delay_minutes: int = 30
+    retry_max_attempts: int = bounded(1, 10, default=3)
+    retry_delay_minutes: int = bounded(1, 1440, default=30)
 
 
 @attrs.frozen(kw_only=True)

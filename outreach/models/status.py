@@ -20,9 +20,9 @@ DispatchedBy = Literal["this_process", "another_process", "nobody"]
 DispatcherState = Literal["off", "starting", "checking", "dispatching", "standing_by", "refused", "stopping"]
 """The state of a dispatcher.
 
-`off`: not asked to dispatch. `starting`: requesting the lease. `checking`: checking the database after a crash, before
-anything is sent. `standing_by`: another process has the lease, and this one takes over when it expires. `refused`:
-dispatch is disabled for this database here.
+`off`: not asked to dispatch. `starting`: requesting a lease. `checking`: checking the database after a crash, before
+anything is sent. `standing_by`: as many processes as allowed dispatch, and this one does when one of them ends.
+`refused`: dispatch is disabled for this database here.
 """
 
 
@@ -122,44 +122,141 @@ class ThrottledProvider:
 
 
 @attrs.frozen(kw_only=True)
+class RunningCampaign:
+    """An active campaign.
+
+    Attributes:
+        id: The campaign's id.
+        recipients: Its recipients.
+        ended: Those that have ended.
+        lag_seconds: For how long its next contact could have been begun; 0 while it has to wait.
+    """
+
+    id: str
+    workspace_id: str
+    name: str
+    channel: Channel
+    recipients: int
+    ended: int
+    lag_seconds: float
+
+
+@attrs.frozen(kw_only=True)
+class AccountInTrouble:
+    """An account that cannot be used in this process.
+
+    Attributes:
+        id: The account's id.
+        why: What is wrong and what to do, in sentences.
+        installed: Whether its provider has an adapter here.
+    """
+
+    id: str
+    workspace_id: str
+    provider: str
+    why: str
+    installed: bool
+
+
+@attrs.frozen(kw_only=True)
+class DiskUse:
+    """The disk of a database that is a file.
+
+    Attributes:
+        path: The file.
+        database_bytes: Its size.
+        log_bytes: The size of the log beside it.
+        free_bytes: What is free on its disk.
+    """
+
+    path: str
+    database_bytes: int
+    log_bytes: int
+    free_bytes: int
+
+
+Severity = Literal["critical", "warning"]
+"""`critical`: nothing is sent, or soon. `warning`: a part waits for a person."""
+
+FindingKind = Literal[
+    "nobody_dispatches",
+    "behind",
+    "disk_low",
+    "adapter_not_usable",
+    "account_not_usable",
+    "campaign_paused",
+    "requests_unknown",
+    "number_held",
+]
+
+
+@attrs.frozen(kw_only=True)
+class StatusFinding:
+    """Something that needs a person.
+
+    Attributes:
+        kind: What it is, in a word.
+        severity: How urgent it is.
+        workspace_id: The workspace; None for the whole database.
+        id: The campaign's or account's id, the number, or the adapter's name; else None.
+        why: What it is, in a sentence.
+    """
+
+    kind: FindingKind
+    severity: Severity
+    workspace_id: str | None = None
+    id: str | None = None
+    why: str
+
+
+@attrs.frozen(kw_only=True)
 class EngineStatus:
     """The status of one workspace, or of all.
 
-    Lists have at most a hundred entries, and unknown requests are counted up to ten thousand; `truncated` names what is
-    not complete.
+    Lists have at most a hundred entries, unknown requests are counted up to ten thousand, and a thousand accounts are
+    looked at; `truncated` names what is not complete.
 
     Attributes:
         at: The time.
         workspace_id: The workspace; None for all.
         dispatching: Who dispatches from the whole database.
+        lag_seconds: How long what is due has waited for a process that sends it; 0 if nothing waits.
         active_campaigns: The number of active campaigns.
         scheduled_campaigns: The number of campaigns that wait for their start.
+        running: Active campaigns, oldest first.
         paused: Campaigns paused by the engine, oldest first; `engine.campaigns.resume` resumes them.
         unknown: Requests with an unknown outcome, oldest first; `engine.dispatches.list_unknown` lists them,
             `engine.dispatches.resolve` decides.
         waits: Throttles of providers, the first to end first.
         held: Held numbers, whose message may have been an opt-out, latest first; `engine.unsubscribes.resolve` decides.
-        truncated: Which of `paused`, `unknown`, `waits` and `held` are incomplete.
+        accounts: Accounts that cannot be used in this process.
+        disk: The disk of the database; None if it is not a file.
+        truncated: Which of `running`, `paused`, `unknown`, `waits`, `held` and `accounts` are incomplete.
         adapter_problems: Adapters of installed packages that cannot be used in this process.
+        findings: What needs a person, most urgent first.
     """
 
     at: datetime
     workspace_id: str | None
     dispatching: DispatchOverview
+    lag_seconds: float = 0.0
     active_campaigns: int
     scheduled_campaigns: int
+    running: Sequence[RunningCampaign] = ()
     paused: Sequence[PausedCampaign]
     unknown: Sequence[UnknownDispatchCount]
     waits: Sequence[ThrottledProvider]
     held: Sequence[Unsubscribe]
+    accounts: Sequence[AccountInTrouble] = ()
+    disk: DiskUse | None = None
     truncated: Sequence[str]
     adapter_problems: Sequence[AdapterProblem] = ()
+    findings: Sequence[StatusFinding] = ()
 
     @property
-    def needs_attention(self) -> bool:
-        """Whether anything waits for a person."""
-        waiting = self.paused or self.unknown or self.held or self.adapter_problems
-        return bool(self.dispatching.by == "nobody" or waiting)
+    def severity(self) -> Severity | None:
+        """The severity of the most urgent finding; None if nothing needs a person."""
+        return self.findings[0].severity if self.findings else None
 
 
 @attrs.frozen(kw_only=True)

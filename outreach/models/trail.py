@@ -226,6 +226,7 @@ class ContactHistory:
         reason: Why it waits or how it ended.
         due_at: When a waiting recipient is decided again.
         steps: In the order in which they happened.
+        external_id: The application's own name of the contact, if any.
     """
 
     campaign_id: str
@@ -236,3 +237,4 @@ class ContactHistory:
     reason: str | None
     due_at: datetime | None
     steps: Sequence[TrailStep]
+    external_id: str | None = None

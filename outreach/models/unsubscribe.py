@@ -41,7 +41,7 @@ class Unsubscribe:
     """A number that must not be contacted.
 
     Attributes:
-        phone: E.164.
+        phone: E.164; for an erased person `#` and a hash.
         scope: The channels that it stops; `held` for one to be decided.
         source: `operator`, `import`, `KEYWORD`, `CARRIER` or `CALL`.
         evidence: Free text on why and when; None if none.
@@ -78,6 +78,28 @@ class Unsubscribe:
             evidence=shown.evidence,
             created_at=self.created_at if scope == self.scope else other.created_at,
         )
+
+
+@attrs.frozen(kw_only=True)
+class NewUnsubscribes:
+    """Numbers to unsubscribe.
+
+    Attributes:
+        phone_numbers: In any notation.
+        scope: The channels that are stopped.
+        evidence: Free text on why and when; None if none.
+    """
+
+    phone_numbers: Sequence[str]
+    scope: UnsubscribeScope = "all"
+    evidence: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class RegisterSalt:
+    """What the hashes of a workspace's register are made with."""
+
+    salt: str
 
 
 @attrs.frozen(kw_only=True)

@@ -51,9 +51,9 @@ class HighWaterMark:
 
     Attributes:
         database: Id of the database, shared by its copies.
-        epoch: Of the last lease.
+        epoch: The highest epoch.
         change: The highest change number.
-        renewed_at: The last heartbeat of that lease. It alone identifies a copy made during a campaign, because
+        renewed_at: The last heartbeat. It alone identifies a copy made during a campaign, because
             messages of one campaign raise no change number. None in a record of an earlier version.
     """
 
@@ -64,14 +64,48 @@ class HighWaterMark:
 
 
 @attrs.frozen(kw_only=True)
-class Lease:
-    """The right to dispatch.
+class WorkerLease:
+    """The right of one worker to dispatch; its times are the database's.
 
     Attributes:
-        epoch: Fencing number; each new lease raises it.
-        home: Where the database was when the lease was taken; None if not applicable.
+        epoch: Fencing number: no other worker has had it.
+        place: Number of the worker's dispatch lock; no two workers hold one at a time.
+        renewed_at: Its last heartbeat.
+        until: It is over then, unless it is renewed.
+    """
+
+    epoch: int
+    place: int
+    renewed_at: datetime
+    until: datetime
+
+
+@attrs.frozen(kw_only=True)
+class Claim:
+    """Which worker drives something that only one may drive at a time.
+
+    Attributes:
+        subject: A campaign's id, a sending number that has a rate, or `singles` for calls and messages outside
+            campaigns.
+        epoch: Of the worker, or of the one that drove it last.
+        held: Whether that one still drives it.
+    """
+
+    workspace_id: str
+    subject: str
+    epoch: int
+    held: bool
+
+
+@attrs.frozen(kw_only=True)
+class Lease:
+    """The state of dispatching as a whole, kept by the worker that leads: the one with the lowest epoch.
+
+    Attributes:
+        epoch: The highest epoch so far; each new worker raises it.
+        home: Where the database was when the last worker began; None if not applicable.
         renewed_at: The last heartbeat; only increases, also where the clock was set back.
-        steady_since: Since when the wall clock has not been set, as far as the holder knows.
+        steady_since: Since when the wall clock has not been set, as far as the leader knows.
         steady_until: The wall clock at the last heartbeat, until when that is known.
         held_reason: Why the database was last quarantined: `moved` or `restored`; None for never.
         held_epoch: The epoch of the quarantine; requests of an earlier one are not repeated.
@@ -91,7 +125,7 @@ class CampaignRunState:
     """A campaign's dispatch state, kept across restarts.
 
     Attributes:
-        owner_epoch: Epoch of the worker that owns the campaign.
+        owner_epoch: Epoch of the worker that last drove the campaign.
         next_slot_at: The earliest start of the next message; None before the first.
         assigned: Recipients with a number of the caller-ID group.
         held_under: The contact rules of the workspace under which recipients were postponed, if any.

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal, get_args
 
 import attrs
 
 from outreach.models.base import UNSET, Unset
+from outreach.models.bounds import bounded, sized
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
 
 DEFAULT_REQUEST_LIMIT: Final = 600
 """Requests per minute of a new workspace."""
+
+ApiScope = Literal["send", "manage", "read"]
+"""What an API key may do: `send` calls, messages and campaigns, `manage` everything else, or only `read`."""
+
+API_SCOPES: Final[tuple[ApiScope, ...]] = get_args(ApiScope)
+"""All scopes."""
+
+DEFAULT_SCOPES: Final[tuple[ApiScope, ...]] = ("send",)
+"""The scopes of a key that is created without any: the operations of the interface document."""
 
 
 @attrs.frozen(kw_only=True)
@@ -25,20 +36,22 @@ class Workspace:
         revision: Increases with each change that affects sending.
         contact_hours: Contact people only from 8 to 21 in their own time zones.
         frequency_cap: Dispatches to one number in 24 hours, over all campaigns; None for no cap.
+        retention_days: Days after their end for which contacts and texts are kept; None for good.
     """
 
     id: str
-    name: str
+    name: str = sized(1, 255)
     mode: WorkspaceMode
     status: WorkspaceStatus
     sms_campaigns_enabled: bool
-    request_limit: int | None
+    request_limit: int | None = bounded(1, 1_000_000)
     default_region: str | None
     revision: int
     created_at: datetime
     updated_at: datetime
     contact_hours: bool = False
-    frequency_cap: int | None = None
+    frequency_cap: int | None = bounded(1, 1000, default=None)
+    retention_days: int | None = bounded(1, 36_500, default=None)
 
 
 @attrs.frozen(kw_only=True)
@@ -48,6 +61,7 @@ class ApiKey:
     Attributes:
         digest: SHA-256 of the key, in hexadecimal.
         hint: The key's first characters, to tell keys apart.
+        scopes: What it may do.
     """
 
     id: str
@@ -57,6 +71,20 @@ class ApiKey:
     hint: str
     created_at: datetime
     revoked_at: datetime | None
+    scopes: tuple[ApiScope, ...] = DEFAULT_SCOPES
+
+
+@attrs.frozen(kw_only=True)
+class ApiAccess:
+    """What whoever sends a request may do.
+
+    Attributes:
+        workspace: The workspace that the request acts for, whatever its status.
+        scopes: What it may do there.
+    """
+
+    workspace: Workspace
+    scopes: Collection[ApiScope]
 
 
 @attrs.frozen(kw_only=True)
@@ -76,6 +104,7 @@ class WorkspaceUpdate:
         default_region: Region of local numbers; None accepts international ones only.
         contact_hours: Contact people only from 8 to 21 in their own time zones.
         frequency_cap: Dispatches to one number in 24 hours; None for no cap.
+        retention_days: Days after their end for which contacts and texts are kept, 1 to 36,500; None for good.
     """
 
     name: str | Unset = UNSET
@@ -85,3 +114,4 @@ class WorkspaceUpdate:
     default_region: str | Unset | None = UNSET
     contact_hours: bool | Unset = UNSET
     frequency_cap: int | Unset | None = UNSET
+    retention_days: int | Unset | None = UNSET

@@ -9,7 +9,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.resources import Agent, Flow, Trunk
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.states import CampaignStatus, WorkspaceStatus
-from outreach.models.work import AuditEntry, Lease, WorkUnit
+from outreach.models.work import AuditEntry, WorkerLease, WorkUnit
 from outreach.models.workspace import Workspace
 from outreach.working_set import Transaction
 
@@ -28,12 +28,12 @@ def require_available(workspace: Workspace) -> None:
         raise WorkspaceUnavailable(f"The workspace is {workspace.status}. Its owner can tell why and change that.")
 
 
-def require_lease(tx: Transaction, epoch: int) -> Lease:
-    """Return the lease, or raise `LeaseLost` unless it is this epoch's: the fencing of every intent."""
-    lease = tx.leases.current()
-    if lease is None or lease.epoch != epoch:
-        raise LeaseLost("Another worker has taken over this database.")
-    return lease
+def require_worker(tx: Transaction, epoch: int) -> WorkerLease:
+    """Return a worker's lease, or raise `LeaseLost` if it has ended: the fencing of every intent."""
+    worker = tx.workers.get(epoch)
+    if worker is None:
+        raise LeaseLost("Another worker has taken over what this one did.")
+    return worker
 
 
 def quarantine_reason(tx: Transaction, epoch: int) -> str | None:

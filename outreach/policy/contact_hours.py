@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Set as AbstractSet
 from datetime import date, datetime, timedelta
-from typing import Final
+from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
 import attrs
@@ -39,10 +39,13 @@ _HOURS: Final = BusinessHours(
 )
 
 
-@functools.lru_cache(maxsize=65_536)
 def time_zones_of_phone(phone: str) -> tuple[str, ...]:
     """Return the time zones in which an E.164 number may be, sorted; empty if none is known."""
-    names = number_zones(phone)
+    return _known_zones(number_zones(phone))
+
+
+@functools.lru_cache(maxsize=4096)
+def _known_zones(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(names)) if all(is_zone(name) for name in names) else ()
 
 
@@ -100,10 +103,7 @@ def check_contact_rules(
     if not plan.workspace.contact_hours:
         return None
     zones = time_zones_of_phone(phone)
-    opening = next_common_open(zones, now)
-    if opening is not None and opening > now:
-        # The campaign may be closed when the contact's morning comes.
-        opening = _open_for_both(_CacheKey(zones, now, plan.campaign.id, plan.campaign.revision, plan.campaign))
+    opening = next_contact(plan.campaign, zones, now)
     if opening is None:
         return Ending(
             recipient=recipient, status=RecipientStatus.SKIPPED, reason="timezone_unknown", rule=TrailRule.CONTACT_HOURS
@@ -111,6 +111,28 @@ def check_contact_rules(
     if opening > now:
         return Postponement(recipient=recipient, due_at=opening, reason=CONTACT_HOURS, rule=TrailRule.CONTACT_HOURS)
     return earliest_closing(zones, now)
+
+
+def next_contact(campaign: Campaign, zones: tuple[str, ...], now: datetime) -> datetime | None:
+    """Return when a campaign that is open now may next contact numbers in these zones; None within the window."""
+    opening = next_common_open(zones, now)
+    if opening is not None and opening > now:
+        # The campaign may be closed when the contact's morning comes.
+        return _open_for_both(_CacheKey(zones, now, campaign.id, campaign.revision, campaign))
+    return opening
+
+
+UnreachableReason = Literal["timezone_unknown", "no_common_hours", "hours_never_fit"]
+
+
+def unreachable_reason(zones: tuple[str, ...], now: datetime) -> UnreachableReason:
+    """Return why a number with these zones can never be contacted, where `next_contact` is None.
+
+    The number's zones are unknown; they are never open together; or never while the campaign is.
+    """
+    if not zones:
+        return "timezone_unknown"
+    return "no_common_hours" if next_common_open(zones, now) is None else "hours_never_fit"
 
 
 @attrs.frozen

@@ -41,6 +41,7 @@ _ANY_CHANNEL: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
         ): "the provider responded with an error of its own: the outcome is being looked up",
         ("skipped", "duplicate"): "the same number is earlier in the list",
         ("skipped", "opted_out"): "on the unsubscribe register",
+        ("skipped", "erased"): "erased at somebody's request before its turn",
         ("skipped", "timezone_unknown"): "no hour within a week is between 8 and 21 wherever the number may be",
         ("left out", "opted_out"): "on the unsubscribe register: not loaded",
         ("canceled", None): "the campaign was cancelled before its turn",
@@ -106,6 +107,18 @@ PAUSE_REASONS: Final[Mapping[str, str]] = MappingProxyType(
         "restored": "the database was restored from an older copy",
     }
 )
+
+
+def ended_reasons() -> frozenset[str]:
+    """Return the reasons that the end of a contact may have, over both channels."""
+    open_states = {"pending", "waiting", "dispatching", "in_progress", "unknown", "left out"}
+    told = {
+        reason
+        for words in (_ANY_CHANNEL, _SMS, _CALLS)
+        for status, reason in words
+        if reason is not None and status not in open_states
+    }
+    return frozenset(told | FAILURE_TEXTS.keys())
 
 
 def describe_reason(

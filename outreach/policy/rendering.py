@@ -65,7 +65,7 @@ def recipient_values(
         name = key.strip()
         # Of names that differ only in spaces the exact one takes precedence.
         if key == name or name not in values:
-            values[name] = as_text(value)
+            values[name] = value if type(value) is str else as_text(value)
     fields = {
         "first_name": first_name,
         "last_name": last_name,

@@ -48,6 +48,11 @@ class SegmentCount:
 def count_segments(text: str) -> SegmentCount:
     """Return the encoding of a text and its number of segments."""
     encoding: Encoding = "GSM-7" if _GSM_ALL.issuperset(text) else "UCS-2"
+    if encoding == "GSM-7" and _GSM_EXTENSION.isdisjoint(text):
+        # Nearly every text: each character is one septet and a cluster of its own.
+        units = len(text)
+        parts = 1 if units <= _SINGLE[encoding] else -(-units // _PART[encoding])
+        return SegmentCount(encoding=encoding, units=units, segments=parts)
     sizes = _septets(text) if encoding == "GSM-7" else _code_units(text)
     units = sum(sizes)
     if units <= _SINGLE[encoding]:
@@ -55,6 +60,16 @@ def count_segments(text: str) -> SegmentCount:
     part = _PART[encoding]
     segments = max(_fill(sizes, part), _fill(_cluster_sizes(text, sizes), part))
     return SegmentCount(encoding=encoding, units=units, segments=segments)
+
+
+def is_gsm(text: str) -> bool:
+    """Return whether GSM-7 has all characters of a text."""
+    return _GSM_ALL.issuperset(text)
+
+
+def characters_outside_gsm(text: str) -> frozenset[str]:
+    """Return the characters of a text that GSM-7 lacks; one of them makes the whole text UCS-2."""
+    return frozenset(text) - _GSM_ALL
 
 
 def _septets(text: str) -> list[int]:

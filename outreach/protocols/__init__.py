@@ -6,7 +6,7 @@ from outreach.clock import Clock, SystemClock
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport
 from outreach.models.status import DispatcherHealth, DispatcherState
-from outreach.models.work import WorkUnit
+from outreach.models.work import DatabaseHome, HighWaterMark, WorkUnit
 from outreach.protocols.adapter import (
     AccountCheck,
     Adapter,
@@ -36,6 +36,7 @@ from outreach.protocols.dispatcher import (
     WakeSignal,
     Worker,
 )
+from outreach.protocols.instrumentation import Instrumentation, ObservableStorage
 from outreach.protocols.storage import DispatchLock, Operation, Storage
 from outreach.protocols.voice import Analyser, CallRequest, VoiceCapabilities, VoiceProvider
 from outreach.working_set.transaction import Transaction
@@ -55,6 +56,7 @@ __all__ = [
     "Clock",
     "Connection",
     "CredentialField",
+    "DatabaseHome",
     "DispatchLock",
     "DispatchOutcome",
     "Dispatcher",
@@ -62,10 +64,13 @@ __all__ = [
     "DispatcherHealth",
     "DispatcherParts",
     "DispatcherState",
+    "HighWaterMark",
     "InboundMessageEvent",
+    "Instrumentation",
     "LookupRequest",
     "LookupSupport",
     "MessageReport",
+    "ObservableStorage",
     "Operation",
     "OutboundMessage",
     "ReportSink",

@@ -54,7 +54,7 @@ class SliceRunner(Protocol):
 
 
 class Worker(Protocol):
-    """The lease to dispatch, and the feed of due work."""
+    """The lease of a worker, and the feed of due work."""
 
     @property
     def lease_seconds_left(self) -> float:
@@ -62,7 +62,7 @@ class Worker(Protocol):
         ...
 
     async def acquire(self, *, on_integrity_check: Callable[[], None] = ...) -> int | None:
-        """Take the lease without waiting; return the epoch, or None while another worker has it.
+        """Take a lease without waiting; return its epoch, or None while there are as many workers as allowed.
 
         Args:
             on_integrity_check: Called before the slow database check after a crash.
@@ -76,7 +76,7 @@ class Worker(Protocol):
         """Renew the lease.
 
         Raises:
-            LeaseLost: Another worker has it.
+            LeaseLost: It has ended, and others may drive what this worker drove.
         """
         ...
 
@@ -85,15 +85,15 @@ class Worker(Protocol):
         ...
 
     async def release(self) -> None:
-        """Release the lease."""
+        """End the lease, and leave to others what this worker drives."""
         ...
 
     async def due(self) -> tuple[Sequence[WorkItem], int]:
-        """Return all work with a due time, and the highest change number."""
+        """Return all work with a due time, and the highest change number; another worker may drive some of it."""
         ...
 
     async def since(self, change: int) -> Sequence[WorkItem]:
-        """Return the changes after a number, by change."""
+        """Return the changes after a number; beside other workers also, now and then, what is due and nobody drives."""
         ...
 
     async def sweep(self) -> None:

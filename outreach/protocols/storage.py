@@ -24,20 +24,26 @@ It may run more than once, because another operation of its group was refused, s
 
 
 class DispatchLock(Protocol):
-    """Ensures that one process at a time dispatches from a database."""
+    """Ensures that no more workers than allowed dispatch from a database at a time."""
 
-    def acquire(self) -> bool:
-        """Take the lock without waiting; return whether it was free.
+    def acquire(self) -> int:
+        """Take a place without waiting; return its number, from 1, or 0 if none is free.
 
-        It is not free while anybody holds it, this process included: two engines may share one storage.
+        No two workers of a database have the same place: who takes it ends the lease of the one that had it before.
+
+        A place is not free while anybody holds it, this process included: two engines may share one storage.
 
         Raises:
             DispatchRefused: Dispatch is disabled for this database here.
         """
         ...
 
-    def release(self) -> None:
-        """Release the lock, if held."""
+    def release(self, place: int | None = None) -> None:
+        """Give a place back, if this storage holds it; by default all that it holds."""
+        ...
+
+    def is_free(self, place: int) -> bool:
+        """Return whether certainly nobody holds a place: the worker that did is gone. False where nobody can tell."""
         ...
 
     def home(self) -> DatabaseHome | None:
@@ -58,7 +64,10 @@ class DispatchLock(Protocol):
         ...
 
     def ended_uncleanly(self) -> bool:
-        """Return whether the last dispatcher did not end in order, so that the data must be checked."""
+        """Return whether the last worker did not end in order, so that the data must be checked.
+
+        False while another worker holds a place: it has checked them.
+        """
         ...
 
     async def check_integrity(self) -> str | None:
@@ -114,5 +123,5 @@ class Storage(Protocol):
 
     @property
     def lock(self) -> DispatchLock:
-        """The lock of the dispatching process."""
+        """The lock of the dispatching processes."""
         ...

@@ -127,6 +127,7 @@ class ProviderRequest:
         account: The account whose permit it holds; see `account_key`.
         paces: Its paces by key, each with the time between two starts.
         stops: The stop count at its commit; None if unknown, so that everything is checked again.
+        driven: The workspace and subject of the claim that it was committed under, which is kept until it starts.
     """
 
     dispatch: Dispatch
@@ -134,3 +135,4 @@ class ProviderRequest:
     account: str
     paces: Mapping[str, timedelta] = attrs.field(factory=dict)
     stops: int | None = None
+    driven: tuple[str, str] | None = None

@@ -7,12 +7,9 @@ from datetime import datetime, timedelta
 from outreach.ids import IdSource
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
-from outreach.models.plans import Advance, Ending, Intent, Postponement, WavePlan
+from outreach.models.plans import Intent, WavePlan
 from outreach.models.recipient import Recipient
-from outreach.models.states import RecipientStatus
-from outreach.models.trail import TrailRule
-from outreach.policy.call_settlement import second_leg_is_late
-from outreach.policy.contact_hours import check_contact_rules
+from outreach.policy.deciding import Reach, decide_call
 from outreach.policy.rendering import values_of
 from outreach.protocols.voice import CallRequest
 from outreach.providers.pool import ProviderPool, ResolveProvider, SendRequest
@@ -44,34 +41,17 @@ class CallChannel:
 
     def decide(self, plan: WavePlan, recipient: Recipient, now: datetime) -> Decision:
         """Decide about a call, with the recipient's fields and variables for the agent."""
-        if second_leg_is_late(recipient, now):
-            return Advance(recipient=recipient, kind="drop_second_leg")
-        agent = plan.agent
-        if recipient.phone is None:
-            return Ending(
-                recipient=recipient,
-                status=RecipientStatus.SKIPPED,
-                reason="invalid_number",
-                rule=TrailRule.INVALID_NUMBER,
-            )
-        window = check_contact_rules(plan, recipient, recipient.phone, now)
-        if isinstance(window, Postponement) and recipient.leg == 2:
-            # The second call of a double dial is made at once or not at all.
-            return Advance(recipient=recipient, kind="drop_second_leg")
-        if isinstance(window, Postponement | Ending):
-            return window
-        if agent is None:
-            return Ending(
-                recipient=recipient, status=RecipientStatus.FAILED, reason="agent_unavailable", rule=TrailRule.AGENT
-            )
+        decided = decide_call(plan, recipient, now)
+        if not isinstance(decided, Reach):
+            return decided
         return Intent(
             dispatch_id=self._ids(),
             call_id=self._ids(),
             recipient=recipient,
-            provider=agent.provider,
-            from_number=agent.from_number,
-            to=recipient.phone,
-            latest=window,
+            provider=self.provider_name(plan),
+            from_number=plan.agent.from_number if plan.agent is not None else None,
+            to=recipient.phone or "",
+            latest=decided.latest,
             variables=values_of(recipient),
         )
 

@@ -17,12 +17,14 @@ from outreach.models.trail import TrailRule
 from outreach.models.work import WorkUnit
 from outreach.operations.campaigns import closing, trail, transitions
 from outreach.operations.waves import committing, planning, postponements
+from outreach.operations.waves.claims import Wanted
 from outreach.policy.opening import OpeningState, earliest, opening_state
 from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Storage
 from outreach.providers.pool import ProviderRequest, account_key
 from outreach.runners.batcher import Batcher
 from outreach.runners.channels import CampaignChannel, Decision
+from outreach.runners.claims import Holding
 from outreach.runners.outbox import Outbox
 from outreach.runners.sender_rotation import SenderRotation
 from outreach.runners.worker import Worker
@@ -86,7 +88,8 @@ class CampaignRunner:
         """Run a campaign until nothing is due; see `protocols.dispatcher.SliceRunner`."""
         due = None
         try:
-            due = await self._run(unit, epoch=epoch, until=until, wake_signal=wake_signal)
+            with self._worker.claims.slice() as holding:
+                due = await self._run(unit, holding, epoch=epoch, until=until, wake_signal=wake_signal)
         finally:
             key = self._senders.get(unit.id)
             if key is not None and due is not None:
@@ -96,13 +99,18 @@ class CampaignRunner:
                 del self._senders[unit.id]
         return due
 
-    async def _run(self, unit: WorkUnit, *, epoch: int, until: float, wake_signal: WakeSignal) -> datetime | None:
+    async def _run(
+        self, unit: WorkUnit, holding: Holding, *, epoch: int, until: float, wake_signal: WakeSignal
+    ) -> datetime | None:
         look_at, most = _FIRST_WAVE, 0
         while not wake_signal.stopping and self._clock.monotonic() < until:
             plan = await self._plans.submit((unit.workspace_id, unit.id, max(look_at, most)))
             if plan is None:
                 return None
             campaign, channel = plan.campaign, self._channels[plan.campaign.channel]
+            if not await holding.take(_wanted(plan)):
+                # Told again when nobody drives it.
+                return None
             if transitions.is_transition_due(campaign, self._clock.now()):
                 moved = await self._advance(campaign)
                 if moved is not None and moved.status is CampaignStatus.ACTIVE:
@@ -138,6 +146,7 @@ class CampaignRunner:
             committed = await self._run_wave(plan, channel, most, epoch, hours, wake_signal)
             if committed.stale:
                 # The cause may last (an expired lease), and must not be retried at full speed.
+                self._worker.claims.doubt()
                 return self._clock.now() + timedelta(seconds=self._config.change_poll_seconds)
             if not committed.changed:
                 await wake_signal.wait(_EMPTY_WAVE_PAUSE_SECONDS)
@@ -352,6 +361,7 @@ class CampaignRunner:
                     account=account,
                     paces=paces,
                     stops=committed.stops,
+                    driven=(plan.campaign.workspace_id, _wanted(plan).subjects[0]),
                 )
             )
         return committed
@@ -404,6 +414,10 @@ class CampaignRunner:
             intent_lifetime=timedelta(seconds=self._config.max_intent_age_seconds),
         )
         return await self._commits.submit(wave)
+
+
+def _wanted(plan: WavePlan) -> Wanted:
+    return Wanted(workspace_id=plan.campaign.workspace_id, campaign=plan.campaign, sender=plan.sender)
 
 
 def _row_count(wave: Wave) -> int:

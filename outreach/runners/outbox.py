@@ -104,6 +104,8 @@ class Outbox:
         if self._tasks is None:
             raise RuntimeError("The outbox is not running.")
         self._in_flight += 1
+        if request.driven is not None:
+            self._worker.claims.enter(request.driven)
         self._tasks.start_soon(self._execute, request, name="request")
 
     def earliest_start(self, pace_key: str) -> datetime | None:
@@ -134,14 +136,23 @@ class Outbox:
     async def _execute(self, request: ProviderRequest) -> None:
         # Until the request begins nothing can have reached the provider; from then on it may have.
         outcome, problem = DispatchOutcome(state=DispatchState.WITHDRAWN, reason="stopped"), None
-        permit = _Permit(self._places, request.account)
+        permit, tell, asked = _Permit(self._places, request.account), self._worker.instrumentation, None
+        tell.intent_committed(request.dispatch)
         try:
-            send = await request.resolve_provider()
-            obstacle = await self._last_check(request, permit)
+            try:
+                send = await request.resolve_provider()
+                obstacle = await self._last_check(request, permit)
+            finally:
+                # It has started, or never will.
+                if request.driven is not None:
+                    self._worker.claims.leave(request.driven)
             if obstacle is not None:
                 outcome = DispatchOutcome(state=DispatchState.WITHDRAWN, reason=obstacle)
             else:
                 outcome = DispatchOutcome(state=DispatchState.UNKNOWN, reason="interrupted")
+                late = self._clock.now() - request.dispatch.slot_at
+                tell.request_started(request.dispatch, late_seconds=max(late.total_seconds(), 0.0))
+                asked = self._clock.monotonic()
                 outcome = await self._call_provider(request.dispatch, send)
         except ConfigError as error:
             # No request was made; the account's failure pauses its campaigns.
@@ -161,6 +172,8 @@ class Outbox:
                 dispatch_id=request.dispatch.id,
             )
         finally:
+            seconds = None if asked is None else self._clock.monotonic() - asked
+            tell.request_ended(request.dispatch, outcome, seconds=seconds)
             # Cancelled or not: a committed dispatch's outcome is recorded.
             await self._record(request.dispatch, outcome)
             log_provider_outcome(self._worker.log_throttle, request.dispatch, outcome, problem)

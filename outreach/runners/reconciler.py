@@ -183,7 +183,9 @@ class Reconciler:
         """Run rounds until cancelled."""
         while True:
             try:
-                await self.round()
+                # Others would ask the providers the same.
+                if self._worker.leads:
+                    await self.round()
             except Exception as error:
                 self._has_more = False
                 self._worker.log_throttle.failure("reconcile_failed", error, "Could not look up unknown dispatches.")

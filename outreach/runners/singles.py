@@ -21,6 +21,7 @@ from outreach.models.workspace import Workspace
 from outreach.operations.common import workspace_of
 from outreach.operations.settling import call_outcomes, ledger
 from outreach.operations.waves import singles
+from outreach.operations.waves.claims import NotClaimed, Wanted
 from outreach.operations.waves.pace import pace_of_number
 from outreach.operations.waves.singles import IntentTerms
 from outreach.protocols.carrier import OutboundMessage
@@ -64,6 +65,22 @@ class SinglesRunner:
         account = account_key(unit.workspace_id, message.carrier)
         sender = message.from_number
         pace = await self._storage.read(lambda tx: pace_of_number(tx, unit.workspace_id, sender, self._clock.now()))
+        wanted = Wanted(workspace_id=unit.workspace_id, campaign=None, sender=pace)
+        with self._worker.claims.slice() as holding:
+            if not await holding.take(wanted):
+                # Told again when nobody drives it.
+                return None
+            try:
+                return await self._send_message(unit, message, wanted, account, epoch, wake_signal)
+            except NotClaimed:
+                self._worker.claims.doubt()
+                return self._clock.now() + timedelta(seconds=self._config.change_poll_seconds)
+
+    async def _send_message(
+        self, unit: WorkUnit, message: Message, wanted: Wanted, account: str, epoch: int, wake_signal: WakeSignal
+    ) -> datetime | None:
+        """Commit and send a message that this worker drives; return when it is due next."""
+        pace = wanted.sender
         if not await self._outbox.reserve(account, wake_signal):
             return self._clock.now()
         try:
@@ -85,6 +102,7 @@ class SinglesRunner:
                 resolve_provider=lambda: self._carrier(workspace, message, dispatch),
                 account=account,
                 paces={pace.key: pace.spacing} if pace is not None else {},
+                driven=(unit.workspace_id, wanted.subjects[0]),
             )
         )
         return None
@@ -94,10 +112,24 @@ class SinglesRunner:
         call = await self._storage.read(lambda tx: tx.calls.get(unit.workspace_id, unit.id))
         if call is None:
             return None
-        if not call.is_open:
-            return await self._poll_analysis(call)
-        if call.status is not CallStatus.QUEUED:
-            return await self._poll_open_call(call)
+        wanted = Wanted(workspace_id=unit.workspace_id, campaign=None, sender=None)
+        with self._worker.claims.slice() as holding:
+            if not await holding.take(wanted):
+                return None
+            if not call.is_open:
+                return await self._poll_analysis(call)
+            if call.status is not CallStatus.QUEUED:
+                return await self._poll_open_call(call)
+            try:
+                return await self._place_call(unit, call, wanted, epoch, wake_signal)
+            except NotClaimed:
+                self._worker.claims.doubt()
+                return self._clock.now() + timedelta(seconds=self._config.change_poll_seconds)
+
+    async def _place_call(
+        self, unit: WorkUnit, call: Call, wanted: Wanted, epoch: int, wake_signal: WakeSignal
+    ) -> datetime | None:
+        """Commit and place a call that this worker drives; return when it is due next."""
         account = account_key(unit.workspace_id, call.provider)
         if not await self._outbox.reserve(account, wake_signal):
             return self._clock.now()
@@ -120,6 +152,7 @@ class SinglesRunner:
                 dispatch=dispatch,
                 resolve_provider=lambda: self._voice(workspace, agent, call, dispatch),
                 account=account,
+                driven=(unit.workspace_id, wanted.subjects[0]),
             )
         )
         return None

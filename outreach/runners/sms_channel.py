@@ -9,15 +9,10 @@ from outreach.config import EngineConfig
 from outreach.ids import IdSource
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
-from outreach.models.plans import Advance, Ending, Intent, Postponement, WavePlan
+from outreach.models.plans import Intent, WavePlan
 from outreach.models.recipient import Recipient
-from outreach.models.states import RecipientStatus
-from outreach.models.trail import TrailRule
-from outreach.policy.contact_hours import check_contact_rules
-from outreach.policy.flows import current_send_step
+from outreach.policy.deciding import Reach, decide_message
 from outreach.policy.pacing import spacing
-from outreach.policy.rendering import compose, values_of
-from outreach.policy.segments import count_segments
 from outreach.protocols.carrier import OutboundMessage
 from outreach.providers.pool import ProviderPool, ResolveProvider, SendRequest
 from outreach.runners.channels import Decision
@@ -52,45 +47,18 @@ class SmsChannel:
 
     def decide(self, plan: WavePlan, recipient: Recipient, now: datetime) -> Decision:
         """Render a message and count its segments."""
-        campaign = plan.campaign
-        template = campaign.body
-        if plan.steps is not None:
-            step = current_send_step(recipient, plan.steps)
-            if step is None:
-                return Advance(recipient=recipient, kind="next_step")
-            template = step.body
-        if recipient.phone is None:
-            return Ending(
-                recipient=recipient,
-                status=RecipientStatus.SKIPPED,
-                reason="invalid_number",
-                rule=TrailRule.INVALID_NUMBER,
-            )
-        window = check_contact_rules(plan, recipient, recipient.phone, now)
-        if isinstance(window, Postponement | Ending):
-            return window
-        text = compose(template or "", values_of(recipient), plan.settings.footer)
-        if not text:
-            return Ending(
-                recipient=recipient, status=RecipientStatus.FAILED, reason="empty_message", rule=TrailRule.RENDERING
-            )
-        segments = count_segments(text).segments
-        if segments > plan.settings.max_segments:
-            return Ending(
-                recipient=recipient,
-                status=RecipientStatus.FAILED,
-                reason="over_segment_cap",
-                rule=TrailRule.SEGMENT_CAP,
-            )
+        decided = decide_message(plan, recipient, now)
+        if not isinstance(decided, Reach):
+            return decided
         return Intent(
             dispatch_id=self._ids(),
             recipient=recipient,
             provider=self.provider_name(plan),
-            from_number=campaign.from_number,
-            to=recipient.phone,
-            latest=window,
-            body=text,
-            segments=segments,
+            from_number=plan.campaign.from_number,
+            to=recipient.phone or "",
+            latest=decided.latest,
+            body=decided.body,
+            segments=decided.segments,
         )
 
     def build_request(

@@ -1,13 +1,14 @@
-"""The dispatch lease, the work feed, and merging outcomes and reports."""
+"""The worker's lease, the work feed, and merging outcomes and reports."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from typing import Final
 
 import anyio
+import attrs
 
 from outreach.clock import Clock, StepWatch
 from outreach.config import EngineConfig
@@ -20,12 +21,15 @@ from outreach.models.reports import Report
 from outreach.models.work import HighWaterMark, WorkItem
 from outreach.operations.campaigns import trail
 from outreach.operations.settling import callbacks, ledger
-from outreach.operations.waves import leases, provider_throttles, singles
+from outreach.operations.waves import leases, provider_throttles, singles, workers
 from outreach.policy.settlement import Backoff
+from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import Analyser
 from outreach.runners.batcher import Batcher
+from outreach.runners.claims import Claims, Team
 from outreach.runners.provider_log import SafeAnalyser
+from outreach.runners.retention import apply_retention
 from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
@@ -44,11 +48,17 @@ _ENGINE_PAUSE_TEXTS: Final = {
 }
 """The reasons for which the engine pauses campaigns."""
 
-_MAX_PAUSES: Final = 10_000
-"""Campaigns whose logged pause is remembered."""
+_MAX_KNOWN: Final = 10_000
+"""Campaigns whose logged pause is remembered; paces of other workers before those that are free are dropped."""
 
 _MAX_ROWS: Final = 200
 """Rows that one housekeeping transaction changes; outcomes and reports that share one."""
+
+
+def tell_of_report(instrumentation: Instrumentation, dispatch: Dispatch | None, report: Report, now: datetime) -> None:
+    """Tell of a report that was merged, and how long after its request it came."""
+    delay = None if dispatch is None else max((now - dispatch.slot_at).total_seconds(), 0.0)
+    instrumentation.report_received(dispatch, report, delay_seconds=delay)
 
 
 def backoff_of(config: EngineConfig) -> Backoff:
@@ -61,7 +71,7 @@ def backoff_of(config: EngineConfig) -> Backoff:
 
 
 class Worker:
-    """This process's dispatch lease on a database.
+    """This process's right to dispatch from a database.
 
     Args:
         storage: The database.
@@ -69,10 +79,14 @@ class Worker:
         config: Lease and backoff.
         analyser: Determines the outcome of an ended call.
         log_throttle: The engine's log; a new one by default.
+        instrumentation: Is told what happens; nobody by default.
+        compare_clocks: Sets the clock right by the database's; called at each heartbeat.
 
     Attributes:
         log_throttle: The log of this process's work.
+        instrumentation: Is told what happens.
         backoff: The delays after outcomes.
+        claims: What this worker drives, where there are several.
     """
 
     def __init__(
@@ -83,20 +97,34 @@ class Worker:
         config: EngineConfig,
         analyser: Analyser,
         log_throttle: LogThrottle | None = None,
+        instrumentation: Instrumentation | None = None,
+        compare_clocks: Callable[[Transaction], None] = lambda _: None,
     ) -> None:
+        self._compare_clocks = compare_clocks
         self.log_throttle = log_throttle or LogThrottle(clock)
+        self.instrumentation = instrumentation or Instrumentation()
         self._storage = storage
         self._clock = clock
         self._config = config
         self._analyser: Analyser = SafeAnalyser(analyser, self.log_throttle)
         self._lease_ends = float("-inf")
         self._epoch: int | None = None
+        self._place = 0
+        self._leads = False
+        self._reload = False
+        self._left_behind = False
         self._steps = StepWatch(clock)
         self._clock_set_back: timedelta | None = None
-        self._takeover_starts: Mapping[str, float] = {}
+        self._takeover_starts: dict[str, float] = {}
         self._logged_pauses: dict[str, int] = {}
         self._last_trail_number = 0
         self.backoff = backoff_of(config)
+        self.claims = Claims(
+            storage=storage,
+            clock=clock,
+            idle_seconds=config.lease_seconds,
+            note_pace=self._note_pace,
+        )
         self._settling = Batcher(self._settle, max_size=_MAX_ROWS)
         self._reports = Batcher(self._merge, max_size=_MAX_ROWS)
 
@@ -114,6 +142,19 @@ class Worker:
         """Seconds left of the lease, measured from before the request that renewed it."""
         return self._lease_ends - self._clock.monotonic()
 
+    def _note_pace(self, pace: str, earliest_start: float) -> None:
+        """Note when a pace that another worker used is free."""
+        if len(self._takeover_starts) >= _MAX_KNOWN:
+            now = self._clock.monotonic()
+            for known in [known for known, at in self._takeover_starts.items() if at <= now]:
+                del self._takeover_starts[known]
+        self._takeover_starts[pace] = earliest_start
+
+    @property
+    def leads(self) -> bool:
+        """Whether this worker does what only one is to do: looking up, sweeping."""
+        return self._leads
+
     def earliest_start_after_takeover(self, pace: str) -> float:
         """Return when, on the monotonic clock, a pace that an earlier worker used is free.
 
@@ -122,9 +163,10 @@ class Worker:
         return self._takeover_starts.get(pace, float("-inf"))
 
     async def acquire(self, *, on_integrity_check: Callable[[], None] = lambda: None) -> int | None:
-        """Take the lease and settle what an earlier worker left; see `protocols.dispatcher.Worker`."""
+        """Take a lease and settle what lost workers left; see `protocols.dispatcher.Worker`."""
         lock = self._storage.lock
-        if not lock.acquire():
+        place = lock.acquire()
+        if not place:
             # Reading lets a standby process notice a replaced file, too.
             await self._storage.read(lambda _: None)
             return None
@@ -137,28 +179,40 @@ class Worker:
             self._steps.step()
             self._clock_set_back = None
             home, noted = lock.home(), lock.high_water()
+            lasts = timedelta(seconds=self._config.lease_seconds)
 
             def operation(tx: Transaction) -> tuple[leases.Takeover, float]:
                 now, taken_at = self._clock.now(), self._clock.monotonic()
                 self._last_trail_number = tx.trail.last_number()
-                takeover = leases.take_over(tx, home=home, noted=noted, now=now)
+                takeover = leases.take_over(
+                    tx,
+                    home=home,
+                    noted=noted,
+                    now=now,
+                    receipt=self.backoff.receipt,
+                    place=place,
+                    lasts=lasts,
+                    is_gone=lock.is_free,
+                )
                 if takeover.reason is not None:
                     singles.cancel_queued_singles(tx, reason=takeover.reason, now=now)
                 return takeover, taken_at
 
             takeover, taken_at = await self._storage.write(operation)
-            self._takeover_starts = {
-                pace: taken_at + spacing.total_seconds() for pace, spacing in takeover.spacings.items()
-            }
+            self._takeover_starts.clear()
+            for pace, spacing in takeover.spacings.items():
+                self._takeover_starts[pace] = taken_at + spacing.total_seconds()
             self._lease_ends = before + self._config.lease_seconds
-            self._epoch = takeover.epoch
-            await self._settle_abandoned(takeover.epoch)
-            lock.record_high_water(await self._storage.read(lambda tx: leases.high_water(tx, takeover.epoch)))
+            self._epoch, self._place, self._leads = takeover.epoch, place, takeover.alone
+            self.claims.begin(takeover.epoch, alone=takeover.alone)
+            await self._settle_abandoned()
+            if takeover.alone:
+                lock.record_high_water(await self._storage.read(lambda tx: leases.high_water(tx, takeover.epoch)))
             paused = takeover.paused_campaigns
             pauses = await self._storage.read(lambda tx: [trail.last_pause_number(tx, campaign) for campaign in paused])
         except BaseException:
             self._epoch = None
-            lock.release()
+            lock.release(place)
             raise
         if takeover.reason is not None:
             _log.warning(
@@ -197,25 +251,43 @@ class Worker:
 
     async def _renew(self, epoch: int, *, ended: bool) -> None:
         before = self._clock.monotonic()
+        lasts = timedelta(seconds=self._config.lease_seconds)
         # Kept until the database has it: a failed heartbeat leaves it to the next one.
         step, now = self._steps.step(), self._steps.looked_at
         if step:
             self.note_set_back(-step)
 
-        noted = self._clock_set_back
+        noted, led, free = self._clock_set_back, self._leads, self.claims.to_free()
 
-        def operation(tx: Transaction) -> HighWaterMark:
-            return leases.renew(tx, epoch=epoch, now=now, back=noted)
+        def operation(tx: Transaction) -> tuple[HighWaterMark | None, Sequence[int], Team]:
+            self._compare_clocks(tx)
+            present = self._clock.now()
+            mark = leases.renew(tx, epoch=epoch, now=now, back=noted, present=present, lasts=lasts, led=led)
+            # After a step of the clock the others renew their leases first; who ends leaves this to others.
+            lost = () if step or ended else workers.end_lost(tx, but=epoch, is_gone=self._storage.lock.is_free)
+            team = self.claims.look_around(tx, free)
+            if ended:
+                workers.end(tx, epoch)
+            return mark, lost, team
 
-        mark = await self._storage.write(operation)
+        mark, lost, team = await self._storage.write(operation)
         self._lease_ends = before + self._config.lease_seconds
+        self._leads = mark is not None
         if self._clock_set_back is noted:
             self._clock_set_back = None
-        self._storage.lock.record_high_water(mark, ended=ended)
+        if mark is not None:
+            self._storage.lock.record_high_water(mark, ended=ended and team.size == 1)
+        self.claims.note(team, free)
+        self._reload = not self.claims.alone
+        self._left_behind = self._left_behind or bool(lost)
+        if self._left_behind:
+            # Again at the next heartbeat if this fails: nobody else looks for it.
+            await self._settle_abandoned()
+            self._left_behind = False
         self.log_throttle.recovered(DATABASE, "The database accepts writes again.", action="database_again")
 
     async def release(self) -> None:
-        """Release the lease after writing the high-water mark."""
+        """End the lease, free what was driven, and write the high-water mark."""
         epoch, self._epoch = self._epoch, None
         try:
             if epoch is not None:
@@ -233,17 +305,23 @@ class Worker:
             )
         finally:
             self._lease_ends = float("-inf")
-            self._storage.lock.release()
+            place, self._place, self._leads = self._place, 0, False
+            self._storage.lock.release(place)
 
     async def due(self) -> tuple[Sequence[WorkItem], int]:
         """Return every unit with a due time, and the highest change number."""
         return await self._storage.read(lambda tx: (tx.work.due(), tx.work.last_change()))
 
     async def since(self, change: int) -> Sequence[WorkItem]:
-        """Return the changes after a number, in order; log the engine's pauses among them, made by any process."""
+        """Return the changes after a number, in order; log the engine's pauses among them, made by any process.
+
+        Where there are other workers, what they drive is not due here, and all that is due and that nobody drives is
+        told again after each heartbeat.
+        """
+        again, self._reload = self._reload, False
 
         def operation(tx: Transaction) -> tuple[Sequence[WorkItem], Sequence[tuple[Campaign, int]]]:
-            changes = tx.work.since(change)
+            changes = [*(tx.work.due() if again else ()), *tx.work.since(change)]
             # A paused campaign changes again when it expires or is edited.
             touched = [work.unit for work in changes if work.unit.kind == "campaign"]
             campaigns = [tx.campaigns.get(unit.workspace_id, unit.id) for unit in touched]
@@ -253,7 +331,9 @@ class Worker:
         changes, paused = await self._storage.read(operation)
         for campaign, pause in paused:
             self._log_pause(campaign, pause)
-        return changes
+        if self.claims.alone:
+            return changes
+        return [attrs.evolve(work, due_at=None) if self.claims.is_others(work) else work for work in changes]
 
     def _log_pause(self, campaign: Campaign, pause: int) -> None:
         """Log a pause once, even if the paused campaign changes again."""
@@ -261,7 +341,7 @@ class Worker:
         if self._logged_pauses.get(campaign.id, self._last_trail_number) >= pause:
             return
         self._logged_pauses[campaign.id] = pause
-        while len(self._logged_pauses) > _MAX_PAUSES:
+        while len(self._logged_pauses) > _MAX_KNOWN:
             del self._logged_pauses[next(iter(self._logged_pauses))]
         self.log_throttle.log(
             logging.WARNING,
@@ -315,21 +395,26 @@ class Worker:
 
     async def report(self, event: Report) -> None:
         """Merge a provider's report, together with others that arrive at the same time, and commit it."""
-        await self._reports.submit(event)
+        dispatch = await self._reports.submit(event)
+        tell_of_report(self.instrumentation, dispatch, event, self._clock.now())
 
-    async def _merge(self, events: Sequence[Report]) -> Sequence[bool]:
-        def operation(tx: Transaction) -> Sequence[bool]:
+    async def _merge(self, events: Sequence[Report]) -> Sequence[Dispatch | None]:
+        def operation(tx: Transaction) -> Sequence[Dispatch | None]:
             now = self._clock.now()
             ledger.prefetch_for_reports(tx, events)
-            return [
+            for event in events:
                 callbacks.merge_report(tx, event, backoff=self.backoff, analyser=self.analyser, now=now)
-                for event in events
-            ]
+            return [ledger.dispatch_of(tx, event) for event in events]
 
         return await self._storage.write(operation)
 
     async def sweep(self) -> None:
-        """Delete leftovers of failed loads, and slices of expired keys, idle units and old callbacks."""
+        """Delete leftovers of failed loads and slices of expired keys, idle units, old callbacks; apply retention.
+
+        One worker does so for all.
+        """
+        if not self._leads:
+            return
         leftovers = await self._storage.read(lambda tx: tx.campaigns.leftovers(self._clock.now()))
         for workspace_id, campaign_id in leftovers:
             await self._delete_leftover(workspace_id, campaign_id)
@@ -337,6 +422,7 @@ class Worker:
         await self._storage.write(lambda tx: tx.work.delete_idle(limit=_MAX_ROWS), bulk=True)
         oldest = self._clock.now() - timedelta(days=self._config.callback_retention_days)
         await self._storage.write(lambda tx: tx.callbacks.sweep(oldest, limit=_MAX_ROWS), bulk=True)
+        await apply_retention(self._storage, self._clock, limit=_MAX_ROWS)
 
     async def _delete_leftover(self, workspace_id: str, campaign_id: str) -> None:
         """Delete the leftover of a failed load, in slices because it may have a million recipients."""
@@ -346,13 +432,11 @@ class Worker:
         ):
             pass
 
-    async def _settle_abandoned(self, epoch: int) -> None:
+    async def _settle_abandoned(self) -> None:
         total = 0
         while True:
             count = await self._storage.write(
-                lambda tx: ledger.mark_abandoned(
-                    tx, epoch=epoch, backoff=self.backoff, now=self._clock.now(), limit=_MAX_ROWS
-                )
+                lambda tx: ledger.mark_abandoned(tx, backoff=self.backoff, now=self._clock.now(), limit=_MAX_ROWS)
             )
             total += count
             if count < _MAX_ROWS:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, get_args
 
 import attrs
 
 from outreach.errors import InvalidRequest
+from outreach.models.http import IdempotentRequest, StoredAnswer
 from outreach.models.resources import (
     Agent,
     AgentDirection,
     AgentUpdate,
+    NewAgent,
     VoicemailPolicy,
     VoiceProviderName,
 )
@@ -19,11 +21,12 @@ from outreach.operations.campaigns.transitions import sync_setups_of_agent
 from outreach.operations.common import agent_of, record_audit, workspace_of
 from outreach.policy.texts import text_problem
 from outreach.services.context import ServiceContext
-from outreach.services.idempotency import Idempotency
+from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
 from outreach.services.validation import (
     check_choice,
     check_flags,
     check_integer,
+    check_kind,
     check_name,
     check_phone,
     check_texts,
@@ -89,29 +92,72 @@ class Agents:
             InvalidRequest: A value is out of its bounds, or the key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
-        check_name("name", name, 255)
-        check_choice("provider", provider, ("simulator", *self._context.adapters.names("voice")))
-        check_choice("direction", direction, get_args(AgentDirection))
-        check_flags({"allow_outbound": allow_outbound, "is_active": is_active}, "allow_outbound", "is_active")
-        names = None if placeholders is None else check_texts("placeholders", placeholders)
-        now = self._context.now()
+        new = NewAgent(
+            name=name,
+            provider=provider,
+            direction=direction,
+            allow_outbound=allow_outbound,
+            is_active=is_active,
+            provider_agent_id=provider_agent_id,
+            placeholders=None if placeholders is None else check_texts("placeholders", placeholders),
+            from_number=from_number,
+            voicemail=voicemail,
+            voicemail_message=voicemail_message,
+            max_call_seconds=max_call_seconds,
+        )
+        return await self._keys.model(
+            workspace_id,
+            "agents.create",
+            idempotency_key,
+            content=new,
+            make=lambda once: self._create(workspace_id, new, actor, once),
+            find=lambda tx, agent_id: tx.agents.get(workspace_id, agent_id),
+            kind="agent",
+        )
+
+    async def create_response(
+        self,
+        workspace_id: str,
+        new: NewAgent,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Agent], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Create an agent and return the HTTP response to it; a repeated key returns the first response.
+
+        Raises:
+            OutreachError: See `create`.
+        """
+        return await self._keys.answer(
+            workspace_id, request, render=render, make=lambda once: self._create(workspace_id, new, actor, once)
+        )
+
+    async def _create(self, workspace_id: str, new: NewAgent, actor: str, once: IdempotencyGuard[Agent]) -> Agent:
+        check_kind("new", new, NewAgent)
+        check_name("name", new.name, 255)
+        check_choice("provider", new.provider, ("simulator", *self._context.adapters.names("voice")))
+        check_choice("direction", new.direction, get_args(AgentDirection))
+        flags = {"allow_outbound": new.allow_outbound, "is_active": new.is_active}
+        check_flags(flags, "allow_outbound", "is_active")
+        identifier, now = self._context.ids(), self._context.now()
 
         def operation(tx: Transaction) -> Agent:
             workspace = workspace_of(tx, workspace_id)
             agent = Agent(
                 id=identifier,
                 workspace_id=workspace_id,
-                name=name,
-                provider=provider,
-                provider_agent_id=provider_agent_id,
-                direction=direction,
-                allow_outbound=allow_outbound,
-                is_active=is_active,
-                placeholders=names,
-                from_number=check_phone("from_number", from_number, workspace.default_region),
-                voicemail=voicemail,
-                voicemail_message=voicemail_message,
-                max_call_seconds=max_call_seconds,
+                name=new.name,
+                provider=new.provider,
+                provider_agent_id=new.provider_agent_id,
+                direction=new.direction,
+                allow_outbound=new.allow_outbound,
+                is_active=new.is_active,
+                placeholders=None if new.placeholders is None else check_texts("placeholders", new.placeholders),
+                from_number=check_phone("from_number", new.from_number, workspace.default_region),
+                voicemail=new.voicemail,
+                voicemail_message=new.voicemail_message,
+                max_call_seconds=new.max_call_seconds,
                 revision=0,
                 created_at=now,
                 updated_at=now,
@@ -119,22 +165,9 @@ class Agents:
             _check_calls(agent)
             tx.agents.insert(agent)
             record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="agent.create", subject=agent.id)
-            return agent
+            return finished(tx, agent, once)
 
-        identifier = self._context.ids()
-        content = (
-            name, provider, direction, allow_outbound, is_active, provider_agent_id, names, from_number,
-            voicemail, voicemail_message, max_call_seconds,
-        )  # fmt: skip
-        return await self._keys.written(
-            workspace_id,
-            "agents.create",
-            idempotency_key,
-            operation,
-            content=content,
-            find=lambda tx, agent_id: tx.agents.get(workspace_id, agent_id),
-            kind="agent",
-        )
+        return await self._context.storage.write(operation)
 
     async def update(self, workspace_id: str, agent_id: str, change: AgentUpdate, *, actor: str = "library") -> Agent:
         """Change an agent; campaigns that have not started become ready or draft by whether it can place calls.

@@ -7,7 +7,7 @@ from typing import Final
 import attrs
 
 from outreach.clock import Clock
-from outreach.models.workspace import Workspace
+from outreach.models.workspace import ApiAccess
 
 _KEPT_SECONDS: Final = 0.5
 """Changes by other processes take effect within a second (docs/rules.md#due-work)."""
@@ -29,7 +29,7 @@ class LookupStart:
 
 
 class ApiKeyCache:
-    """Caches the workspaces of keys briefly, so that not every request reads them.
+    """Caches what keys may do briefly, so that not every request reads it.
 
     Args:
         clock: Measures the age of entries.
@@ -37,17 +37,17 @@ class ApiKeyCache:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._found: dict[str, tuple[Workspace, float]] = {}
+        self._found: dict[str, tuple[ApiAccess, float]] = {}
         self._forgotten = 0
 
-    def get(self, digest: str) -> Workspace | None:
-        """Return the cached workspace of a key's digest."""
+    def get(self, digest: str) -> ApiAccess | None:
+        """Return what the key of a digest may do, if that is cached."""
         found = self._found.get(digest)
         if found is None:
             return None
-        workspace, at = found
+        access, at = found
         if 0 <= self._clock.monotonic() - at < _KEPT_SECONDS:
-            return workspace
+            return access
         del self._found[digest]
         return None
 
@@ -55,13 +55,13 @@ class ApiKeyCache:
         """Return the start of a lookup."""
         return LookupStart(at=self._clock.monotonic(), after=self._forgotten)
 
-    def keep(self, digest: str, workspace: Workspace, asked: LookupStart) -> None:
+    def keep(self, digest: str, access: ApiAccess, asked: LookupStart) -> None:
         """Cache an answer, unless `forget` was called since the lookup started."""
         if asked.after != self._forgotten:
             return
         if len(self._found) >= _MOST:
             self._found.clear()
-        self._found[digest] = (workspace, asked.at)
+        self._found[digest] = (access, asked.at)
 
     def forget(self) -> None:
         """Drop all entries, after a key or a workspace has changed here."""

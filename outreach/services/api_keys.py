@@ -7,13 +7,20 @@ import secrets
 from collections.abc import Sequence
 from typing import Final
 
-from outreach.errors import NotFound, Unauthorized
-from outreach.models.workspace import ApiKey, CreatedApiKey, Workspace
+from outreach.errors import InvalidRequest, NotFound, Unauthorized
+from outreach.models.workspace import (
+    API_SCOPES,
+    DEFAULT_SCOPES,
+    ApiAccess,
+    ApiKey,
+    ApiScope,
+    CreatedApiKey,
+)
 from outreach.operations.access import workspaces as operations
 from outreach.operations.common import workspace_of
 from outreach.services.api_key_cache import ApiKeyCache
 from outreach.services.context import ServiceContext
-from outreach.services.validation import check_name
+from outreach.services.validation import check_choice, check_name, check_texts
 
 KEY_PREFIX: Final = "outreach_"
 """The prefix of every API key, by which people and secret scanners recognise one."""
@@ -29,13 +36,28 @@ class ApiKeys:
         self._context = context
         self._known = known_keys
 
-    async def create(self, workspace_id: str, *, name: str = "", actor: str = "library") -> CreatedApiKey:
+    async def create(
+        self,
+        workspace_id: str,
+        *,
+        name: str = "",
+        scopes: Sequence[ApiScope] = DEFAULT_SCOPES,
+        actor: str = "library",
+    ) -> CreatedApiKey:
         """Create an API key; only its SHA-256 is stored, so the result is the only place with the key.
+
+        Args:
+            workspace_id: The workspace.
+            name: What it is for, up to 255 characters.
+            scopes: What it may do, at least one of `send`, `manage` and `read` (docs/managing.md#scopes).
+            actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace does not exist.
+            InvalidRequest: The name is too long, or the scopes are none.
         """
         check_name("name", name, 255, minimum=0)
+        allowed = _checked(scopes)
         secret = KEY_PREFIX + secrets.token_urlsafe(_KEY_BYTES)
         key = ApiKey(
             id=self._context.ids(),
@@ -45,6 +67,7 @@ class ApiKeys:
             hint=secret[:_HINT_LENGTH],
             created_at=self._context.now(),
             revoked_at=None,
+            scopes=allowed,
         )
         await self._context.storage.write(lambda tx: operations.create_key(tx, key, actor=actor))
         return CreatedApiKey(id=key.id, api_key=secret)
@@ -82,8 +105,8 @@ class ApiKeys:
         finally:
             self._known.forget()
 
-    async def authenticate(self, api_key: str) -> Workspace:
-        """Return the workspace of a key, whatever its status.
+    async def authenticate(self, api_key: str) -> ApiAccess:
+        """Return the workspace of a key, whatever its status, and what the key may do there.
 
         A result is cached for half a second; a key revoked in this process stops working at once. The lookup by digest
         leaks nothing through timing: an attacker could learn only about the digest of what he sent.
@@ -101,6 +124,16 @@ class ApiKeys:
             known = await self._context.storage.read(lambda tx: operations.authenticate(tx, digest))
             self._known.keep(digest, known, asked)
         return known
+
+
+def _checked(scopes: object) -> tuple[ApiScope, ...]:
+    """Return scopes, each once, in the order of `API_SCOPES`."""
+    given = check_texts("scopes", scopes)
+    if not given:
+        raise InvalidRequest.at("scopes", f"must have at least one of {', '.join(API_SCOPES)}")
+    for index, scope in enumerate(given):
+        check_choice(f"scopes[{index}]", scope, API_SCOPES)
+    return tuple(scope for scope in API_SCOPES if scope in given)
 
 
 def _digest(secret: str) -> str:

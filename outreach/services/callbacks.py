@@ -11,15 +11,17 @@ from anyio import to_thread
 
 from outreach.errors import CallbackRejected, NotFound
 from outreach.models.account import Account, CallbackRecord
+from outreach.models.dispatch import Dispatch
+from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.operations.common import workspace_of
-from outreach.operations.settling import callbacks
+from outreach.operations.settling import callbacks, ledger
 from outreach.operations.settling.callbacks import CallbackContext
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused
 from outreach.protocols.voice import Analyser
 from outreach.providers.connections import AccountConnections
 from outreach.runners.batcher import Batcher
 from outreach.runners.provider_log import SafeAnalyser
-from outreach.runners.worker import backoff_of
+from outreach.runners.worker import backoff_of, tell_of_report
 from outreach.services.context import ServiceContext
 from outreach.services.validation import check_limit
 from outreach.working_set import Transaction
@@ -29,6 +31,8 @@ _MAX_INLINE: Final = 4 * 1024
 
 _MAX_TOGETHER: Final = 100
 """Callbacks that one transaction takes; each has one event, or a few."""
+
+_Received = tuple[Sequence[CallbackRecord], Sequence[tuple[Dispatch | None, Report]]]
 
 _Taken = tuple[Account, Sequence[CallbackEvent], bytes]
 
@@ -109,18 +113,21 @@ class Callbacks:
                 account_id=account.id,
             )
             raise CallbackRejected(refused.reason) from None
-        new = await self._taking.submit((account, events, body))
+        new, reports = await self._taking.submit((account, events, body))
+        for dispatch, report in reports:
+            tell_of_report(context.instrumentation, dispatch, report, context.now())
         _tell_of_unread(account, events, {record.event_id for record in new})
         return new
 
-    async def _take_in(self, taken: Sequence[_Taken]) -> Sequence[Sequence[CallbackRecord]]:
-        def operation(tx: Transaction) -> Sequence[Sequence[CallbackRecord]]:
+    async def _take_in(self, taken: Sequence[_Taken]) -> Sequence[_Received]:
+        def operation(tx: Transaction) -> Sequence[_Received]:
             now = self._context.now()
             callbacks.prefetch_for_events(tx, [(account, events) for account, events, _ in taken])
-            return [
-                callbacks.process_events(tx, account, events, body, context=self._callback_context, now=now)
-                for account, events, body in taken
-            ]
+            received = []
+            for account, events, body in taken:
+                new = callbacks.process_events(tx, account, events, body, context=self._callback_context, now=now)
+                received.append((new, _reports(tx, events, new)))
+            return received
 
         return await self._context.storage.write(operation)
 
@@ -143,6 +150,15 @@ class Callbacks:
         if account is None:
             raise NotFound("account", account_id)
         return account
+
+
+def _reports(
+    tx: Transaction, events: Sequence[CallbackEvent], new: Sequence[CallbackRecord]
+) -> Sequence[tuple[Dispatch | None, Report]]:
+    """Return the reports that were new, each with its dispatch, if that is known."""
+    told = {record.event_id for record in new if record.result in {"merged", "unmatched"}}
+    reports = (event.content for event in events if event.event_id in told)
+    return [(ledger.dispatch_of(tx, one), one) for one in reports if isinstance(one, MessageReport | CallReport)]
 
 
 def _tell_of_unread(account: Account, events: Sequence[CallbackEvent], new: Collection[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import anyio
@@ -15,14 +15,14 @@ from outreach.models.http import IdempotentRequest, StoredAnswer
 from outreach.models.states import CallStatus
 from outreach.models.work import WorkUnit
 from outreach.operations.campaigns.setup import require_account
-from outreach.operations.common import agent_of, require_available, workspace_of
+from outreach.operations.common import agent_of, campaign_of, require_available, workspace_of
 from outreach.operations.waves import singles
 from outreach.policy.phones import canonical_phone, is_dialable
 from outreach.policy.texts import as_text
 from outreach.services.context import ServiceContext
 from outreach.services.failures import call_failure
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
-from outreach.services.validation import check_kind, require_text
+from outreach.services.validation import check_kind, check_limit, require_text
 from outreach.working_set import Transaction
 
 _POLL_SECONDS: Final = 0.02
@@ -150,6 +150,31 @@ class Calls:
         if call is None:
             raise NotFound("call", identifier)
         return call
+
+    async def list(
+        self, workspace_id: str, *, campaign_id: str | None = None, after: str | None = None, limit: int = 1000
+    ) -> Sequence[Call]:
+        """Return calls, newest first.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: Only those of this campaign; None for all, single calls included.
+            after: Only calls older than the one with this id, such as the last one of the page before.
+            limit: The largest number of calls.
+
+        Raises:
+            NotFound: The workspace does not exist, or has no such campaign.
+            InvalidRequest: The limit is invalid.
+        """
+        check_limit(limit)
+
+        def operation(tx: Transaction) -> Sequence[Call]:
+            workspace_of(tx, workspace_id)
+            if campaign_id is not None:
+                campaign_of(tx, workspace_id, campaign_id)
+            return tx.calls.list(workspace_id, campaign_id=campaign_id, after=after, limit=limit)
+
+        return await self._context.storage.read(operation)
 
     async def get_anywhere(self, identifier: str) -> Call:
         """Return a call of any workspace, for operator commands that name a call alone.

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 import anyio
 import attrs
@@ -13,7 +14,7 @@ import orjson
 
 from outreach.errors import InvalidRequest, NotFound, SmsCampaignsDisabled, StorageError
 from outreach.models.campaign import Campaign, CampaignCreated, Counters, NewCallCampaign, NewSmsCampaign
-from outreach.models.hours import HolidayCalendar
+from outreach.models.hours import DEFAULT_CONCURRENCY, HolidayCalendar
 from outreach.models.http import IdempotentRequest, StoredAnswer
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import CampaignStatus
@@ -34,6 +35,7 @@ from outreach.services.idempotency import (
     library_request,
 )
 from outreach.services.run_concurrently import run_concurrently
+from outreach.services.validation import check_kind
 from outreach.working_set import Transaction
 
 Make = Callable[[RecipientSource, IdempotencyGuard[CampaignCreated]], Awaitable[CampaignCreated]]
@@ -109,15 +111,31 @@ class CampaignCreation:
         return await self._keys.answer(workspace_id, request, render=render, make=partial(make, recipients))
 
     def _sms(self, workspace_id: str, campaign: NewSmsCampaign, actor: str) -> Make:
+        check_kind("campaign", campaign, NewSmsCampaign)
+        return partial(self._create, workspace_id, self._draft_of(workspace_id, campaign), actor)
+
+    def _draft_of(
+        self, workspace_id: str, campaign: NewSmsCampaign | NewCallCampaign
+    ) -> Callable[[Transaction], Campaign]:
+        """Return what makes a draft of a campaign, having checked its fields; it checks what the draft refers to."""
+        if isinstance(campaign, NewCallCampaign):
+            check_new_call_campaign(campaign)
+            return partial(self._new_call_draft, workspace_id, campaign)
         check_new_sms_campaign(campaign, self._context.adapters)
+        return partial(self._new_sms_draft, workspace_id, campaign)
 
-        def draft(tx: Transaction) -> Campaign:
-            _require_sms(workspace_of(tx, workspace_id))
-            if campaign.flow_id is not None:
-                _require_flow(tx, workspace_id, campaign.flow_id)
-            return self._sms_draft(workspace_id, campaign, self._context.now())
+    def _new_sms_draft(self, workspace_id: str, campaign: NewSmsCampaign, tx: Transaction) -> Campaign:
+        _require_sms(workspace_of(tx, workspace_id))
+        if campaign.flow_id is not None:
+            _require_flow(tx, workspace_id, campaign.flow_id)
+        return self._sms_draft(workspace_id, campaign, self._context.now())
 
-        return partial(self._create, workspace_id, draft, actor)
+    def _new_call_draft(self, workspace_id: str, campaign: NewCallCampaign, tx: Transaction) -> Campaign:
+        workspace_of(tx, workspace_id)
+        agent_of(tx, workspace_id, campaign.agent_id)
+        if campaign.trunk_id is not None:
+            trunk_of(tx, workspace_id, campaign.trunk_id)
+        return self._call_draft(workspace_id, campaign, self._context.now())
 
     async def create_call(
         self,
@@ -157,16 +175,8 @@ class CampaignCreation:
         return await self._keys.answer(workspace_id, request, render=render, make=partial(make, recipients))
 
     def _call(self, workspace_id: str, campaign: NewCallCampaign, actor: str) -> Make:
-        check_new_call_campaign(campaign)
-
-        def draft(tx: Transaction) -> Campaign:
-            workspace_of(tx, workspace_id)
-            agent_of(tx, workspace_id, campaign.agent_id)
-            if campaign.trunk_id is not None:
-                trunk_of(tx, workspace_id, campaign.trunk_id)
-            return self._call_draft(workspace_id, campaign, self._context.now())
-
-        return partial(self._create, workspace_id, draft, actor)
+        check_kind("campaign", campaign, NewCallCampaign)
+        return partial(self._create, workspace_id, self._draft_of(workspace_id, campaign), actor)
 
     async def check_sms_enabled(self, workspace_id: str) -> None:
         """Check that SMS campaigns are enabled, before the body is read.
@@ -369,58 +379,46 @@ class CampaignCreation:
             )
 
     def _sms_draft(self, workspace_id: str, new: NewSmsCampaign, now: datetime) -> Campaign:
-        hours = new.business_hours
-        return Campaign(
-            id=self._context.ids(),
-            workspace_id=workspace_id,
+        concurrency = new.business_hours.batch_concurrency if new.business_hours else DEFAULT_CONCURRENCY
+        return self._draft(
+            workspace_id,
+            new,
+            now,
             channel="sms",
-            name=new.name,
-            description=new.description,
-            status=CampaignStatus.DRAFT,
-            schedule_type=new.schedule_type,
-            scheduled_start_at=new.scheduled_start_at if new.schedule_type == "scheduled" else None,
-            scheduled_expires_at=new.scheduled_expires_at,
-            business_hours=hours,
-            holidays=_filled(new.holidays, now),
-            batch_concurrency=hours.batch_concurrency if hours else 10,
-            csv_column_headers=tuple(new.csv_column_headers),
-            message_mode=new.message_mode,
-            message_source=new.message_source,
-            body=new.body,
-            flow_id=new.flow_id,
-            carrier=new.carrier,
+            batch_concurrency=concurrency,
             from_number=new.from_number or None,
-            rate_per_minute=new.rate_per_minute,
-            created_at=now,
-            updated_at=now,
         )
 
     def _call_draft(self, workspace_id: str, new: NewCallCampaign, now: datetime) -> Campaign:
         hours = new.business_hours
-        concurrency = new.batch_concurrency or (hours.batch_concurrency if hours else 10)
+        concurrency = new.batch_concurrency or (hours.batch_concurrency if hours else DEFAULT_CONCURRENCY)
+        return self._draft(
+            workspace_id,
+            new,
+            now,
+            channel="call",
+            batch_concurrency=concurrency,
+            cli_group=None if new.cli_group is None else tuple(new.cli_group),
+        )
+
+    def _draft(
+        self, workspace_id: str, new: NewSmsCampaign | NewCallCampaign, now: datetime, **differing: Any
+    ) -> Campaign:
+        """Return a campaign with the fields of a new one of the same names, except the differing ones."""
+        stored = attrs.fields_dict(Campaign).keys()
+        fields = {name: value for name, value in attrs.asdict(new, recurse=False).items() if name in stored}
+        fields |= {
+            "scheduled_start_at": new.scheduled_start_at if new.schedule_type == "scheduled" else None,
+            "holidays": _filled(new.holidays, now),
+            "csv_column_headers": tuple(new.csv_column_headers),
+        }
         return Campaign(
             id=self._context.ids(),
             workspace_id=workspace_id,
-            channel="call",
-            name=new.name,
-            description=new.description,
             status=CampaignStatus.DRAFT,
-            agent_id=new.agent_id,
-            schedule_type=new.schedule_type,
-            scheduled_start_at=new.scheduled_start_at if new.schedule_type == "scheduled" else None,
-            scheduled_expires_at=new.scheduled_expires_at,
-            business_hours=hours,
-            holidays=_filled(new.holidays, now),
-            batch_concurrency=concurrency,
-            trunk_id=new.trunk_id,
-            cli_mode=new.cli_mode,
-            cli_group=None if new.cli_group is None else tuple(new.cli_group),
-            ivr_enabled=new.ivr_enabled,
-            call_screen_enabled=new.call_screen_enabled,
-            double_dial=new.double_dial,
-            csv_column_headers=tuple(new.csv_column_headers),
             created_at=now,
             updated_at=now,
+            **fields | differing,
         )
 
 

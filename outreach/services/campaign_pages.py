@@ -40,6 +40,7 @@ class CampaignQuery(NamedTuple):
     search: str | None
     page: int
     page_size: int
+    archived: bool | None = None
 
 
 class _Found(NamedTuple):
@@ -149,6 +150,7 @@ def page_of(tx: Transaction, asked: CampaignQuery) -> tuple[Sequence[StoredCampa
         channel=asked.channel,
         status=asked.status,
         search=asked.search,
+        archived=asked.archived,
         offset=(asked.page - 1) * asked.page_size,
         limit=asked.page_size,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final, get_args
+from typing import Any, get_args
 
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.base import (
@@ -13,19 +13,13 @@ from outreach.models.base import (
     SmsMessageSource,
     SmsMode,
 )
+from outreach.models.bounds import bounded_fields
 from outreach.models.campaign import CallerIdAllocation, Campaign, NewCallCampaign, NewSmsCampaign
 from outreach.models.hours import DAYS, BusinessHours, HolidayCalendar
 from outreach.policy.opening import is_zone
 from outreach.policy.texts import text_problem
 from outreach.providers.registry import Adapters
-from outreach.services.validation import check_kind, choice_problem, provider_problem
-
-_MAX_NAME_LENGTH: Final = 100
-_MAX_DESCRIPTION_LENGTH: Final = 500
-_MAX_MESSAGE_LENGTH: Final = 1600
-_MAX_RATE: Final = 600
-_MAX_CONCURRENCY: Final = 40
-_MAX_TURNS: Final = 1_000_000
+from outreach.services.validation import bound_problems, check_kind, choice_problem, provider_problem
 
 
 def check_new_sms_campaign(campaign: NewSmsCampaign, adapters: Adapters) -> None:
@@ -36,14 +30,12 @@ def check_new_sms_campaign(campaign: NewSmsCampaign, adapters: Adapters) -> None
     """
     check_kind("campaign", campaign, NewSmsCampaign)
     details = _shared_problems(campaign)
-    details += _text("body", campaign.body, 0, _MAX_MESSAGE_LENGTH)
-    details += _text("from_number", campaign.from_number, 0, None)
+    details += _text("from_number", campaign.from_number)
     details += _choice("message_mode", campaign.message_mode, get_args(SmsMode))
     details += _choice("message_source", campaign.message_source, get_args(SmsMessageSource))
     if campaign.carrier is not None:
         problem = provider_problem(campaign.carrier, "carrier", adapters)
         details += [ErrorDetail("carrier", problem)] if problem is not None else []
-    details += _integer("rate_per_minute", campaign.rate_per_minute, _MAX_RATE)
     if campaign.message_source == "custom" and campaign.body is None:
         details.append(ErrorDetail("body", "is required when message_source is custom"))
     if campaign.message_source == "flow" and campaign.flow_id is None:
@@ -60,8 +52,6 @@ def check_new_call_campaign(campaign: NewCallCampaign) -> None:
     check_kind("campaign", campaign, NewCallCampaign)
     details = _shared_problems(campaign)
     details += _choice("cli_mode", campaign.cli_mode, get_args(CliMode))
-    if campaign.batch_concurrency is not None:
-        details += _integer("batch_concurrency", campaign.batch_concurrency, _MAX_CONCURRENCY)
     if campaign.cli_mode == "group" and not campaign.cli_group:
         details.append(ErrorDetail("cli_group_config", "must have at least 1 element when cli_mode is group"))
     details += _rotation("cli_group_config", campaign.cli_group)
@@ -71,8 +61,7 @@ def check_new_call_campaign(campaign: NewCallCampaign) -> None:
 
 
 def _shared_problems(campaign: NewSmsCampaign | NewCallCampaign) -> list[ErrorDetail]:
-    details = _text("name", campaign.name, 1, _MAX_NAME_LENGTH)
-    details += _text("description", campaign.description, 0, _MAX_DESCRIPTION_LENGTH)
+    details = _bounds("", campaign)
     details += _headers("csv_column_headers", campaign.csv_column_headers)
     details += _choice("schedule_type", campaign.schedule_type, get_args(ScheduleType))
     return details + _time_problems(campaign)
@@ -85,15 +74,6 @@ def check_times(campaign: Campaign) -> None:
         InvalidRequest: A rule is broken; the details name each.
     """
     _refuse(_time_problems(campaign))
-
-
-def check_description(description: object) -> None:
-    """Check a campaign's description.
-
-    Raises:
-        InvalidRequest: It is not a string, or too long.
-    """
-    _refuse(_text("description", description, 0, _MAX_DESCRIPTION_LENGTH))
 
 
 def _time_problems(campaign: NewSmsCampaign | NewCallCampaign | Campaign) -> list[ErrorDetail]:
@@ -126,24 +106,19 @@ def _hours(path: str, hours: BusinessHours) -> list[ErrorDetail]:
         for day in hours.schedule
         if day not in DAYS
     ]
-    return details + _integer(f"{path}.batch_concurrency", hours.batch_concurrency, _MAX_CONCURRENCY)
+    return details + _bounds(f"{path}.", hours)
 
 
-def _text(path: str, value: Any, least: int, most: int | None) -> list[ErrorDetail]:
-    if value is None and least == 0:
+def _text(path: str, value: object) -> list[ErrorDetail]:
+    if value is None:
         return []
-    if not isinstance(value, str):
-        return [ErrorDetail(path, "must be a string")]
-    problem = text_problem(value)
-    if problem is None and (len(value) < least or (most is not None and len(value) > most)):
-        problem = f"must have {least} to {most} characters, not {len(value)}"
+    problem = text_problem(value) if isinstance(value, str) else "must be a string"
     return [ErrorDetail(path, problem)] if problem else []
 
 
-def _integer(path: str, value: Any, most: int) -> list[ErrorDetail]:
-    # bool is a subclass of int.
-    right = type(value) is int and 1 <= value <= most
-    return [] if right else [ErrorDetail(path, f"must be an integer from 1 to {most}")]
+def _bounds(prefix: str, model: Any) -> list[ErrorDetail]:
+    values = {name: getattr(model, name) for name in bounded_fields(type(model))}
+    return [ErrorDetail(prefix + one.path, one.message) for one in bound_problems(type(model), values)]
 
 
 def _choice(path: str, value: object, choices: Sequence[str]) -> list[ErrorDetail]:
@@ -161,7 +136,7 @@ def _headers(path: str, headers: object) -> list[ErrorDetail]:
     # str is a Sequence too.
     if isinstance(headers, str) or not isinstance(headers, Sequence):
         return [ErrorDetail(path, f"must be a list of strings, not {type(headers).__name__}")]
-    return [problem for n, header in enumerate(headers) for problem in _text(f"{path}[{n}]", header, 0, None)]
+    return [problem for n, header in enumerate(headers) for problem in _text(f"{path}[{n}]", header)]
 
 
 def _rotation(path: str, group: object) -> list[ErrorDetail]:
@@ -172,7 +147,7 @@ def _rotation(path: str, group: object) -> list[ErrorDetail]:
     details = []
     for index, entry in enumerate(group):
         wrong = _kind(f"{path}[{index}]", entry, CallerIdAllocation)
-        details += wrong or _integer(f"{path}[{index}].count", entry.count, _MAX_TURNS)
+        details += wrong or _bounds(f"{path}[{index}].", entry)
     return details
 
 

@@ -2,58 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
-import attrs
-
-from outreach.errors import Conflict, ErrorDetail, InvalidRequest, NotFound
+from outreach.errors import ErrorDetail, InvalidRequest, NotFound
 from outreach.models.base import Channel, JsonPage, Page
-from outreach.models.campaign import Campaign, CampaignUpdate, Counters
-from outreach.models.dispatch import Dispatch
-from outreach.models.recipient import Recipient, RecipientCount
-from outreach.models.states import CampaignStatus
+from outreach.models.campaign import Campaign, Counters
+from outreach.models.http import IdempotentRequest, StoredAnswer
+from outreach.models.states import CampaignAction, CampaignStatus
 from outreach.models.status import StartCheck
-from outreach.models.trail import ContactHistory
 from outreach.operations.campaigns import transitions as moves
-from outreach.operations.campaigns.histories import histories
-from outreach.operations.common import agent_of, campaign_of, campaign_unit, flow_of, record_audit, workspace_of
+from outreach.operations.common import campaign_of, campaign_unit, workspace_of
 from outreach.operations.waves.provider_throttles import throttle_of_campaign
-from outreach.providers.registry import Adapters
 from outreach.services.blockers import CampaignBlockers
 from outreach.services.caller_checks import find_caller_id_problems
-from outreach.services.campaign_loading import CampaignCreation
+from outreach.services.campaign_changes import CampaignChanges
+from outreach.services.campaign_copies import CampaignCopies
+from outreach.services.campaign_exports import CampaignExports
 from outreach.services.campaign_pages import CampaignPageCache, CampaignQuery, page_of
-from outreach.services.campaign_validation import check_description, check_times
+from outreach.services.campaign_recipients import CampaignRecipients
+from outreach.services.campaign_reports import CampaignReports
 from outreach.services.context import ServiceContext
+from outreach.services.erasure import CampaignDeletion
 from outreach.services.failures import CampaignResults
+from outreach.services.forecast import CampaignForecast
+from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
+from outreach.services.preflight import CampaignPreflight
 from outreach.services.start_checks import check_contacts, find_unsendable_text
 from outreach.services.validation import (
     check_choice,
-    check_integer,
-    check_name,
-    check_provider,
-    require_text,
-    validated_fields,
+    check_flags,
 )
 from outreach.vault import Vault
 from outreach.working_set import Transaction
 from outreach.working_set.tables.campaign_lists import StoredCampaign
 
 MAX_PAGE_SIZE: Final = 100
-_BATCH: Final = 500
 _CHANNELS: Final = get_args(Channel)
-_WHEN: Final = ("scheduled_start_at", "scheduled_expires_at", "business_hours", "holidays")
-_SMS_FIELDS: Final = frozenset({"body", "message_source", "flow_id", "carrier", "from_number", "rate_per_minute"})
-_CLEARABLE: Final = (
-    *("description", "body", "carrier", "from_number", "flow_id", "agent_id"),
-    *_WHEN,
-)
+_MOVES: Final[Mapping[CampaignAction, Callable[..., Campaign]]] = {
+    CampaignAction.START: moves.start,
+    CampaignAction.UNSCHEDULE: moves.unschedule,
+    CampaignAction.PAUSE: moves.pause,
+    CampaignAction.RESUME: moves.resume,
+    CampaignAction.CANCEL: moves.cancel,
+}
+"""What people do to campaigns."""
 
 
-class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
+class Campaigns(
+    CampaignCopies,
+    CampaignResults,
+    CampaignBlockers,
+    CampaignRecipients,
+    CampaignPreflight,
+    CampaignForecast,
+    CampaignReports,
+    CampaignExports,
+    CampaignChanges,
+    CampaignDeletion,
+):
     """The campaigns of workspaces."""
 
     def __init__(self, context: ServiceContext, vault: Vault) -> None:
@@ -126,6 +135,7 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
         channel: Channel | None = None,
         status: CampaignStatus | None = None,
         search: str | None = None,
+        archived: bool | None = False,
         page: int = 1,
         page_size: int = 20,
     ) -> Page[Campaign]:
@@ -136,6 +146,7 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
             channel: Only campaigns of this channel; None for both.
             status: Only campaigns with this raw status.
             search: Part of the name, case-insensitive; None or empty for all.
+            archived: False leaves archived campaigns out, True returns only them, None all.
             page: From 1; a page past the end is empty.
             page_size: At least 1; more than 100 is served as 100.
 
@@ -144,6 +155,9 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
             InvalidRequest: An argument is invalid.
         """
         asked = _asked(workspace_id, channel, status, search, page, page_size)
+        if archived is not None:
+            check_flags({"archived": archived}, "archived")
+            asked = asked._replace(archived=archived)
 
         def operation(tx: Transaction) -> tuple[Sequence[StoredCampaign], int]:
             workspace_of(tx, workspace_id)
@@ -162,7 +176,7 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
         page: int = 1,
         page_size: int = 20,
     ) -> JsonPage:
-        """Return the page that `list` returns, as JSON with the interface's fields.
+        """Return a page of campaigns as JSON with the interface's fields, newest first, archived ones among them.
 
         A rendered page is reused until any process changes what it shows.
 
@@ -190,14 +204,42 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
             IllegalTransition: The campaign was started before, or has ended.
             CannotStart: The details name every reason, such as a text that is empty or too long for every contact.
         """
-        misfit = await self._misfit(workspace_id, campaign_id)
-        operation = partial(
-            moves.start,
-            allow_unknown_placeholders=allow_unknown_placeholders,
-            unsendable_text=misfit,
-            caller_id_problems=await self._unlisted(workspace_id, campaign_id),
-        )
+        operation = await self._start(workspace_id, campaign_id, allow_unknown_placeholders=allow_unknown_placeholders)
         return await self._move(operation, workspace_id, campaign_id, actor)
+
+    async def move_response(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        action: CampaignAction,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Campaign], StoredAnswer],
+        allow_unknown_placeholders: bool = False,
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Start, unschedule, pause, resume or cancel a campaign, and return the HTTP response to it.
+
+        A repeated key returns the first response.
+
+        Raises:
+            OutreachError: See `start`, `unschedule`, `pause`, `resume` and `cancel`.
+            InvalidRequest: The action is none of these, or the key was used with other content.
+            RequestInProgress: The first request with this key is still running.
+        """
+        check_choice("action", action, tuple(_MOVES))
+
+        async def make(once: IdempotencyGuard[Campaign]) -> Campaign:
+            operation: Callable[..., Campaign] = _MOVES[action]
+            if action is CampaignAction.START:
+                operation = await self._start(
+                    workspace_id, campaign_id, allow_unknown_placeholders=allow_unknown_placeholders
+                )
+            elif action is CampaignAction.RESUME:
+                operation = await self._resume(workspace_id, campaign_id)
+            return await self._move(operation, workspace_id, campaign_id, actor, once)
+
+        return await Idempotency(self._context).answer(workspace_id, request, render=render, make=make)
 
     async def check_start(self, workspace_id: str, campaign_id: str) -> StartCheck:
         """Return how many of a campaign's contacts would fail because their text is empty or too long.
@@ -215,8 +257,7 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
 
     async def resume(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
         """Resume a paused campaign."""
-        operation = partial(moves.resume, caller_id_problems=await self._unlisted(workspace_id, campaign_id))
-        return await self._move(operation, workspace_id, campaign_id, actor)
+        return await self._move(await self._resume(workspace_id, campaign_id), workspace_id, campaign_id, actor)
 
     async def cancel(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
         """Cancel a campaign for good."""
@@ -244,65 +285,6 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
             self._context.wake(campaign_unit(campaign))
         return paused
 
-    async def update(
-        self, workspace_id: str, campaign_id: str, change: CampaignUpdate, *, actor: str = "library"
-    ) -> Campaign:
-        """Change a campaign that has not started; its status becomes ready or draft by what it then has.
-
-        Raises:
-            NotFound: The workspace has no such campaign, flow or agent.
-            InvalidRequest: A value is out of its bounds.
-            Conflict: The campaign has started.
-        """
-        changes = validated_fields(change, CampaignUpdate, clearable=_CLEARABLE)
-        _check_update(changes, self._context.adapters)
-        now = self._context.now()
-
-        def operation(tx: Transaction) -> Campaign:
-            before = campaign_of(tx, workspace_id, campaign_id)
-            if before.status not in {CampaignStatus.DRAFT, CampaignStatus.READY}:
-                raise Conflict(f"A campaign that is {before.status} cannot be changed; only a draft or ready one can.")
-            after = attrs.evolve(_changed(tx, before, changes), revision=before.revision + 1, updated_at=now)
-            tx.campaigns.update(after)
-            record_audit(
-                tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.update", subject=campaign_id
-            )
-            moves.sync_setup_status(tx, after, now=now, actor=actor)
-            return campaign_of(tx, workspace_id, campaign_id)
-
-        return await self._context.storage.write(operation)
-
-    async def iter_recipients(self, workspace_id: str, campaign_id: str) -> AsyncIterator[Recipient]:
-        """Iterate over a campaign's recipients by position.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        await self.get(workspace_id, campaign_id)
-        after = -1
-        while True:
-            start = after
-            batch = await self._context.storage.read(
-                lambda tx, start=start: tx.recipients.page(  # type: ignore[misc]
-                    workspace_id, campaign_id, after=start, limit=_BATCH
-                )
-            )
-            for recipient in batch:
-                yield recipient
-            if len(batch) < _BATCH:
-                return
-            after = batch[-1].position
-
-    async def count_recipients(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientCount]:
-        """Return how many recipients are in each state for each reason.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return await self._context.storage.read(
-            lambda tx: tx.recipients.groups(workspace_id, campaign_of(tx, workspace_id, campaign_id).id)
-        )
-
     async def recount(self, workspace_id: str, campaign_id: str) -> Counters:
         """Count all recipients again and return the counters; they equal the campaign's own.
 
@@ -313,35 +295,18 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
             lambda tx: tx.recipients.recount(workspace_id, campaign_of(tx, workspace_id, campaign_id).id)
         )
 
-    async def dispatches(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[Dispatch]:
-        """Return the dispatches of one recipient, oldest first.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return await self._context.storage.read(
-            lambda tx: tx.dispatches.of_recipient(workspace_id, campaign_of(tx, workspace_id, campaign_id).id, position)
+    async def _start(
+        self, workspace_id: str, campaign_id: str, *, allow_unknown_placeholders: bool
+    ) -> Callable[..., Campaign]:
+        return partial(
+            moves.start,
+            allow_unknown_placeholders=allow_unknown_placeholders,
+            unsendable_text=await self._misfit(workspace_id, campaign_id),
+            caller_id_problems=await self._unlisted(workspace_id, campaign_id),
         )
 
-    async def contact_history(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[ContactHistory]:
-        """Return what happened to a number in a campaign, step by step, with reasons and rules.
-
-        Args:
-            workspace_id: The workspace.
-            campaign_id: The campaign.
-            phone: The number in any notation; a local one is read in the workspace's default region, an invalid one is
-                searched as supplied.
-
-        Returns:
-            A history for each position of the number: it can occur twice. A number excluded at creation because it was
-            unsubscribed has one history without a `position`.
-
-        Raises:
-            NotFound: The workspace has no such campaign, or the number is neither in it nor unsubscribed.
-            InvalidRequest: The number is not a string.
-        """
-        require_text("phone", phone)
-        return await self._context.storage.read(lambda tx: histories(tx, workspace_id, campaign_id, phone))
+    async def _resume(self, workspace_id: str, campaign_id: str) -> Callable[..., Campaign]:
+        return partial(moves.resume, caller_id_problems=await self._unlisted(workspace_id, campaign_id))
 
     async def _misfit(self, workspace_id: str, campaign_id: str) -> ErrorDetail | None:
         """Return why the text can be sent to none of the contacts; None if it can, or if the setup is incomplete."""
@@ -354,11 +319,17 @@ class Campaigns(CampaignCreation, CampaignResults, CampaignBlockers):
         return await find_caller_id_problems(self._context, self._vault, workspace_id, campaign_id)
 
     async def _move(
-        self, operation: Callable[..., Campaign], workspace_id: str, campaign_id: str, actor: str
+        self,
+        operation: Callable[..., Campaign],
+        workspace_id: str,
+        campaign_id: str,
+        actor: str,
+        once: IdempotencyGuard[Campaign] | None = None,
     ) -> Campaign:
         clock = self._context.clock
+        guard = once or IdempotencyGuard()
         campaign: Campaign = await self._context.storage.write(
-            lambda tx: operation(tx, workspace_id, campaign_id, now=clock.now(), actor=actor)
+            lambda tx: finished(tx, operation(tx, workspace_id, campaign_id, now=clock.now(), actor=actor), guard)
         )
         self._context.wake(campaign_unit(campaign))
         return campaign
@@ -394,48 +365,3 @@ def _reason(found: StartCheck | None) -> ErrorDetail | None:
         message = "Its text, with the footer, is over the segment cap (max_segments) for every contact."
         return ErrorDetail("max_segments", message)
     return ErrorDetail("body", "Its text is empty for every contact: its placeholders have no values.")
-
-
-def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> Campaign:
-    workspace_id = before.workspace_id
-    flow_id, agent_id = changes.get("flow_id"), changes.get("agent_id")
-    if flow_id is not None:
-        flow_of(tx, workspace_id, flow_id)
-    if agent_id is not None:
-        agent_of(tx, workspace_id, agent_id)
-    given = dict(changes)
-    if given.get("body") is not None:
-        given["message_source"] = "custom"
-    if flow_id is not None:
-        given["message_source"] = "flow"
-    if "scheduled_start_at" in given:
-        given["schedule_type"] = "immediate" if given["scheduled_start_at"] is None else "scheduled"
-    if "from_number" in given:
-        given["from_number"] = given["from_number"] or None
-    foreign = {"agent_id"} if before.channel == "sms" else _SMS_FIELDS
-    wrong = sorted(foreign & given.keys())
-    if wrong:
-        raise InvalidRequest(
-            details=[ErrorDetail(name, f"does not apply to a campaign of channel {before.channel}") for name in wrong]
-        )
-    after = attrs.evolve(before, **given)
-    if not given.keys().isdisjoint(_WHEN):
-        check_times(after)
-    return after
-
-
-def _check_update(changes: Mapping[str, Any], adapters: Adapters) -> None:
-    if "name" in changes:
-        check_name("name", changes["name"], 100)
-    if "description" in changes:
-        check_description(changes["description"])
-    if changes.get("body") is not None and changes.get("flow_id") is not None:
-        raise InvalidRequest.at("flow_id", "excludes body: a campaign sends a text or runs a flow")
-    if changes.get("body") is not None:
-        check_name("body", changes["body"], 1600, minimum=0)
-    if changes.get("from_number") is not None:
-        check_name("from_number", changes["from_number"], 255, minimum=0)
-    if changes.get("carrier") is not None:
-        check_provider("carrier", changes["carrier"], "carrier", adapters)
-    if "rate_per_minute" in changes:
-        check_integer("rate_per_minute", changes["rate_per_minute"], 1, 600)

@@ -43,7 +43,7 @@ def _line(recipient: NewRecipient | PreparedRecipient) -> bytes:
     # As supplied: the normalised number depends on the workspace's region, which may change.
     fields: list[Any] = [
         recipient.phone_number, recipient.first_name, recipient.last_name, recipient.email, recipient.company,
-        _variables(recipient),
+        _variables(recipient), recipient.external_id,
     ]  # fmt: skip
     try:
         return json_of(fields) + b"\n"

@@ -21,7 +21,8 @@ from outreach.models.recipient import NewRecipient, PreparedRecipient
 from outreach.policy.phones import normalise
 from outreach.policy.texts import text_problem
 
-_TEXTS: Final = ("phone_number", "first_name", "last_name", "email", "company")
+_TEXTS: Final = ("phone_number", "first_name", "last_name", "email", "company", "external_id")
+MAX_EXTERNAL_ID: Final = 255
 _FIELDS: Final = (*_TEXTS, "custom_variables")
 
 
@@ -31,7 +32,7 @@ def prepare_recipient(
     """Return a contact ready to be written.
 
     Raises:
-        InvalidRequest: A text is empty or cannot be stored; the path says where.
+        InvalidRequest: A text is empty, too long or cannot be stored; the path says where.
     """
     if recipient.phone_number == "":
         raise InvalidRequest.at(f"{path}.phone_number", "must have at least 1 character")
@@ -40,6 +41,10 @@ def prepare_recipient(
         problem = None if value is None and name != "phone_number" else text_problem(value)
         if problem is not None:
             raise InvalidRequest.at(f"{path}.{name}", problem)
+    external_id = recipient.external_id
+    if external_id is not None and not 0 < len(external_id) <= MAX_EXTERNAL_ID:
+        message = f"must have 1 to {MAX_EXTERNAL_ID} characters, not {len(external_id)}"
+        raise InvalidRequest.at(f"{path}.external_id", message)
     return PreparedRecipient(
         recipient.phone_number,
         normalise(recipient.phone_number, default_region),
@@ -48,6 +53,7 @@ def prepare_recipient(
         recipient.email,
         recipient.company,
         _variables(recipient, path),
+        external_id,
     )
 
 

@@ -16,7 +16,8 @@ from outreach.config import EngineConfig
 from outreach.errors import ConfigError
 from outreach.ids import IdSource
 from outreach.log_throttle import LogThrottle
-from outreach.models.work import WorkUnit
+from outreach.models.work import DatabaseHome, WorkUnit
+from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation, Storage
 from outreach.providers.registry import Adapters
 
@@ -100,6 +101,10 @@ class GuardedStorage:
         self._loop_guard.require()
         return await self._storage.read(operation)
 
+    def home(self) -> DatabaseHome | None:
+        """Return where the database is; None if not applicable (in memory)."""
+        return self._storage.lock.home()
+
     def campaign_list_revision(self, workspace_id: str) -> int | None:
         """Return the revision of a workspace's lists; see `Storage.campaign_list_revision`.
 
@@ -128,6 +133,7 @@ class ServiceContext:
         dispatching: Whether this process dispatches now.
         log_throttle: Limits repeated log lines.
         adapters: The providers that accounts can be at.
+        instrumentation: Is told what happens.
     """
 
     loop_guard: LoopGuard
@@ -139,6 +145,7 @@ class ServiceContext:
     dispatching: Callable[[], bool]
     log_throttle: LogThrottle
     adapters: Adapters
+    instrumentation: Instrumentation
 
     def now(self) -> datetime:
         """Return the current time."""

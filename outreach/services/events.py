@@ -10,15 +10,15 @@ from typing import Any, Final, Generic, Self, TypeVar, overload
 
 import anyio
 
-from outreach.convert.events import event_from_entry
 from outreach.errors import Conflict, InvalidRequest, StorageError
-from outreach.models.events import Event
+from outreach.models.events import Event, EventPage
 from outreach.models.subscription import Subscription
 from outreach.operations import subscriptions
 from outreach.operations.common import workspace_of
+from outreach.operations.event_log import events_between
 from outreach.services.context import ServiceContext
 from outreach.services.named_streams import LEASE_SECONDS, NamedStream
-from outreach.services.validation import check_name
+from outreach.services.validation import check_limit, check_name
 from outreach.working_set import Transaction
 
 E = TypeVar("E", bound=Event, covariant=True)
@@ -28,6 +28,9 @@ C = TypeVar("C", bound=Event)
 
 _STRETCH: Final = 500
 """Entries of the trail that are read at a time."""
+
+_MAX_STRETCHES: Final = 20
+"""Stretches that one page reads: those of other workspaces count too."""
 
 _MAX_NAME_LENGTH: Final = 100
 
@@ -80,23 +83,12 @@ class EventStream(Generic[E]):
             raise InvalidRequest("A stream is entered once: subscribe again, with `since=stream.position` to go on.")
         self._entered = True
 
-        def operation(tx: Transaction) -> tuple[int, int]:
+        def operation(tx: Transaction) -> int:
             if self._workspace_id is not None:
                 workspace_of(tx, self._workspace_id)
-            return tx.trail.last_number(), tx.trail.purged_until()
+            return _begin(tx, self._since)
 
-        last, purged = await self._context.storage.read(operation)
-        if self._since is not None and self._since > last:
-            raise Conflict(
-                f"The database has come to event {last} only, not to {self._since}: it is another one, or was restored "
-                "from a copy. Subscribe without `since`, and read what you need to know anew."
-            )
-        if self._since and self._since < purged:
-            raise Conflict(
-                f"Of the events from {self._since + 1} to {purged} some were purged: what they told is lost. "
-                "Subscribe with since=0 for what is left, and read what you need to know anew."
-            )
-        self.position = self._read_until = last if self._since is None else self._since
+        self.position = self._read_until = await self._context.storage.read(operation)
         return self
 
     async def __aexit__(
@@ -151,7 +143,7 @@ class EventStream(Generic[E]):
 
         def operation(tx: Transaction) -> tuple[int, Sequence[Event | None]]:
             until = min(tx.trail.last_number(), after + _STRETCH)
-            return until, [event_from_entry(entry) for entry in tx.trail.between(self._workspace_id, after, until)]
+            return until, events_between(tx, self._workspace_id, after, until)
 
         until, events = await self._context.storage.read(operation)
         self._waiting.extend(event for event in events if isinstance(event, self._kinds))
@@ -161,6 +153,35 @@ class EventStream(Generic[E]):
     async def _pause(self) -> None:
         with anyio.move_on_after(self._context.config.change_poll_seconds):
             await self._closing.wait()
+
+
+def _begin(tx: Transaction, since: int | None) -> int:
+    """Return the number after which events are told; raise `Conflict` where that cannot be done without a gap."""
+    last, purged = tx.trail.last_number(), tx.trail.purged_until()
+    if since is not None and since > last:
+        raise Conflict(
+            f"The database has come to event {last} only, not to {since}: it is another one, or was restored "
+            "from a copy. Subscribe without `since`, and read what you need to know anew."
+        )
+    if since and since < purged:
+        raise Conflict(
+            f"Of the events from {since + 1} to {purged} some were purged: what they told is lost. "
+            "Subscribe with since=0 for what is left, and read what you need to know anew."
+        )
+    return last if since is None else since
+
+
+def _check_kinds(kinds: tuple[object, ...]) -> None:
+    for index, kind in enumerate(kinds):
+        if not (isinstance(kind, type) and issubclass(kind, Event)):
+            raise InvalidRequest.at(
+                f"kinds[{index}]", f"must be a class of events such as outreach.RecipientEnded, not {kind!r}"
+            )
+
+
+def _check_since(since: object) -> None:
+    if since is not None and (type(since) is not int or since < 0):
+        raise InvalidRequest.at("since", f"must be an integer of at least 0, not {since!r}")
 
 
 class Events:
@@ -256,14 +277,8 @@ class Events:
         Raises:
             InvalidRequest: A kind is no class of events, `since` is no number from 0 on, or the name is none.
         """
-        given: tuple[object, ...] = kinds
-        for index, kind in enumerate(given):
-            if not (isinstance(kind, type) and issubclass(kind, Event)):
-                raise InvalidRequest.at(
-                    f"kinds[{index}]", f"must be a class of events such as outreach.RecipientEnded, not {kind!r}"
-                )
-        if since is not None and (type(since) is not int or since < 0):
-            raise InvalidRequest.at("since", f"must be an integer of at least 0, not {since!r}")
+        _check_kinds(kinds)
+        _check_since(since)
         if name is not None:
             check_name("name", name, _MAX_NAME_LENGTH)
         if self._closing is None:
@@ -281,6 +296,49 @@ class Events:
             workspace_id=workspace_id,
             since=since,
         )
+
+    async def page(
+        self, *kinds: type[Event], workspace_id: str | None = None, since: int | None = None, limit: int = 500
+    ) -> EventPage:
+        """Return the events after a number, without waiting for more.
+
+        Args:
+            kinds: Classes of events, such as `RecipientEnded`; none for all.
+            workspace_id: Of one workspace only; None for all.
+            since: Go on after this number, which the `position` of the page before or an event's `number` was. None
+                returns no event, and the position from which a later page goes on. 0 begins with the first event.
+            limit: The largest number of events. A page may have fewer, also none, although there are `more`.
+
+        Raises:
+            NotFound: There is no such workspace.
+            Conflict: The database has not come as far as `since`: it is another one, or an older copy; or events
+                after `since` were purged.
+            InvalidRequest: A kind is no class of events, `since` is no number from 0 on, or the limit is invalid.
+        """
+        _check_kinds(kinds)
+        _check_since(since)
+        check_limit(limit)
+        wanted = kinds or (Event,)
+
+        def operation(tx: Transaction) -> EventPage:
+            if workspace_id is not None:
+                workspace_of(tx, workspace_id)
+            position, last = _begin(tx, since), tx.trail.last_number()
+            found: list[Event] = []
+            for _ in range(_MAX_STRETCHES):
+                if position >= last or len(found) == limit:
+                    break
+                until = min(last, position + _STRETCH)
+                for event in events_between(tx, workspace_id, position, until):
+                    if isinstance(event, wanted):
+                        found.append(event)
+                        if len(found) == limit:
+                            until = event.number
+                            break
+                position = until
+            return EventPage(events=found, position=position, more=position < last)
+
+        return await self._context.storage.read(operation)
 
     async def subscriptions(self) -> Sequence[Subscription]:
         """Return all named subscriptions, by name: how far each has come, and whether anybody reads it now."""

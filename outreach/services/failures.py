@@ -14,7 +14,9 @@ from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.operations.common import campaign_of
 from outreach.policy.explanations import FAULT_WITHOUT_ANSWER
 from outreach.providers.registry import explain
+from outreach.services.contacts import MAX_EXTERNAL_ID
 from outreach.services.context import ServiceContext
+from outreach.services.validation import check_name
 from outreach.working_set import Transaction
 
 _BATCH: Final = 500
@@ -24,7 +26,7 @@ async def message_failure(context: ServiceContext, message: Message) -> Provider
     """Return the carrier's last failure of a single message; None if nothing went wrong."""
 
     def operation(tx: Transaction) -> ProviderFailure | None:
-        told = _last(tx.dispatches.of_message(message.workspace_id, message.id))
+        told = last_failure(tx.dispatches.of_message(message.workspace_id, message.id))
         return told or _given_up(message.carrier, message.reason)
 
     return await context.storage.read(operation)
@@ -34,7 +36,7 @@ async def call_failure(context: ServiceContext, call: Call) -> ProviderFailure |
     """Return the voice provider's last failure of a call; None if nothing went wrong."""
 
     def operation(tx: Transaction) -> ProviderFailure | None:
-        told = _last(tx.dispatches.of_call(call.workspace_id, call.id), call)
+        told = last_failure(tx.dispatches.of_call(call.workspace_id, call.id), call)
         return told or _given_up(call.provider, call.error)
 
     return await context.storage.read(operation)
@@ -57,7 +59,7 @@ class CampaignResults:
         def operation(tx: Transaction) -> dict[str, ProviderFailure]:
             campaign = campaign_of(tx, workspace_id, campaign_id)
             dispatches = tx.dispatches.of_recipient(workspace_id, campaign.id, position)
-            found = {one.id: _last([one], _call_of(tx, one)) for one in dispatches}
+            found = {one.id: last_failure([one], _call_of(tx, one)) for one in dispatches}
             return {identifier: failure for identifier, failure in found.items() if failure is not None}
 
         return await self._context.storage.read(operation)
@@ -98,7 +100,12 @@ class CampaignResults:
         )
 
     async def iter_outcomes(
-        self, workspace_id: str, campaign_id: str, *, status: RecipientStatus | None = None
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        status: RecipientStatus | None = None,
+        external_id: str | None = None,
     ) -> AsyncIterator[RecipientOutcome]:
         """Iterate over a campaign's recipients by position, each with its provider failure, if any.
 
@@ -106,18 +113,28 @@ class CampaignResults:
             workspace_id: The workspace.
             campaign_id: The campaign.
             status: Only recipients in this state; None for all.
+            external_id: Only recipients that the application knows by this id (at most 500); None for all.
 
         Raises:
             NotFound: The workspace has no such campaign.
+            InvalidRequest: The id is no text of 1 to 255 characters.
         """
+        if external_id is not None:
+            check_name("external_id", external_id, MAX_EXTERNAL_ID)
         after = -1
         while True:
 
             def operation(tx: Transaction, after: int = after) -> tuple[Sequence[RecipientOutcome], int | None]:
                 campaign = campaign_of(tx, workspace_id, campaign_id)
-                rows = tx.recipients.page(workspace_id, campaign.id, after=after, limit=_BATCH)
+                if external_id is not None:
+                    rows = tx.recipients.with_external_id(
+                        workspace_id, external_id, campaign_id=campaign.id, limit=_BATCH
+                    )
+                else:
+                    rows = tx.recipients.page(workspace_id, campaign.id, after=after, limit=_BATCH)
                 wanted = [_outcome(tx, workspace_id, row) for row in rows if status in {None, row.status}]
-                return wanted, rows[-1].position if len(rows) == _BATCH else None
+                more = external_id is None and len(rows) == _BATCH
+                return wanted, rows[-1].position if more else None
 
             batch, last = await self._context.storage.read(operation)
             for outcome in batch:
@@ -133,7 +150,7 @@ def _outcome(tx: Transaction, workspace_id: str, recipient: Recipient) -> Recipi
     dispatches = tx.dispatches.of_recipient(workspace_id, recipient.campaign_id, recipient.position)
     failure = None
     if recipient.status is not RecipientStatus.COMPLETED:
-        failure = _last(dispatches, _call_of(tx, dispatches[-1]) if dispatches else None)
+        failure = last_failure(dispatches, _call_of(tx, dispatches[-1]) if dispatches else None)
     return RecipientOutcome(recipient=recipient, failure=failure, report=dispatches[-1].report if dispatches else None)
 
 
@@ -151,7 +168,8 @@ def _given_up(provider: str, reason: str | None) -> ProviderFailure | None:
     )
 
 
-def _last(dispatches: Sequence[Dispatch], call: Call | None = None) -> ProviderFailure | None:
+def last_failure(dispatches: Sequence[Dispatch], call: Call | None = None) -> ProviderFailure | None:
+    """Return what the provider said of the last of some requests; None if it has not failed."""
     # A withdrawn request never reached the provider.
     last = next((one for one in reversed(dispatches) if one.state is not DispatchState.WITHDRAWN), None)
     if last is None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import attrs
 
 from outreach.errors import InvalidRequest
-from outreach.models.resources import Flow, FlowStep, FlowUpdate
+from outreach.models.http import IdempotentRequest, StoredAnswer
+from outreach.models.resources import Flow, FlowStep, FlowUpdate, NewFlow
 from outreach.operations.access.usages import STARTED, require_unused, users_of_flow
 from outreach.operations.common import flow_of, record_audit, workspace_of
 from outreach.policy.flows import check_steps
 from outreach.services.context import ServiceContext
-from outreach.services.idempotency import Idempotency
+from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
 from outreach.services.validation import check_kind, check_name, validated_fields
 from outreach.working_set import Transaction
 
@@ -47,39 +48,59 @@ class Flows:
             InvalidRequest: A step is invalid, no step sends anything, or the key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
-        check_name("name", name, 255)
         _check_kinds(steps)
-        check_steps(steps)
-        flow = Flow(
-            id=self._context.ids(),
-            workspace_id=workspace_id,
-            name=name,
-            steps=tuple(steps),
-            created_at=self._context.now(),
+        new = NewFlow(name=name, steps=tuple(steps))
+        return await self._keys.model(
+            workspace_id,
+            "flows.create",
+            idempotency_key,
+            content=new,
+            make=lambda once: self._create(workspace_id, new, actor, once),
+            find=lambda tx, flow_id: flow_of(tx, workspace_id, flow_id),
+            kind="flow",
         )
+
+    async def create_response(
+        self,
+        workspace_id: str,
+        new: NewFlow,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Flow], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Create a flow and return the HTTP response to it; a repeated key returns the first response.
+
+        Raises:
+            OutreachError: See `create`.
+        """
+        return await self._keys.answer(
+            workspace_id, request, render=render, make=lambda once: self._create(workspace_id, new, actor, once)
+        )
+
+    async def _create(self, workspace_id: str, new: NewFlow, actor: str, once: IdempotencyGuard[Flow]) -> Flow:
+        check_kind("new", new, NewFlow)
+        check_name("name", new.name, 255)
+        _check_kinds(new.steps)
+        check_steps(new.steps)
+        identifier, now = self._context.ids(), self._context.now()
+        flow = Flow(id=identifier, workspace_id=workspace_id, name=new.name, steps=tuple(new.steps), created_at=now)
 
         def operation(tx: Transaction) -> Flow:
             workspace_of(tx, workspace_id)
             tx.flows.insert(flow)
-            record_audit(
-                tx,
-                now=flow.created_at,
-                workspace_id=workspace_id,
-                actor=actor,
-                action="flow.create",
-                subject=flow.id,
-            )
-            return flow
+            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="flow.create", subject=flow.id)
+            return finished(tx, flow, once)
 
-        return await self._keys.written(
-            workspace_id,
-            "flows.create",
-            idempotency_key,
-            operation,
-            content=(name, flow.steps),
-            find=lambda tx, flow_id: flow_of(tx, workspace_id, flow_id),
-            kind="flow",
-        )
+        return await self._context.storage.write(operation)
+
+    async def get(self, workspace_id: str, flow_id: str) -> Flow:
+        """Return a flow.
+
+        Raises:
+            NotFound: The workspace has no such flow, or it was removed.
+        """
+        return await self._context.storage.read(lambda tx: flow_of(tx, workspace_id, flow_id))
 
     async def update(self, workspace_id: str, flow_id: str, change: FlowUpdate, *, actor: str = "library") -> Flow:
         """Change a flow; its steps only while no running campaign uses it.

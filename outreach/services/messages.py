@@ -14,9 +14,11 @@ from outreach.models.states import MessageStatus, WorkspaceMode
 from outreach.models.work import WorkUnit
 from outreach.models.workspace import Workspace
 from outreach.operations.campaigns.setup import require_account
-from outreach.operations.common import require_available, workspace_of
+from outreach.operations.campaigns.trial_texts import require_open, text_for_contact
+from outreach.operations.common import campaign_of, record_audit, require_available, workspace_of
 from outreach.operations.register import inbound
 from outreach.operations.waves import singles
+from outreach.policy.flows import MAX_STEPS
 from outreach.policy.phones import canonical_phone, normalise, parse_inbound_sender
 from outreach.policy.segments import count_segments
 from outreach.policy.texts import text_problem
@@ -25,14 +27,14 @@ from outreach.services.context import ServiceContext
 from outreach.services.failures import message_failure
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.services.validation import (
+    check_bounds,
+    check_integer,
     check_kind,
     check_limit,
     check_provider,
     require_text,
 )
 from outreach.working_set import Transaction
-
-MAX_BODY = 1600
 
 
 class Messages:
@@ -130,6 +132,80 @@ class Messages:
         context.wake(WorkUnit("message", workspace_id, message.id))
         return message
 
+    async def send_test(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        contact: str,
+        to: str,
+        message: int = 1,
+        at_any_hour: bool = False,
+        actor: str = "library",
+    ) -> Message:
+        """Send what a contact of a campaign would get to a number of one's own.
+
+        It is a single message with the purpose `test`, from the campaign's number: it counts in no campaign, in no
+        frequency cap and in no report. The campaign may be in any state.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            contact: The contact's number, in any notation, or as supplied if it is none.
+            to: Where to send it.
+            message: Which message of a flow, from 1.
+            at_any_hour: Whether to send it outside the campaign's hours and the contact hours at `to` too.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace has no such campaign, or the campaign no such contact.
+            InvalidRequest: The number is invalid, the campaign has no such message, or its text is empty or over the
+                segment cap for this contact.
+            RecipientUnsubscribed: `to` is unsubscribed from SMS.
+            Conflict: It is a calling campaign, it is outside the hours, the sending number or carrier is unclear, or a
+                live workspace has no account at the carrier.
+        """
+        require_text("contact", contact)
+        require_text("to", to)
+        check_integer("message", message, 1, MAX_STEPS)
+        context = self._context
+        message_id = context.ids()
+
+        def operation(tx: Transaction) -> Message:
+            now = context.now()
+            workspace = workspace_of(tx, workspace_id)
+            require_available(workspace)
+            campaign = campaign_of(tx, workspace_id, campaign_id)
+            phone = canonical_phone(to, workspace.default_region)
+            if phone is None:
+                raise InvalidRequest.at("to", "is not a phone number; write it like +14155550102")
+            if not at_any_hour:
+                require_open(workspace, campaign, phone, now)
+            text = text_for_contact(tx, workspace, campaign, contact, message)
+            route = NewMessage(to=phone, body=text.body, from_number=campaign.from_number, carrier=campaign.carrier)
+            from_number, carrier = _route(tx, workspace, route)
+            require_account(tx, workspace, carrier, context.adapters)
+            sent = Message(
+                id=message_id,
+                workspace_id=workspace_id,
+                to=phone,
+                body=text.body,
+                segments=text.segments,
+                status=MessageStatus.QUEUED,
+                purpose="test",
+                created_at=now,
+                from_number=from_number,
+                carrier=carrier,
+            )
+            record_audit(
+                tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.test", subject=campaign_id
+            )
+            return singles.create_message(tx, sent, now=now)
+
+        sent = await context.storage.write(operation)
+        context.wake(WorkUnit("message", workspace_id, sent.id))
+        return sent
+
     async def receive(
         self,
         workspace_id: str,
@@ -203,23 +279,41 @@ class Messages:
         return await context.storage.write(operation)
 
     async def list_inbound(
-        self, workspace_id: str, *, unclear: bool = False, limit: int = 1000
+        self, workspace_id: str, *, unclear: bool = False, after: str | None = None, limit: int = 1000
     ) -> Sequence[InboundMessage]:
         """Return inbound messages, newest first.
 
         Args:
             workspace_id: The workspace.
             unclear: Only those that a person has to read (`InboundMessage.unclear`).
+            after: Only messages older than the one with this id, such as the last one of the page before.
             limit: The largest number of messages.
 
         Raises:
-            NotFound: The workspace does not exist.
+            NotFound: The workspace does not exist, or has no message with the id `after`.
             InvalidRequest: The limit is invalid.
         """
         check_limit(limit)
-        return await self._context.storage.read(
-            lambda tx: tx.inbound.list(workspace_of(tx, workspace_id).id, unclear=unclear, limit=limit)
-        )
+
+        def operation(tx: Transaction) -> Sequence[InboundMessage]:
+            workspace_of(tx, workspace_id)
+            last = None if after is None else tx.inbound.get(workspace_id, after)
+            if after is not None and last is None:
+                raise NotFound("inbound message", after)
+            return tx.inbound.list(workspace_id, unclear=unclear, after=last, limit=limit)
+
+        return await self._context.storage.read(operation)
+
+    async def get_inbound(self, workspace_id: str, message_id: str) -> InboundMessage:
+        """Return an inbound message.
+
+        Raises:
+            NotFound: The workspace has no such message.
+        """
+        message = await self._context.storage.read(lambda tx: tx.inbound.get(workspace_id, message_id))
+        if message is None:
+            raise NotFound("inbound message", message_id)
+        return message
 
     async def get(self, workspace_id: str, message_id: str) -> Message:
         """Return a message.
@@ -238,13 +332,9 @@ class Messages:
 
 
 def _check_body(body: str) -> None:
-    problem = text_problem(body)
-    if problem is None and not body.strip():
-        problem = "must not be blank"
-    if problem is None and len(body) > MAX_BODY:
-        problem = f"must have at most {MAX_BODY} characters, not {len(body)}"
-    if problem is not None:
-        raise InvalidRequest.at("body", problem)
+    check_bounds(NewMessage, {"body": body})
+    if not body.strip():
+        raise InvalidRequest.at("body", "must not be blank")
 
 
 def _route(tx: Transaction, workspace: Workspace, new: NewMessage) -> tuple[str | None, CarrierName]:

@@ -12,11 +12,11 @@ from typing import Any, Final, Generic, Self, TypeVar
 
 import anyio
 
-from outreach.convert.events import event_from_entry
 from outreach.errors import InvalidRequest, StorageError
 from outreach.models.events import Event
 from outreach.models.subscription import EventGap, StoredSubscription
 from outreach.operations import subscriptions
+from outreach.operations.event_log import events_between
 from outreach.services.context import ServiceContext
 from outreach.working_set import Transaction
 
@@ -210,7 +210,7 @@ class NamedStream(Generic[E]):
 
         def operation(tx: Transaction) -> tuple[int, int, Sequence[Event | None]]:
             until = min(tx.trail.last_number(), after + _STRETCH)
-            found = [event_from_entry(entry) for entry in tx.trail.between(self._workspace_id, after, until)]
+            found = events_between(tx, self._workspace_id, after, until)
             return tx.trail.purged_until(), until, found
 
         purged, until, events = await self._context.storage.read(operation)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import attrs
 
 from outreach.errors import InvalidRequest, NotFound
 from outreach.models.base import CarrierName
-from outreach.models.resources import Number, NumberUpdate
+from outreach.models.http import IdempotentRequest, StoredAnswer
+from outreach.models.resources import NewNumber, Number, NumberUpdate
 from outreach.operations.access.usages import require_unused, users_of_number
 from outreach.operations.common import record_audit, trunk_of, wake_running_campaigns, workspace_of
 from outreach.providers.registry import Adapters
 from outreach.services.context import ServiceContext
-from outreach.services.idempotency import Idempotency
+from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
 from outreach.services.validation import (
-    check_integer,
+    check_bounds,
+    check_kind,
     check_phone,
     check_provider,
     validated_fields,
@@ -57,20 +59,51 @@ class Numbers:
             InvalidRequest: The number is invalid or exists already, or the key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
-        _check(carrier, rate_per_minute, self._context.adapters)
+        new = NewNumber(phone=phone, carrier=carrier, trunk_id=trunk_id, rate_per_minute=rate_per_minute)
+        return await self._keys.model(
+            workspace_id,
+            "numbers.create",
+            idempotency_key,
+            content=new,
+            make=lambda once: self._create(workspace_id, new, actor, once),
+            find=lambda tx, number_id: tx.numbers.get(workspace_id, number_id),
+            kind="number",
+        )
+
+    async def create_response(
+        self,
+        workspace_id: str,
+        new: NewNumber,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Number], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Add a number and return the HTTP response to it; a repeated key returns the first response.
+
+        Raises:
+            OutreachError: See `create`.
+        """
+        return await self._keys.answer(
+            workspace_id, request, render=render, make=lambda once: self._create(workspace_id, new, actor, once)
+        )
+
+    async def _create(self, workspace_id: str, new: NewNumber, actor: str, once: IdempotencyGuard[Number]) -> Number:
+        check_kind("new", new, NewNumber)
+        _check(new.carrier, new.rate_per_minute, self._context.adapters)
         identifier, now = self._context.ids(), self._context.now()
 
         def operation(tx: Transaction) -> Number:
             workspace = workspace_of(tx, workspace_id)
-            if trunk_id is not None:
-                trunk_of(tx, workspace_id, trunk_id)
+            if new.trunk_id is not None:
+                trunk_of(tx, workspace_id, new.trunk_id)
             number = Number(
                 id=identifier,
                 workspace_id=workspace_id,
-                phone=check_phone("phone", phone, workspace.default_region) or "",
-                carrier=carrier,
-                trunk_id=trunk_id,
-                rate_per_minute=rate_per_minute,
+                phone=check_phone("phone", new.phone, workspace.default_region) or "",
+                carrier=new.carrier,
+                trunk_id=new.trunk_id,
+                rate_per_minute=new.rate_per_minute,
                 created_at=now,
             )
             try:
@@ -78,17 +111,17 @@ class Numbers:
             except AlreadyExists:
                 raise InvalidRequest.at("phone", "the workspace has this number already") from None
             record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="number.add", subject=number.id)
-            return number
+            return finished(tx, number, once)
 
-        return await self._keys.written(
-            workspace_id,
-            "numbers.create",
-            idempotency_key,
-            operation,
-            content=(phone, carrier, trunk_id, rate_per_minute),
-            find=lambda tx, number_id: tx.numbers.get(workspace_id, number_id),
-            kind="number",
-        )
+        return await self._context.storage.write(operation)
+
+    async def get(self, workspace_id: str, number_id: str) -> Number:
+        """Return a number.
+
+        Raises:
+            NotFound: The workspace has no such number.
+        """
+        return await self._context.storage.read(lambda tx: _number_of(tx, workspace_id, number_id))
 
     async def update(
         self, workspace_id: str, number_id: str, change: NumberUpdate, *, actor: str = "library"
@@ -153,5 +186,4 @@ def _number_of(tx: Transaction, workspace_id: str, number_id: str) -> Number:
 def _check(carrier: object, rate_per_minute: object, adapters: Adapters) -> None:
     if carrier is not None:
         check_provider("carrier", carrier, "carrier", adapters)
-    if rate_per_minute is not None:
-        check_integer("rate_per_minute", rate_per_minute, 1, 600)
+    check_bounds(Number, {"rate_per_minute": rate_per_minute})

@@ -239,7 +239,7 @@ class RateLimiter:
             granted, settled, late = await self._context.storage.write(operation)
         except OutreachError as error:
             book.late = True
-            _log.debug("could not count a block of requests: %s", error.message)
+            _log.debug("could not count a block of requests: %s", error.message, extra={"action": "count_failed"})
             return "failed"
         book.unused = None
         book.take_in(granted, limit=limit, settled=settled)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, get_args
+from collections.abc import Sequence
+from typing import Final, get_args
 
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.message import ReplyPurpose
@@ -28,16 +28,11 @@ from outreach.operations.common import (
 from outreach.policy.rendering import reply_text
 from outreach.policy.texts import text_problem
 from outreach.services.context import ServiceContext
-from outreach.services.validation import check_flags, check_texts, validated_fields
+from outreach.services.validation import bound_problems, check_bounds, check_flags, check_texts, validated_fields
 from outreach.working_set import Transaction
 
-MAX_FOOTER: Final = 120
 MAX_VARIABLES: Final = 1000
 VARIABLE_NAME: Final = re.compile(r"[A-Za-z0-9_]{1,40}")
-BOUNDS: Final = {"max_segments": (1, 5), "retry_max_attempts": (1, 3), "retry_delay_minutes": (5, 120)}
-"""Bounds of docs/interface.md#2.4."""
-
-CALL_BOUNDS: Final = {"retry_max_attempts": (1, 10), "retry_delay_minutes": (1, 1440)}
 
 
 class Settings:
@@ -98,9 +93,7 @@ class CallingSettings:
             NotFound: The workspace does not exist.
             InvalidRequest: A value is out of its bounds; nothing was changed.
         """
-        details = _out_of_bounds(validated_fields(change, CallSettingsUpdate), CALL_BOUNDS)
-        if details:
-            raise InvalidRequest(details=details)
+        check_bounds(CallSettings, validated_fields(change, CallSettingsUpdate))
         now = self._context.now()
 
         def operation(tx: Transaction) -> CallSettings:
@@ -120,25 +113,10 @@ class CallingSettings:
         return await self._context.storage.write(operation)
 
 
-def _out_of_bounds(changes: Mapping[str, Any], bounds: Mapping[str, tuple[int, int]]) -> list[ErrorDetail]:
-    return [
-        ErrorDetail(name, f"must be an integer from {low} to {high}")
-        for name, (low, high) in bounds.items()
-        if name in changes and not (type(changes[name]) is int and low <= changes[name] <= high)
-    ]
-
-
 def _check(change: SmsSettingsUpdate) -> None:
     changes = validated_fields(change, SmsSettingsUpdate)
     check_flags(changes, "footer_enabled", "retry_enabled")
-    details = _out_of_bounds(changes, BOUNDS)
-    footer = changes.get("footer_text")
-    if footer is not None:
-        problem = text_problem(footer)
-        if problem is None and len(footer) > MAX_FOOTER:
-            problem = f"must have at most {MAX_FOOTER} characters, not {len(footer)}"
-        if problem is not None:
-            details.append(ErrorDetail("footer_text", problem))
+    details = bound_problems(SmsSettings, changes)
     for index, name in enumerate(check_texts("custom_variables", changes.get("custom_variables", ()))):
         if index >= MAX_VARIABLES:
             details.append(ErrorDetail("custom_variables", f"must be at most {MAX_VARIABLES} names"))

@@ -41,7 +41,12 @@ async def check_contacts(
     Raises:
         NotFound: The workspace has no such campaign.
     """
-    texts, campaign = await context.storage.read(lambda tx: _texts_of(tx, campaign_of(tx, workspace_id, campaign_id)))
+
+    def read(tx: Transaction) -> tuple[CampaignTexts, Campaign]:
+        campaign = campaign_of(tx, workspace_id, campaign_id)
+        return texts_of(tx, campaign), campaign
+
+    texts, campaign = await context.storage.read(read)
     failing: Counter[str] = Counter()
     checked, after = 0, -1
     size = _FIRST_SLICE if until_one_fits else _SLICE
@@ -76,7 +81,7 @@ async def find_unsendable_text(context: ServiceContext, workspace_id: str, campa
         return None
     if found.checked >= found.contacts:
         return found
-    texts, _ = await context.storage.read(lambda tx: _texts_of(tx, campaign_of(tx, workspace_id, campaign_id)))
+    texts = await context.storage.read(lambda tx: texts_of(tx, campaign_of(tx, workspace_id, campaign_id)))
     return found if texts.fits_no_contact() else None
 
 
@@ -88,9 +93,9 @@ async def _rows(
     )
 
 
-def _texts_of(tx: Transaction, campaign: Campaign) -> tuple[CampaignTexts, Campaign]:
+def texts_of(tx: Transaction, campaign: Campaign) -> CampaignTexts:
+    """Return what a campaign sends, with the settings that decide whether it can be sent."""
     settings = settings_of(tx, campaign.workspace_id)
-    texts = CampaignTexts(
+    return CampaignTexts(
         templates=templates_of(tx, campaign), footer=settings.footer, max_segments=settings.max_segments
     )
-    return texts, campaign

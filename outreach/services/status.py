@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Final, TypeVar
 
+import attrs
+
+from outreach.errors import ConfigError
+from outreach.models.account import Account
 from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignStatus
-from outreach.models.status import DispatchedBy, DispatchOverview, EngineStatus, PausedCampaign, ThrottledProvider
+from outreach.models.status import (
+    AccountInTrouble,
+    DiskUse,
+    DispatchedBy,
+    DispatchOverview,
+    EngineStatus,
+    PausedCampaign,
+    RunningCampaign,
+    ThrottledProvider,
+)
+from outreach.models.work import DatabaseHome
+from outreach.operations import lag
 from outreach.operations.campaigns.setup import not_installed
 from outreach.operations.common import provider_of, workspace_of
 from outreach.operations.waves import provider_throttles
 from outreach.policy.explanations import PAUSE_REASONS
+from outreach.policy.status_findings import find_problems
 from outreach.providers.registry import Adapters
 from outreach.services.context import ServiceContext
+from outreach.vault import Vault
 from outreach.working_set import Transaction
 
 T = TypeVar("T")
@@ -26,27 +45,42 @@ MAX_COUNTED: Final = 10_000
 """The most unknown requests that are counted, so that a look takes milliseconds."""
 
 
+MAX_ACCOUNTS: Final = 1_000
+"""The most accounts whose credentials are tried."""
+
+
 class StatusQuery:
     """Reads the status of one workspace or all; costs the same however much was sent before."""
 
-    def __init__(self, context: ServiceContext) -> None:
+    def __init__(self, context: ServiceContext, vault: Vault) -> None:
         self._context = context
+        self._vault = vault
 
     async def __call__(self, workspace_id: str | None = None) -> EngineStatus:
-        """Return the current status of a workspace, or of all.
+        """Return the current status of a workspace, or of all, with what needs a person.
 
         Raises:
             NotFound: The workspace does not exist.
         """
-        return await self._context.storage.read(lambda tx: self._look(tx, workspace_id))
+        seen, accounts = await self._context.storage.read(lambda tx: self._look(tx, workspace_id))
+        trouble = [found for account in accounts if (found := self._trouble(account)) is not None]
+        truncated = [
+            *seen.truncated,
+            *(["accounts"] if len(accounts) > MAX_ACCOUNTS or len(trouble) > MAX_LISTED else []),
+        ]
+        status = attrs.evolve(
+            seen, accounts=_listed(trouble), truncated=truncated, disk=_disk_use(self._context.storage.home())
+        )
+        return attrs.evolve(status, findings=find_problems(status))
 
-    def _look(self, tx: Transaction, workspace_id: str | None) -> EngineStatus:
+    def _look(self, tx: Transaction, workspace_id: str | None) -> tuple[EngineStatus, Sequence[Account]]:
         if workspace_id is not None:
             workspace_of(tx, workspace_id)
         now = self._context.now()
-        running = tx.campaigns.count_in_status(
+        counted = tx.campaigns.count_in_status(
             {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}, workspace_id=workspace_id
         )
+        active = tx.campaigns.running(workspace_id=workspace_id, limit=MAX_LISTED + 1)
         paused = tx.campaigns.paused_by_engine(workspace_id=workspace_id, limit=MAX_LISTED + 1)
         unknown = tx.dispatches.count_unknown(workspace_id, limit=MAX_COUNTED + 1)
         waits = provider_throttles.unexpired(tx, workspace_id, now, limit=MAX_LISTED + 1)
@@ -54,6 +88,7 @@ class StatusQuery:
         truncated = [
             name
             for name, count, most in (
+                ("running", len(active), MAX_LISTED),
                 ("paused", len(paused), MAX_LISTED),
                 ("unknown", sum(each.count for each in unknown), MAX_COUNTED),
                 ("waits", len(waits), MAX_LISTED),
@@ -63,12 +98,16 @@ class StatusQuery:
         ]
         if "unknown" in truncated:
             unknown = tx.dispatches.count_unknown(workspace_id, limit=MAX_COUNTED)
-        return EngineStatus(
+        running = [_running(tx, campaign, now) for campaign in _listed(active)]
+        lags = [lag.lag_of_singles(tx, workspace_id, now), *(campaign.lag_seconds for campaign in running)]
+        status = EngineStatus(
             at=now,
             workspace_id=workspace_id,
             dispatching=dispatch_overview(self._context, tx, now),
-            active_campaigns=running[CampaignStatus.ACTIVE],
-            scheduled_campaigns=running[CampaignStatus.SCHEDULED],
+            lag_seconds=max(lags),
+            active_campaigns=counted[CampaignStatus.ACTIVE],
+            scheduled_campaigns=counted[CampaignStatus.SCHEDULED],
+            running=running,
             paused=[_paused(tx, campaign, self._context.adapters) for campaign in _listed(paused)],
             unknown=unknown,
             waits=[
@@ -78,6 +117,26 @@ class StatusQuery:
             held=_listed(held),
             truncated=truncated,
             adapter_problems=self._context.adapters.problems,
+        )
+        return status, tx.accounts.any_workspace(workspace_id, limit=MAX_ACCOUNTS + 1)
+
+    def _trouble(self, account: Account) -> AccountInTrouble | None:
+        """Return why an account cannot be used here; None if it can."""
+        installed = self._context.adapters.kind(account.provider) is not None
+        why = f"The account {account.id} cannot be used: no adapter for {account.provider} is installed here."
+        if installed:
+            try:
+                self._vault.open(account.id, account.sealed, provider=account.provider)
+            except ConfigError as error:
+                why = error.message
+            else:
+                return None
+        return AccountInTrouble(
+            id=account.id,
+            workspace_id=account.workspace_id,
+            provider=account.provider,
+            why=why,
+            installed=installed,
         )
 
 
@@ -98,6 +157,36 @@ def dispatch_overview(context: ServiceContext, tx: Transaction, now: datetime) -
         epoch=lease.epoch if lease is not None else None,
         heartbeat_at=lease.renewed_at if lease is not None else None,
         heartbeat_seconds_ago=age,
+    )
+
+
+def _disk_use(home: DatabaseHome | None) -> DiskUse | None:
+    if home is None:
+        return None
+    file = Path(home.path)
+    try:
+        log = file.with_name(f"{file.name}-wal")
+        return DiskUse(
+            path=home.path,
+            database_bytes=file.stat().st_size,
+            log_bytes=log.stat().st_size if log.exists() else 0,
+            free_bytes=shutil.disk_usage(file.parent).free,
+        )
+    except OSError:
+        # It is no file of this machine, or was just moved, which other findings tell.
+        return None
+
+
+def _running(tx: Transaction, campaign: Campaign, now: datetime) -> RunningCampaign:
+    counters = campaign.counters
+    return RunningCampaign(
+        id=campaign.id,
+        workspace_id=campaign.workspace_id,
+        name=campaign.name,
+        channel=campaign.channel,
+        recipients=counters.total,
+        ended=counters.total - counters.open,
+        lag_seconds=lag.lag_of_campaign(tx, campaign, now),
     )
 
 

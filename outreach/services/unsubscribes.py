@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 from typing import Final, get_args
 
 import attrs
 
-from outreach.errors import Conflict, ErrorDetail, InvalidRequest
+from outreach.errors import Conflict, ErrorDetail, InvalidRequest, NotFound
 from outreach.models.base import Channel
-from outreach.models.unsubscribe import HELD, KEYWORD, RegisterImport, Unsubscribe, UnsubscribeScope
+from outreach.models.http import IdempotentRequest, StoredAnswer
+from outreach.models.unsubscribe import (
+    HELD,
+    KEYWORD,
+    NewUnsubscribes,
+    RegisterImport,
+    Unsubscribe,
+    UnsubscribeScope,
+)
 from outreach.operations.common import record_audit, workspace_of
 from outreach.operations.register.entries import (
     put_on_register,
@@ -19,10 +27,12 @@ from outreach.operations.register.entries import (
 )
 from outreach.policy.phones import canonical_phone, normalise
 from outreach.services.context import ServiceContext
-from outreach.services.validation import check_choice, check_flags, require_text
+from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
+from outreach.services.validation import check_choice, check_flags, check_kind, check_limit, check_name, require_text
 from outreach.working_set import Transaction
 
 _PAGE: Final = 500
+_MAX_EVIDENCE: Final = 1000
 
 _AT_ONCE: Final = 50
 """Numbers whose waiting recipients are skipped in one transaction: each may wait in many campaigns."""
@@ -33,6 +43,7 @@ class Unsubscribes:
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
+        self._keys = Idempotency(context)
 
     async def add(
         self,
@@ -53,12 +64,53 @@ class Unsubscribes:
             NotFound: The workspace does not exist.
             InvalidRequest: A number or the scope is invalid; nothing was written.
         """
+        return await self._add(workspace_id, phones, scope, source, evidence, actor, IdempotencyGuard())
+
+    async def add_response(
+        self,
+        workspace_id: str,
+        new: NewUnsubscribes,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Sequence[Unsubscribe]], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Unsubscribe numbers and return the HTTP response to it; a repeated key returns the first response.
+
+        Raises:
+            OutreachError: See `add`.
+        """
+        check_kind("new", new, NewUnsubscribes)
+        phones, evidence = tuple(new.phone_numbers), new.evidence
+        if evidence is not None:
+            check_name("evidence", evidence, _MAX_EVIDENCE, minimum=0)
+        return await self._keys.answer(
+            workspace_id,
+            request,
+            render=render,
+            make=lambda once: self._add(
+                workspace_id, phones, new.scope, "operator", evidence, actor, once, field="phone_numbers"
+            ),
+        )
+
+    async def _add(
+        self,
+        workspace_id: str,
+        phones: Sequence[str],
+        scope: UnsubscribeScope,
+        source: str,
+        evidence: str | None,
+        actor: str,
+        once: IdempotencyGuard[Sequence[Unsubscribe]],
+        *,
+        field: str = "phones",
+    ) -> Sequence[Unsubscribe]:
         check_choice("scope", scope, get_args(UnsubscribeScope))
 
         def operation(tx: Transaction) -> Sequence[Unsubscribe]:
             # The time of the commit, so that a campaign that is loading meanwhile excludes the numbers.
             now = self._context.now()
-            normalised = _normalise_all(phones, workspace_of(tx, workspace_id).default_region)
+            normalised = _normalise_all(phones, workspace_of(tx, workspace_id).default_region, field)
             entries = [
                 put_on_register(
                     tx,
@@ -84,7 +136,7 @@ class Unsubscribes:
                 detail=f"{len(entries)} numbers, {scope}",
             )
             skip_waiting_recipients(tx, workspace_id, normalised[:_AT_ONCE], now=now)
-            return entries
+            return finished(tx, entries, once)
 
         entries = await self._context.storage.write(operation)
         for start in range(_AT_ONCE, len(entries), _AT_ONCE):
@@ -177,20 +229,59 @@ class Unsubscribes:
             actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: The workspace does not exist.
-            InvalidRequest: The number is invalid, or `opted_out` is not a bool.
+            NotFound: The workspace does not exist, or the number is not on its register.
+            InvalidRequest: The number is not a string, or `opted_out` is not a bool.
             Conflict: The number is not held.
         """
+        await self._resolve(workspace_id, phone, opted_out, actor, IdempotencyGuard())
+
+    async def resolve_response(
+        self,
+        workspace_id: str,
+        phone: str,
+        *,
+        opted_out: bool,
+        request: IdempotentRequest | None,
+        render: Callable[[Unsubscribe], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Decide on a held number and return the HTTP response to it; a repeated key returns the first response.
+
+        Args:
+            workspace_id: The workspace.
+            phone: The number.
+            opted_out: See `resolve`.
+            request: The request and its key.
+            render: Makes the response of the entry: the new one, or the held one that was taken away.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            OutreachError: See `resolve`.
+        """
+        return await self._keys.answer(
+            workspace_id,
+            request,
+            render=render,
+            make=lambda once: self._resolve(workspace_id, phone, opted_out, actor, once),
+        )
+
+    async def _resolve(
+        self, workspace_id: str, phone: str, opted_out: bool, actor: str, once: IdempotencyGuard[Unsubscribe]
+    ) -> Unsubscribe:
         check_flags({"opted_out": opted_out}, "opted_out")
 
-        def operation(tx: Transaction) -> None:
+        def operation(tx: Transaction) -> Unsubscribe:
             now = self._context.now()
-            [normalised] = _normalise_all([phone], workspace_of(tx, workspace_id).default_region)
-            entry = tx.register.get(workspace_id, normalised)
-            if entry is None or entry.scope != HELD:
+            normalised = _number(require_text("phone", phone), workspace_of(tx, workspace_id).default_region)
+            entry = None if normalised is None else tx.register.get(workspace_id, normalised)
+            if normalised is None or entry is None:
+                raise NotFound("number on the register", phone)
+            if entry.scope != HELD:
                 raise Conflict("The number is not held: there is nothing to decide.")
             if opted_out:
-                put_on_register(tx, attrs.evolve(entry, scope="all", source=KEYWORD, created_at=now), actor=actor)
+                entry = put_on_register(
+                    tx, attrs.evolve(entry, scope="all", source=KEYWORD, created_at=now), actor=actor
+                )
                 skip_waiting_recipients(tx, workspace_id, [normalised], now=now)
             else:
                 release_number(tx, workspace_id, normalised, now=now)
@@ -203,8 +294,44 @@ class Unsubscribes:
                 subject=workspace_id,
                 detail="opted out" if opted_out else "not opted out",
             )
+            return finished(tx, entry, once)
 
-        await self._context.storage.write(operation)
+        return await self._context.storage.write(operation)
+
+    async def get(self, workspace_id: str, phone: str) -> Unsubscribe:
+        """Return the entry of a number, in any notation.
+
+        Raises:
+            NotFound: The workspace does not exist, or the number is not on its register.
+        """
+
+        def operation(tx: Transaction) -> Unsubscribe | None:
+            normalised = _number(phone, workspace_of(tx, workspace_id).default_region)
+            return None if normalised is None else tx.register.get(workspace_id, normalised)
+
+        require_text("phone", phone)
+        entry = await self._context.storage.read(operation)
+        if entry is None:
+            raise NotFound("number on the register", phone)
+        return entry
+
+    async def list(self, workspace_id: str, *, after: str = "", limit: int = 1000) -> Sequence[Unsubscribe]:
+        """Return entries in the order of the numbers, held ones included.
+
+        Args:
+            workspace_id: The workspace.
+            after: Only numbers after this one, such as the last one of the page before.
+            limit: The largest number of entries.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: An argument is invalid.
+        """
+        require_text("after", after)
+        check_limit(limit)
+        return await self._context.storage.read(
+            lambda tx: tx.register.list(workspace_of(tx, workspace_id).id, after=after, limit=limit)
+        )
 
     async def iter_entries(self, workspace_id: str) -> AsyncIterator[Unsubscribe]:
         """Iterate over the register in the order of the numbers.
@@ -242,12 +369,12 @@ class Unsubscribes:
         return len(entries)
 
 
-def _normalise_all(phones: Sequence[str], region: str | None) -> Sequence[str]:
+def _normalise_all(phones: Sequence[str], region: str | None, field: str = "phones") -> Sequence[str]:
     normalised, details = [], []
     for index, raw in enumerate(phones):
-        phone = _number(require_text(f"phones[{index}]", raw), region)
+        phone = _number(require_text(f"{field}[{index}]", raw), region)
         if phone is None:
-            details.append(ErrorDetail(f"phones[{index}]", "is not a phone number; write it like +14155550102"))
+            details.append(ErrorDetail(f"{field}[{index}]", "is not a phone number; write it like +14155550102"))
         else:
             normalised.append(phone)
     if details:

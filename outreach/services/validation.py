@@ -8,6 +8,7 @@ from typing import Any
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.account import ProviderKind
 from outreach.models.base import set_fields
+from outreach.models.bounds import Bounds, Length, bounded_fields, optional_fields
 from outreach.policy.phones import normalise
 from outreach.policy.texts import text_problem
 from outreach.providers.registry import Adapters
@@ -97,6 +98,46 @@ def check_integer(path: str, value: object, least: int, most: int) -> None:
     # bool is a subclass of int.
     if type(value) is not int or not least <= value <= most:
         raise InvalidRequest.at(path, f"must be an integer from {least} to {most}")
+
+
+def bound_problems(model: type[Any], values: Mapping[str, Any]) -> list[ErrorDetail]:
+    """Return what is wrong with values of a model's fields that have bounds.
+
+    Args:
+        model: The model on which the bounds stand.
+        values: Values by the fields' names; others are ignored.
+    """
+    optional = optional_fields(model)
+    given = ((name, values[name], bounds) for name, bounds in bounded_fields(model).items() if name in values)
+    checked = ((name, value, bounds) for name, value, bounds in given if value is not None or name not in optional)
+    problems = ((name, _out_of_bounds(value, bounds)) for name, value, bounds in checked)
+    return [ErrorDetail(name, problem) for name, problem in problems if problem is not None]
+
+
+def check_bounds(model: type[Any], values: Mapping[str, Any]) -> None:
+    """Check values of a model's fields; see `bound_problems`.
+
+    Raises:
+        InvalidRequest: One is out of its bounds; the details name each.
+    """
+    details = bound_problems(model, values)
+    if details:
+        raise InvalidRequest(details=details)
+
+
+def _out_of_bounds(value: object, bounds: Bounds | Length) -> str | None:
+    least, most = bounds
+    if isinstance(bounds, Length):
+        if not isinstance(value, str):
+            return "must be a string"
+        problem = text_problem(value)
+        if problem is None and not least <= len(value) <= most:
+            problem = f"must have {f'{least} to' if least else 'at most'} {most} characters, not {len(value)}"
+        return problem
+    # bool is a subclass of int.
+    if type(value) is int and least <= value <= most:
+        return None
+    return f"must be an integer from {least} to {most}"
 
 
 def check_limit(limit: object) -> None:

@@ -15,10 +15,9 @@ from outreach.policy.phones import is_region
 from outreach.services.api_key_cache import ApiKeyCache
 from outreach.services.context import ServiceContext
 from outreach.services.validation import (
+    check_bounds,
     check_choice,
     check_flags,
-    check_integer,
-    check_name,
     validated_fields,
 )
 
@@ -58,14 +57,12 @@ class Workspaces:
         Raises:
             InvalidRequest: A value is out of its bounds.
         """
-        check_name("name", name, 255)
+        check_bounds(Workspace, {"name": name, "request_limit": request_limit, "frequency_cap": frequency_cap})
         check_choice("mode", mode, tuple(WorkspaceMode))
         check_flags({"sms_campaigns_enabled": sms_campaigns_enabled}, "sms_campaigns_enabled")
         if contact_hours is not None:
             check_flags({"contact_hours": contact_hours}, "contact_hours")
-        _check_limit(request_limit)
         _check_region(default_region)
-        _check_cap(frequency_cap)
         mode = WorkspaceMode(mode)
         now = self._context.now()
         workspace = Workspace(
@@ -92,17 +89,14 @@ class Workspaces:
             InvalidRequest: A value is out of its bounds.
         """
         changes = validated_fields(
-            change, WorkspaceUpdate, clearable=("request_limit", "default_region", "frequency_cap")
+            change, WorkspaceUpdate, clearable=("request_limit", "default_region", "frequency_cap", "retention_days")
         )
-        if "name" in changes:
-            check_name("name", changes["name"], 255)
+        check_bounds(Workspace, changes)
         if "status" in changes:
             check_choice("status", changes["status"], tuple(WorkspaceStatus))
             change = attrs.evolve(change, status=WorkspaceStatus(changes["status"]))
         check_flags(changes, "sms_campaigns_enabled", "contact_hours")
-        _check_limit(changes.get("request_limit"))
         _check_region(changes.get("default_region"))
-        _check_cap(changes.get("frequency_cap"))
         clock = self._context.clock
         try:
             return await self._context.storage.write(
@@ -122,16 +116,6 @@ class Workspaces:
     async def list(self) -> Sequence[Workspace]:
         """Return all workspaces, oldest first."""
         return await self._context.storage.read(lambda tx: tx.workspaces.list())
-
-
-def _check_limit(limit: int | None) -> None:
-    if limit is not None:
-        check_integer("request_limit", limit, 1, 1_000_000)
-
-
-def _check_cap(cap: int | None) -> None:
-    if cap is not None:
-        check_integer("frequency_cap", cap, 1, 1000)
 
 
 def _check_region(region: object) -> None:

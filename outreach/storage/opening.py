@@ -29,7 +29,7 @@ def shown_url(url: str) -> str:
 
 
 def storage_from_url(
-    url: str, *, clock: Clock, host: str | None = None, create: bool = True, migrate: bool = True
+    url: str, *, clock: Clock, host: str | None = None, create: bool = True, migrate: bool = True, workers: int = 1
 ) -> Storage:
     """Return the unopened storage of a URL.
 
@@ -39,6 +39,7 @@ def storage_from_url(
         host: A name for this machine, which detects that a file was moved; None for the system's identity.
         create: Whether opening creates a missing database; one in memory is always created.
         migrate: Whether opening migrates an older database.
+        workers: How many engines may dispatch from it at a time, where the storage bounds that.
 
     Raises:
         ConfigError: The URL is not valid, no storage has it, or the extra that it needs is not installed.
@@ -48,15 +49,15 @@ def storage_from_url(
         case "sqlite":
             from outreach.storage.sqlite.storage import sqlite_storage_from_url
 
-            return sqlite_storage_from_url(url, clock=clock, host=host, create=create, migrate=migrate)
+            return sqlite_storage_from_url(url, clock=clock, host=host, create=create, migrate=migrate, workers=workers)
         case "postgresql" | "postgres":
             from outreach.storage.postgres import postgres_storage_from_url
 
-            return postgres_storage_from_url(url, clock=clock, create=create, migrate=migrate)
+            return postgres_storage_from_url(url, clock=clock, create=create, migrate=migrate, workers=workers)
         case "memory":
             from outreach.storage.sqlite.memory import MemoryStorage
 
-            return MemoryStorage(clock=clock)
+            return MemoryStorage(clock=clock, workers=workers)
         case _:
             raise ConfigError(
                 f"{shown_url(url)!r} names no database. Write sqlite:///outreach.db, sqlite:////absolute/path.db, "

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self, overload
 
@@ -22,14 +22,22 @@ from outreach.models.campaign import (
     CampaignCreated,
     CampaignUpdate,
     Counters,
+    FollowUpCreated,
     NewCallCampaign,
     NewSmsCampaign,
 )
+from outreach.models.campaign_export import ExportedContact, ExportFormat
+from outreach.models.campaign_report import CampaignReport
 from outreach.models.dispatch import Dispatch, DispatchCount
-from outreach.models.events import Event
+from outreach.models.erasure import PurgeResult, RetentionResult
+from outreach.models.events import Event, EventPage
 from outreach.models.failures import ProviderFailure, RecipientOutcome
+from outreach.models.figures import EngineFigures
+from outreach.models.forecast import Forecast, ForecastAssumptions
 from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.models.message import InboundMessage, Message, NewMessage
+from outreach.models.preflight import Preflight
+from outreach.models.prices import PriceTable
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientCount
 from outreach.models.resources import (
     Agent,
@@ -38,6 +46,9 @@ from outreach.models.resources import (
     Flow,
     FlowStep,
     FlowUpdate,
+    NewAgent,
+    NewFlow,
+    NewNumber,
     Number,
     NumberUpdate,
     Trunk,
@@ -54,17 +65,27 @@ from outreach.models.settings import (
     SmsSettings,
     SmsSettingsUpdate,
 )
-from outreach.models.states import CampaignStatus, RecipientStatus, WorkspaceMode
+from outreach.models.states import CampaignAction, CampaignStatus, RecipientStatus, WorkspaceMode
 from outreach.models.status import CampaignBlocker, DispatcherHealth, EngineStatus, Readiness, StartCheck
 from outreach.models.subscription import Subscription
 from outreach.models.trail import ContactHistory
-from outreach.models.unsubscribe import RegisterImport, Unsubscribe, UnsubscribeScope
+from outreach.models.unsubscribe import NewUnsubscribes, RegisterImport, Unsubscribe, UnsubscribeScope
 from outreach.models.work import AuditEntry
-from outreach.models.workspace import DEFAULT_REQUEST_LIMIT, ApiKey, CreatedApiKey, Workspace, WorkspaceUpdate
+from outreach.models.workspace import (
+    DEFAULT_REQUEST_LIMIT,
+    DEFAULT_SCOPES,
+    ApiAccess,
+    ApiKey,
+    ApiScope,
+    CreatedApiKey,
+    Workspace,
+    WorkspaceUpdate,
+)
 from outreach.operations.settling.reconciling import OperatorDecision
 from outreach.protocols.adapter import AccountCheck, CredentialField
 from outreach.protocols.carrier import Carrier
 from outreach.protocols.dispatcher import DispatcherFactory
+from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import Analyser, VoiceProvider
 from outreach.providers.registry import AnyAdapter
@@ -74,14 +95,18 @@ from outreach.services.api_keys import ApiKeys as AsyncApiKeys
 from outreach.services.audit import Audit as AsyncAudit
 from outreach.services.callbacks import Callbacks as AsyncCallbacks
 from outreach.services.calls import Calls as AsyncCalls
+from outreach.services.campaign_copies import LeftOut
 from outreach.services.campaigns import Campaigns as AsyncCampaigns
 from outreach.services.contacts import Contact
 from outreach.services.dispatches import Dispatches as AsyncDispatches
+from outreach.services.erasure import Erasure as AsyncErasure
 from outreach.services.events import A, B, C
 from outreach.services.events import Events as AsyncEvents
+from outreach.services.figures import FiguresQuery as AsyncFiguresQuery
 from outreach.services.flows import Flows as AsyncFlows
 from outreach.services.messages import Messages as AsyncMessages
 from outreach.services.numbers import Numbers as AsyncNumbers
+from outreach.services.prices import Prices as AsyncPrices
 from outreach.services.rate_limits import RateLimiter as AsyncRateLimiter
 from outreach.services.readiness import ReadinessProbe as AsyncReadinessProbe
 from outreach.services.settings import CallingSettings as AsyncCallingSettings
@@ -115,12 +140,24 @@ class StatusQuery(Service[AsyncStatusQuery]):
     """Reads the status of one workspace or all; costs the same however much was sent before."""
 
     def __call__(self, workspace_id: str | None = None) -> EngineStatus:
-        """Return the current status of a workspace, or of all.
+        """Return the current status of a workspace, or of all, with what needs a person.
 
         Raises:
             NotFound: The workspace does not exist.
         """
         return self._call(lambda service: service(workspace_id))
+
+
+class FiguresQuery(Service[AsyncFiguresQuery]):
+    """Counts what is open."""
+
+    def __call__(self, since: int | None = None) -> EngineFigures:
+        """Return the present figures of the whole database.
+
+        Args:
+            since: Count opt-outs after this position; None counts none. `EngineFigures.until` is the next one.
+        """
+        return self._call(lambda service: service(since))
 
 
 class Workspaces(Service[AsyncWorkspaces]):
@@ -192,13 +229,22 @@ class Workspaces(Service[AsyncWorkspaces]):
 class ApiKeys(Service[AsyncApiKeys]):
     """The API keys of workspaces."""
 
-    def create(self, workspace_id: str, *, name: str = "", actor: str = "library") -> CreatedApiKey:
+    def create(
+        self, workspace_id: str, *, name: str = "", scopes: Sequence[ApiScope] = DEFAULT_SCOPES, actor: str = "library"
+    ) -> CreatedApiKey:
         """Create an API key; only its SHA-256 is stored, so the result is the only place with the key.
+
+        Args:
+            workspace_id: The workspace.
+            name: What it is for, up to 255 characters.
+            scopes: What it may do, at least one of `send`, `manage` and `read` (docs/managing.md#scopes).
+            actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace does not exist.
+            InvalidRequest: The name is too long, or the scopes are none.
         """
-        return self._call(lambda service: service.create(workspace_id, name=name, actor=actor))
+        return self._call(lambda service: service.create(workspace_id, name=name, scopes=scopes, actor=actor))
 
     def list(self, workspace_id: str) -> Sequence[ApiKey]:
         """Return a workspace's keys, revoked ones included, oldest first.
@@ -224,8 +270,8 @@ class ApiKeys(Service[AsyncApiKeys]):
         """
         return self._call(lambda service: service.revoke(workspace_id, key_id, actor=actor))
 
-    def authenticate(self, api_key: str) -> Workspace:
-        """Return the workspace of a key, whatever its status.
+    def authenticate(self, api_key: str) -> ApiAccess:
+        """Return the workspace of a key, whatever its status, and what the key may do there.
 
         A result is cached for half a second; a key revoked in this process stops working at once. The lookup by digest
         leaks nothing through timing: an attacker could learn only about the digest of what he sent.
@@ -318,6 +364,24 @@ class Agents(Service[AsyncAgents]):
                 idempotency_key=idempotency_key,
                 actor=actor,
             )
+        )
+
+    def create_response(
+        self,
+        workspace_id: str,
+        new: NewAgent,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Agent], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Create an agent and return the HTTP response to it; a repeated key returns the first response.
+
+        Raises:
+            OutreachError: See `create`.
+        """
+        return self._call(
+            lambda service: service.create_response(workspace_id, new, request=request, render=render, actor=actor)
         )
 
     def update(self, workspace_id: str, agent_id: str, change: AgentUpdate, *, actor: str = "library") -> Agent:
@@ -454,6 +518,32 @@ class Numbers(Service[AsyncNumbers]):
             )
         )
 
+    def create_response(
+        self,
+        workspace_id: str,
+        new: NewNumber,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Number], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Add a number and return the HTTP response to it; a repeated key returns the first response.
+
+        Raises:
+            OutreachError: See `create`.
+        """
+        return self._call(
+            lambda service: service.create_response(workspace_id, new, request=request, render=render, actor=actor)
+        )
+
+    def get(self, workspace_id: str, number_id: str) -> Number:
+        """Return a number.
+
+        Raises:
+            NotFound: The workspace has no such number.
+        """
+        return self._call(lambda service: service.get(workspace_id, number_id))
+
     def update(self, workspace_id: str, number_id: str, change: NumberUpdate, *, actor: str = "library") -> Number:
         """Change a number; running campaigns use its new rate at once.
 
@@ -512,6 +602,32 @@ class Flows(Service[AsyncFlows]):
                 workspace_id, name, steps=steps, idempotency_key=idempotency_key, actor=actor
             )
         )
+
+    def create_response(
+        self,
+        workspace_id: str,
+        new: NewFlow,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Flow], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Create a flow and return the HTTP response to it; a repeated key returns the first response.
+
+        Raises:
+            OutreachError: See `create`.
+        """
+        return self._call(
+            lambda service: service.create_response(workspace_id, new, request=request, render=render, actor=actor)
+        )
+
+    def get(self, workspace_id: str, flow_id: str) -> Flow:
+        """Return a flow.
+
+        Raises:
+            NotFound: The workspace has no such flow, or it was removed.
+        """
+        return self._call(lambda service: service.get(workspace_id, flow_id))
 
     def update(self, workspace_id: str, flow_id: str, change: FlowUpdate, *, actor: str = "library") -> Flow:
         """Change a flow; its steps only while no running campaign uses it.
@@ -612,6 +728,36 @@ class Replies(Service[AsyncReplies]):
         return self._call(lambda service: service.update(workspace_id, change, actor=actor))
 
 
+class Prices(Service[AsyncPrices]):
+    """The prices of SMS segments and minutes of calls, a table a workspace."""
+
+    def get(self, workspace_id: str) -> PriceTable | None:
+        """Return a workspace's prices; None if it has none.
+
+        Raises:
+            NotFound: The workspace does not exist.
+        """
+        return self._call(lambda service: service.get(workspace_id))
+
+    def update(self, workspace_id: str, table: PriceTable, *, actor: str = "library") -> PriceTable:
+        """Replace a workspace's prices and return them.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: A currency, provider, country or amount is invalid, or two prices are for the same; nothing
+                was changed.
+        """
+        return self._call(lambda service: service.update(workspace_id, table, actor=actor))
+
+    def remove(self, workspace_id: str, *, actor: str = "library") -> None:
+        """Remove a workspace's prices; nothing happens if it has none.
+
+        Raises:
+            NotFound: The workspace does not exist.
+        """
+        return self._call(lambda service: service.remove(workspace_id, actor=actor))
+
+
 class Unsubscribes(Service[AsyncUnsubscribes]):
     """The unsubscribe registers of workspaces."""
 
@@ -638,6 +784,24 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
             lambda service: service.add(
                 workspace_id, *phones, scope=scope, source=source, evidence=evidence, actor=actor
             )
+        )
+
+    def add_response(
+        self,
+        workspace_id: str,
+        new: NewUnsubscribes,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Sequence[Unsubscribe]], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Unsubscribe numbers and return the HTTP response to it; a repeated key returns the first response.
+
+        Raises:
+            OutreachError: See `add`.
+        """
+        return self._call(
+            lambda service: service.add_response(workspace_id, new, request=request, render=render, actor=actor)
         )
 
     def import_numbers(
@@ -683,11 +847,62 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
             actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: The workspace does not exist.
-            InvalidRequest: The number is invalid, or `opted_out` is not a bool.
+            NotFound: The workspace does not exist, or the number is not on its register.
+            InvalidRequest: The number is not a string, or `opted_out` is not a bool.
             Conflict: The number is not held.
         """
         return self._call(lambda service: service.resolve(workspace_id, phone, opted_out=opted_out, actor=actor))
+
+    def resolve_response(
+        self,
+        workspace_id: str,
+        phone: str,
+        *,
+        opted_out: bool,
+        request: IdempotentRequest | None,
+        render: Callable[[Unsubscribe], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Decide on a held number and return the HTTP response to it; a repeated key returns the first response.
+
+        Args:
+            workspace_id: The workspace.
+            phone: The number.
+            opted_out: See `resolve`.
+            request: The request and its key.
+            render: Makes the response of the entry: the new one, or the held one that was taken away.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            OutreachError: See `resolve`.
+        """
+        return self._call(
+            lambda service: service.resolve_response(
+                workspace_id, phone, opted_out=opted_out, request=request, render=render, actor=actor
+            )
+        )
+
+    def get(self, workspace_id: str, phone: str) -> Unsubscribe:
+        """Return the entry of a number, in any notation.
+
+        Raises:
+            NotFound: The workspace does not exist, or the number is not on its register.
+        """
+        return self._call(lambda service: service.get(workspace_id, phone))
+
+    def list(self, workspace_id: str, *, after: str = "", limit: int = 1000) -> Sequence[Unsubscribe]:
+        """Return entries in the order of the numbers, held ones included.
+
+        Args:
+            workspace_id: The workspace.
+            after: Only numbers after this one, such as the last one of the page before.
+            limit: The largest number of entries.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: An argument is invalid.
+        """
+        return self._call(lambda service: service.list(workspace_id, after=after, limit=limit))
 
     def iter_entries(self, workspace_id: str) -> Iterator[Unsubscribe]:
         """Iterate over the register in the order of the numbers.
@@ -705,6 +920,48 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
             InvalidRequest: The channel is unknown.
         """
         return self._call(lambda service: service.filter_unsubscribed(workspace_id, channel, phones))
+
+
+class Erasure(Service[AsyncErasure]):
+    """Erasing people."""
+
+    def purge(self, workspace_id: str, phone: str, *, actor: str = "library") -> PurgeResult:
+        """Erase one person from a workspace: names, number, variables, texts, replies, summaries and providers' events.
+
+        Contacts that wait for their turn end as `skipped: erased`. All figures stay as they are. An opt-out stays on
+        the register as a hash of the number, so that the person is not contacted again. It reads all single messages,
+        calls and events of the workspace.
+
+        Args:
+            workspace_id: The workspace.
+            phone: The number in any notation; a local one is read in the workspace's default region.
+            actor: Recorded in the audit trail, without the number.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: It is no phone number.
+            Conflict: A request to it is on its way, or contacts are being loaded: nothing was erased.
+        """
+        return self._call(lambda service: service.purge(workspace_id, phone, actor=actor))
+
+    def apply_retention(
+        self, workspace_id: str | None = None, *, max_slices: int = 100000, actor: str = "library"
+    ) -> RetentionResult:
+        """Erase what workspaces with `retention_days` keep no longer; a dispatching engine does so by itself.
+
+        These are contacts and texts of campaigns that ended so many days ago, single messages and calls, inbound
+        messages and providers' events; numbers on the register become hashes. Every slice is a transaction of its own.
+
+        Args:
+            workspace_id: One workspace; None for all.
+            max_slices: The most to do now, at least 1.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: `max_slices` is out of its bounds.
+        """
+        return self._call(lambda service: service.apply_retention(workspace_id, max_slices=max_slices, actor=actor))
 
 
 class Campaigns(Service[AsyncCampaigns]):
@@ -753,6 +1010,7 @@ class Campaigns(Service[AsyncCampaigns]):
         channel: Channel | None = None,
         status: CampaignStatus | None = None,
         search: str | None = None,
+        archived: bool | None = False,
         page: int = 1,
         page_size: int = 20,
     ) -> Page[Campaign]:
@@ -763,6 +1021,7 @@ class Campaigns(Service[AsyncCampaigns]):
             channel: Only campaigns of this channel; None for both.
             status: Only campaigns with this raw status.
             search: Part of the name, case-insensitive; None or empty for all.
+            archived: False leaves archived campaigns out, True returns only them, None all.
             page: From 1; a page past the end is empty.
             page_size: At least 1; more than 100 is served as 100.
 
@@ -772,7 +1031,13 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(
             lambda service: service.list(
-                workspace_id, channel=channel, status=status, search=search, page=page, page_size=page_size
+                workspace_id,
+                channel=channel,
+                status=status,
+                search=search,
+                archived=archived,
+                page=page,
+                page_size=page_size,
             )
         )
 
@@ -786,7 +1051,7 @@ class Campaigns(Service[AsyncCampaigns]):
         page: int = 1,
         page_size: int = 20,
     ) -> JsonPage:
-        """Return the page that `list` returns, as JSON with the interface's fields.
+        """Return a page of campaigns as JSON with the interface's fields, newest first, archived ones among them.
 
         A rendered page is reused until any process changes what it shows.
 
@@ -824,6 +1089,38 @@ class Campaigns(Service[AsyncCampaigns]):
             )
         )
 
+    def move_response(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        action: CampaignAction,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Campaign], StoredAnswer],
+        allow_unknown_placeholders: bool = False,
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Start, unschedule, pause, resume or cancel a campaign, and return the HTTP response to it.
+
+        A repeated key returns the first response.
+
+        Raises:
+            OutreachError: See `start`, `unschedule`, `pause`, `resume` and `cancel`.
+            InvalidRequest: The action is none of these, or the key was used with other content.
+            RequestInProgress: The first request with this key is still running.
+        """
+        return self._call(
+            lambda service: service.move_response(
+                workspace_id,
+                campaign_id,
+                action,
+                request=request,
+                render=render,
+                allow_unknown_placeholders=allow_unknown_placeholders,
+                actor=actor,
+            )
+        )
+
     def check_start(self, workspace_id: str, campaign_id: str) -> StartCheck:
         """Return how many of a campaign's contacts would fail because their text is empty or too long.
 
@@ -858,34 +1155,6 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(lambda service: service.pause_all(workspace_id, actor=actor))
 
-    def update(
-        self, workspace_id: str, campaign_id: str, change: CampaignUpdate, *, actor: str = "library"
-    ) -> Campaign:
-        """Change a campaign that has not started; its status becomes ready or draft by what it then has.
-
-        Raises:
-            NotFound: The workspace has no such campaign, flow or agent.
-            InvalidRequest: A value is out of its bounds.
-            Conflict: The campaign has started.
-        """
-        return self._call(lambda service: service.update(workspace_id, campaign_id, change, actor=actor))
-
-    def iter_recipients(self, workspace_id: str, campaign_id: str) -> Iterator[Recipient]:
-        """Iterate over a campaign's recipients by position.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return self._items(lambda service: service.iter_recipients(workspace_id, campaign_id))
-
-    def count_recipients(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientCount]:
-        """Return how many recipients are in each state for each reason.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return self._call(lambda service: service.count_recipients(workspace_id, campaign_id))
-
     def recount(self, workspace_id: str, campaign_id: str) -> Counters:
         """Count all recipients again and return the counters; they equal the campaign's own.
 
@@ -894,32 +1163,62 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(lambda service: service.recount(workspace_id, campaign_id))
 
-    def dispatches(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[Dispatch]:
-        """Return the dispatches of one recipient, oldest first.
+    def clone(
+        self, workspace_id: str, campaign_id: str, *, name: str | None = None, actor: str = "library"
+    ) -> CampaignCreated:
+        """Create a campaign like an earlier one, with all its contacts, without starting it.
 
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return self._call(lambda service: service.dispatches(workspace_id, campaign_id, position))
-
-    def contact_history(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[ContactHistory]:
-        """Return what happened to a number in a campaign, step by step, with reasons and rules.
+        Its start and expiry are not copied. Who has unsubscribed since is left out, as in every new campaign.
 
         Args:
             workspace_id: The workspace.
-            campaign_id: The campaign.
-            phone: The number in any notation; a local one is read in the workspace's default region, an invalid one is
-                searched as supplied.
-
-        Returns:
-            A history for each position of the number: it can occur twice. A number excluded at creation because it was
-            unsubscribed has one history without a `position`.
+            campaign_id: The earlier campaign, in any state.
+            name: 1 to 100 characters; None for the earlier name with "(copy)".
+            actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: The workspace has no such campaign, or the number is neither in it nor unsubscribed.
-            InvalidRequest: The number is not a string.
+            NotFound: The workspace has no such campaign, or its agent or trunk is gone.
+            Conflict: Its contacts were erased.
+            InvalidRequest: The name is invalid, its flow is gone, or every contact is opted out.
         """
-        return self._call(lambda service: service.contact_history(workspace_id, campaign_id, phone))
+        return self._call(lambda service: service.clone(workspace_id, campaign_id, name=name, actor=actor))
+
+    def follow_up(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        results: Sequence[str],
+        include: Collection[LeftOut] = (),
+        name: str | None = None,
+        body: str | None = None,
+        actor: str = "library",
+    ) -> FollowUpCreated:
+        """Create a campaign of those contacts of an earlier one who had given results, without starting it.
+
+        Who opted out, replied or was reached is left out. Reached is who got a message that did not fail, or spoke in a
+        call. Numbers on the unsubscribe register are never loaded, whatever is included.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The earlier campaign; it may be running.
+            results: States and reasons of contacts that have ended, such as `failed`, `no_answer` or `unconfirmed`.
+            include: Whom not to leave out.
+            name: 1 to 100 characters; None for the earlier name with "(follow-up)".
+            body: Another text; None for the same text or flow.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace has no such campaign, or its agent or trunk is gone.
+            Conflict: Its contacts were erased.
+            InvalidRequest: A result or name is unknown, nobody is left, the flow is gone, or a calling campaign got a
+                text.
+        """
+        return self._call(
+            lambda service: service.follow_up(
+                workspace_id, campaign_id, results=results, include=include, name=name, body=body, actor=actor
+            )
+        )
 
     def create_sms(
         self,
@@ -1052,7 +1351,12 @@ class Campaigns(Service[AsyncCampaigns]):
         return self._call(lambda service: service.count_dispatches(workspace_id, campaign_id))
 
     def iter_outcomes(
-        self, workspace_id: str, campaign_id: str, *, status: RecipientStatus | None = None
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        status: RecipientStatus | None = None,
+        external_id: str | None = None,
     ) -> Iterator[RecipientOutcome]:
         """Iterate over a campaign's recipients by position, each with its provider failure, if any.
 
@@ -1060,11 +1364,15 @@ class Campaigns(Service[AsyncCampaigns]):
             workspace_id: The workspace.
             campaign_id: The campaign.
             status: Only recipients in this state; None for all.
+            external_id: Only recipients that the application knows by this id (at most 500); None for all.
 
         Raises:
             NotFound: The workspace has no such campaign.
+            InvalidRequest: The id is no text of 1 to 255 characters.
         """
-        return self._items(lambda service: service.iter_outcomes(workspace_id, campaign_id, status=status))
+        return self._items(
+            lambda service: service.iter_outcomes(workspace_id, campaign_id, status=status, external_id=external_id)
+        )
 
     def blockers(self, workspace_id: str, campaign_id: str) -> Sequence[CampaignBlocker]:
         """Return everything that blocks an active or scheduled campaign, most urgent first.
@@ -1083,6 +1391,270 @@ class Campaigns(Service[AsyncCampaigns]):
             NotFound: The workspace has no such campaign.
         """
         return self._call(lambda service: service.next_due_times(workspace_id, campaign_id))
+
+    def iter_recipients(self, workspace_id: str, campaign_id: str) -> Iterator[Recipient]:
+        """Iterate over a campaign's recipients by position.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._items(lambda service: service.iter_recipients(workspace_id, campaign_id))
+
+    def list_recipients(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        status: RecipientStatus | None = None,
+        reason: str | None = None,
+        after: int = -1,
+        limit: int = 1000,
+    ) -> Sequence[Recipient]:
+        """Return recipients by position.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            status: Only those in this state; None for any.
+            reason: Only those that wait or have ended for this reason; None for any.
+            after: Only positions greater than this one, such as that of the last recipient of the page before.
+            limit: The largest number of recipients.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            InvalidRequest: An argument is invalid.
+        """
+        return self._call(
+            lambda service: service.list_recipients(
+                workspace_id, campaign_id, status=status, reason=reason, after=after, limit=limit
+            )
+        )
+
+    def get_recipient(self, workspace_id: str, campaign_id: str, position: int) -> Recipient:
+        """Return the recipient at a position of a campaign's list, from 0.
+
+        Raises:
+            NotFound: The workspace has no such campaign, or the campaign no such recipient.
+        """
+        return self._call(lambda service: service.get_recipient(workspace_id, campaign_id, position))
+
+    def recipients(
+        self, workspace_id: str, *, external_id: str, campaign_id: str | None = None, limit: int = 100
+    ) -> Sequence[Recipient]:
+        """Return the recipients that the application knows by an id, the newest campaign first.
+
+        Args:
+            workspace_id: The workspace.
+            external_id: The id, as supplied with the contact.
+            campaign_id: Of this campaign only; None for all of the workspace.
+            limit: The most to return.
+
+        Raises:
+            NotFound: There is no such workspace or campaign.
+            InvalidRequest: The id is no text of 1 to 255 characters, or the limit is not positive.
+        """
+        return self._call(
+            lambda service: service.recipients(
+                workspace_id, external_id=external_id, campaign_id=campaign_id, limit=limit
+            )
+        )
+
+    def count_recipients(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientCount]:
+        """Return how many recipients are in each state for each reason.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._call(lambda service: service.count_recipients(workspace_id, campaign_id))
+
+    def dispatches(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[Dispatch]:
+        """Return the dispatches of one recipient, oldest first.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._call(lambda service: service.dispatches(workspace_id, campaign_id, position))
+
+    def recipient_history(self, workspace_id: str, campaign_id: str, position: int) -> ContactHistory:
+        """Return what happened to the recipient at a position, step by step, with reasons and rules.
+
+        Raises:
+            NotFound: The workspace has no such campaign, or the campaign no such recipient.
+        """
+        return self._call(lambda service: service.recipient_history(workspace_id, campaign_id, position))
+
+    def contact_history(
+        self, workspace_id: str, campaign_id: str, phone: str | None = None, *, external_id: str | None = None
+    ) -> Sequence[ContactHistory]:
+        """Return what happened to a contact in a campaign, step by step, with reasons and rules.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            phone: The number in any notation; a local one is read in the workspace's default region, an invalid one is
+                searched as supplied.
+            external_id: The application's own name of the contact, instead of its number.
+
+        Returns:
+            A history for each position of the number or id: it can occur twice. A number excluded at creation because
+            it was unsubscribed has one history without a `position`.
+
+        Raises:
+            NotFound: The workspace has no such campaign, or the number is neither in it nor unsubscribed, or the id is
+                not in it.
+            InvalidRequest: Not exactly one of both is given, or it is not a string.
+        """
+        return self._call(
+            lambda service: service.contact_history(workspace_id, campaign_id, phone, external_id=external_id)
+        )
+
+    def preflight(self, workspace_id: str, campaign_id: str, *, contact: str | None = None) -> Preflight:
+        """Return what a campaign will do to its contacts, by the rules that the run will follow.
+
+        It holds if nothing changes meanwhile. Contacts on the register when the campaign was created were not loaded,
+        and are not counted. It reads every contact: 100,000 take a second or two.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign, in any state; of one that has started, what is left.
+            contact: A phone number, in any notation, of which to tell everything (`Preflight.asked`).
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            InvalidRequest: The number is not a string.
+        """
+        return self._call(lambda service: service.preflight(workspace_id, campaign_id, contact=contact))
+
+    def preflight_new(
+        self,
+        workspace_id: str,
+        campaign: NewSmsCampaign | NewCallCampaign,
+        recipients: RecipientSource,
+        *,
+        contact: str | None = None,
+    ) -> Preflight:
+        """Return what a campaign would do to its contacts, without creating it.
+
+        Numbers on the register are counted as left out, though a creation would not load them.
+
+        Args:
+            workspace_id: The workspace.
+            campaign: Everything but the contacts.
+            recipients: The contacts, as `create_sms` and `create_call` take them.
+            contact: A phone number, in any notation, of which to tell everything (`Preflight.asked`).
+
+        Raises:
+            NotFound: The workspace, agent or trunk does not exist.
+            SmsCampaignsDisabled: The workspace does not have SMS campaigns enabled.
+            InvalidRequest: A rule is broken, or the flow does not exist.
+        """
+        return self._supply(
+            lambda service, each: service.preflight_new(workspace_id, campaign, each(recipients), contact=contact)
+        )
+
+    def forecast(
+        self, workspace_id: str, campaign_id: str, *, assumptions: ForecastAssumptions | None = None
+    ) -> Forecast:
+        """Return when a campaign will be done, hour by hour, and what limits it.
+
+        It holds if nothing changes, and for a campaign that is paused, if it is resumed now. A campaign with more than
+        10,000 contacts is judged by so many of them.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign; of one that has started, what is left.
+            assumptions: What to assume of calls and messages; what a running campaign has measured in its last 500
+                requests takes their place. None for the defaults.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            InvalidRequest: An assumption is out of its bounds.
+        """
+        return self._call(lambda service: service.forecast(workspace_id, campaign_id, assumptions=assumptions))
+
+    def report(self, workspace_id: str, campaign_id: str) -> CampaignReport:
+        """Return what became of a campaign's contacts, and what was sent for it, from one snapshot of the ledger.
+
+        It reads every contact and request of the campaign: nearly a second for a million. An erased campaign has the
+        report of the moment before.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._call(lambda service: service.report(workspace_id, campaign_id))
+
+    def iter_export(self, workspace_id: str, campaign_id: str) -> Iterator[ExportedContact]:
+        """Iterate over a campaign's contacts by position, each with its requests, calls and replies.
+
+        They are read in batches: while a campaign runs, later ones may be further than earlier ones.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._items(lambda service: service.iter_export(workspace_id, campaign_id))
+
+    def export(self, workspace_id: str, campaign_id: str, kind: ExportFormat) -> Iterator[bytes]:
+        """Iterate over a campaign's contacts as the parts of a file; see `iter_export`.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            kind: `csv` (UTF-8 with a byte order mark), `jsonl` (a JSON object a line) or `xlsx`.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            InvalidRequest: The format is unknown.
+            ConfigError: A library for XLSX is not installed.
+        """
+        return self._items(lambda service: service.export(workspace_id, campaign_id, kind))
+
+    def update(
+        self, workspace_id: str, campaign_id: str, change: CampaignUpdate, *, actor: str = "library"
+    ) -> Campaign:
+        """Change a campaign; what has not been sent goes out as the campaign then says.
+
+        A campaign that has not started becomes ready or draft by what it then has. One that is scheduled, active or
+        paused stays so, and keeps all that a start needs. Requests that are on their way are not changed.
+
+        Raises:
+            NotFound: The workspace has no such campaign, flow or agent.
+            InvalidRequest: A value is out of its bounds, or a campaign under way would lack what it needs.
+            Conflict: The campaign has ended, or has begun to send and keeps this field.
+        """
+        return self._call(lambda service: service.update(workspace_id, campaign_id, change, actor=actor))
+
+    def archive(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
+        """Put a campaign away, so that lists hide it unless they are asked; an archived one stays.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            Conflict: It is scheduled, active or paused.
+        """
+        return self._call(lambda service: service.archive(workspace_id, campaign_id, actor=actor))
+
+    def unarchive(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
+        """Bring an archived campaign back into the lists; one that is not archived stays.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._call(lambda service: service.unarchive(workspace_id, campaign_id, actor=actor))
+
+    def delete(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign | None:
+        """Delete a draft or ready campaign with its contacts, or erase the contacts and texts of an ended one.
+
+        An erased campaign stays with its name, times and figures, archived: its requests are counted, and its report is
+        that of the moment before. The unsubscribe register is not changed. What a crash interrupts is finished by the
+        next dispatcher, or by `engine.erasure.apply_retention`.
+
+        Returns:
+            The erased campaign; None for one that is gone.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            Conflict: It is scheduled, active or paused, or has contacts that are still open.
+        """
+        return self._call(lambda service: service.delete(workspace_id, campaign_id, actor=actor))
 
 
 class Calls(Service[AsyncCalls]):
@@ -1131,6 +1703,23 @@ class Calls(Service[AsyncCalls]):
             NotFound: The workspace has no such call.
         """
         return self._call(lambda service: service.get(workspace_id, identifier))
+
+    def list(
+        self, workspace_id: str, *, campaign_id: str | None = None, after: str | None = None, limit: int = 1000
+    ) -> Sequence[Call]:
+        """Return calls, newest first.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: Only those of this campaign; None for all, single calls included.
+            after: Only calls older than the one with this id, such as the last one of the page before.
+            limit: The largest number of calls.
+
+        Raises:
+            NotFound: The workspace does not exist, or has no such campaign.
+            InvalidRequest: The limit is invalid.
+        """
+        return self._call(lambda service: service.list(workspace_id, campaign_id=campaign_id, after=after, limit=limit))
 
     def get_anywhere(self, identifier: str) -> Call:
         """Return a call of any workspace, for operator commands that name a call alone.
@@ -1181,6 +1770,45 @@ class Messages(Service[AsyncMessages]):
         """
         return self._call(lambda service: service.send_response(workspace_id, new, request=request, render=render))
 
+    def send_test(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        contact: str,
+        to: str,
+        message: int = 1,
+        at_any_hour: bool = False,
+        actor: str = "library",
+    ) -> Message:
+        """Send what a contact of a campaign would get to a number of one's own.
+
+        It is a single message with the purpose `test`, from the campaign's number: it counts in no campaign, in no
+        frequency cap and in no report. The campaign may be in any state.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            contact: The contact's number, in any notation, or as supplied if it is none.
+            to: Where to send it.
+            message: Which message of a flow, from 1.
+            at_any_hour: Whether to send it outside the campaign's hours and the contact hours at `to` too.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace has no such campaign, or the campaign no such contact.
+            InvalidRequest: The number is invalid, the campaign has no such message, or its text is empty or over the
+                segment cap for this contact.
+            RecipientUnsubscribed: `to` is unsubscribed from SMS.
+            Conflict: It is a calling campaign, it is outside the hours, the sending number or carrier is unclear, or a
+                live workspace has no account at the carrier.
+        """
+        return self._call(
+            lambda service: service.send_test(
+                workspace_id, campaign_id, contact=contact, to=to, message=message, at_any_hour=at_any_hour, actor=actor
+            )
+        )
+
     def receive(
         self,
         workspace_id: str,
@@ -1226,19 +1854,30 @@ class Messages(Service[AsyncMessages]):
             )
         )
 
-    def list_inbound(self, workspace_id: str, *, unclear: bool = False, limit: int = 1000) -> Sequence[InboundMessage]:
+    def list_inbound(
+        self, workspace_id: str, *, unclear: bool = False, after: str | None = None, limit: int = 1000
+    ) -> Sequence[InboundMessage]:
         """Return inbound messages, newest first.
 
         Args:
             workspace_id: The workspace.
             unclear: Only those that a person has to read (`InboundMessage.unclear`).
+            after: Only messages older than the one with this id, such as the last one of the page before.
             limit: The largest number of messages.
 
         Raises:
-            NotFound: The workspace does not exist.
+            NotFound: The workspace does not exist, or has no message with the id `after`.
             InvalidRequest: The limit is invalid.
         """
-        return self._call(lambda service: service.list_inbound(workspace_id, unclear=unclear, limit=limit))
+        return self._call(lambda service: service.list_inbound(workspace_id, unclear=unclear, after=after, limit=limit))
+
+    def get_inbound(self, workspace_id: str, message_id: str) -> InboundMessage:
+        """Return an inbound message.
+
+        Raises:
+            NotFound: The workspace has no such message.
+        """
+        return self._call(lambda service: service.get_inbound(workspace_id, message_id))
 
     def get(self, workspace_id: str, message_id: str) -> Message:
         """Return a message.
@@ -1548,6 +2187,26 @@ class Events(Service[AsyncEvents]):
             lambda service: service.subscribe(*kinds, name=name, workspace_id=workspace_id, since=since)
         )
 
+    def page(
+        self, *kinds: type[Event], workspace_id: str | None = None, since: int | None = None, limit: int = 500
+    ) -> EventPage:
+        """Return the events after a number, without waiting for more.
+
+        Args:
+            kinds: Classes of events, such as `RecipientEnded`; none for all.
+            workspace_id: Of one workspace only; None for all.
+            since: Go on after this number, which the `position` of the page before or an event's `number` was. None
+                returns no event, and the position from which a later page goes on. 0 begins with the first event.
+            limit: The largest number of events. A page may have fewer, also none, although there are `more`.
+
+        Raises:
+            NotFound: There is no such workspace.
+            Conflict: The database has not come as far as `since`: it is another one, or an older copy; or events
+                after `since` were purged.
+            InvalidRequest: A kind is no class of events, `since` is no number from 0 on, or the limit is invalid.
+        """
+        return self._call(lambda service: service.page(*kinds, workspace_id=workspace_id, since=since, limit=limit))
+
     def subscriptions(self) -> Sequence[Subscription]:
         """Return all named subscriptions, by name: how far each has come, and whether anybody reads it now."""
         return self._call(lambda service: service.subscriptions())
@@ -1607,6 +2266,8 @@ class Outreach(Engine):
         sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
         sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
         vault: Encrypts the credentials of accounts; by default with a key that ends with this engine.
+        instrumentation: Is told what the engine does, such as `outreach.metrics.EngineMetrics` and
+            `outreach.tracing.Tracing`.
 
     Attributes:
         workspaces: The tenants.
@@ -1619,7 +2280,9 @@ class Outreach(Engine):
         sms_settings: Settings of SMS campaigns.
         call_settings: Settings of calling campaigns.
         reply_settings: What is answered to STOP, START and HELP.
+        prices: What messages and calls cost, for the estimates of a preflight.
         unsubscribes: The unsubscribe register.
+        erasure: Erasing people, and what workspaces keep no longer.
         campaigns: Campaigns: creating, reading, starting and stopping them, and what they came to.
         calls: Single calls.
         messages: Single messages, and those that people write back.
@@ -1631,6 +2294,7 @@ class Outreach(Engine):
         status: `engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.
         readiness: `engine.readiness()` tells whether this process can do its work now.
+        figures: `engine.figures()` counts what is open in the whole database, for metrics.
     """
 
     def __init__(
@@ -1648,6 +2312,7 @@ class Outreach(Engine):
         sandbox_carrier: Carrier | None = None,
         sandbox_voice: VoiceProvider | None = None,
         vault: Vault | None = None,
+        instrumentation: Sequence[Instrumentation] = (),
     ) -> None:
         super().__init__(
             AsyncOutreach(
@@ -1663,6 +2328,7 @@ class Outreach(Engine):
                 sandbox_carrier=sandbox_carrier,
                 sandbox_voice=sandbox_voice,
                 vault=vault,
+                instrumentation=instrumentation,
             )
         )
 
@@ -1682,6 +2348,7 @@ class Outreach(Engine):
         sandbox_carrier: Carrier | None = None,
         sandbox_voice: VoiceProvider | None = None,
         vault: Vault | None = None,
+        instrumentation: Sequence[Instrumentation] = (),
         create: bool = True,
         migrate: bool | None = None,
     ) -> Self:
@@ -1692,7 +2359,7 @@ class Outreach(Engine):
         the key that accounts' credentials are encrypted with; without it there is a file for it beside the database.
 
         Args:
-            url: `sqlite:///relative.db`, `sqlite:////absolute.db` or `memory://`.
+            url: `sqlite:///relative.db`, `sqlite:////absolute.db`, `postgresql://host/database` or `memory://`.
             dispatch: Whether this process sends. The server asks for it, the command line does not.
             clock: Where the time comes from; the system by default.
             rng: Where randomness comes from; the system by default.
@@ -1705,6 +2372,7 @@ class Outreach(Engine):
             sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
             sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
             vault: Encrypts the credentials of accounts; by default with the key above.
+            instrumentation: Is told what the engine does; see the class.
             create: Whether opening it makes the database where there is none; otherwise that is `DatabaseMissing`.
             migrate: Whether opening it brings a database of an older version up to date; otherwise that is
                 `DatabaseOlder`. By default the process that dispatches does so: it is the one that owns the database,
@@ -1727,6 +2395,7 @@ class Outreach(Engine):
                 sandbox_carrier=sandbox_carrier,
                 sandbox_voice=sandbox_voice,
                 vault=vault,
+                instrumentation=instrumentation,
                 create=create,
                 migrate=migrate,
             )
@@ -1743,6 +2412,7 @@ class Outreach(Engine):
     def _serve(self) -> None:
         self.readiness = ReadinessProbe(self._lifetime, lambda engine: engine.readiness)
         self.status = StatusQuery(self._lifetime, lambda engine: engine.status)
+        self.figures = FiguresQuery(self._lifetime, lambda engine: engine.figures)
         self.workspaces = Workspaces(self._lifetime, lambda engine: engine.workspaces)
         self.api_keys = ApiKeys(self._lifetime, lambda engine: engine.api_keys)
         self.audit = Audit(self._lifetime, lambda engine: engine.audit)
@@ -1753,7 +2423,9 @@ class Outreach(Engine):
         self.sms_settings = Settings(self._lifetime, lambda engine: engine.sms_settings)
         self.call_settings = CallingSettings(self._lifetime, lambda engine: engine.call_settings)
         self.reply_settings = Replies(self._lifetime, lambda engine: engine.reply_settings)
+        self.prices = Prices(self._lifetime, lambda engine: engine.prices)
         self.unsubscribes = Unsubscribes(self._lifetime, lambda engine: engine.unsubscribes)
+        self.erasure = Erasure(self._lifetime, lambda engine: engine.erasure)
         self.campaigns = Campaigns(self._lifetime, lambda engine: engine.campaigns)
         self.calls = Calls(self._lifetime, lambda engine: engine.calls)
         self.messages = Messages(self._lifetime, lambda engine: engine.messages)

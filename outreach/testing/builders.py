@@ -34,7 +34,7 @@ from outreach.models.states import (
 from outreach.models.subscription import StoredSubscription
 from outreach.models.trail import TrailEntry, TrailRule, TrailStepKind
 from outreach.models.unsubscribe import Unsubscribe
-from outreach.models.work import AuditEntry, CampaignRunState, IdempotencyRecord, Lease, RequestWindow
+from outreach.models.work import AuditEntry, CampaignRunState, IdempotencyRecord, Lease, RequestWindow, WorkerLease
 from outreach.models.workspace import ApiKey, Workspace
 
 NOW: Final = datetime(2026, 3, 2, 9, 30, 15, 123456, tzinfo=UTC)
@@ -374,6 +374,12 @@ def make_call_report(**changes: Any) -> CallReport:
 def make_lease(**changes: Any) -> Lease:
     """Return the first lease of a database that lives nowhere."""
     return attrs.evolve(Lease(epoch=1, home=None, renewed_at=NOW), **changes)
+
+
+def make_worker(**changes: Any) -> WorkerLease:
+    """Return the lease of the first worker."""
+    lease = WorkerLease(epoch=1, place=1, renewed_at=NOW, until=NOW + timedelta(seconds=15))
+    return attrs.evolve(lease, **changes)
 
 
 def make_run(**changes: Any) -> CampaignRunState:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal, Protocol
 
 from outreach.convert.columns import Value
@@ -20,7 +21,16 @@ class Backend(Protocol):
 
     Queries are named: `campaigns.leftovers` is the query `leftovers` of the aggregate `campaigns`. Whole rows come in
     the order of their kind's columns.
+
+    Attributes:
+        own_clock: Whether the database may run on another machine, whose clock engines go by.
     """
+
+    own_clock: bool
+
+    def now(self) -> datetime:
+        """Return the time by the clock of the database, aware, in UTC: one clock for all that open it."""
+        ...
 
     def version(self) -> int:
         """Return a number that changes when another connection has committed."""

@@ -20,19 +20,22 @@ from outreach.models.call import Call
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import InboundMessage, Message
+from outreach.models.prices import PriceTable
 from outreach.models.recipient import Recipient
 from outreach.models.resources import Agent, Flow, Number, Trunk
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.subscription import StoredSubscription
 from outreach.models.trail import TrailEntry
-from outreach.models.unsubscribe import Unsubscribe
+from outreach.models.unsubscribe import RegisterSalt, Unsubscribe
 from outreach.models.work import (
     AuditEntry,
     CampaignRunState,
+    Claim,
     DatabaseHome,
     IdempotencyRecord,
     Lease,
     RequestWindow,
+    WorkerLease,
     WorkItem,
     WorkUnit,
 )
@@ -178,7 +181,9 @@ CALLBACKS: Final = _kind(
 )
 SMS_SETTINGS: Final = _of_workspace("sms_settings", SmsSettings, "settings row")
 CALL_SETTINGS: Final = _of_workspace("call_settings", CallSettings, "call settings row")
+PRICE_TABLES: Final = _of_workspace("price_tables", PriceTable, "price table")
 REPLY_SETTINGS: Final = _of_workspace("reply_settings", ReplySettings, "reply settings row")
+REGISTER_SALTS: Final = _of_workspace("register_salts", RegisterSalt, "salt of a register")
 UNSUBSCRIBES: Final = _kind("unsubscribes", Unsubscribe, "register entry", key=("workspace_id", "phone"))
 REQUEST_WINDOWS: Final = _kind("request_windows", RequestWindow, "request window", key=("workspace_id",))
 IDEMPOTENCY_KEYS: Final = _kind(
@@ -258,7 +263,10 @@ def _make_recipients() -> Kind[Recipient]:
         Recipient,
         "recipient",
         key=("campaign_id", "position"),
-        fixed=("phone_number", "phone", "first_name", "last_name", "email", "company", "custom_variables"),
+        fixed=(
+            *("phone_number", "phone", "first_name", "last_name", "email", "company", "custom_variables"),
+            "external_id",
+        ),
     )
     variables = kind.columns.index("custom_variables")
 
@@ -352,6 +360,38 @@ def _make_lease() -> Kind[Lease]:
 LEASE: Final = _make_lease()
 
 
+def _make_workers() -> Kind[WorkerLease]:
+    columns = Columns(WorkerLease)
+    return Kind(
+        table="workers",
+        noun="worker",
+        columns=columns.names,
+        key=("epoch",),
+        row=lambda _, worker: columns.row(worker),
+        model=lambda row, _: columns.model(row),
+        key_of=lambda worker: (worker.epoch,),
+    )
+
+
+WORKERS: Final = _make_workers()
+
+
+def _make_claims() -> Kind[Claim]:
+    columns = Columns(Claim)
+    return Kind(
+        table="claims",
+        noun="claim",
+        columns=columns.names,
+        key=("workspace_id", "subject"),
+        row=lambda _, claim: columns.row(claim),
+        model=lambda row, _: columns.model(row),
+        key_of=lambda claim: (claim.workspace_id, claim.subject),
+    )
+
+
+CLAIMS: Final = _make_claims()
+
+
 def _make_home() -> Kind[DatabaseHome]:
     columns = Columns(DatabaseHome)
     return Kind(
@@ -399,8 +439,9 @@ STOPS: Final = _make_stops()
 
 ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     *(WORKSPACES, KEYS, AGENTS, TRUNKS, NUMBERS, FLOWS, ACCOUNTS, PROVIDER_THROTTLES, CALLBACKS),
-    *(SMS_SETTINGS, CALL_SETTINGS, REPLY_SETTINGS, UNSUBSCRIBES, REQUEST_WINDOWS, IDEMPOTENCY_KEYS),
+    *(SMS_SETTINGS, CALL_SETTINGS, REPLY_SETTINGS, PRICE_TABLES),
+    *(UNSUBSCRIBES, REGISTER_SALTS, REQUEST_WINDOWS, IDEMPOTENCY_KEYS),
     *(CAMPAIGNS, RECIPIENTS, CALLS, MESSAGES, DISPATCHES, INBOUND),
-    *(WORK, RUNS, SENDER_PACES, LEASE, HOME, STOPS, SUBSCRIPTIONS),
+    *(WORK, RUNS, SENDER_PACES, LEASE, WORKERS, CLAIMS, HOME, STOPS, SUBSCRIPTIONS),
 )
 """The kinds of rows with keys, in the order in which foreign keys need them to be written."""

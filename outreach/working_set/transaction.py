@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from outreach.working_set.tables.accounts import Accounts, Callbacks, ProviderThrottles
 from outreach.working_set.tables.campaign_lists import CampaignLists
 from outreach.working_set.tables.campaigns import Campaigns
@@ -13,16 +15,19 @@ from outreach.working_set.tables.directory import (
     Trunks,
     Workspaces,
     call_settings,
+    price_tables,
     reply_settings,
     sms_settings,
 )
+from outreach.working_set.tables.erasures import Erasures
 from outreach.working_set.tables.ledger import Calls, Dispatches, Inbound, Messages
 from outreach.working_set.tables.recipients import Recipients
 from outreach.working_set.tables.register import Register
+from outreach.working_set.tables.reports import Reports
 from outreach.working_set.tables.requests import Audit, Requests
 from outreach.working_set.tables.subscriptions import Subscriptions
 from outreach.working_set.tables.trail import Trail
-from outreach.working_set.tables.work import Leases, Runs, Stops, WorkQueue
+from outreach.working_set.tables.work import Claims, Leases, Runs, Stops, Workers, WorkQueue
 from outreach.working_set.working_set import WorkingSet
 
 
@@ -30,6 +35,7 @@ class Transaction:
     """The tables over a connection's working set; one object serves all its transactions."""
 
     def __init__(self, rows: WorkingSet) -> None:
+        self._backend = rows.backend
         self.workspaces = Workspaces(rows)
         self.keys = Keys(rows)
         self.agents = Agents(rows)
@@ -42,6 +48,7 @@ class Transaction:
         self.settings = sms_settings(rows)
         self.call_settings = call_settings(rows)
         self.reply_settings = reply_settings(rows)
+        self.price_tables = price_tables(rows)
         self.register = Register(rows)
         self.campaigns = Campaigns(rows)
         self.campaign_lists = CampaignLists(rows)
@@ -52,9 +59,22 @@ class Transaction:
         self.inbound = Inbound(rows)
         self.work = WorkQueue(rows)
         self.leases = Leases(rows)
+        self.workers = Workers(rows)
+        self.claims = Claims(rows)
         self.runs = Runs(rows)
         self.stops = Stops(rows)
         self.requests = Requests(rows)
         self.audit = Audit(rows)
         self.trail = Trail(rows)
         self.subscriptions = Subscriptions(rows)
+        self.reports = Reports(rows)
+        self.erasures = Erasures(rows)
+
+    @property
+    def own_clock(self) -> bool:
+        """Whether the database may run on another machine, whose clock engines go by."""
+        return self._backend.own_clock
+
+    def now(self) -> datetime:
+        """Return the time by the clock of the database, which decides about leases."""
+        return self._backend.now()

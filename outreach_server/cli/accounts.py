@@ -16,9 +16,9 @@ from outreach.models import Account, AccountSummary
 from outreach.protocols import AccountCheck, CredentialField
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Group, actor, state, with_engine
-from outreach_server.cli.holding import throttle_text
 from outreach_server.cli.output import echo_json, note, show, show_list
 from outreach_server.cli.sandboxed import note_sandbox
+from outreach_server.cli.throttles import throttle_text
 from outreach_server.cli.values import ACCOUNT, PROVIDER, WORKSPACE, name_of
 
 _LARGEST_FILE: Final = 100_000

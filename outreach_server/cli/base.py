@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 import attrs
 import click
 
-from outreach_server.cli.deafness import block_sigint, single_interrupt
+from outreach_server.cli.sigint import block_sigint, single_interrupt
 
 # The engine is imported when it is used, so that `--help` is fast.
 if TYPE_CHECKING:
     from outreach import Outreach, OutreachError, SimulatorConfig
-    from outreach_server.cli.later import LazyCommands
+    from outreach_server.cli.lazy_commands import LazyCommands
     from outreach_server.config import ServerConfig
 
 T = TypeVar("T")

@@ -1,8 +1,8 @@
-"""`campaigns import`: creates a campaign from a CSV file."""
+"""`campaigns import`: creates a campaign from a spreadsheet or a CSV file."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Final, TextIO
 
@@ -11,18 +11,23 @@ import attrs
 import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from outreach import Campaign, CampaignCreated, NewSmsCampaign, Outreach
-from outreach.http import holiday_parts
-from outreach.models import PreparedRecipient
+from outreach import Campaign, CampaignCreated, NewCallCampaign, NewSmsCampaign, Outreach
+from outreach.http import holiday_parts, write_preflight
+from outreach.models import Preflight, PreparedRecipient
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.campaign_options import CampaignOptions, campaign_options
+from outreach_server.cli.campaign_preflight import show_preflight
+from outreach_server.cli.column_names import Field
+from outreach_server.cli.contact_columns import ColumnMapping
 from outreach_server.cli.contacts import ContactFile
-from outreach_server.cli.csv_lines import Encoding, Source
+from outreach_server.cli.csv_lines import Encoding
 from outreach_server.cli.csv_records import Delimiter
+from outreach_server.cli.import_report import mapping, mapping_table, mended, mended_lines
 from outreach_server.cli.obstacles import explain_obstacles, explain_placeholders
 from outreach_server.cli.output import console, echo_json_with, fields, note
 from outreach_server.cli.rejects import Rejects
+from outreach_server.cli.tables import open_table
 from outreach_server.cli.values import WORKSPACE, name_of
 
 _MAX_PARTS: Final = 5
@@ -32,49 +37,78 @@ Chunk = list[PreparedRecipient]
 
 @click.command("import", cls=Command)
 @click.argument("workspace_id", type=WORKSPACE)
-@click.argument("file", metavar="FILE.csv", type=click.File("rb"))
+@click.argument("file", metavar="FILE", type=click.File("rb"))
 @campaign_options
-@click.option("--encoding", type=Encoding(), help="The file's encoding; by default its byte order mark's, or UTF-8.")
+@click.option(
+    "--map",
+    "mapped",
+    type=ColumnMapping(),
+    multiple=True,
+    help="The column of phone, first_name, last_name, email, company or external_id, by its name or number; repeat.",
+)
+@click.option("--sheet", metavar="NAME", help="The sheet of an XLSX file; by default the first visible one.")
+@click.option("--encoding", type=Encoding(), help="The encoding of a text file; by default it is detected.")
 @click.option("--delimiter", type=Delimiter(), default="auto", show_default=True, help="What separates the cells.")
-@click.option("--phone-column", metavar="NAME", help="The column with the phone number.")
 @click.option(
     "--rejects", "rejects_file", type=click.File("w", encoding="utf-8", lazy=False), help="A CSV file for bad rows."
 )
+@click.option("--dry-run", is_flag=True, help="Create nothing; show what it would do (campaigns preflight).")
+@click.option("--contact", metavar="PHONE", help="With --dry-run: show this contact alone.")
 @click.pass_context
 def import_(
     ctx: click.Context,
     /,
     workspace_id: str,
     file: BinaryIO,
+    mapped: Sequence[tuple[Field, str]],
+    sheet: str | None,
     encoding: str | None,
     delimiter: str,
-    phone_column: str | None,
     rejects_file: TextIO | None,
+    dry_run: bool,
+    contact: str | None,
     **options: Any,
 ) -> None:
-    """Load a campaign from a CSV file; nothing is sent before it is started.
+    """Load a campaign from an XLSX or CSV file; nothing is sent before it is started.
 
     It sends messages (--message, or --flow), or places calls (--channel call --agent AGENT).
 
     The first line names the columns. Phone number, first and last name, email and company are recognised by their usual
-    names, in any case; every other column is a variable of that name. - is stdin.
+    names in many languages, in any case; every other column is a variable of that name. - is stdin.
 
-    Rows with a missing or invalid number and malformed rows are reported and not loaded (over HTTP an invalid number
-    is loaded, and skipped). Numbers on the unsubscribe register are excluded; a number that occurs twice is contacted
-    once.
+    What spreadsheets do to numbers is mended where no digit is lost. Rows with a missing or invalid number and
+    malformed rows are reported and not loaded (over HTTP an invalid number is loaded, and skipped). Numbers on the
+    unsubscribe register are excluded; a number that occurs twice is contacted once.
     """
     wanted = CampaignOptions(**options)
     wanted.check(ctx)
-    source = Source(file, name=name_of(file), encoding=encoding)
+    if contact is not None and not dry_run:
+        raise click.UsageError("--contact is for a --dry-run.")
+    if len(dict(mapped)) < len(mapped):
+        raise click.UsageError("--map names a field twice.")
     size = _size(file)
-    with Rejects(rejects_file) as rejects:
-        contacts = ContactFile.open(source, delimiter=delimiter, phone_column=phone_column)
-        for text in contacts.columns.notes:
+    with (
+        Rejects(rejects_file) as rejects,
+        open_table(file, name=name_of(file), encoding=encoding, delimiter=delimiter, sheet=sheet) as table,
+    ):
+        contacts = ContactFile.open(table, mapped=dict(mapped))
+        for text in (*table.notes, *contacts.columns.notes):
             note(text)
-        with _progress(size) as advance:
-            loaded = with_engine(
-                lambda engine: _load(engine, workspace_id, wanted, contacts, rejects, lambda: advance(source.position))
-            )
+        if not state().as_json:
+            console(stderr=True).print(mapping_table(contacts))
+
+        def advance() -> None:
+            progress(table.position())
+
+        if dry_run:
+            with _progress(size) as progress:
+                told = with_engine(
+                    lambda engine: _preview(engine, workspace_id, wanted, contacts, rejects, advance, contact)
+                )
+            _show_preview(told, contacts, rejects, rejects_file, contact)
+            return
+        with _progress(size) as progress:
+            loaded = with_engine(lambda engine: _load(engine, workspace_id, wanted, contacts, rejects, advance))
         _answer(loaded, contacts, rejects, rejects_file)
 
 
@@ -98,16 +132,7 @@ async def _load(
     rejects: Rejects,
     advance: Callable[[], None],
 ) -> Loaded:
-    workspace = await engine.workspaces.get(workspace_id)
-    chunks = contacts.chunks(rejects, default_region=workspace.default_region)
-    with interruptions.reading():
-        first = next(chunks, None)
-    if first is None:
-        # Checked before anything is created, so that nothing has to be undone.
-        rejects.tell(hint="--rejects FILE.csv writes all of them")
-        raise click.ClickException(f"None of the {contacts.rows} rows can be loaded. Nothing was created.")
-    stream = _stream(first, chunks, advance)
-    new = attrs.evolve(await wanted.campaign(engine, workspace), csv_column_headers=contacts.columns.headers)
+    new, stream = await _read(engine, workspace_id, wanted, contacts, rejects, advance)
     if isinstance(new, NewSmsCampaign):
         made = await engine.campaigns.create_sms(workspace_id, new, stream, actor=actor())
     else:
@@ -117,6 +142,72 @@ async def _load(
         made=made,
         duplicates=sum(group.count for group in groups if group.reason == "duplicate"),
     )
+
+
+async def _preview(
+    engine: Outreach,
+    workspace_id: str,
+    wanted: CampaignOptions,
+    contacts: ContactFile,
+    rejects: Rejects,
+    advance: Callable[[], None],
+    contact: str | None,
+) -> Preflight:
+    new, stream = await _read(engine, workspace_id, wanted, contacts, rejects, advance)
+    return await engine.campaigns.preflight_new(workspace_id, new, stream, contact=contact)
+
+
+async def _read(
+    engine: Outreach,
+    workspace_id: str,
+    wanted: CampaignOptions,
+    contacts: ContactFile,
+    rejects: Rejects,
+    advance: Callable[[], None],
+) -> tuple[NewSmsCampaign | NewCallCampaign, AsyncIterator[Chunk]]:
+    """Return the campaign that is wanted, and its contacts as they are read."""
+    workspace = await engine.workspaces.get(workspace_id)
+    chunks = contacts.chunks(rejects, default_region=workspace.default_region)
+    with interruptions.reading():
+        first = next(chunks, None)
+    if first is None:
+        # Checked before anything is created, so that nothing has to be undone.
+        rejects.tell(hint="--rejects FILE.csv writes all of them")
+        raise click.ClickException(f"None of the {contacts.rows} rows can be loaded. Nothing was created.")
+    new = attrs.evolve(await wanted.campaign(engine, workspace), csv_column_headers=contacts.columns.headers)
+    return new, _stream(first, chunks, advance)
+
+
+def _show_preview(
+    told: Preflight, contacts: ContactFile, rejects: Rejects, rejects_file: TextIO | None, contact: str | None
+) -> None:
+    if state().as_json:
+        counts = {"rows": contacts.rows, "rejected_count": rejects.count}
+        document = {"dry_run": True, **write_preflight(told), **_file_document(contacts), **counts}
+        echo_json_with(document, "rejected", rejects.items())
+        return
+    show_preflight(told, contact)
+    _tell_rows(contacts, rejects, rejects_file)
+    loadable = contacts.rows - rejects.count
+    note(f"\nOf {contacts.rows:,} rows {loadable:,} would be loaded. Nothing was created.")
+
+
+def _file_document(contacts: ContactFile) -> Mapping[str, Any]:
+    return {
+        "read_as": contacts.table.described,
+        "notes": [*contacts.table.notes, *contacts.columns.notes],
+        "mapping": mapping(contacts),
+        "mended": mended(contacts),
+    }
+
+
+def _tell_rows(contacts: ContactFile, rejects: Rejects, rejects_file: TextIO | None) -> None:
+    for line in mended_lines(contacts):
+        note(line)
+    if rejects.count:
+        note("These rows are not loaded:")
+        where = f"all are in {rejects_file.name}" if rejects_file else "--rejects FILE.csv writes all of them"
+        rejects.tell(hint=where)
 
 
 async def _stream(first: Chunk, rest: Iterator[Chunk], advance: Callable[[], None]) -> AsyncIterator[Chunk]:
@@ -141,6 +232,7 @@ def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_fil
         "sms_opted_out_excluded": made.opted_out_excluded,
         "duplicates": loaded.duplicates,
         "rows": contacts.rows,
+        **_file_document(contacts),
         "rejected_count": rejects.count,
     }
     if state().as_json:
@@ -155,13 +247,9 @@ def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_fil
         "of them duplicates": loaded.duplicates,
         "left out, opted out": made.opted_out_excluded,
         "rejected": rejects.count,
-        "variables": [name for _, name in contacts.columns.variables],
     }
     console().print(fields(document))
-    if rejects.count:
-        note("These rows were not loaded:")
-        where = f"all are in {rejects_file.name}" if rejects_file else "--rejects FILE.csv writes all of them"
-        rejects.tell(hint=where)
+    _tell_rows(contacts, rejects, rejects_file)
     if made.unknown_placeholders:
         note(explain_placeholders(made.unknown_placeholders, campaign))
     if (parts := _parts_left_out(campaign)) is not None:

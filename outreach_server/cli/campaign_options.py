@@ -22,7 +22,7 @@ from outreach.http import prepare_recipient
 from outreach.models import CarrierName, Channel
 from outreach_server.cli.campaign_times import TIMES, business_hours, check_times, holiday_calendar
 from outreach_server.cli.hours import Opening
-from outreach_server.cli.values import AGENT, CARRIER, FLOW, TRUNK, Text
+from outreach_server.cli.values import AGENT, CARRIER, FLOW, TRUNK, integer_of, text_of
 
 CONCURRENCY: Final = 10
 
@@ -30,15 +30,23 @@ _SMS_ONLY: Final = {"message", "flow_id", "from_number", "carrier", "rate"}
 _CALLS_ONLY: Final = {"agent_id", "trunk_id", "caller_ids", "double_dial", "ivr", "call_screen", "batch_concurrency"}
 
 _OPTIONS: Final = (
-    click.option("--name", type=Text(1, 100), required=True, help="The campaign's name."),
+    click.option("--name", type=text_of(NewSmsCampaign, "name"), required=True, help="The campaign's name."),
     click.option(
         "--channel", type=click.Choice(["sms", "call"]), default="sms", show_default=True, help="Messages, or calls."
     ),
-    click.option("--message", type=Text(0, 1600), help="The text; {{first_name}} or {{any column}} in it."),
+    click.option(
+        "--message", type=text_of(NewSmsCampaign, "body"), help="The text; {{first_name}} or {{any column}} in it."
+    ),
     click.option("--flow", "flow_id", type=FLOW, help="The automation flow to run, instead of one text."),
     click.option("--from", "from_number", metavar="NUMBER", help="The sending number."),
     click.option("--carrier", type=CARRIER, help="The carrier; by default that of the sending number."),
-    click.option("--rate", type=click.IntRange(1, 600), default=60, show_default=True, help="Messages a minute."),
+    click.option(
+        "--rate",
+        type=integer_of(NewSmsCampaign, "rate_per_minute"),
+        default=60,
+        show_default=True,
+        help="Messages a minute.",
+    ),
     click.option("--agent", "agent_id", type=AGENT, help="Calls: the agent that places them."),
     click.option("--trunk", "trunk_id", type=TRUNK, help="Calls: the SIP trunk to use."),
     click.option(
@@ -53,10 +61,10 @@ _OPTIONS: Final = (
     click.option("--call-screen", is_flag=True, help="Calls: let the agent answer call screening."),
     click.option(
         "--batch-concurrency",
-        type=click.IntRange(1, 40),
+        type=integer_of(NewCallCampaign, "batch_concurrency"),
         help=f"Calls: so many at a time; by default {CONCURRENCY}.",
     ),
-    click.option("--description", type=Text(0, 500), help="For people."),
+    click.option("--description", type=text_of(NewSmsCampaign, "description"), help="For people."),
     *TIMES,
 )
 

@@ -9,18 +9,21 @@ from typing import Final
 
 import attrs
 
-from outreach import Campaign, CampaignStatus, Outreach
+from outreach import Campaign, CampaignStatus, Outreach, RecipientStatus
 from outreach.errors import ErrorDetail
 from outreach.models import CampaignBlocker, DispatchCount, RecipientCount
+from outreach.protocols import Clock, SystemClock
 from outreach.reasons import PAUSE_REASONS
 from outreach_server.cli import documents
-from outreach_server.cli.nobody import no_dispatcher_text
+from outreach_server.cli.durations import until_text
+from outreach_server.cli.no_dispatcher import no_dispatcher_text
 from outreach_server.cli.obstacles import explain_obstacles
 
 _SHARE: Final = 20.0
 """Slow queries may take at most a twentieth of the time."""
 
 _NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
+_IN_FLIGHT: Final = frozenset({RecipientStatus.DISPATCHING, RecipientStatus.IN_PROGRESS, RecipientStatus.UNKNOWN})
 _NOBODY: Final = "no_dispatcher"
 
 
@@ -33,8 +36,10 @@ class Snapshot:
         waits: When the first waiting recipient is due, for each state and reason with a known time.
         sent: Its requests by outcome.
         missing: What prevents its start, if it has not started.
-        rate_per_minute: Recipients that ended per minute, recently.
-        eta_seconds: The remaining time at this rate; None without progress.
+        at: When it was taken.
+        pace_per_minute: Contacts that were begun per minute, lately; None before it is measured.
+        paces: The same at earlier moments, oldest first.
+        eta_seconds: The remaining time at this pace; None without progress.
     """
 
     campaign: Campaign
@@ -43,14 +48,21 @@ class Snapshot:
     waits: Mapping[tuple[str, str | None], datetime] = attrs.field(factory=dict)
     sent: Sequence[DispatchCount] = ()
     missing: Sequence[ErrorDetail] = ()
-    rate_per_minute: float
-    eta_seconds: float | None
+    at: datetime
+    pace_per_minute: float | None = None
+    paces: Sequence[float] = ()
+    eta_seconds: float | None = None
 
     @property
     def ended(self) -> int:
         """Recipients that have ended."""
         counters = self.campaign.counters
         return counters.total - counters.open
+
+    @property
+    def in_flight(self) -> int:
+        """Recipients with a request or a call on its way."""
+        return sum(group.count for group in self.groups if group.status in _IN_FLIGHT)
 
     @property
     def documents(self) -> list[documents.Document]:
@@ -70,11 +82,12 @@ class SnapshotReader:
     _engine: Outreach
     _workspace_id: str
     _campaign_id: str
+    _clock: Clock = attrs.field(factory=SystemClock)
     _sent: Sequence[DispatchCount] = ()
     _again_at: float = 0.0
 
     async def now(self) -> Snapshot:
-        """Return the current snapshot, without its rate."""
+        """Return the current snapshot, without its pace."""
         engine, place = self._engine, (self._workspace_id, self._campaign_id)
         # In this order, so that an ended campaign is shown with its final counts.
         campaign = await engine.campaigns.get(*place)
@@ -91,8 +104,7 @@ class SnapshotReader:
             waits=await engine.campaigns.next_due_times(*place),
             sent=self._sent,
             missing=await engine.campaigns.start_problems(*place) if campaign.status in _NOT_STARTED else (),
-            rate_per_minute=0.0,
-            eta_seconds=None,
+            at=self._clock.now(),
         )
 
 
@@ -100,19 +112,21 @@ def hints(snapshot: Snapshot) -> list[str]:
     """Return a line for each thing that a person has to know or do before a campaign continues."""
     campaign = snapshot.campaign
     paused = PAUSE_REASONS.get(campaign.pause_reason or "")
-    waits_for = explain_obstacles(snapshot.missing, campaign) if snapshot.missing else waiting_text(campaign)
+    waits_for = (
+        explain_obstacles(snapshot.missing, campaign) if snapshot.missing else waiting_text(campaign, snapshot.at)
+    )
     return [
         *([f"It is paused: {paused}."] if paused else []),
         *([waits_for] if waits_for is not None else []),
-        *(hold_text(hold) for hold in snapshot.holds),
+        *(hold_text(hold, snapshot.at) for hold in snapshot.holds),
     ]
 
 
-def hold_text(hold: CampaignBlocker) -> str:
+def hold_text(hold: CampaignBlocker, now: datetime) -> str:
     """Return what blocks a campaign, until when, and what to do."""
     if hold.by == _NOBODY:
         return no_dispatcher_text(hold.why)
-    until = f" Until {documents.plain(hold.until)}." if hold.until is not None else ""
+    until = f" It goes on at {until_text(hold.until, now)}." if hold.until is not None else ""
     return f"{hold.why}{until}"
 
 
@@ -153,7 +167,7 @@ def messages_text(campaign: Campaign, sent: Sequence[DispatchCount]) -> str:
     return "Messages: " + ", ".join(f"{counts[name]} {words[name]}" for name in words if counts[name])
 
 
-def waiting_text(campaign: Campaign) -> str | None:
+def waiting_text(campaign: Campaign, now: datetime) -> str | None:
     """Return what has to happen before a campaign continues; None if no action is needed."""
     match campaign.status:
         case CampaignStatus.DRAFT:
@@ -161,7 +175,8 @@ def waiting_text(campaign: Campaign) -> str | None:
         case CampaignStatus.READY:
             return f"It waits to be started: outreach-server campaigns start {campaign.id}"
         case CampaignStatus.SCHEDULED:
-            return f"A running server starts it at {documents.plain(campaign.scheduled_start_at)}."
+            start = campaign.scheduled_start_at
+            return f"A running server starts it at {until_text(start, now)}." if start is not None else None
         case CampaignStatus.PAUSED:
             return f"It waits to be resumed: outreach-server campaigns resume {campaign.id}"
         case _:

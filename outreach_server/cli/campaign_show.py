@@ -7,19 +7,21 @@ from collections.abc import AsyncIterator
 import click
 
 from outreach import Outreach, RecipientStatus
-from outreach.models import Channel
+from outreach.models import Channel, Forecast
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.campaign_forecast import forecast_lines
+from outreach_server.cli.campaign_panel import groups_table
 from outreach_server.cli.campaign_picture import Snapshot, SnapshotReader, hints, message_counts, messages_text
 from outreach_server.cli.hours import hours_text
 from outreach_server.cli.output import console, echo_json, fields, note, stream_array, stream_lines
-from outreach_server.cli.progress import groups_table
 from outreach_server.cli.values import CAMPAIGN
 
 _WIDTHS = {
     "position": 8,
     "phone_number": 20,
     "phone": 16,
+    "external_id": 14,
     "status": 11,
     "reason": 16,
     "attempts": 8,
@@ -59,6 +61,7 @@ _BRIEF = (
     *("double_dial", "ivr_enabled", "call_screen_enabled", "schedule_type", "scheduled_start_at"),
     *("scheduled_expires_at", "business_hours_config", "holidays_config", "total_recipients", "pending_calls"),
     *("completed_calls", "successful_calls", "failed_calls", "created_at", "started_at", "completed_at"),
+    *("archived_at", "erased_at"),
 )
 
 
@@ -67,16 +70,20 @@ _BRIEF = (
 def show_(campaign_id: str) -> None:
     """Show a campaign, and how many of its recipients are in which state and why."""
 
-    async def work(engine: Outreach) -> tuple[Snapshot, list[documents.Document]]:
+    async def work(engine: Outreach) -> tuple[Snapshot, list[documents.Document], Forecast]:
         campaign = await engine.campaigns.get_anywhere(campaign_id)
         picture = await SnapshotReader(engine, campaign.workspace_id, campaign_id).now()
-        return picture, explained.counted(await engine.campaigns.provider_failures(campaign.workspace_id, campaign_id))
+        failures = await engine.campaigns.provider_failures(campaign.workspace_id, campaign_id)
+        forecast = await engine.campaigns.forecast(campaign.workspace_id, campaign_id)
+        return picture, explained.counted(failures), forecast
 
-    picture, failures = with_engine(work)
+    picture, failures, forecast = with_engine(work)
     document = {**documents.campaign(picture.campaign), **documents.holds(picture.holds)}
     if state().as_json:
         counts = {"groups": picture.documents, "messages": message_counts(picture.campaign, picture.sent)}
-        echo_json({**document, "missing": documents.plain(picture.missing), **counts, "failures": failures})
+        missing = documents.plain(picture.missing)
+        ends = {"forecast_ends_at": documents.plain(forecast.ends_at)}
+        echo_json({**document, "missing": missing, **counts, "failures": failures, **ends})
         return
     show_campaign(document)
     out = console()
@@ -86,6 +93,8 @@ def show_(campaign_id: str) -> None:
     messages = messages_text(picture.campaign, picture.sent)
     if messages:
         out.print(messages)
+    for text in forecast_lines(forecast):
+        out.print(text)
     if failures:
         out.print("What went wrong at the provider, by how many requests:")
         out.print(explained.counted_table(failures))
@@ -94,15 +103,17 @@ def show_(campaign_id: str) -> None:
 @click.command("recipients", cls=Command)
 @click.argument("campaign_id", type=CAMPAIGN)
 @click.option("--status", type=click.Choice(list(RecipientStatus), case_sensitive=False), help="In this state only.")
+@click.option("--external-id", metavar="ID", help="Only those that your application knows by this id.")
 @click.option("--limit", type=click.IntRange(1), help="The first so many; by default all.")
-def recipients_(campaign_id: str, status: RecipientStatus | None, limit: int | None) -> None:
+def recipients_(campaign_id: str, status: RecipientStatus | None, external_id: str | None, limit: int | None) -> None:
     """List a campaign's recipients with their status and its reason."""
     as_json = state().as_json
     legend = explained.Legend()
 
     async def found(engine: Outreach, workspace_id: str, channel: Channel) -> AsyncIterator[documents.Document]:
         count = 0
-        async for one in engine.campaigns.iter_outcomes(workspace_id, campaign_id, status=status):
+        outcomes = engine.campaigns.iter_outcomes(workspace_id, campaign_id, status=status, external_id=external_id)
+        async for one in outcomes:
             shown = {
                 **documents.recipient(one.recipient, channel, one.report),
                 **explained.failure(one.failure),

@@ -1,4 +1,4 @@
-"""`campaigns update`: changing a campaign that has not started."""
+"""`campaigns update`: changing a campaign, or what it has not sent yet."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from outreach import Campaign, CampaignUpdate, Outreach
+from outreach import Campaign, CampaignStatus, CampaignUpdate, NewCallCampaign, NewSmsCampaign, Outreach
 from outreach.errors import ErrorDetail
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, actor, with_engine
@@ -18,21 +18,24 @@ from outreach_server.cli.campaign_times import business_hours, check_times, holi
 from outreach_server.cli.hours import Opening
 from outreach_server.cli.obstacles import explain_obstacles
 from outreach_server.cli.output import note
-from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, Text, changed, clear
+from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, changed, clear, integer_of, text_of
 
 
 @click.command("update", cls=Command)
 @click.argument("campaign_id", type=CAMPAIGN)
-@click.option("--name", type=Text(1, 100), help="A new name.")
-@click.option("--message", "body", type=Text(0, 1600), help="The message template.")
+@click.option("--name", type=text_of(NewSmsCampaign, "name"), help="A new name.")
+@click.option("--message", "body", type=text_of(NewSmsCampaign, "body"), help="The message template.")
 @click.option("--from", "from_number", metavar="NUMBER", help="The sending number.")
 @click.option(
     "--carrier", "carrier", type=CARRIER, help="The carrier that sends; by default that of a new sending number."
 )
-@click.option("--rate", "rate_per_minute", type=click.IntRange(1, 600), help="Messages a minute.")
+@click.option(
+    "--rate", "rate_per_minute", type=integer_of(NewSmsCampaign, "rate_per_minute"), help="Messages a minute."
+)
 @click.option("--flow", "flow_id", type=FLOW, help="The automation flow that drives it.")
 @click.option("--agent", "agent_id", type=AGENT, help="The agent of a calling campaign.")
-@click.option("--description", type=Text(0, 500), help="For people.")
+@click.option("--batch-concurrency", type=integer_of(NewCallCampaign, "batch_concurrency"), help="Calls at a time.")
+@click.option("--description", type=text_of(NewSmsCampaign, "description"), help="For people.")
 @time_options
 @click.option("--no-schedule-at", is_flag=True, help="Begin at once after the start.")
 @click.option("--no-expires-at", is_flag=True, help="Never expire.")
@@ -52,9 +55,10 @@ def update_(
     no_holidays: bool,
     **options: Any,
 ) -> None:
-    """Change a campaign that has not started; it becomes ready once nothing is missing.
+    """Change a campaign; one that has not started becomes ready once nothing is missing.
 
-    New hours or holidays replace all previous ones.
+    Of one that has started, text, rate, hours and expiry change for what has not been sent. New hours or holidays
+    replace all previous ones.
     """
     check_times(schedule_at, expires_at, hours, timezone)
     changes = changed(
@@ -79,6 +83,8 @@ def update_(
         if country or dates or no_holidays:
             wanted["holidays"] = holiday_calendar(country, dates)
         updated = await engine.campaigns.update(workspace_id, campaign_id, CampaignUpdate(**wanted), actor=actor())
+        if updated.status not in {CampaignStatus.DRAFT, CampaignStatus.READY}:
+            return updated, ()
         return updated, await engine.campaigns.start_problems(workspace_id, campaign_id)
 
     updated, missing = with_engine(work)

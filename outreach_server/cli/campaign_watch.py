@@ -5,11 +5,13 @@ from __future__ import annotations
 import click
 
 from outreach import Outreach
+from outreach.protocols import SystemClock
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.campaign_panel import groups_table
 from outreach_server.cli.campaign_picture import Snapshot, message_counts, waiting_text
 from outreach_server.cli.output import console, echo_json, note
-from outreach_server.cli.progress import follow, groups_table, view_for
+from outreach_server.cli.progress import follow, view_for
 from outreach_server.cli.values import CAMPAIGN
 
 
@@ -23,7 +25,7 @@ def watch_(campaign_id: str) -> None:
 
     async def work(engine: Outreach) -> Snapshot:
         campaign = await engine.campaigns.get_anywhere(campaign_id)
-        waits_for = waiting_text(campaign)
+        waits_for = waiting_text(campaign, SystemClock().now())
         if as_json and waits_for is not None:
             note(waits_for)
         with screen:

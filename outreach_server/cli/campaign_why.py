@@ -20,20 +20,29 @@ _COLUMNS: Final = ("at", "what", "state", "reason", "rule", "attempt", "until", 
 
 @click.command("why", cls=Command)
 @click.argument("campaign_id", type=CAMPAIGN)
-@click.argument("phone")
-def why_(campaign_id: str, phone: str) -> None:
+@click.argument("phone", required=False)
+@click.option("--external-id", metavar="ID", help="The id by which your application knows the contact.")
+def why_(campaign_id: str, phone: str | None, external_id: str | None) -> None:
     """Show what happened to a number in a campaign: every step with its time, its reason and its rule."""
+    if (phone is None) == (external_id is None):
+        raise click.UsageError("Name the contact by its PHONE or by --external-id ID.")
 
     async def work(engine: Outreach) -> tuple[Campaign, Sequence[ContactHistory], Sequence[documents.Document]]:
         campaign = await engine.campaigns.get_anywhere(campaign_id)
         try:
-            found = await engine.campaigns.contact_history(campaign.workspace_id, campaign_id, phone)
+            found = await engine.campaigns.contact_history(
+                campaign.workspace_id, campaign_id, phone, external_id=external_id
+            )
         except NotFound as error:
             if error.kind != "recipient":
                 raise
+            missing = (
+                f"{phone!r} is neither in this campaign nor on the unsubscribe register."
+                if external_id is None
+                else f"No recipient of this campaign has the external id {external_id!r}."
+            )
             raise click.ClickException(
-                f"{phone!r} is neither in this campaign nor on the unsubscribe register. List the recipients with: "
-                f"outreach-server campaigns recipients {campaign_id}"
+                f"{missing} List the recipients with: outreach-server campaigns recipients {campaign_id}"
             ) from None
         return campaign, found, [await _explained(engine, campaign, one) for one in found]
 
@@ -70,7 +79,9 @@ def _title(campaign: Campaign, history: ContactHistory) -> str:
     because = f": {words}" if words else ""
     until = f", until {documents.plain(history.due_at)}" if history.due_at is not None else ""
     number = cell(history.phone_number)
-    return f"{number}, position {history.position} of {campaign.name!r}: {history.status}{reason}{until}{because}"
+    known_as = f" ({cell(history.external_id)})" if history.external_id is not None else ""
+    place = f"{number}{known_as}, position {history.position}"
+    return f"{place} of {campaign.name!r}: {history.status}{reason}{until}{because}"
 
 
 def _row(step: documents.Document) -> documents.Document:

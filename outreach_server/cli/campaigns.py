@@ -11,15 +11,22 @@ import click
 from outreach import Campaign, CampaignStatus, Outreach
 from outreach.errors import CannotStart
 from outreach.models import StartCheck
+from outreach.protocols import SystemClock
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
+from outreach_server.cli.campaign_copies import archive_, clone_, follow_up_, unarchive_
+from outreach_server.cli.campaign_forecast import forecast_
 from outreach_server.cli.campaign_import import import_
 from outreach_server.cli.campaign_picture import waiting_text
+from outreach_server.cli.campaign_preflight import preflight_
+from outreach_server.cli.campaign_report import export_, report_
 from outreach_server.cli.campaign_show import in_words, recipients_, show_
+from outreach_server.cli.campaign_test_send import test_send_
 from outreach_server.cli.campaign_update import update_
 from outreach_server.cli.campaign_watch import watch_
 from outreach_server.cli.campaign_why import why_
-from outreach_server.cli.nobody import no_dispatcher_text
+from outreach_server.cli.erasing import delete_
+from outreach_server.cli.no_dispatcher import no_dispatcher_text
 from outreach_server.cli.obstacles import explain_failing, explain_start, started_late
 from outreach_server.cli.output import echo_json, note, show_list
 from outreach_server.cli.values import CAMPAIGN, WORKSPACE
@@ -37,6 +44,9 @@ campaigns.add_command(import_)
 campaigns.add_command(watch_)
 campaigns.add_command(update_)
 campaigns.add_command(why_)
+campaigns.add_command(preflight_)
+campaigns.add_command(forecast_)
+campaigns.add_command(test_send_)
 
 
 @campaigns.command("list")
@@ -46,12 +56,14 @@ campaigns.add_command(why_)
     "--status", type=click.Choice(list(CampaignStatus), case_sensitive=False), help="Only this stored status."
 )
 @click.option("--search", metavar="TEXT", help="Part of the name, in any case.")
+@click.option("--archived", is_flag=True, help="Only archived campaigns, which are hidden otherwise.")
 @click.option("--limit", type=click.IntRange(1), help="Only the newest so many.")
 def list_(
     workspace_id: str,
     channel: Literal["sms", "call"] | None,
     status: CampaignStatus | None,
     search: str | None,
+    archived: bool,
     limit: int | None,
 ) -> None:
     """List a workspace's campaigns, newest first."""
@@ -62,7 +74,13 @@ def list_(
         page = 1
         while True:
             got = await engine.campaigns.list(
-                workspace_id, channel=channel, status=status, search=search, page=page, page_size=_PAGE
+                workspace_id,
+                channel=channel,
+                status=status,
+                search=search,
+                archived=archived,
+                page=page,
+                page_size=_PAGE,
             )
             found.extend(got.items)
             if len(got.items) < _PAGE or (limit is not None and len(found) >= limit):
@@ -73,7 +91,7 @@ def list_(
     show_list(
         found if state().as_json else [in_words(one) for one in found],
         _COLUMNS,
-        empty="There are no such campaigns. Load one with: outreach-server campaigns import WORKSPACE_ID FILE.csv …",
+        empty="There are no such campaigns. Load one with: outreach-server campaigns import WORKSPACE_ID FILE …",
     )
 
 
@@ -151,7 +169,7 @@ def _tell_moved(moved: Campaign, hint: str | None, more: Mapping[str, object] = 
 
 async def _follow(engine: Outreach, campaign: Campaign) -> str:
     if campaign.status is CampaignStatus.SCHEDULED:
-        told = waiting_text(campaign) or ""
+        told = waiting_text(campaign, SystemClock().now()) or ""
     else:
         told = f"Follow it with: outreach-server campaigns watch {campaign.id}"
     problem = (await engine.status(campaign.workspace_id)).dispatching.problem
@@ -171,3 +189,7 @@ for name, description, hint in (
     campaigns.add_command(_move(name, description, hint))
 campaigns.add_command(show_)
 campaigns.add_command(recipients_)
+campaigns.add_command(report_)
+campaigns.add_command(export_)
+for command in (clone_, follow_up_, archive_, unarchive_, delete_):
+    campaigns.add_command(command)

@@ -1,79 +1,105 @@
-"""Reads contacts from a CSV file in prepared chunks, and reports bad rows."""
+"""Reads contacts from a list in prepared chunks, mends numbers, and reports bad rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterator, Mapping
+from itertools import chain, islice
+from types import MappingProxyType
 from typing import Final
 
 import attrs
 import click
 
 from outreach import InvalidRequest, NewRecipient
-from outreach.http import prepare_recipient
+from outreach.http import NumberCell, NumberMend, is_cell_error, prepare_recipient, read_cell, read_number_cell
 from outreach.models import PreparedRecipient
-from outreach_server.cli.csv_columns import Columns, read_columns
-from outreach_server.cli.csv_lines import Source
-from outreach_server.cli.csv_records import Record, detect_delimiter, records
+from outreach_server.cli.column_names import Field
+from outreach_server.cli.contact_columns import Columns, read_columns
+from outreach_server.cli.csv_records import Record
 from outreach_server.cli.rejects import Rejects
+from outreach_server.cli.tables import Table, is_blank
 
 CHUNK: Final = 500
 MAX_CELL_LENGTH: Final = 4_000
 """A longer cell is a mistake in the file, not a contact's field."""
 
+SHOWN_ROWS: Final = 3
+_NOT_MAPPED: Final[Mapping[Field, str]] = MappingProxyType({})
+
+
+@attrs.define(kw_only=True)
+class MendedNumbers:
+    """How many numbers were mended in one way, with the first of them.
+
+    Attributes:
+        row: The row of the first one.
+        before: Its cell.
+        after: The number that was read from it.
+    """
+
+    mend: NumberMend
+    count: int
+    row: int
+    before: str
+    after: str
+
 
 @attrs.define(kw_only=True)
 class ContactFile:
-    """A CSV file of contacts.
+    """A list of contacts.
 
     Attributes:
+        table: The list.
         columns: The meaning of its columns.
+        first_rows: Its first rows, for people.
         rows: Nonempty rows read so far.
+        mended: What was done to numbers so far, by kind.
     """
 
+    table: Table
     columns: Columns
+    first_rows: tuple[Record, ...]
     _records: Iterator[Record]
     rows: int = 0
+    mended: dict[NumberMend, MendedNumbers] = attrs.field(factory=dict)
 
     @classmethod
-    def open(cls, source: Source, *, delimiter: str, phone_column: str | None) -> ContactFile:
-        """Read the header.
+    def open(cls, table: Table, *, mapped: Mapping[Field, str] = _NOT_MAPPED) -> ContactFile:
+        """Read the header and the first rows.
 
         Raises:
             click.ClickException: The file is empty, not in its encoding, or its header does not name the phone.
         """
-        found = open_records(source, delimiter=delimiter)
+        found = table.records
         header = next((record for record in found if not is_blank(record)), None)
         if header is None:
-            raise click.ClickException(f"{source.name} is empty; its first line must name the columns.")
+            raise click.ClickException(f"{table.name} is empty; its first line must name the columns.")
         if header.problem is not None:
-            raise click.ClickException(f"The header of {source.name} cannot be read: {header.problem}.")
-        return cls(columns=read_columns(header.cells, phone_column=phone_column), records=found)
+            raise click.ClickException(f"The header of {table.name} cannot be read: {header.problem}.")
+        columns = read_columns(header.cells, mapped=mapped)
+        first = tuple(islice((record for record in found if not is_blank(record)), SHOWN_ROWS))
+        return cls(table=table, columns=columns, first_rows=first, records=chain(first, found))
 
     def contacts(self, rejects: Rejects) -> Iterator[tuple[Record, NewRecipient]]:
         """Iterate over the contacts, whose numbers may be invalid; report malformed rows."""
         rejects.header(self.columns.headers)
-        width = len(self.columns.headers)
         for record in self._records:
             if is_blank(record):
                 continue
             self.rows += 1
-            problem = record.problem
-            if problem is None and any(cell.strip() for cell in record.cells[width:]):
-                problem = f"it has {len(record.cells)} cells, the header names {width}; quote a cell that holds commas"
+            problem = self._problem(record)
             if problem is not None:
-                _reject(rejects, record, None, problem)
+                _reject(rejects, record, *problem)
                 continue
-            too_long = next((i for i, cell in enumerate(record.cells) if len(cell) > MAX_CELL_LENGTH), None)
-            if too_long is not None:
-                message = f"has {len(record.cells[too_long])} characters; at most {MAX_CELL_LENGTH} are loaded"
-                _reject(rejects, record, self.columns.headers[too_long], message)
+            number = self._number(record)
+            if number.problem is not None:
+                message = f"{number.text[:40]!r} {number.problem}"
+                _reject(rejects, record, self.columns.headers[self.columns.phone], message)
                 continue
-            contact = self._contact(record)
-            if not contact.phone_number:
+            if not number.text:
                 _reject(rejects, record, self.columns.headers[self.columns.phone], "there is no phone number")
                 continue
-            yield record, contact
+            yield record, self._contact(record, number.text)
 
     def chunks(self, rejects: Rejects, *, default_region: str | None) -> Iterator[list[PreparedRecipient]]:
         """Iterate over the prepared contacts with valid numbers, in chunks; report all other rows."""
@@ -99,38 +125,52 @@ class ContactFile:
         if chunk:
             yield chunk
 
-    def _contact(self, record: Record) -> NewRecipient:
+    def _problem(self, record: Record) -> tuple[str | None, str] | None:
+        """Return what is wrong with a row besides its number, after the column, if it is one's."""
+        width = len(self.columns.headers)
+        if record.problem is not None:
+            return None, record.problem
+        if len(record.cells) > width and any(cell.strip() for cell in record.cells[width:]):
+            return None, f"it has {len(record.cells)} cells, the header names {width}; quote a cell that holds commas"
+        for header, cell in zip(self.columns.headers, record.cells, strict=False):
+            if len(cell) > MAX_CELL_LENGTH:
+                return header, f"has {len(cell)} characters; at most {MAX_CELL_LENGTH} are loaded"
+        for index, _ in chain(self.columns.fields, self.columns.variables):
+            if index < len(record.cells) and is_cell_error(cell := record.cells[index].strip()):
+                return self.columns.headers[index], f"holds a spreadsheet's error, {cell}"
+        return None
+
+    def _number(self, record: Record) -> NumberCell:
+        phone = self.columns.phone
+        # A row may have fewer cells than the header.
+        cell = record.cells[phone].strip() if phone < len(record.cells) else ""
+        number = read_number_cell(cell)
+        for mend in number.mends:
+            known = self.mended.get(mend)
+            if known is None:
+                first = MendedNumbers(mend=mend, count=1, row=record.row, before=cell, after=number.text)
+                self.mended[mend] = first
+            else:
+                known.count += 1
+        return number
+
+    def _contact(self, record: Record, phone_number: str) -> NewRecipient:
         columns, cells = self.columns, record.cells
-        width = len(cells)  # a row may have fewer cells than the header
-        fields = {name: text for index, name in columns.fields if index < width and (text := cells[index].strip())}
-        variables = {
-            name: text for index, name in columns.variables if index < width and (text := cells[index].strip())
+        width = len(cells)
+        fields = {
+            name: text for index, name in columns.fields if index < width and (text := read_cell(cells[index].strip()))
         }
-        phone = cells[columns.phone].strip() if columns.phone < width else ""
-        return NewRecipient(phone_number=phone, **fields, custom_variables=variables)
+        variables = {
+            name: text
+            for index, name in columns.variables
+            if index < width and (text := read_cell(cells[index].strip()))
+        }
+        return NewRecipient(phone_number=phone_number, **fields, custom_variables=variables)
 
     def _column(self, path: str) -> str | None:
         names: dict[str, str] = {field: self.columns.headers[index] for index, field in self.columns.fields}
         names["phone_number"] = self.columns.headers[self.columns.phone]
         return names.get(path)
-
-
-def open_records(source: Source, *, delimiter: str) -> Iterator[Record]:
-    """Return a file's rows with the header; `auto` detects the delimiter in the first nonempty line."""
-    lines = source.lines()
-    first: list[str] = []
-    for line in lines:
-        first.append(line)
-        if line.strip():
-            break
-    if delimiter == "auto":
-        delimiter = detect_delimiter(first[-1]) if first else ","
-    return records(chain(first, lines), delimiter)
-
-
-def is_blank(record: Record) -> bool:
-    """Return whether a row is empty."""
-    return record.problem is None and not any(cell.strip() for cell in record.cells)
 
 
 def _reject(rejects: Rejects, record: Record, column: str | None, message: str) -> None:

@@ -9,17 +9,12 @@ from typing import IO, Final
 
 import click
 
+from outreach_server.cli.encodings import UTF_8, detect_encoding
+
 MAX_LINE_LENGTH: Final = 65_536
 """Longer lines are cut, so that a file without line ends cannot fill the memory."""
 
 _BLOCK: Final = 65_536
-_BYTE_ORDER_MARKS: Final = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark is a prefix
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 
 
 class Source:
@@ -28,17 +23,20 @@ class Source:
     Args:
         file: Read in blocks; need not be seekable.
         name: Its name in messages.
-        encoding: Its encoding; None for its byte order mark's, or UTF-8.
+        encoding: Its encoding; None to detect it.
 
     Attributes:
         position: Bytes read so far.
+        encoding: Its encoding; None before it is read.
+        encoding_given: Whether it was not detected.
     """
 
     def __init__(self, file: IO[bytes], *, name: str, encoding: str | None) -> None:
         self.name = name
         self.position = 0
+        self.encoding = encoding
+        self.encoding_given = encoding is not None
         self._file = file
-        self._encoding = encoding
 
     def lines(self) -> Iterator[str]:
         r"""Go through the lines, with their ends: `\n`, `\r\n` or `\r`. A line that is too long is cut.
@@ -47,8 +45,8 @@ class Source:
             click.ClickException: The file is not in this encoding; the message says where.
         """
         block = self._file.read(_BLOCK)
-        encoding = self._encoding or _by_mark(block) or "utf-8"
-        if codecs.lookup(encoding).name == "utf-8":
+        encoding = self.encoding = self.encoding or detect_encoding(block, self._file)
+        if codecs.lookup(encoding).name == UTF_8:
             encoding = "utf-8-sig"
         # The newline decoder holds a `\r` back until it knows whether `\n` follows.
         decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)("strict"), translate=False)
@@ -103,7 +101,3 @@ class Encoding(click.ParamType[str]):
         except (LookupError, ValueError):
             self.fail(f"{value!r} is not a text encoding; use a name such as utf-8, cp1252 or utf-16.", param, ctx)
         return value
-
-
-def _by_mark(block: bytes) -> str | None:
-    return next((encoding for mark, encoding in _BYTE_ORDER_MARKS if block.startswith(mark)), None)

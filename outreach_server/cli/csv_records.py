@@ -15,6 +15,7 @@ from outreach_server.cli.csv_lines import MAX_LINE_LENGTH
 DELIMITERS: Final = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "\\t": "\t"}
 _CANDIDATES: Final = (",", ";", "\t", "|")
 _QUOTED: Final = re.compile(r'"[^"]*"')
+_SEPARATOR_LINE: Final = re.compile(r'"?sep=([^"\r\n])"?[\r\n]*', re.IGNORECASE)
 
 
 class Record(NamedTuple):
@@ -52,15 +53,26 @@ def detect_delimiter(line: str) -> str:
     return max(_CANDIDATES, key=bare.count)
 
 
-def records(lines: Iterable[str], delimiter: str) -> Iterator[Record]:
+def named_delimiter(line: str) -> str | None:
+    """Return the delimiter that the line `sep=;` names to spreadsheets, which do not show that line."""
+    found = _SEPARATOR_LINE.fullmatch(line)
+    return None if found is None else found[1]
+
+
+def records(lines: Iterable[str], delimiter: str, *, first_line: int = 1) -> Iterator[Record]:
     """Cut lines into rows, by RFC 4180.
 
     After an unclosed quote, or text after a closing quote, only the row's first line is dropped, and the next line
     begins a new row.
+
+    Args:
+        lines: The lines, with their ends.
+        delimiter: What separates cells.
+        first_line: The number of the first one.
     """
     source = _Lines(lines)
     reader = csv.reader(source, delimiter=delimiter, strict=True)
-    row, line = 0, 1
+    row, line = 0, first_line
     while True:
         source.taken = []
         row += 1

@@ -15,7 +15,7 @@ from outreach_server.cli.base import EXIT_INTERRUPTED, OwnDatabaseCommand, state
 from outreach_server.cli.output import console, echo_json
 from outreach_server.cli.reading import parser_command
 from outreach_server.cli.sandbox import create_demo_workspace
-from outreach_server.cli.serving import Server, bind_near, ending_on_sigterm, log_to_stderr, run_fast, url_of
+from outreach_server.cli.serving import Server, bind_near, ending_on_sigterm, run_fast, url_of
 from outreach_server.cli.values import PORT
 
 
@@ -32,6 +32,7 @@ def demo(exit_: bool, port: int) -> None:
 
     # Imported here, because no other command needs an HTTP client.
     from outreach_server.cli.demo_story import Story, tell
+    from outreach_server.monitoring.log_lines import log_to_stderr
 
     as_json = state().as_json
     config, simulator = state().configuration()

@@ -18,13 +18,15 @@ from outreach import NewRecipient, Outreach
 from outreach.reasons import describe_reason
 from outreach_server.cli import documents
 from outreach_server.cli.base import actor
+from outreach_server.cli.campaign_panel import STYLES, groups_table
 from outreach_server.cli.campaign_picture import Snapshot
 from outreach_server.cli.contacts import ContactFile
 from outreach_server.cli.csv_lines import Source
 from outreach_server.cli.output import cell, program
-from outreach_server.cli.progress import STYLES, follow, groups_table, view_for
+from outreach_server.cli.progress import follow, view_for
 from outreach_server.cli.rejects import Rejects
 from outreach_server.cli.sandbox import CARRIER, SENDER, Tenant
+from outreach_server.cli.tables import open_csv
 
 SAMPLE: Final = "sample.csv"
 OPTED_OUT: Final = "+12125550199"
@@ -97,7 +99,7 @@ async def tell(story: Story) -> dict[str, Any]:
 def sample() -> tuple[Sequence[NewRecipient], Sequence[str]]:
     """Return the sample contacts that ship with the package, and their column headers."""
     with resources.files(__package__).joinpath(SAMPLE).open("rb") as file, Rejects() as rejects:
-        contacts = ContactFile.open(Source(file, name=SAMPLE, encoding=None), delimiter="auto", phone_column=None)
+        contacts = ContactFile.open(open_csv(Source(file, name=SAMPLE, encoding=None)))
         # With invalid numbers too: over HTTP they are loaded and skipped, which the demonstration shows.
         return [contact for _, contact in contacts.contacts(rejects)], contacts.columns.headers
 
@@ -121,7 +123,7 @@ async def _import(story: Story, client: httpx.AsyncClient) -> tuple[dict[str, An
         "sms_from_number": SENDER,
         "sms_rate_per_minute": RATE,
         "csv_column_headers": list(headers),
-        "recipients": [attrs.asdict(contact) for contact in contacts],
+        "recipients": [attrs.asdict(contact, filter=attrs.filters.exclude("external_id")) for contact in contacts],
     }
     created = await _ask(client, "POST", "/sms-campaigns", body)
     story.chapter(2, f"{len(contacts)} people from {SAMPLE}, over POST /sms-campaigns")

@@ -136,6 +136,8 @@ def campaign(item: Campaign) -> Document:
         "pause_reason": item.pause_reason,
         "pause_why": PAUSE_REASONS.get(item.pause_reason or ""),
         "open_recipients": item.counters.open,
+        "archived_at": plain(item.archived_at),
+        "erased_at": plain(item.erased_at),
     }
 
 

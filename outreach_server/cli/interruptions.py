@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 import anyio
 
 from outreach_server.cli.base import EXIT_INTERRUPTED
-from outreach_server.cli.deafness import ignore_sigint
+from outreach_server.cli.sigint import ignore_sigint
 
 T = TypeVar("T")
 

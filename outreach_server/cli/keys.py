@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from outreach import Outreach
-from outreach.models import ApiKey
+from outreach.models import API_SCOPES, DEFAULT_SCOPES, ApiKey, ApiScope
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.output import note, show, show_list
@@ -20,10 +20,19 @@ def keys() -> None:
 @keys.command()
 @click.argument("workspace_id", type=WORKSPACE)
 @click.option("--name", type=Text(0, 255), default="", help="What the key is for.")
-def create(workspace_id: str, name: str) -> None:
+@click.option(
+    "--scope",
+    "scopes",
+    type=click.Choice(API_SCOPES),
+    multiple=True,
+    default=DEFAULT_SCOPES,
+    show_default=True,
+    help="What it may do; may be given several times.",
+)
+def create(workspace_id: str, name: str, scopes: tuple[ApiScope, ...]) -> None:
     """Create an API key, which is shown only this once."""
-    made = with_engine(lambda engine: engine.api_keys.create(workspace_id, name=name, actor=actor()))
-    show({"id": made.id, "api_key": made.api_key})
+    made = with_engine(lambda engine: engine.api_keys.create(workspace_id, name=name, scopes=scopes, actor=actor()))
+    show({"id": made.id, "api_key": made.api_key, "scopes": [one for one in API_SCOPES if one in scopes]})
     note("Keep the key now: only its hash is stored, it cannot be shown again.")
 
 
@@ -34,7 +43,7 @@ def list_(workspace_id: str) -> None:
     found = with_engine(lambda engine: engine.api_keys.list(workspace_id))
     show_list(
         [documents.key(item) for item in found],
-        ("id", "name", "hint", "created_at", "revoked_at"),
+        ("id", "name", "scopes", "hint", "created_at", "revoked_at"),
         empty=f"The workspace has no keys. Make one with: outreach-server keys create {workspace_id}",
     )
 

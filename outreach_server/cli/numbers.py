@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from outreach import NumberUpdate
+from outreach import Number, NumberUpdate
 from outreach.models import CarrierName
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.output import show, show_list
-from outreach_server.cli.values import CARRIER, NUMBER, TRUNK, WORKSPACE, changed, clear
+from outreach_server.cli.values import CARRIER, NUMBER, TRUNK, WORKSPACE, changed, clear, integer_of
 
 
 @click.group(cls=Group)
@@ -23,7 +23,10 @@ def numbers() -> None:
 @click.option("--carrier", type=CARRIER, help="Its SMS carrier.")
 @click.option("--trunk", "trunk_id", type=TRUNK, help="Its trunk.")
 @click.option(
-    "--rate", type=click.IntRange(1, 600), metavar="N", help="At most N messages a minute, over all campaigns."
+    "--rate",
+    type=integer_of(Number, "rate_per_minute"),
+    metavar="N",
+    help="At most N messages a minute, over all campaigns.",
 )
 def add_number(
     workspace_id: str, phone: str, carrier: CarrierName | None, trunk_id: str | None, rate: int | None
@@ -56,7 +59,7 @@ def list_numbers(workspace_id: str) -> None:
 @click.option("--no-carrier", is_flag=True, help="Use it for calls only.")
 @click.option("--trunk", "trunk_id", type=TRUNK, help="Its trunk.")
 @click.option("--no-trunk", is_flag=True, help="Use no trunk.")
-@click.option("--rate", type=click.IntRange(1, 600), metavar="N", help="At most N messages a minute.")
+@click.option("--rate", type=integer_of(Number, "rate_per_minute"), metavar="N", help="At most N messages a minute.")
 @click.option("--no-rate", is_flag=True, help="Remove its own rate.")
 def update_number(
     workspace_id: str,

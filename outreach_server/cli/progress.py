@@ -1,35 +1,30 @@
-"""Views of a running campaign: on a terminal, line by line, or none."""
+"""Follows a running campaign: as a picture on a terminal, line by line, or silently."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, Protocol
 
 import anyio
 import attrs
 import click
-from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
-from rich.text import Text
 
 from outreach import Outreach
 from outreach.protocols import SystemClock
-from outreach_server.cli import documents
+from outreach_server.cli.campaign_panel import Panel, group_name, pace_text, state_text
 from outreach_server.cli.campaign_picture import Snapshot, SnapshotReader, hints, messages_text
-from outreach_server.cli.output import cell
 
 POLL_SECONDS: Final = 0.5
-_RATE_SECONDS: Final = 10.0
-STYLES: Final = {
-    "completed": "green", "active": "green", "in_progress": "cyan", "dispatching": "cyan", "waiting": "yellow",
-    "paused": "yellow", "failed": "red", "unknown": "red", "unconfirmed": "red", "skipped": "magenta",
-    "canceled": "bright_black", "cancelled": "bright_black", "expired": "bright_black",
-}  # fmt: skip
+LINE_SECONDS: Final = 5.0
+"""Lines about numbers alone are at least so far apart."""
+
+_PACE_SECONDS: Final = 30.0
+_SAMPLE_SECONDS: Final = 5.0
+_MAX_SAMPLES: Final = 24
 
 
 class View(Protocol):
@@ -48,35 +43,41 @@ class Silent:
 
 
 class Lines:
-    """Prints a line whenever something has changed."""
+    """Prints a line when something has changed: at once what a person has to know, numbers every few seconds."""
 
     def __init__(self, echo: Callable[[str], None] = click.echo) -> None:
         self._echo = echo
-        self._last: tuple[object, ...] = ()
+        self._state: object = None
+        self._numbers: object = None
+        self._told_at: float | None = None
 
     def update(self, snapshot: Snapshot) -> None:
         """Print the current state, if it has changed."""
         campaign = snapshot.campaign
         messages = messages_text(campaign, snapshot.sent)
-        key = (campaign.status, [hold.by for hold in snapshot.holds], campaign.counters, messages)
-        if key != self._last:
-            self._last = key
-            groups = ", ".join(f"{group['count']} {_group_name(group)}" for group in snapshot.documents)
-            ended = f"{snapshot.ended}/{campaign.counters.total} ended"
-            self._echo("  ".join(filter(None, (_state(snapshot), ended, groups, messages))))
-            for text in hints(snapshot):
-                self._echo(text)
+        state = (campaign.status, campaign.pause_reason, [hold.by for hold in snapshot.holds])
+        numbers = (campaign.counters, messages)
+        now = snapshot.at.timestamp()
+        soon = self._told_at is not None and abs(now - self._told_at) < LINE_SECONDS and not campaign.is_terminal
+        if state == self._state and (numbers == self._numbers or soon):
+            return
+        self._state, self._numbers, self._told_at = state, numbers, now
+        groups = ", ".join(f"{group['count']} {group_name(group)}" for group in snapshot.documents)
+        ended = f"{snapshot.ended}/{campaign.counters.total} ended"
+        self._echo("  ".join(filter(None, (state_text(snapshot), ended, pace_text(snapshot), groups, messages))))
+        for text in hints(snapshot):
+            self._echo(text)
 
 
 class Terminal:
-    """A progress bar and a table on the screen."""
+    """A picture on the screen."""
 
     def __init__(self, live: Live) -> None:
         self._live = live
 
     def update(self, snapshot: Snapshot) -> None:
         """Draw the current state."""
-        self._live.update(render(snapshot), refresh=True)
+        self._live.update(Panel(snapshot), refresh=True)
 
 
 def view_for(out: Console, *, silent: bool, transient: bool = False) -> tuple[View, AbstractContextManager[Any]]:
@@ -89,6 +90,38 @@ def view_for(out: Console, *, silent: bool, transient: bool = False) -> tuple[Vi
     return Terminal(live), live
 
 
+class PaceMeter:
+    """Measures how many contacts are begun and have ended a minute, over the last half minute."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int, int]] = deque()
+        self._samples: deque[float] = deque(maxlen=_MAX_SAMPLES)
+        self._sampled_at: float | None = None
+
+    def measure(self, snapshot: Snapshot, now: float) -> Snapshot:
+        """Return a snapshot with its pace; `now` is a monotonic time in seconds."""
+        counters = snapshot.campaign.counters
+        self._seen.append((now, counters.total - counters.pending, snapshot.ended))
+        # The last look before the window stays: looks may be farther apart than it is long.
+        while len(self._seen) > 1 and now - self._seen[1][0] >= _PACE_SECONDS:
+            self._seen.popleft()
+        then, begun_then, ended_then = self._seen[0]
+        elapsed = now - then
+        if elapsed <= 0:
+            return snapshot
+        # A cancelled campaign's contacts are closed, and a retry puts one back: neither is a pace.
+        begun = max(0, self._seen[-1][1] - begun_then) / elapsed
+        ended = max(0, snapshot.ended - ended_then) / elapsed
+        if self._sampled_at is None or now - self._sampled_at >= _SAMPLE_SECONDS:
+            self._sampled_at = now
+            self._samples.append(begun * 60)
+        # Who is not begun takes longer than who only waits for a report.
+        left = counters.pending / begun if counters.pending and begun > 0 else None
+        if not counters.pending and ended > 0:
+            left = counters.open / ended
+        return attrs.evolve(snapshot, pace_per_minute=begun * 60, paces=tuple(self._samples), eta_seconds=left)
+
+
 async def follow(
     engine: Outreach,
     workspace_id: str,
@@ -99,75 +132,11 @@ async def follow(
 ) -> Snapshot:
     """Show a campaign until it has ended; return its last state."""
     clock = SystemClock()
-    look = SnapshotReader(engine, workspace_id, campaign_id)
-    seen: deque[tuple[float, int]] = deque()
+    look = SnapshotReader(engine, workspace_id, campaign_id, clock)
+    meter = PaceMeter()
     while True:
-        picture = await look.now()
-        campaign = picture.campaign
-        now, ended = clock.monotonic(), picture.ended
-        seen.append((now, ended))
-        while now - seen[0][0] > _RATE_SECONDS:
-            seen.popleft()
-        elapsed = now - seen[0][0]
-        rate = (ended - seen[0][1]) / elapsed if elapsed > 0 else 0.0
-        eta = campaign.counters.open / rate if rate > 0 else None
-        snapshot = attrs.evolve(picture, rate_per_minute=rate * 60, eta_seconds=eta)
+        snapshot = meter.measure(await look.now(), clock.monotonic())
         view.update(snapshot)
-        if campaign.is_terminal:
+        if snapshot.campaign.is_terminal:
             return snapshot
         await anyio.sleep(poll_seconds)
-
-
-def render(snapshot: Snapshot) -> RenderableType:
-    """Return the picture of a campaign at one moment."""
-    campaign = snapshot.campaign
-    total = max(1, campaign.counters.total)
-    head = Table.grid(padding=(0, 2))
-    status = Text(_state(snapshot), style=STYLES.get(campaign.status, ""))
-    facts = [f"{snapshot.ended}/{campaign.counters.total}"]
-    if not campaign.is_terminal:
-        facts.append(f"{snapshot.rate_per_minute:.0f}/min")
-        facts.append(f"about {_duration(snapshot.eta_seconds)} left" if snapshot.eta_seconds else "")
-    head.add_row(
-        Text(cell(campaign.name), style="bold"),
-        status,
-        ProgressBar(total=total, completed=snapshot.ended, width=40),
-        *(Text(fact) for fact in facts),
-    )
-    table = groups_table(snapshot.documents)
-    messages = messages_text(campaign, snapshot.sent)
-    return Group(head, *(Text(text) for text in hints(snapshot)), table, *([Text(messages)] if messages else []))
-
-
-def groups_table(groups: Sequence[documents.Document]) -> Table:
-    """Return a table of recipients by state and reason, with when they are due."""
-    timed = any(group["until"] for group in groups)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("recipients", justify="right")
-    table.add_column("state")
-    table.add_column("why")
-    if timed:
-        table.add_column("until")
-    for group in groups:
-        status = group["status"]
-        state = Text(_group_name(group), style=STYLES.get(status, ""))
-        until = [Text(cell(group["until"]))] if timed else []
-        table.add_row(str(group["count"]), state, Text(cell(group["why"])), *until)
-    return table
-
-
-def _state(snapshot: Snapshot) -> str:
-    why = snapshot.campaign.pause_reason or (snapshot.holds[0].by if snapshot.holds else None)
-    return f"{snapshot.campaign.status} ({why})" if why else str(snapshot.campaign.status)
-
-
-def _group_name(group: documents.Document) -> str:
-    return f"{group['status']}: {cell(group['reason'])}" if group["reason"] else str(group["status"])
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from types import TracebackType
@@ -12,24 +11,13 @@ from typing import Any, Final, Self, TextIO
 import click
 import orjson
 
+from outreach.http import escape_formula
 from outreach_server.cli.output import cell
 
 SHOWN: Final = 20
 """The most to print; a file or the JSON document has all."""
 
 _IN_MEMORY: Final = 1_000_000
-
-
-_RUN: Final = re.compile(r"[\s\x00-\x1f]*[=+\-@\uff0b\uff0d\uff1d\uff20]|[\t\r\n\0]")
-"""The first characters of cells that a spreadsheet runs as a formula, also full-width or after skipped ones."""
-
-_NUMBER: Final = re.compile(r"[+-]?[0-9][0-9 ().-]*")
-"""A phone number, which is not a formula and is kept for correction."""
-
-
-def escape_formula(text: str) -> str:
-    """Return a cell that a spreadsheet shows and does not run, with a leading apostrophe if needed."""
-    return f"'{text}" if _RUN.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 class Rejects:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Final
 
 import click
 
 from outreach_server.cli.base import Root
-from outreach_server.cli.later import CommandModule, LazyCommands
+from outreach_server.cli.lazy_commands import CommandModule, LazyCommands
 
 COMMANDS: Final = LazyCommands(
     {
@@ -15,6 +16,9 @@ COMMANDS: Final = LazyCommands(
             "demo", "Show a campaign and a call from beginning to end, simulated: no message leaves this machine."
         ),
         "serve": CommandModule("serve", "Serve the HTTP interface, and send what is due, until Ctrl-C or SIGTERM."),
+        "healthcheck": CommandModule(
+            "healthcheck", "Ask the server of this configuration whether it lives; exit status 1 where it does not."
+        ),
         "sandbox": CommandModule(
             "sandbox", "Serve a temporary database with a workspace, a key and an agent, until Ctrl-C or SIGTERM."
         ),
@@ -48,6 +52,11 @@ COMMANDS: Final = LazyCommands(
         "stop": CommandModule(
             "operating", "Pause all active and scheduled campaigns at once, in one workspace or in all."
         ),
+        "purge": CommandModule(
+            "erasing",
+            "Erase one person from a workspace: number, names, texts, replies, calls.",
+        ),
+        "retention": CommandModule("erasing", "Erase what workspaces keep no longer."),
         "audit": CommandModule("operating", "Show who did what, newest first, in one workspace or in all."),
         "config": CommandModule(
             "config", "Show every setting, its value, and the flag, variable or key that it comes from."
@@ -61,11 +70,37 @@ COMMANDS: Final = LazyCommands(
 def _show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
         from outreach import __version__
+        from outreach_server.cli.build import version_lines
 
-        click.echo(f"outreach-server, version {__version__}")
+        click.echo("\n".join(version_lines(__version__)))
         ctx.exit()
 
 
+def _show_licences(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from outreach_server.cli.build import licences
+
+        click.echo(licences())
+        ctx.exit()
+
+
+def _executable_options(command: click.Group) -> click.Group:
+    """Add what only an executable has: package managers list the parts of an installed package."""
+    if getattr(sys, "frozen", False):
+        command.params.append(
+            click.Option(
+                ["--licences"],
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=_show_licences,
+                help="Show the licences of everything in this file and exit.",
+            )
+        )
+    return command
+
+
+@_executable_options
 @click.group(cls=Root, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version",

@@ -10,11 +10,11 @@ import attrs
 import click
 
 from outreach import Outreach
-from outreach.models import CarrierName
+from outreach.models import API_SCOPES, CarrierName
 from outreach_server.cli.base import OwnDatabaseCommand, actor, state
 from outreach_server.cli.output import console, echo_json, fields
 from outreach_server.cli.reading import parser_command
-from outreach_server.cli.serving import Server, bind, ending_on_sigterm, log_to_stderr, run_fast, url_of
+from outreach_server.cli.serving import Server, bind, ending_on_sigterm, run_fast, url_of
 from outreach_server.cli.values import PORT
 from outreach_server.config import LOG_LEVELS
 
@@ -37,7 +37,7 @@ async def create_demo_workspace(engine: Outreach, name: str) -> Tenant:
     """Create a sandbox workspace without a request limit, with a key, an agent and a number."""
     who = actor()
     workspace = await engine.workspaces.create(name, request_limit=None, default_region="US", actor=who)
-    key = await engine.api_keys.create(workspace.id, name=name, actor=who)
+    key = await engine.api_keys.create(workspace.id, name=name, scopes=API_SCOPES, actor=who)
     agent = await engine.agents.create(workspace.id, "Ada", from_number=SENDER, actor=who)
     await engine.numbers.create(workspace.id, SENDER, carrier=CARRIER, actor=who)
     return Tenant(workspace_id=workspace.id, agent_id=agent.id, api_key=key.api_key)
@@ -54,6 +54,7 @@ def sandbox(host: str, port: int, log_level: str) -> None:
     is deleted at the end.
     """
     from outreach_server.app import create_app
+    from outreach_server.monitoring.log_lines import log_to_stderr
 
     as_json = state().as_json
     config, simulator = state().configuration()

@@ -8,7 +8,6 @@ import logging
 import os
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -26,9 +25,12 @@ from outreach import OutreachError
 from outreach_server.cli import interruptions
 from outreach_server.errors import error_response
 from outreach_server.listening.connection import Connection, ListenerState
+from outreach_server.listening.connection_limiter import ConnectionLimiter
 from outreach_server.listening.descriptors import max_connections
 from outreach_server.listening.listener import Listener
-from outreach_server.listening.room import ConnectionLimiter
+from outreach_server.listening.proxies import ForwardedMiddleware, TrustedProxies
+from outreach_server.listening.tls import CertificateFiles
+from outreach_server.streams import end_streams
 
 DRAIN_SECONDS: Final = 1
 """How long open requests may take after a signal; the engine then has 7 s for requests in flight, and a moment to
@@ -42,7 +44,7 @@ _STOPPING: Final = (
 )
 _log = logging.getLogger("outreach_server")
 
-_BACKLOG: Final = 2048
+BACKLOG: Final = 2048
 _TICKS_A_SECOND: Final = 10
 _PORTS: Final = 65536
 _NEIGHBOURS: Final = 20
@@ -64,7 +66,7 @@ def bind(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(address)
-        listener.listen(_BACKLOG)
+        listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
         raise click.ClickException(_bind_problem(host, port, error)) from None
@@ -79,25 +81,20 @@ def bind_near(host: str, port: int) -> socket.socket:
     return bind(host, 0)
 
 
-def url_of(listener: socket.socket) -> str:
-    """Return the URL at which a listening socket is reached from this machine."""
-    host, port = listener.getsockname()[:2]
+def url_of(listener: socket.socket, scheme: str = "http") -> str:
+    """Return the URL at which a socket is reached from this machine; of a Unix socket, `unix:` and its path."""
+    name = listener.getsockname()
+    if not isinstance(name, tuple):
+        return f"unix:{name}"
+    host, port = str(name[0]), name[1]
     # A wildcard address can be listened on, not opened.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def run_fast(work: Callable[[], Awaitable[None]]) -> None:
     """Run a server command on uvloop where available (not on Windows)."""
     interruptions.run(work, fast=True)
-
-
-def log_to_stderr(level: str) -> None:
-    """Configure a server's logging: on stderr, without access lines, which contain clients' searches."""
-    logging.basicConfig(
-        stream=sys.stderr, level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
-    logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 @contextmanager
@@ -123,25 +120,37 @@ class Server(uvicorn.Server):
 
     Args:
         app: The application.
-        listener: The listening socket.
+        listeners: The listening sockets.
         level: The log level.
         on_started: Called when requests are answered.
+        on_second: Called once a second while they are.
+        on_stopping: Called when the shutdown begins.
+        root_path: The path that a proxy takes off each request.
+        certificates: For TLS; None for plain HTTP.
+        proxies: The proxies whose word about their clients is taken, if any.
         most_connections: The connection limit; by default from the process's descriptors.
     """
 
     def __init__(
         self,
         app: ASGIApp,
-        listener: socket.socket,
-        *,
+        *listeners: socket.socket,
         level: str,
         on_started: Callable[[], None],
+        on_second: Callable[[], None] = lambda: None,
+        on_stopping: Callable[[], None] = lambda: None,
+        root_path: str | None = None,
+        certificates: CertificateFiles | None = None,
+        proxies: TrustedProxies | None = None,
         most_connections: int | None = None,
     ) -> None:
+        self._app = app
         self._guard = _Guard(app)
         super().__init__(
             uvicorn.Config(
-                self._guard,
+                self._guard if proxies is None else ForwardedMiddleware(self._guard, proxies),
+                proxy_headers=False,
+                root_path=root_path or "",
                 http="httptools",
                 lifespan="on",
                 ws="none",
@@ -153,8 +162,14 @@ class Server(uvicorn.Server):
             )
         )
         self._house = ListenerState(room=ConnectionLimiter(most_connections or max_connections()))
-        self._listener = Listener(listener, self._house, self._connection)
+        self._listeners = [
+            Listener(one, self._house, self._connection, certificates=certificates, proxies=proxies)
+            for one in listeners
+        ]
+        self._certificates = certificates
         self._on_started = on_started
+        self._on_second = on_second
+        self._on_stopping = on_stopping
         self._end_for_sure = _EndForSure()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -168,7 +183,8 @@ class Server(uvicorn.Server):
         if self.lifespan.should_exit:
             raise self._guard.error or SystemExit(1)
         self.servers = []
-        self._listener.start()
+        for listener in self._listeners:
+            listener.start()
         self.started = True
         self._on_started()
 
@@ -181,21 +197,29 @@ class Server(uvicorn.Server):
         self._end_for_sure.begin()
 
     async def on_tick(self, counter: int) -> bool:
-        """Check the connections once a second."""
+        """Check the connections and the certificate once a second."""
         if counter % _TICKS_A_SECOND == 0:
             now = asyncio.get_running_loop().time()
             for connection in list(self.server_state.connections):
                 if isinstance(connection, Connection):
                     connection.look(now)
-            self._listener.look()
+            for listener in self._listeners:
+                listener.look()
+            if self._certificates is not None:
+                self._certificates.look()
+            self._on_second()
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept no more connections, let open requests end, and close the application."""
-        await self._listener.aclose()
+        self._on_stopping()
+        for listener in self._listeners:
+            await listener.aclose()
+        # They go on for as long as their clients read: without this each would be cut off.
+        end_streams(self._app)
         await super().shutdown(sockets=sockets)
 
-    def _connection(self, address: str) -> Connection:
+    def _connection(self, address: str | None) -> Connection:
         return Connection(self.config, self.server_state, self.lifespan.state, house=self._house, address=address)
 
     @contextmanager
@@ -210,6 +234,15 @@ class Server(uvicorn.Server):
             self._end_for_sure.cancel()
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+class SideServer(Server):
+    """A server beside another one in the same process, which ends it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the other one."""
+        yield
 
 
 class _EndForSure(threading.Thread):

@@ -6,16 +6,20 @@ from typing import Any
 
 import click
 
-from outreach import CallSettingsUpdate, Outreach, ReplySettingsUpdate, SmsSettingsUpdate
+from outreach import CallSettings, CallSettingsUpdate, Outreach, ReplySettingsUpdate, SmsSettings, SmsSettingsUpdate
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.output import show
-from outreach_server.cli.values import WORKSPACE, Text, changed
+from outreach_server.cli.prices import prices
+from outreach_server.cli.values import WORKSPACE, Text, changed, integer_of, text_of
 
 
 @click.group(cls=Group)
 def settings() -> None:
     """Show and set the settings of a workspace, of its messages and of its calling campaigns."""
+
+
+settings.add_command(prices)
 
 
 @settings.command("show")
@@ -28,13 +32,29 @@ def show_(workspace_id: str) -> None:
 @settings.command("set")
 @click.argument("workspace_id", type=WORKSPACE)
 @click.option("--footer/--no-footer", "footer_enabled", default=None, help="Whether campaign messages end with it.")
-@click.option("--footer-text", type=Text(0, 120), help="The opt-out message.")
-@click.option("--max-segments", type=click.IntRange(1, 5), help="The longest campaign message, in segments.")
+@click.option("--footer-text", type=text_of(SmsSettings, "footer_text"), help="The opt-out message.")
+@click.option(
+    "--max-segments", type=integer_of(SmsSettings, "max_segments"), help="The longest campaign message, in segments."
+)
 @click.option("--retry/--no-retry", "retry_enabled", default=None, help="Whether failed messages are sent again.")
-@click.option("--retry-max-attempts", type=click.IntRange(1, 3), help="Attempts in all, the first included.")
-@click.option("--retry-delay-minutes", type=click.IntRange(5, 120), help="Minutes between attempts.")
-@click.option("--call-retry-max-attempts", type=click.IntRange(1, 10), help="Calls in all to one contact.")
-@click.option("--call-retry-delay-minutes", type=click.IntRange(1, 1440), help="Minutes between calls to one contact.")
+@click.option(
+    "--retry-max-attempts",
+    type=integer_of(SmsSettings, "retry_max_attempts"),
+    help="Attempts in all, the first included.",
+)
+@click.option(
+    "--retry-delay-minutes", type=integer_of(SmsSettings, "retry_delay_minutes"), help="Minutes between attempts."
+)
+@click.option(
+    "--call-retry-max-attempts",
+    type=integer_of(CallSettings, "retry_max_attempts"),
+    help="Calls in all to one contact.",
+)
+@click.option(
+    "--call-retry-delay-minutes",
+    type=integer_of(CallSettings, "retry_delay_minutes"),
+    help="Minutes between calls to one contact.",
+)
 @click.option("--variable", "variables", multiple=True, metavar="NAME", help="A declared variable; repeat for all.")
 @click.option("--no-variables", is_flag=True, help="Declare no variables.")
 @click.option("--replies/--no-replies", "enabled", default=None, help="Whether STOP, START and HELP are answered.")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-import attrs
 import click
 
 from outreach import EngineStatus, Outreach
-from outreach.models import DispatchOverview, PausedCampaign
+from outreach.models import DispatchOverview, StatusFinding
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
-from outreach_server.cli.nobody import SERVE
+from outreach_server.cli.durations import duration, until_text
+from outreach_server.cli.no_dispatcher import SERVE
 from outreach_server.cli.output import cell, echo_json
 from outreach_server.cli.values import WORKSPACE
+
+EXIT_STATUS: Final = {None: 0, "warning": 3, "critical": 4}
+"""The exit status for the most urgent finding; 1 and 2 are those of every command."""
 
 _PROCESSES: Final = {
     "this_process": "this process dispatches",
@@ -23,115 +26,120 @@ _PROCESSES: Final = {
 }
 
 _LONGER: Final = {
+    "running": "There are more active campaigns; the oldest are shown.",
     "paused": "There are more campaigns that the engine has paused; the oldest are shown.",
     "unknown": "There are more unknown requests; the oldest are counted.",
     "waits": "There are more throttled providers; the first to end are shown.",
     "held": "There are more held numbers; the latest are shown.",
+    "accounts": "There are more accounts; not all could be looked at or shown.",
 }
 """The hint for an incomplete list, by its name in the status."""
 
-
-@attrs.frozen(kw_only=True)
-class Finding:
-    """Something that needs a person.
-
-    Attributes:
-        kind: `nobody_dispatches`, `adapter_not_usable`, `campaign_paused`, `requests_unknown` or `number_held`.
-        workspace_id: The workspace; None for the whole database.
-        id: The campaign's id, the number, or the adapter's name; else None.
-        why: What it is, in a sentence.
-        commands: What fixes it, in this order; for `number_held` one for each decision.
-    """
-
-    kind: str
-    workspace_id: str | None
-    id: str | None
-    why: str
-    commands: Sequence[str]
+_MAX_RUNNING: Final = 10
+_MAX_NAME: Final = 40
+_UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
+_MARKS: Final = {"critical": "!", "warning": "-"}
 
 
 @click.command(cls=Command)
 @click.argument("workspace_id", type=WORKSPACE, required=False)
 def status(workspace_id: str | None) -> None:
-    """Show who dispatches, what runs, and what needs a person, in one workspace or in all."""
+    """Show who dispatches, what runs, and what needs a person, in one workspace or in all.
+
+    Exits with 0 if nothing needs a person, 3 if something does, 4 if nothing is sent or soon will not be.
+    """
 
     async def work(engine: Outreach) -> EngineStatus:
         return await engine.status(workspace_id)
 
     found = with_engine(work)
-    needed = list(findings(found))
     if state().as_json:
-        echo_json({**documents.plain(found), "findings": documents.plain(needed)})
-        return
-    for line in lines(found, needed):
-        click.echo(line)
+        document = documents.plain(found)
+        for shown, finding in zip(document["findings"], found.findings, strict=True):
+            shown["commands"] = commands(found, finding)
+        echo_json({**document, "severity": found.severity})
+    else:
+        for line in lines(found):
+            click.echo(line)
+    click.get_current_context().exit(EXIT_STATUS[found.severity])
 
 
-def findings(found: EngineStatus) -> Iterator[Finding]:
-    """Yield what needs a person, most urgent first."""
-    if found.dispatching.problem is not None:
-        yield Finding(
-            kind="nobody_dispatches",
-            workspace_id=None,
-            id=None,
-            why=found.dispatching.problem,
-            commands=[SERVE],
-        )
-    for problem in found.adapter_problems:
-        yield Finding(kind="adapter_not_usable", workspace_id=None, id=problem.name, why=problem.message, commands=[])
-    for campaign in found.paused:
-        where = "" if found.workspace_id is not None else f" of workspace {campaign.workspace_id}"
-        yield Finding(
-            kind="campaign_paused",
-            workspace_id=campaign.workspace_id,
-            id=campaign.id,
-            why=f"Campaign {campaign.name!r}{where} is paused: {campaign.why}.",
-            commands=list(_resuming(campaign)),
-        )
-    for group in found.unknown:
-        since = documents.plain(group.since)
-        many = f"{group.count} requests, the oldest of {since}" if group.count > 1 else f"a request of {since}"
-        yield Finding(
-            kind="requests_unknown",
-            workspace_id=group.workspace_id,
-            id=None,
-            why=f"The outcome of {many} is unknown.",
-            commands=[f"outreach-server dispatches unknown {group.workspace_id}"],
-        )
-    for entry in found.held:
-        decide = f"outreach-server unsubscribes decide {entry.workspace_id} {entry.phone}"
-        yield Finding(
-            kind="number_held",
-            workspace_id=entry.workspace_id,
-            id=entry.phone,
-            why=f"{entry.phone} may have opted out, and is held: {entry.evidence or 'no evidence'}",
-            commands=[f"{decide} --opted-out", f"{decide} --not-opted-out"],
-        )
+def commands(found: EngineStatus, finding: StatusFinding) -> list[str]:
+    """Return what mends a finding, in this order; for `number_held` one command for each decision."""
+    make = _COMMANDS.get(finding.kind)
+    return [] if make is None else [f"outreach-server {words}" for words in make(found, finding)]
 
 
-def _resuming(campaign: PausedCampaign) -> Iterator[str]:
+def _resuming(found: EngineStatus, finding: StatusFinding) -> Iterator[str]:
+    campaign = next(one for one in found.paused if one.id == finding.id)
     if campaign.reason == "provider_auth" and campaign.provider is not None and campaign.provider_installed:
-        yield f"outreach-server accounts connect {campaign.workspace_id} {campaign.provider}"
+        yield f"accounts connect {campaign.workspace_id} {campaign.provider}"
     if campaign.reason == "agent_unavailable" and campaign.agent_id is not None:
-        yield f"outreach-server agents update {campaign.agent_id} --active"
-    yield f"outreach-server campaigns resume {campaign.id}"
+        yield f"agents update {campaign.agent_id} --active"
+    yield f"campaigns resume {campaign.id}"
 
 
-def lines(found: EngineStatus, needed: Sequence[Finding]) -> Iterator[str]:
+def _connecting(found: EngineStatus, finding: StatusFinding) -> Iterator[str]:
+    account = next(one for one in found.accounts if one.id == finding.id)
+    if account.installed:
+        yield f"accounts connect {account.workspace_id} {account.provider}"
+
+
+def _deciding(_: EngineStatus, finding: StatusFinding) -> Iterator[str]:
+    for option in ("--opted-out", "--not-opted-out"):
+        yield f"unsubscribes decide {finding.workspace_id} {finding.id} {option}"
+
+
+def _listing_unknown(_: EngineStatus, finding: StatusFinding) -> Iterator[str]:
+    yield f"dispatches unknown {finding.workspace_id}"
+
+
+def _serving(_: EngineStatus, __: StatusFinding) -> Iterator[str]:
+    yield SERVE.removeprefix("outreach-server ")
+
+
+_COMMANDS: Final[Mapping[str, Callable[[EngineStatus, StatusFinding], Iterator[str]]]] = {
+    "nobody_dispatches": _serving,
+    "account_not_usable": _connecting,
+    "campaign_paused": _resuming,
+    "requests_unknown": _listing_unknown,
+    "number_held": _deciding,
+}
+
+
+def lines(found: EngineStatus) -> Iterator[str]:
     """Yield a status for people, in whole lines that can be copied."""
     yield f"Dispatching: {_dispatching(found.dispatching)}"
-    yield f"Campaigns:   {found.active_campaigns} active, {found.scheduled_campaigns} scheduled"
+    waits = f"what is due has waited for {duration(found.lag_seconds)}" if found.lag_seconds >= 1 else "nothing waits"
+    yield f"Lag:         {waits}"
+    yield f"Campaigns:   {found.active_campaigns:,} active, {found.scheduled_campaigns:,} scheduled"
+    yield from _running(found)
+    if found.disk is not None:
+        disk = found.disk
+        sizes = f"the database has {_size(disk.database_bytes)}, its log {_size(disk.log_bytes)}"
+        yield f"Disk:        {_size(disk.free_bytes)} free; {sizes} ({disk.path})"
     for wait in found.waits:
-        until = documents.plain(wait.until)
+        until = until_text(wait.until, found.at)
         yield f"Throttled:   {wait.provider} for workspace {wait.workspace_id}, sending paused until {until}"
     yield ""
-    yield "What needs a person:" if needed else "Nothing needs a person."
-    for finding in needed:
-        yield f"- {cell(finding.why)}"
-        for command in finding.commands:
+    yield "What needs a person:" if found.findings else "Nothing needs a person."
+    for finding in found.findings:
+        yield f"{_MARKS[finding.severity]} {cell(finding.why)}"
+        for command in commands(found, finding):
             yield f"    {command}"
     for name in found.truncated:
         yield _LONGER[name]
+
+
+def _running(found: EngineStatus) -> Iterator[str]:
+    for campaign in found.running[:_MAX_RUNNING]:
+        name = cell(campaign.name if len(campaign.name) <= _MAX_NAME else f"{campaign.name[: _MAX_NAME - 1]}…")
+        share = 100 * campaign.ended // max(1, campaign.recipients)
+        yield f"  {name}: {campaign.ended:,} of {campaign.recipients:,} ended, {share} %"
+        yield f"    outreach-server campaigns watch {campaign.id}"
+    more = found.active_campaigns - _MAX_RUNNING
+    if more > 0:
+        yield f"  and {more:,} more"
 
 
 def _dispatching(dispatching: DispatchOverview) -> str:
@@ -139,3 +147,10 @@ def _dispatching(dispatching: DispatchOverview) -> str:
     if dispatching.heartbeat_seconds_ago is None:
         return who
     return f"{who}; the last heartbeat was {dispatching.heartbeat_seconds_ago:,.0f} s ago"
+
+
+def _size(count: int, units: Sequence[str] = _UNITS) -> str:
+    size, unit = float(count), 0
+    while size >= 1000 and unit < len(units) - 1:
+        size, unit = size / 1024, unit + 1
+    return f"{size:.0f} {units[unit]}" if unit == 0 or size >= 100 else f"{size:.1f} {units[unit]}"

@@ -15,10 +15,10 @@ from outreach import Call, CallStatus, Message, NewCall, NewMessage, Outreach
 from outreach.models import CarrierName, ProviderFailure
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, with_engine
-from outreach_server.cli.holding import QUEUED, throttled_until, why_queued
-from outreach_server.cli.nobody import SERVE
+from outreach_server.cli.no_dispatcher import SERVE
 from outreach_server.cli.output import note
 from outreach_server.cli.sandboxed import note_sandbox
+from outreach_server.cli.throttles import QUEUED, throttled_until, why_queued
 from outreach_server.cli.values import AGENT, CARRIER, WORKSPACE
 from outreach_server.cli.verdicts import ENDED, pending_text, succeeded
 
@@ -73,7 +73,7 @@ def test_send(
             new = NewMessage(to=to, body=body, from_number=sender, carrier=carrier)
             item = await engine.messages.send(workspace_id, new)
         note_sandbox(await engine.workspaces.get(workspace_id))
-        item = await _watch(engine, item, wait)
+        item = await watch(engine, item, wait)
         failed = await (engine.calls.failure(item) if isinstance(item, Call) else engine.messages.failure(item))
         return item, await throttled_until(engine, item), failed
 
@@ -90,7 +90,7 @@ def test_send(
         sys.exit(1)
 
 
-async def _watch(engine: Outreach, item: Message | Call, wait: float) -> Message | Call:
+async def watch(engine: Outreach, item: Message | Call, wait: float) -> Message | Call:
     """Print each change of status, and why it waits, until it has ended or the time is over."""
     began = time.monotonic()
     ended_at: float | None = None
@@ -127,6 +127,11 @@ def _awaits_report(item: Message | Call) -> bool:
 def _document(item: Message | Call) -> Mapping[str, object]:
     if isinstance(item, Call):
         return documents.call(item)
+    return message_document(item)
+
+
+def message_document(item: Message) -> Mapping[str, object]:
+    """Return the document of a single message, without its text."""
     shown = documents.plain(item)
     return {name: shown[name] for name in ("id", "to", "from_number", "carrier", "segments", "status", "reason")}
 

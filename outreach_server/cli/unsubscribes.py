@@ -9,15 +9,15 @@ import anyio
 import click
 
 from outreach import InvalidRequest, NewRecipient, Outreach
-from outreach.http import prepare_recipient
+from outreach.http import prepare_recipient, read_number_cell
 from outreach.models import RegisterImport
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Group, actor, state, with_engine
-from outreach_server.cli.contacts import is_blank, open_records
-from outreach_server.cli.csv_columns import find_phone_column
-from outreach_server.cli.csv_lines import Encoding, Source
+from outreach_server.cli.contact_columns import find_phone_column
+from outreach_server.cli.csv_lines import Encoding
 from outreach_server.cli.output import echo_json, echo_json_with, note, show_list, stream_array, stream_lines
 from outreach_server.cli.rejects import Rejects
+from outreach_server.cli.tables import Table, is_blank, open_table
 from outreach_server.cli.values import SCOPE, WORKSPACE, Text, name_of
 
 Scope = Literal["all", "sms", "call"]
@@ -102,25 +102,27 @@ def decide(workspace_id: str, phone: str, meaning: str | None) -> None:
 @click.argument("workspace_id", type=WORKSPACE)
 @click.argument("file", type=click.File("rb"))
 @click.option("--scope", type=SCOPE, default="all", show_default=True, help="Which channels are stopped.")
-@click.option("--encoding", type=Encoding(), help="The file's encoding; by default its byte order mark's, or UTF-8.")
-def import_(workspace_id: str, file: BinaryIO, scope: Scope, encoding: str | None) -> None:
+@click.option("--sheet", metavar="NAME", help="The sheet of an XLSX file; by default the first visible one.")
+@click.option("--encoding", type=Encoding(), help="The encoding of a text file; by default it is detected.")
+def import_(workspace_id: str, file: BinaryIO, scope: Scope, sheet: str | None, encoding: str | None) -> None:
     """Unsubscribe the numbers of a file; - is stdin.
 
-    One number a line, or a CSV file: with a header that names the phone column, else the first column counts. Invalid
-    rows are reported; the others are written.
+    One number a line, or an XLSX or CSV file: with a header that names the phone column, else the first column counts.
+    Numbers are mended as for campaigns; invalid rows are reported, and the others are written.
     """
-    source = Source(file, name=name_of(file), encoding=encoding)
-    with Rejects() as rejects:
+    with Rejects() as rejects, open_table(file, name=name_of(file), encoding=encoding, sheet=sheet) as table:
+        for text in table.notes:
+            note(text)
 
         async def work(engine: Outreach) -> RegisterImport:
             region = (await engine.workspaces.get(workspace_id)).default_region
-            numbers = _possible(source, rejects, region)
+            numbers = _possible(table, rejects, region)
             return await engine.unsubscribes.import_numbers(workspace_id, _async(numbers), scope=scope, actor=actor())
 
         added = with_engine(work).added
         if added == 0 and rejects.count:
             rejects.tell(hint="--json names all of them")
-            raise click.ClickException(f"No row of {source.name} is a phone number; nothing was added.")
+            raise click.ClickException(f"No row of {table.name} is a phone number; nothing was added.")
         if state().as_json:
             echo_json_with({"added": added, "rejected_count": rejects.count}, "rejected", rejects.items())
         else:
@@ -130,10 +132,10 @@ def import_(workspace_id: str, file: BinaryIO, scope: Scope, encoding: str | Non
                 rejects.tell(hint="--json names all of them")
 
 
-def _possible(source: Source, rejects: Rejects, region: str | None) -> Iterator[str]:
+def _possible(table: Table, rejects: Rejects, region: str | None) -> Iterator[str]:
     """Iterate over the numbers of a file; report invalid rows."""
     column: int | None = None
-    for record in open_records(source, delimiter="auto"):
+    for record in table.records:
         if is_blank(record):
             continue
         if column is None:
@@ -141,10 +143,11 @@ def _possible(source: Source, rejects: Rejects, region: str | None) -> Iterator[
             column = header or 0
             if header is not None:
                 continue
-        raw = record.cells[column].strip() if column < len(record.cells) else ""
-        problem = record.problem or _problem(raw, region)
+        number = read_number_cell(record.cells[column].strip() if column < len(record.cells) else "")
+        unknown = f"{number.text[:40]!r} {number.problem}" if number.problem is not None else None
+        problem = record.problem or unknown or _problem(number.text, region)
         if problem is None:
-            yield raw
+            yield number.text
         else:
             rejects.add(row=record.row, line=record.line, column=None, message=problem)
 

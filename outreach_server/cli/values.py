@@ -10,6 +10,7 @@ from typing import IO, Any, Final
 
 import click
 
+from outreach.models import bounds_of
 from outreach_server.cli.names import KINDS, Named
 
 _PLACE: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
@@ -146,6 +147,18 @@ NUMBER: Final = Identifier("number")
 TRUNK: Final = Identifier("trunk")
 MOMENT: Final = Moment()
 DATE: Final = Day()
+
+
+def integer_of(model: type[Any], field: str) -> click.IntRange:
+    """Return the type of an option for an integer with bounds on a model."""
+    return click.IntRange(*bounds_of(model, field))
+
+
+def text_of(model: type[Any], field: str) -> Text:
+    """Return the type of an option for a text with bounds on a model."""
+    return Text(*bounds_of(model, field))
+
+
 NAME: Final = Text(1, 255)
 CARRIER: Final = ProviderName("carrier")
 VOICE: Final = ProviderName("voice", also=("simulator",))

@@ -7,12 +7,12 @@ import click
 from outreach import Outreach, Workspace, WorkspaceMode, WorkspaceStatus, WorkspaceUpdate
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, state, with_engine
+from outreach_server.cli.database_place import place_of
 from outreach_server.cli.output import note, show, show_list
-from outreach_server.cli.place import place_of
-from outreach_server.cli.values import NAME, WORKSPACE, changed, clear
+from outreach_server.cli.values import NAME, WORKSPACE, changed, clear, integer_of
 
-_LIMIT = click.IntRange(1, 1_000_000)
-_CAP = click.IntRange(1, 1000)
+_LIMIT = integer_of(Workspace, "request_limit")
+_CAP = integer_of(Workspace, "frequency_cap")
 _COLUMNS = ("id", "name", "mode", "status", "sms_campaigns_enabled", "request_limit", "default_region", "created_at")
 
 
@@ -98,6 +98,13 @@ def create(
     "--frequency-cap", type=_CAP, metavar="N", help="At most N requests to one number in 24 hours, over all campaigns."
 )
 @click.option("--no-frequency-cap", is_flag=True, help="Remove the frequency cap.")
+@click.option(
+    "--retention-days",
+    type=click.IntRange(1, 36_500),
+    metavar="DAYS",
+    help="Erase contacts and texts so many days after their end.",
+)
+@click.option("--no-retention-days", is_flag=True, help="Keep everything for good.")
 @_SAME_NAME
 def update(
     workspace_id: str,
@@ -111,6 +118,8 @@ def update(
     contact_hours: bool | None,
     frequency_cap: int | None,
     no_frequency_cap: bool,
+    retention_days: int | None,
+    no_retention_days: bool,
     same_name: bool,
 ) -> None:
     """Change a workspace; a running server applies it within a second."""
@@ -122,11 +131,13 @@ def update(
         default_region=default_region,
         contact_hours=contact_hours,
         frequency_cap=frequency_cap,
+        retention_days=retention_days,
     )
     for field, is_cleared in (
         ("request_limit", no_request_limit),
         ("default_region", no_default_region),
         ("frequency_cap", no_frequency_cap),
+        ("retention_days", no_retention_days),
     ):
         clear(changes, field, is_cleared)
     if not changes:

@@ -21,7 +21,7 @@ class Calls(HTTPEndpoint):
 
     async def post(self, request: Request) -> Response:
         """Queue a call, and wait briefly for the provider to accept it."""
-        workspace = await authenticate_request(request)
+        workspace = await authenticate_request(request, "createCall")
         idempotency_key(request)
         body = await read_small_body(request)
         new = await read_model(body, read_new_call)
@@ -40,7 +40,7 @@ class OneCall(HTTPEndpoint):
 
     async def get(self, request: Request) -> Response:
         """Return a call record, by our id or by the provider's."""
-        workspace = await authenticate_request(request)
+        workspace = await authenticate_request(request, "getCall")
         identifier: str = request.path_params["id"]
         if not identifier.isprintable():
             # No id has such characters, and some databases refuse them.

@@ -17,7 +17,7 @@ class Campaigns(HTTPEndpoint):
     @staticmethod
     async def list(request: Request) -> Response:
         """List campaigns of both channels, newest first."""
-        return await list_campaigns(request, await authenticate_request(request), channel=None)
+        return await list_campaigns(request, await authenticate_request(request, "listCampaigns"), channel=None)
 
     async def get(self, request: Request) -> Response:
         """Return a page of the list."""
@@ -25,5 +25,5 @@ class Campaigns(HTTPEndpoint):
 
     async def post(self, request: Request) -> Response:
         """Create a campaign of the body's channel, without starting it."""
-        workspace = await authenticate_request(request)
+        workspace = await authenticate_request(request, "createCampaign")
         return await create_campaign(request, workspace, operation="createCampaign", channel_from_body=True)

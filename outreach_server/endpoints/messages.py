@@ -23,7 +23,7 @@ class Messages(HTTPEndpoint):
 
     async def post(self, request: Request) -> Response:
         """Queue a message, which has no footer."""
-        workspace = await authenticate_request(request)
+        workspace = await authenticate_request(request, "sendSms")
         idempotency_key(request)
         body = await read_small_body(request)
         new = await read_model(body, partial(read_new_message, carriers=server_of(request).carriers))

@@ -19,7 +19,7 @@ class SmsSettings(HTTPEndpoint):
 
     async def patch(self, request: Request) -> Response:
         """Change the given settings, and return all."""
-        workspace = await authenticate_request(request)
+        workspace = await authenticate_request(request, "updateSmsSettings")
         change = await read_model(await read_small_body(request), read_sms_settings_update)
         return json_response(
             write_sms_settings(await server_of(request).engine.sms_settings.update(workspace.id, change, actor="api"))

@@ -17,7 +17,7 @@ class SmsCampaigns(HTTPEndpoint):
     @staticmethod
     async def list(request: Request) -> Response:
         """List SMS campaigns, newest first."""
-        return await list_campaigns(request, await authenticate_request(request), channel="sms")
+        return await list_campaigns(request, await authenticate_request(request, "listSmsCampaigns"), channel="sms")
 
     async def get(self, request: Request) -> Response:
         """Return a page of the list."""
@@ -25,5 +25,5 @@ class SmsCampaigns(HTTPEndpoint):
 
     async def post(self, request: Request) -> Response:
         """Create an SMS campaign with its contacts, without starting it."""
-        workspace = await authenticate_request(request, sms_campaigns=True)
+        workspace = await authenticate_request(request, "createSmsCampaign", sms_campaigns=True)
         return await create_campaign(request, workspace, operation="createSmsCampaign", channel_from_body=False)

@@ -14,9 +14,9 @@ from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from outreach_server.listening.connection_limiter import ConnectionLimiter
+from outreach_server.listening.refusal_counter import RefusalCounter
 from outreach_server.listening.refusals import refusal
-from outreach_server.listening.room import ConnectionLimiter
-from outreach_server.listening.tally import RefusalCounter
 from outreach_server.request_id import choose_request_id
 
 HEAD_SECONDS: Final = 10.0
@@ -81,7 +81,7 @@ class Connection(HttpToolsProtocol):
         server_state: uvicorn's.
         app_state: The state of the application's lifespan.
         house: What it shares with the others.
-        address: Its client, as in the room.
+        address: Its client, as in the room; None for a trusted proxy.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Connection(HttpToolsProtocol):
         app_state: dict[str, Any],
         *,
         house: ListenerState,
-        address: str,
+        address: str | None,
     ) -> None:
         super().__init__(config=config, server_state=server_state, app_state=app_state)
         self._house = house

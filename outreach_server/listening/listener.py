@@ -6,15 +6,18 @@ import asyncio
 import errno
 import logging
 import socket
+import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Final
 
-from outreach_server.listening.connection import Connection, ListenerState
+from outreach_server.listening.connection import CLOSING_SECONDS, HEAD_SECONDS, Connection, ListenerState
+from outreach_server.listening.connection_limiter import address_of
+from outreach_server.listening.proxies import TrustedProxies
+from outreach_server.listening.refusal_counter import RefusalCounter
 from outreach_server.listening.refusals import refusal
-from outreach_server.listening.room import address_of
-from outreach_server.listening.tally import RefusalCounter
+from outreach_server.listening.tls import CertificateFiles
 
 _SHORT: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _PAUSE_SECONDS: Final = 0.25
@@ -32,9 +35,19 @@ class Listener:
         listening: The socket; its owner closes it.
         house: What the connections share.
         make: Creates the connection of an address.
+        certificates: For TLS; None for plain HTTP.
+        proxies: The trusted proxies, if any.
     """
 
-    def __init__(self, listening: socket.socket, house: ListenerState, make: Callable[[str], Connection]) -> None:
+    def __init__(
+        self,
+        listening: socket.socket,
+        house: ListenerState,
+        make: Callable[[str | None], Connection],
+        *,
+        certificates: CertificateFiles | None = None,
+        proxies: TrustedProxies | None = None,
+    ) -> None:
         self._socket = listening
         self._house = house
         self._make = make
@@ -42,6 +55,10 @@ class Listener:
         self._short = RefusalCounter(
             _log, "descriptors_short", "connection not accepted: the system has no descriptor left"
         )
+        self._unsecured = RefusalCounter(_log, "tls_failed", "connection closed: its TLS handshake failed")
+        self._certificates = certificates
+        self._proxies = proxies
+        self._handshakes: set[asyncio.Task[None]] = set()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -51,13 +68,14 @@ class Listener:
 
     async def aclose(self) -> None:
         """Stop accepting connections."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        tasks = [*self._handshakes] if self._task is None else [self._task, *self._handshakes]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def look(self) -> None:
         """Log the counts."""
-        for tally in (self._full, self._short, *self._house.tallies):
+        for tally in (self._full, self._short, self._unsecured, *self._house.tallies):
             tally.look()
 
     async def _take_all(self) -> None:
@@ -70,16 +88,72 @@ class Listener:
                     self._short.add()
                 await asyncio.sleep(_PAUSE_SECONDS)
                 continue
-            address = address_of(peer)
+            trusted = self._proxies is not None and self._proxies.trusts(peer)
+            address = None if trusted else address_of(peer)
             if not self._house.room.admit(address):
                 self._full.add()
-                _turn_away(taken)
+                if self._certificates is None:
+                    _turn_away(taken)
+                else:
+                    # Before its handshake a client of TLS could not read the answer.
+                    taken.close()
+                continue
+            if self._certificates is not None:
+                self._secure(taken, address, self._certificates.context)
                 continue
             try:
                 await loop.connect_accepted_socket(lambda address=address: self._make(address), taken)  # type: ignore[misc]
             except OSError:
                 # The client has gone already.
                 taken.close()
+
+    def _secure(self, taken: socket.socket, address: str | None, context: ssl.SSLContext) -> None:
+        """Begin the handshake of a connection, beside the others; meanwhile it counts as one that is idle."""
+        guest = _Handshake(taken, self._house)
+        # Here and not in the task, which begins later: the loop might accept any number before.
+        self._house.room.enter(guest, address)
+        task = guest.begin(lambda: self._make(address), context)
+        self._handshakes.add(task)
+        task.add_done_callback(lambda _: self._end_handshake(guest))
+
+    def _end_handshake(self, guest: _Handshake) -> None:
+        self._house.room.exit(guest)
+        self._handshakes.discard(guest.task)
+        if guest.close_and_tell():
+            self._unsecured.add()
+
+
+class _Handshake:
+    """A connection whose TLS handshake goes on."""
+
+    task: asyncio.Task[None]
+
+    def __init__(self, taken: socket.socket, house: ListenerState) -> None:
+        self._taken = taken
+        self._house = house
+        self._begun = False
+
+    def begin(self, make: Callable[[], Connection], context: ssl.SSLContext) -> asyncio.Task[None]:
+        """Return the task of the handshake."""
+        self.task = asyncio.create_task(self._run(make, context), name="outreach handshake")
+        return self.task
+
+    def close_and_tell(self) -> bool:
+        """Close the socket where it was cancelled before it began, and return whether it failed by itself."""
+        if not self._begun:
+            self._taken.close()
+        return not self.task.cancelled() and self.task.exception() is not None
+
+    def leave(self) -> None:
+        """Close at once, to make room."""
+        self._house.evicted.add()
+        self.task.cancel()
+
+    async def _run(self, make: Callable[[], Connection], context: ssl.SSLContext) -> None:
+        self._begun = True
+        await asyncio.get_running_loop().connect_accepted_socket(
+            make, self._taken, ssl=context, ssl_handshake_timeout=HEAD_SECONDS, ssl_shutdown_timeout=CLOSING_SECONDS
+        )
 
 
 def _turn_away(taken: socket.socket) -> None:

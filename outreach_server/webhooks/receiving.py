@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from outreach import ConfigError, InvalidRequest
+from outreach.http import log_throttle_of
 from outreach_server.body import receive_callback_body
 from outreach_server.context import request_state_of, server_of
 from outreach_server.errors import error_response
@@ -36,7 +37,7 @@ class Webhooks(HTTPEndpoint):
                     account_id, url=str(request.url), headers=dict(request.headers), body=body
                 )
         except InvalidRequest as error:
-            server_of(request).engine.log_throttle.problem(
+            log_throttle_of(server_of(request).engine).problem(
                 ("callbacks", account_id),
                 "not_received",
                 "callback for account %s not received: %s",
@@ -48,7 +49,7 @@ class Webhooks(HTTPEndpoint):
             )
             raise
         except ConfigError as error:
-            server_of(request).engine.log_throttle.problem(
+            log_throttle_of(server_of(request).engine).problem(
                 ("callbacks", account_id),
                 "not_taken",
                 "could not store a callback: %s",

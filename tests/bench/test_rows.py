@@ -29,6 +29,9 @@ NEEDS_NOTHING_ELSE = {
     "growth": {"a hundredth"},
     "neighbour": {"alone"},
     "memory": {"a hundredth"},
+    "scraping": {"without metrics"},
+    "reports": {"a hundredth"},
+    "preflight": {"a hundredth"},
     "start": {"bare Python", "bare route"},
 }
 """The other sides of each part that are there where the benchmark's own dependencies are not."""
@@ -39,6 +42,9 @@ FIGURES = {
     "dispatch": {"CPU ms a message", "statements a message", "commits a message", "messages a second"},
     "receipts": {"CPU ms a receipt"},
     "memory": {"MB more"},
+    "scraping": {"ms a scrape"},
+    "reports": {"MB more", "s"},
+    "preflight": {"s"},
     "start": {"s"},
 }
 

@@ -30,12 +30,14 @@ ELSEWHERE = {
     "db check",
     "db copy",
     "db migrate",
+    "healthcheck",
 }
-"""Commands that need a call, a request in doubt, a provider or files: they have tests of their own."""
+"""Commands that need a call, a request in doubt, a provider or files: or a server: they have tests of their own."""
 
 DESIGNED = {
     "demo": {"--exit"},
     "serve": {"--host", "--port", "--no-dispatch", "--public-url", "--carrier"},
+    "healthcheck": {"--ready", "--url"},
     "sandbox": set(),
     "workspaces create": {
         "--sandbox", "--live", "--sms-campaigns", "--no-sms-campaigns", "--request-limit", "--default-region",
@@ -72,6 +74,9 @@ DESIGNED = {
     "flows remove": set(),
     "settings show": set(),
     "settings set": set(),
+    "settings prices show": set(),
+    "settings prices set": {"--currency", "--price", "--file"},
+    "settings prices remove": set(),
     "unsubscribes add": set(),
     "unsubscribes remove": set(),
     "unsubscribes list": set(),
@@ -80,9 +85,12 @@ DESIGNED = {
     "unsubscribes import": set(),
     "campaigns import": {
         "--name", "--message", "--from", "--carrier", "--rate", "--flow", "--channel", "--agent", "--hours",
-        "--timezone", "--holidays", "--holiday", "--schedule-at", "--expires-at",
+        "--timezone", "--holidays", "--holiday", "--schedule-at", "--expires-at", "--dry-run", "--contact",
     },
-    "campaigns list": set(),
+    "campaigns list": {"--archived"},
+    "campaigns preflight": {"--contact"},
+    "campaigns forecast": {"--answer-rate", "--call-seconds", "--ring-seconds", "--failure-rate"},
+    "campaigns test-send": {"--contact", "--to", "--message", "--at-any-hour", "--wait"},
     "campaigns update": set(),
     "campaigns start": {"--allow-unknown-placeholders"},
     "campaigns pause": set(),
@@ -93,6 +101,15 @@ DESIGNED = {
     "campaigns watch": set(),
     "campaigns recipients": set(),
     "campaigns why": set(),
+    "campaigns report": {"--format", "--output"},
+    "campaigns export": {"--format", "--output"},
+    "campaigns clone": {"--name"},
+    "campaigns follow-up": {"--results", "--include", "--name", "--message"},
+    "campaigns archive": set(),
+    "campaigns unarchive": set(),
+    "campaigns delete": {"--yes"},
+    "purge": {"--yes"},
+    "retention run": set(),
     "calls show": set(),
     "messages list": {"--unclear"},
     "dispatches unknown": set(),
@@ -183,6 +200,8 @@ def things(cli: Cli, workspace_id: str, csv_file: Callable[[str], str]) -> dict[
     cli.ask("campaigns", "pause", paused)
     cancelled = campaign()
     cli.ask("campaigns", "cancel", cancelled)
+    twice = csv_file("phone\n+14155550102\n+14155550102\n")
+    with_duplicate = cli.ask("campaigns", "import", workspace_id, twice, "--name", "S", "--message", "Hi")["id"]
     return {
         "W": workspace_id,
         "KEY": cli.ask("keys", "create", workspace_id)["id"],
@@ -195,6 +214,7 @@ def things(cli: Cli, workspace_id: str, csv_file: Callable[[str], str]) -> dict[
         "PAUSED": paused,
         "SCHEDULED": scheduled,
         "CANCELLED": cancelled,
+        "TWICE": with_duplicate,
         "CSV": rows,
     }
 
@@ -225,6 +245,9 @@ CALLS = {
     "flows remove": "W FLOW_ID",
     "settings show": "W",
     "settings set": "W --max-segments 2",
+    "settings prices show": "W",
+    "settings prices set": "W --currency USD --price sms=0.01",
+    "settings prices remove": "W",
     "unsubscribes add": "W +14155550150",
     "unsubscribes remove": "W +14155550150",
     "unsubscribes list": "W",
@@ -242,6 +265,18 @@ CALLS = {
     "campaigns watch": "CANCELLED",
     "campaigns recipients": "ACTIVE",
     "campaigns why": "ACTIVE +14155550101",
+    "campaigns report": "ACTIVE",
+    "campaigns export": "ACTIVE",
+    "campaigns clone": "READY",
+    "campaigns follow-up": "TWICE --results duplicate",
+    "campaigns archive": "READY",
+    "campaigns unarchive": "READY",
+    "campaigns delete": "READY --yes",
+    "purge": "W +14155550101 --yes",
+    "retention run": "",
+    "campaigns preflight": "ACTIVE",
+    "campaigns forecast": "ACTIVE",
+    "campaigns test-send": "ACTIVE --contact +14155550101 --to +14155550142 --wait 0",
     "messages list": "W --unclear",
     "events list": "",
     "dispatches unknown": "W",
@@ -258,6 +293,7 @@ ONCE = {
     "campaigns resume",
     "campaigns cancel",
     "campaigns unschedule",
+    "campaigns delete",
     "numbers add",
     "numbers remove",
     "trunks remove",

@@ -2,15 +2,17 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 import click
 import pytest
 
+from outreach.http import escape_formula
 from outreach_server.cli.contacts import CHUNK, ContactFile
-from outreach_server.cli.csv_columns import read_columns
 from outreach_server.cli.csv_lines import MAX_LINE_LENGTH, Source
 from outreach_server.cli.csv_records import Record, detect_delimiter, records
-from outreach_server.cli.rejects import Rejects, escape_formula
+from outreach_server.cli.rejects import Rejects
+from outreach_server.cli.tables import open_csv
 
 
 class Dribble(io.BytesIO):
@@ -46,17 +48,49 @@ def test_a_named_encoding_is_used() -> None:
 
 @pytest.mark.parametrize("size", [3, 65_536])
 def test_a_byte_of_another_encoding_is_named_with_its_place(size: int) -> None:
-    """The message says where, and what to do."""
-    with pytest.raises(click.ClickException) as caught:
-        lines(b"phone\nok\nZo\xeb,x\n", size=size)
-    assert "it is not utf-8 at byte 11 (line 3): eb" in caught.value.message
-    assert "--encoding cp1252" in caught.value.message
+    """The message says where, and what to do; so it is with a letter that is damaged in a file that is UTF-8 else."""
+    for broken, byte in ((b"Zo\x81,x", "81"), ("Łukasz, Zoë".encode() + b"\xeb", "eb")):
+        with pytest.raises(click.ClickException) as caught:
+            lines(b"phone\nok\n" + broken + b"\n", size=size)
+        assert re.search(rf"it is not utf-8 at byte \d+ \(line 3\): {byte}", caught.value.message)
+        assert "--encoding cp1252" in caught.value.message
 
 
 def test_a_file_that_ends_within_a_letter_is_not_in_its_encoding() -> None:
     """A download that broke off is not loaded as if it were whole."""
     with pytest.raises(click.ClickException, match="at byte 2"):
         lines("abé".encode()[:-1])
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding"),
+    [
+        ("phone,name\n1,Zoë\n".encode("cp1252"), "cp1252"),
+        (b"phone,name\n" * 30_000 + "1,Zoë Müller\n".encode("cp1252"), "cp1252"),
+        ("phone\tname\n1\tZoë\n".encode("utf-16-le"), "utf-16-le"),
+        ("phone\tname\n1\tZoë\n".encode("utf-16-be"), "utf-16-be"),
+        ("phone,name\n1,Zoë\n".encode(), "utf-8"),
+        (b"phone\n", "utf-8"),
+        (b"", "utf-8"),
+    ],
+)
+def test_the_encoding_is_found_in_the_bytes(content: bytes, encoding: str) -> None:
+    """UTF-16 without a mark by its zeros, Windows-1252 by what is no UTF-8, however far down."""
+    source = Source(io.BytesIO(content), name="it", encoding=None)
+    text = "".join(source.lines())
+    assert source.encoding == encoding
+    assert text == content.decode(encoding)
+
+
+def test_a_pipe_is_not_read_twice_to_find_its_encoding() -> None:
+    """What cannot be rewound is UTF-8, or its encoding is named."""
+
+    class Pipe(io.BytesIO):
+        def seekable(self) -> bool:
+            return False
+
+    with pytest.raises(click.ClickException, match="--encoding cp1252"):
+        list(Source(Pipe("Zoë\n".encode("cp1252")), name="it", encoding=None).lines())
 
 
 @pytest.mark.parametrize("size", [1000, 65_536])
@@ -137,57 +171,18 @@ def test_the_delimiter_is_found_in_the_header(line: str, delimiter: str) -> None
     assert detect_delimiter(line) == delimiter
 
 
-def test_columns_go_by_their_usual_names() -> None:
-    """Case, spaces and punctuation do not matter; the rest are variables of their own names."""
-    columns = read_columns(
-        [" MOBILE-number ", "Given Name", "SURNAME", "E-mail", "Organisation", "Order ID"], phone_column=None
-    )
-    assert columns.phone == 0
-    assert dict(columns.fields) == {1: "first_name", 2: "last_name", 3: "email", 4: "company"}
-    assert columns.variables == ((5, "Order ID"),)
-    assert columns.headers[0] == "MOBILE-number"
-
-
-def test_of_several_phone_columns_the_plainest_name_wins() -> None:
-    """The others are variables; --phone-column decides otherwise."""
-    header = ["Number", "Mobile", "Phone"]
-    assert read_columns(header, phone_column=None).phone == 2
-    columns = read_columns(header, phone_column="mobile")
-    assert columns.phone == 1
-    assert columns.variables == ((0, "Number"), (2, "Phone"))
-
-
-def test_a_name_that_comes_twice_keeps_both_values() -> None:
-    """No value is lost in silence."""
-    columns = read_columns(["Phone", "Note", "Note", "", "Note_2"], phone_column=None)
-    assert columns.variables == ((1, "Note"), (2, "Note_2"), (4, "Note_2_2"))
-    assert len(columns.notes) == 3
-
-
-@pytest.mark.parametrize(
-    ("header", "phone_column", "problem"),
-    [
-        (["Name", "City"], None, "The columns are: 'Name', 'City'. Name it with --phone-column."),
-        (["+14155550101", "Ann"], None, "looks like a contact"),
-        (["Name"], "Handy", "There is no column 'Handy'"),
-        (["Phone", "phone"], None, "Columns 1 and 2 are both called 'Phone'"),
-        (["p\0h"], None, "--encoding utf-16-le"),
-    ],
-)
-def test_a_header_that_does_not_say_whom_to_reach_is_refused(
-    header: list[str], phone_column: str | None, problem: str
-) -> None:
-    """The message says what there is and what to do."""
-    with pytest.raises(click.ClickException) as caught:
-        read_columns(header, phone_column=phone_column)
-    assert problem in caught.value.message
+def test_a_line_for_spreadsheets_names_the_delimiter_and_is_no_row() -> None:
+    """Excel writes and reads `sep=;`; rows are counted as it shows them, lines as they are in the file."""
+    table = open_csv(Source(io.BytesIO(b"sep=;\r\nphone;name\r\n1;a,b\r\n"), name="it", encoding=None))
+    assert list(table.records) == [Record(1, 2, ["phone", "name"], None), Record(2, 3, ["1", "a,b"], None)]
+    assert list(open_csv(Source(io.BytesIO(b"sep=;"), name="it", encoding=None)).records) == []
 
 
 def test_a_file_is_read_no_further_than_needed() -> None:
     """A million rows are never in memory: the first chunk is there when little more than it is read."""
     content = b"phone,name\n" + b"".join(b"+1415555%04d,Ann\n" % n for n in range(10_000)) * 4
     source = Source(io.BytesIO(content), name="it", encoding=None)
-    contacts = ContactFile.open(source, delimiter="auto", phone_column=None)
+    contacts = ContactFile.open(open_csv(source))
     with Rejects() as rejects:
         chunk = next(contacts.chunks(rejects, default_region=None))
     assert len(chunk) == CHUNK

@@ -153,12 +153,14 @@ def test_those_who_opted_out_are_left_out(cli: Cli, workspace_id: str, csv_file:
     [
         ("\ufeffphone,name\n+14155550101,Zoë\n".encode(), ()),
         ("phone;name\r\n+14155550101;Zoë\r\n".encode("cp1252"), ("--encoding", "cp1252")),
+        ("phone;name\r\n+14155550101;Zoë\r\n".encode("cp1252"), ()),
+        ("sep=;\r\nphone;name\r\n+14155550101;Zoë\r\n".encode("utf-16-le"), ()),
         ("phone\tname\r\n+14155550101\tZoë\r\n".encode("utf-16"), ()),
         ("phone\tname\n+14155550101\tZoë\n".encode("utf-16-be"), ("--encoding", "utf-16-be", "--delimiter", "tab")),
         ("\n\nphone#name\n+14155550101#Zoë\n".encode(), ("--delimiter", "#")),
-        ("Handy,name\r+14155550101,Zoë".encode(), ("--phone-column", "handy")),
+        ("Whom,name\r+14155550101,Zoë".encode(), ("--map", "phone=whom")),
     ],
-    ids=["bom", "cp1252", "utf-16", "utf-16-be", "delimiter", "old mac"],
+    ids=["bom", "cp1252 named", "cp1252", "utf-16-le", "utf-16", "utf-16-be", "delimiter", "old mac"],
 )
 def test_files_of_all_sorts_are_read(
     cli: Cli, workspace_id: str, csv_file: Write, content: bytes, more: tuple[str, ...]
@@ -176,10 +178,13 @@ def test_files_of_all_sorts_are_read(
         (b"\n \n", "is empty"),
         (b'"phone\n', "header"),
         (b"name\nAnn\n", "No column is the phone number"),
-        (b"phone\n+14155550101\nZo\xeb\n", "is not utf-8 at byte 21 (line 3)"),
-        (b"phone\n" + b"+14155550101\n" * 20_000 + b"\xeb\n", "is not utf-8 at byte 260006 (line 20002)"),
+        (b"phone\n+14155550101\nZo\x81\n", "is not utf-8 at byte 21 (line 3)"),
+        (b"phone\n" + b"+14155550101\n" * 20_000 + b"\x81\n", "is not utf-8 at byte 260006 (line 20002)"),
+        (b"PK\x03\x04 nothing", "is damaged"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 512, "an old or encrypted Excel file"),
+        (b"%PDF-1.7 ...", "is a PDF file"),
     ],
-    ids=["empty", "blank", "quote", "no phone", "encoding", "encoding far down"],
+    ids=["empty", "blank", "quote", "no phone", "encoding", "encoding far down", "zip", "xls", "pdf"],
 )
 def test_a_file_that_cannot_be_read_creates_nothing(
     cli: Cli, workspace_id: str, csv_file: Write, content: bytes, problem: str
@@ -195,6 +200,8 @@ def test_a_file_that_cannot_be_read_creates_nothing(
     [
         (("--rate", "601"), "--rate"),
         (("--carrier", "pigeon"), "--carrier"),
+        (("--map", "phone"), "is not FIELD=COLUMN"),
+        (("--map", "email=a", "--map", "email=b"), "names a field twice"),
         (("--encoding", "klingon"), "not a text encoding"),
         (("--encoding", "hex"), "not a text encoding"),
         (("--delimiter", "::"), "--delimiter"),
@@ -306,7 +313,7 @@ def test_people_are_told_what_comes_next(cli: Cli, workspace_id: str, csv_file: 
     """When a scheduled campaign starts, and that there is nobody to list."""
     times = ("--schedule-at", "2999-01-01T09:00", "--from", "+14155550100")
     made = load(cli, workspace_id, csv_file("phone\n+14155550101\n"), *times)
-    assert "starts it at 2999-01-01T09:00:00" in cli.tell("campaigns", "start", made["id"])
+    assert "starts it at 2999-01-01 09:00:00 UTC, in " in cli.tell("campaigns", "start", made["id"])
     assert "is ready" in cli.tell("campaigns", "unschedule", made["id"])
     assert "There are no such recipients." in cli.tell("campaigns", "recipients", made["id"], "--status", "failed")
     assert "There are no such campaigns." in cli.tell("campaigns", "list", workspace_id, "--status", "draft")
@@ -444,3 +451,93 @@ def test_nobody_sends_is_said_in_the_same_words_everywhere(cli: Cli, workspace_i
     said = "No process sends from this database, and none ever has. Send what is due with: outreach-server serve"
     assert said in cli.tell("campaigns", "start", campaign)
     assert said in " ".join(cli.tell("campaigns", "show", campaign).split())
+
+
+SPOILED = (
+    "Téléphone;Prénom;Montant\r\n"
+    '"=""+14155550101""";Zoë;12,50\r\n'
+    "'+14155550102;Ben;#N/A\r\n"
+    "14155550103.0;Cleo;\r\n"
+    "14155550104.0;Dan;\r\n"
+    "1.4E+10;Eve;\r\n"
+    "#REF!;Fay;\r\n"
+    "+14155550107 / +14155550108;Gus;\r\n"
+).encode("cp1252")
+
+
+def test_what_a_spreadsheet_did_to_numbers_is_mended_or_named(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """Each mend is counted with its first row; a number that cannot be known is rejected, never guessed."""
+    made = load(cli, workspace_id, csv_file(SPOILED))
+    assert [each["phone"] for each in cli.ask("campaigns", "recipients", made["id"])] == [
+        "+14155550101", "+14155550103", "+14155550104",
+    ]  # fmt: skip
+    assert [(one["what"], one["count"], one["row"], one["before"], one["after"]) for one in made["mended"]] == [
+        ("formula", 1, 2, '="+14155550101"', "+14155550101"),
+        ("decimals", 2, 4, "14155550103.0", "14155550103"),
+    ]
+    assert [(bad["row"], bad["column"]) for bad in made["rejected"]] == [
+        (3, "Montant"), (6, "Téléphone"), (7, "Téléphone"), (8, "Téléphone"),
+    ]  # fmt: skip
+    messages = [bad["message"] for bad in made["rejected"]]
+    for words, message in zip(("#N/A", "lost digits", "spreadsheet's error", "2 numbers"), messages, strict=True):
+        assert words in message
+    assert made["read_as"] == "separated by semicolons, cp1252"
+    assert "Windows-1252" in made["notes"][0]
+    assert [(column["column"], column["is"]) for column in made["mapping"]] == [
+        ("Téléphone", "phone_number"), ("Prénom", "first_name"), ("Montant", "{{Montant}}"),
+    ]  # fmt: skip
+
+
+def test_people_see_the_columns_and_first_rows_before_the_load(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """On stderr, with what is mended in them."""
+    result = cli.run("campaigns", "import", workspace_id, csv_file(SPOILED), "--name", "C", "--message", "Hi")
+    for words in (
+        "separated by semicolons, cp1252", "row 2", "row 4", "first_name", "{{Montant}}",
+        '="+14155550101" → +14155550101', "2 numbers were mended: the zeros behind the decimal point",
+    ):  # fmt: skip
+        assert words in result.stderr
+    assert result.exit_code == 0
+
+
+def test_a_dry_run_reads_the_whole_file_and_creates_nothing(
+    cli: Cli, workspace_id: str, csv_file: Write, tmp_path: Path
+) -> None:
+    """What would be loaded, mended and rejected, for people and for programs."""
+    args = ("campaigns", "import", workspace_id, csv_file(SPOILED), "--name", "C", "--message", "Hi", "--dry-run")
+    rejects = tmp_path / "rejects.csv"
+    found = cli.ask(*args, "--rejects", str(rejects))
+    assert (found["dry_run"], found["rows"], found["valid"], found["rejected_count"]) == (True, 7, 3, 4)
+    assert found["mapping"][0]["first"] == [
+        '="+14155550101" → +14155550101', "'+14155550102 → +14155550102", "14155550103.0 → 14155550103",
+    ]  # fmt: skip
+    assert len(rejects.read_text("utf-8").splitlines()) == 5
+    told = cli.tell(*args)
+    assert "Of 7 rows 3 would be loaded. Nothing was created." in told
+    assert "row 6, column Téléphone: '1.4E+10' has lost digits" in told
+    assert cli.ask("campaigns", "list", workspace_id) == []
+
+
+def test_campaigns_of_calls_and_flows_are_loaded_in_the_same_way(
+    cli: Cli, workspace_id: str, csv_file: Write, tmp_path: Path
+) -> None:
+    """With the same mapping, mends and rejects."""
+    agent = cli.ask("agents", "create", workspace_id, "Ada", "--provider", "vapi")["id"]
+    steps = tmp_path / "flow.json"
+    steps.write_text('[{"kind": "send", "body": "Hi {{first_name}}"}]')
+    flow = cli.ask("flows", "create", workspace_id, "Welcome", "--file", str(steps))["id"]
+    file = csv_file(SPOILED)
+    for more in (("--channel", "call", "--agent", agent), ("--flow", flow)):
+        made = cli.ask("campaigns", "import", workspace_id, file, "--name", "C", *more)
+        assert (made["total_recipients"], made["rejected_count"], len(made["mended"])) == (3, 4, 2)
+        people = cli.ask("campaigns", "recipients", made["id"])
+        assert [each["first_name"] for each in people] == ["Zoë", "Cleo", "Dan"]
+
+
+def test_numbers_to_unsubscribe_are_mended_too(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """Whoever opted out is not lost because of a spreadsheet; what cannot be known is named."""
+    told = cli.ask("unsubscribes", "import", workspace_id, csv_file(SPOILED))
+    assert told["added"] == 4
+    assert [bad["row"] for bad in told["rejected"]] == [6, 7, 8]
+    assert [each["phone"] for each in cli.ask("unsubscribes", "list", workspace_id)] == [
+        f"+1415555010{last}" for last in (1, 2, 3, 4)
+    ]

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import attrs
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from outreach import (
@@ -20,8 +22,9 @@ from outreach import (
     RecipientStatus,
 )
 from outreach.models import CampaignBlocker, Counters, DispatchCount, RecipientCount
+from outreach_server.cli.campaign_panel import Panel
 from outreach_server.cli.campaign_picture import Snapshot, SnapshotReader, message_counts
-from outreach_server.cli.progress import Lines, Silent, Terminal, render, view_for
+from outreach_server.cli.progress import LINE_SECONDS, Lines, PaceMeter, Silent, Terminal, view_for
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -38,29 +41,34 @@ def snapshot(
         status=status,
         pause_reason="error_budget" if status is CampaignStatus.PAUSED else None,
         counters=Counters(total=10, open=still_open),
+        rate_per_minute=120,
         created_at=NOW,
         updated_at=NOW,
+        started_at=NOW - timedelta(minutes=90),
     )
     groups = (
         RecipientCount(status=RecipientStatus.COMPLETED, reason=None, count=6),
         RecipientCount(status=RecipientStatus.FAILED, reason="some_new_reason", count=1),
         RecipientCount(status=RecipientStatus.PENDING, reason=None, count=3),
     )
-    return Snapshot(campaign=campaign, groups=groups, rate_per_minute=90.0, eta_seconds=eta_seconds)
+    return Snapshot(campaign=campaign, groups=groups, at=NOW, pace_per_minute=90.0, eta_seconds=eta_seconds)
 
 
-def drawn(picture: Snapshot) -> str:
+def drawn(picture: Snapshot, *, width: int = 120) -> str:
     """Return what a terminal shows."""
-    out = Console(file=io.StringIO(), width=120, force_terminal=True, color_system=None, markup=False)
+    out = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None, markup=False)
     with out.capture() as capture:
-        out.print(render(picture))
+        out.print(Panel(picture))
     return capture.get()
 
 
 def test_a_campaign_that_runs_shows_how_far_it_is_and_when_it_ends() -> None:
     """Counts, rate and the time that is left; a reason nobody has words for is shown as it is."""
     text = drawn(snapshot(eta_seconds=3725.0))
-    for words in ("Autumn [sale]", "active", "7/10", "90/min", "about 1 h 2 min left", "failed: some_new_reason"):
+    for words in (
+        "Autumn [sale]", "active", "7 of 10 ended   70 %", "90 of 120 contacts a minute", "about 1 h 2 min left",
+        "failed: some_new_reason", "UTC, 1 h 30 min ago",
+    ):  # fmt: skip
         assert words in text
     assert "about 1 min 5 s left" in drawn(snapshot(eta_seconds=65.0))
     assert "about 9 s left" in drawn(snapshot(eta_seconds=9.0))
@@ -75,14 +83,15 @@ def test_a_campaign_that_is_paused_says_why() -> None:
 def test_a_campaign_that_is_held_says_by_what() -> None:
     """docs/states.md#workspaces: the reason is shown, on a terminal and line by line."""
     held = attrs.evolve(
-        snapshot(), holds=[CampaignBlocker(by="workspace_suspended", until=NOW, why="It may not work.")]
+        snapshot(),
+        holds=[CampaignBlocker(by="workspace_suspended", until=NOW + timedelta(hours=12), why="It may not work.")],
     )
     assert "active (workspace_suspended)" in drawn(held)
     printed: list[str] = []
     view = Lines(printed.append)
     for picture in (snapshot(), held):
         view.update(picture)
-    hint = "It may not work. Until 2026-11-20T00:00:00.000000Z."
+    hint = "It may not work. It goes on at 2026-11-20 12:00:00 UTC, in 12 h 0 min."
     assert [line.partition("  ")[0] for line in printed] == ["active", "active (workspace_suspended)", hint]
     assert hint in drawn(held)
 
@@ -90,7 +99,7 @@ def test_a_campaign_that_is_held_says_by_what() -> None:
 WAITS = {
     CampaignStatus.DRAFT: "finish it with outreach-server campaigns update c",
     CampaignStatus.READY: "waits to be started: outreach-server campaigns start c",
-    CampaignStatus.SCHEDULED: "starts it at 2026-11-21T00:00:00",
+    CampaignStatus.SCHEDULED: "starts it at 2026-11-21 00:00:00 UTC, in 1 d 0 h",
     CampaignStatus.PAUSED: "waits to be resumed: outreach-server campaigns resume c",
 }
 
@@ -109,7 +118,7 @@ def test_a_campaign_that_does_not_run_says_what_it_waits_for(status: CampaignSta
         assert "outreach-server" not in drawn(picture)
     else:
         assert words in printed[-1]
-        assert words in drawn(picture)
+        assert words in " ".join(drawn(picture).split())
 
 
 def test_what_became_of_calls_is_told_in_words_of_calls() -> None:
@@ -125,20 +134,109 @@ def test_what_became_of_calls_is_told_in_words_of_calls() -> None:
 def test_a_campaign_that_has_ended_shows_no_rate() -> None:
     """There is nothing left to wait for."""
     text = drawn(snapshot(CampaignStatus.COMPLETED, still_open=0))
-    assert "10/10" in text
-    assert "/min" not in text
+    assert "10 of 10 ended  100 %" in text
+    assert "a minute" not in text
+    assert "took 1 h 30 min" in text
+    assert "left" not in text
 
 
 def test_lines_are_printed_only_when_something_changed() -> None:
-    """A log is not filled with the same line."""
+    """A log is not filled: numbers are told every few seconds, a new state and the end at once."""
     printed: list[str] = []
     view = Lines(printed.append)
-    for picture in (snapshot(), snapshot(eta_seconds=5.0), snapshot(still_open=2)):
+    later = NOW + timedelta(seconds=LINE_SECONDS)
+    for picture in (
+        snapshot(),
+        snapshot(eta_seconds=5.0),
+        snapshot(still_open=2),
+        attrs.evolve(snapshot(still_open=1), at=later),
+        attrs.evolve(snapshot(CampaignStatus.COMPLETED, still_open=0), at=later),
+    ):
         view.update(picture)
+    groups = "6 completed, 1 failed: some_new_reason, 3 pending"
     assert printed == [
-        "active  7/10 ended  6 completed, 1 failed: some_new_reason, 3 pending",
-        "active  8/10 ended  6 completed, 1 failed: some_new_reason, 3 pending",
+        f"active  7/10 ended  90 of 120 contacts a minute  {groups}",
+        f"active  9/10 ended  90 of 120 contacts a minute  {groups}",
+        f"completed  10/10 ended  {groups}",
     ]
+
+
+def test_the_pace_is_measured_over_the_last_half_minute() -> None:
+    """By the contacts that were begun; the rest takes that pace, or that of the ends if all are begun."""
+    meter = PaceMeter()
+
+    def at(seconds: float, pending: int, still_open: int) -> Snapshot:
+        picture = attrs.evolve(snapshot(), pace_per_minute=None)
+        counters = Counters(total=100, pending=pending, open=still_open)
+        return meter.measure(attrs.evolve(picture, campaign=attrs.evolve(picture.campaign, counters=counters)), seconds)
+
+    first = at(0, 100, 100)
+    assert (first.pace_per_minute, first.eta_seconds) == (None, None)
+    assert "at most 120 contacts a minute" in drawn(first)
+    moving = at(10, 90, 100)
+    assert (moving.pace_per_minute, moving.eta_seconds) == (60.0, 90.0)
+    assert moving.paces == (60.0,)
+    held = CampaignBlocker(by="provider_hold", until=NOW, why="It is throttled.")
+    assert "about 1 min 30 s left" in drawn(moving)
+    assert "left at" not in drawn(attrs.evolve(moving, holds=[held]))
+    # What was half a minute ago counts no more.
+    assert at(45, 90, 100).pace_per_minute == 0.0
+    assert at(55, 0, 50).eta_seconds == 45.0
+
+
+def test_a_command_in_the_picture_stands_on_one_line() -> None:
+    """So that it can be copied from a terminal of 80 columns."""
+    picture = snapshot(CampaignStatus.PAUSED)
+    identifier = "01a204ee-e60d-7000-a328-8f112551ccc9"
+    text = drawn(attrs.evolve(picture, campaign=attrs.evolve(picture.campaign, id=identifier)), width=80)
+    assert f"outreach-server campaigns resume {identifier}" in [line.strip() for line in text.splitlines()]
+
+
+def test_calls_show_how_many_are_under_way_of_how_many_may_be() -> None:
+    """That is their pace; contacts a minute beside it."""
+    picture = snapshot()
+    campaign = attrs.evolve(picture.campaign, channel="call", batch_concurrency=8)
+    groups = [RecipientCount(status=RecipientStatus.IN_PROGRESS, reason="calling", count=5)]
+    text = drawn(attrs.evolve(picture, campaign=campaign, groups=groups))
+    assert "5 of 8 calls at a time, 90 contacts a minute" in text
+    assert "ringing, or talking" in text
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_picture_is_as_wide_as_its_terminal(width: int) -> None:
+    """What matters is whole at 80 columns; a wide one has a bar for each result and whole times."""
+    groups = (
+        RecipientCount(status=RecipientStatus.COMPLETED, reason=None, count=1_000_000),
+        RecipientCount(status=RecipientStatus.WAITING, reason="contact_hours", count=123_456),
+    )
+    campaign = attrs.evolve(
+        snapshot().campaign, name="Long name " * 30, counters=Counters(total=1_123_456, open=123_456)
+    )
+    tomorrow = NOW + timedelta(hours=30)
+    picture = attrs.evolve(
+        snapshot(), campaign=campaign, groups=groups, waits={("waiting", "contact_hours"): tomorrow}, paces=[0.0, 60.0]
+    )
+    text = drawn(picture, width=width)
+    assert all(cell_len(line) <= width for line in text.splitlines())
+    if width >= 80:
+        assert "1,000,000 of 1,123,456 ended   89 %" in text
+        assert "in 1 d 6 h" in text
+        assert "▁█" in text
+    assert ("2026-11-21 06:00:00 UTC, in 1 d 6 h" in text) is (width >= 120)
+
+
+def test_a_picture_without_colours_or_letters_beyond_ascii_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NO_COLOR is heeded, and a terminal that knows only ASCII gets no blocks."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = Console(file=io.StringIO(), width=100, force_terminal=True)
+    with plain.capture() as capture:
+        plain.print(Panel(attrs.evolve(snapshot(), paces=[60.0])))
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", capture.get())
+    assert "7 of 10 ended" in capture.get()
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    ascii_only = Console(file=stream, width=80, force_terminal=True, color_system=None)
+    ascii_only.print(Panel(attrs.evolve(snapshot(), paces=[60.0])))
+    stream.flush()
 
 
 def test_the_view_fits_what_it_is_shown_on() -> None:
@@ -158,8 +256,8 @@ def test_a_terminal_keeps_one_picture() -> None:
     with screen:
         view.update(snapshot())
         view.update(snapshot(still_open=2))
-    assert "7/10" in file.getvalue()
-    assert "8/10" in file.getvalue()
+    assert "7 of 10" in file.getvalue()
+    assert "8 of 10" in file.getvalue()
     assert "\x1b[1A" in file.getvalue()
 
 
@@ -181,7 +279,7 @@ def test_what_messages_came_to_is_parted() -> None:
         sent(9, DispatchState.DEFERRED),
     )
     picture = attrs.evolve(snapshot(), sent=[*taken, arrived, *others])
-    assert "Messages: 2 delivered, 5 sent, not yet confirmed, 4 failed, 1 outcome unknown" in drawn(picture)
+    assert "Messages  2 delivered, 5 sent, not yet confirmed, 4 failed, 1 outcome unknown" in drawn(picture)
     assert message_counts(picture.campaign, picture.sent) == {
         "accepted": 5, "delivered": 2, "failed": 4, "unknown": 1,
     }  # fmt: skip
@@ -201,7 +299,7 @@ def test_a_group_that_waits_says_until_when() -> None:
     groups = (RecipientCount(status=RecipientStatus.WAITING, reason="contact_hours", count=3),)
     picture = attrs.evolve(snapshot(), groups=groups, waits={("waiting", "contact_hours"): NOW})
     assert "outside of the hours" in drawn(picture)
-    assert "2026-11-20T00:00:00" in drawn(picture)
+    assert "2026-11-20 00:00:00 UTC, now" in " ".join(drawn(picture).split())
     assert "until" not in drawn(snapshot())
 
 

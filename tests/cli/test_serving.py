@@ -304,6 +304,7 @@ HANGING = """
 import sys, time
 import anyio
 from outreach_server.cli import serving
+from outreach_server.monitoring import log_lines
 
 serving.END_SECONDS = 0.5
 
@@ -316,7 +317,7 @@ async def app(scope, receive, send):
 
 listener = serving.bind("127.0.0.1", 0)
 server = serving.Server(app, listener, level="info", on_started=lambda: print("up", flush=True))
-serving.log_to_stderr("info")
+log_lines.log_to_stderr("info")
 anyio.run(server.serve)
 """
 

@@ -128,11 +128,21 @@ def test_the_steps_of_a_new_flow_are_shown(cli: Cli, workspace_id: str, tmp_path
 def test_a_key_is_shown_once(cli: Cli, workspace_id: str) -> None:
     """The list tells keys apart without giving one away."""
     made = cli.ask("keys", "create", workspace_id, "--name", "ci")
-    assert set(made) == {"id", "api_key"}
+    assert made.keys() == {"id", "api_key", "scopes"}
+    assert made["scopes"] == ["send"]
     listed = cli.run("keys", "list", workspace_id, "--json").stdout
     assert made["api_key"] not in listed
     assert [key["name"] for key in json.loads(listed)] == ["ci"]
     assert cli.ask("keys", "revoke", made["id"])["revoked_at"] is not None
+
+
+def test_a_key_has_the_scopes_that_were_named(cli: Cli, workspace_id: str) -> None:
+    """Each once, in one order; another word is wrong usage."""
+    made = cli.ask("keys", "create", workspace_id, "--scope", "read", "--scope", "manage", "--scope", "read")
+    assert made["scopes"] == ["manage", "read"]
+    (listed,) = cli.ask("keys", "list", workspace_id)
+    assert listed["scopes"] == ["manage", "read"]
+    assert "'send', 'manage', 'read'" in cli.refuse("keys", "create", workspace_id, "--scope", "all", code=2)
 
 
 def test_an_agent_is_changed_by_its_identifier_alone(cli: Cli, workspace_id: str) -> None:

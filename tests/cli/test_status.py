@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
 import pytest
+from cryptography.fernet import Fernet
 
 from outreach import Outreach
 from outreach.models.campaign import PauseReason
 from outreach.models.states import CampaignAction, DispatchState
 from outreach.operations.campaigns.transitions import move
+from outreach.policy.status_findings import FULL_BYTES, LOW_BYTES
 from outreach.protocols import SystemClock
 from outreach.testing.builders import make_dispatch, make_message, make_provider_throttle
 from outreach.working_set import Transaction
+from outreach_server.cli.status import EXIT_STATUS, _size
 from tests.cli.conftest import Cli, Process
 from tests.documents.commands import arguments_of, check
 
@@ -76,6 +81,21 @@ def given_unknown(tx: Transaction, workspace_id: str) -> None:
     )
 
 
+def asked(cli: Cli, *args: str) -> Any:
+    """Return the document of a status, whose exit status is that of its severity."""
+    result = cli.run("status", *args, "--json")
+    found = json.loads(result.stdout)
+    assert result.exit_code == EXIT_STATUS[found["severity"]]
+    return found
+
+
+def told_by(cli: Cli) -> str:
+    """Return what a status tells people."""
+    result = cli.run("status")
+    assert result.exit_code in EXIT_STATUS.values()
+    return result.output
+
+
 def kinds(found: Any) -> list[str]:
     """Return the kinds of what needs a person."""
     return [finding["kind"] for finding in found["findings"]]
@@ -91,19 +111,21 @@ def follow(cli: Cli, command: str) -> None:
 def test_nobody_dispatches_until_a_server_is_started(cli: Cli, start: Callable[..., Process]) -> None:
     """The command that is named mends it."""
     cli.ask("workspaces", "create", "Acme")
-    found = cli.ask("status")
+    found = asked(cli)
     [finding] = found["findings"]
     assert (finding["kind"], finding["commands"]) == ("nobody_dispatches", ["outreach-server serve"])
     assert found["dispatching"]["by"] == "nobody"
-    told = cli.tell("status")
+    # Nothing is to be sent, so it can wait.
+    assert found["severity"] == "warning"
+    told = told_by(cli)
     assert "nobody is dispatching" in told
     assert "none ever has" in told
     server = start("serve", "--port", "0")
     server.says("http://")
-    found = cli.ask("status")
+    found = asked(cli)
     assert (found["dispatching"]["by"], found["findings"]) == ("another_process", [])
     assert found["dispatching"]["heartbeat_seconds_ago"] < 15
-    told = cli.tell("status")
+    told = told_by(cli)
     assert "a process dispatches; the last heartbeat was" in told
     assert "Nothing needs a person." in told
 
@@ -126,7 +148,7 @@ def test_a_campaign_that_the_engine_has_paused_is_told_with_what_resumes_it(
 ) -> None:
     """In words; and it goes on by what was shown."""
     pause(database, workspace_id, campaign_id, reason)
-    found = cli.ask("status", workspace_id)
+    found = asked(cli, workspace_id)
     assert kinds(found) == ["nobody_dispatches", "campaign_paused"]
     finding = found["findings"][1]
     assert (finding["workspace_id"], finding["id"]) == (workspace_id, campaign_id)
@@ -135,11 +157,11 @@ def test_a_campaign_that_the_engine_has_paused_is_told_with_what_resumes_it(
     assert [" ".join(words.split()[:2]) for words in shown] == commands
     for words in shown:
         check(words, tmp_path)
-    told = cli.tell("status")
+    told = told_by(cli)
     assert f"Campaign 'Spring' of workspace {workspace_id} is paused: " in told
     assert all(command in told for command in finding["commands"])
     follow(cli, finding["commands"][-1])
-    found = cli.ask("status")
+    found = asked(cli)
     assert (kinds(found), found["active_campaigns"]) == (["nobody_dispatches"], 1)
 
 
@@ -154,30 +176,30 @@ def test_a_calling_campaign_is_told_with_what_activates_its_agent(
     cli.ask("campaigns", "start", imported["id"])
     cli.ask("agents", "update", agent_id, "--inactive")
     pause(database, workspace_id, imported["id"], "agent_unavailable")
-    [finding] = [each for each in cli.ask("status")["findings"] if each["kind"] == "campaign_paused"]
+    [finding] = [each for each in asked(cli)["findings"] if each["kind"] == "campaign_paused"]
     assert len(finding["commands"]) == 2
     for command in finding["commands"]:
         follow(cli, command)
-    assert kinds(cli.ask("status")) == ["nobody_dispatches"]
+    assert kinds(asked(cli)) == ["nobody_dispatches"]
 
 
 def test_what_somebody_paused_needs_nobody_else(cli: Cli, campaign_id: str) -> None:
     """Who has paused it knows."""
     cli.ask("campaigns", "pause", campaign_id)
-    found = cli.ask("status")
+    found = asked(cli)
     assert (kinds(found), found["active_campaigns"]) == (["nobody_dispatches"], 0)
 
 
 def test_requests_in_doubt_are_counted(cli: Cli, database: str, workspace_id: str) -> None:
     """With the command that lists them, and since when."""
     write(database, lambda tx: given_unknown(tx, workspace_id))
-    finding = cli.ask("status")["findings"][1]
+    finding = asked(cli)["findings"][1]
     assert (finding["kind"], finding["workspace_id"]) == ("requests_unknown", workspace_id)
     assert finding["why"] == "The outcome of a request of 2026-01-01T00:00:00.000000Z is unknown."
     assert finding["commands"] == [f"outreach-server dispatches unknown {workspace_id}"]
     follow(cli, finding["commands"][0])
     write(database, lambda tx: given_unknown(tx, workspace_id))
-    assert "outcome of 2 requests, the oldest of 2026-01-01" in cli.tell("status")
+    assert "outcome of 2 requests, the oldest of 2026-01-01" in told_by(cli)
 
 
 def test_who_is_held_back_is_told_with_what_decides(cli: Cli, database: str, workspace_id: str) -> None:
@@ -189,15 +211,15 @@ def test_who_is_held_back_is_told_with_what_decides(cli: Cli, database: str, wor
                 workspace_id, from_number=PERSON, to=SENDER, body="\x1b[2J bus stop?"
             ),
         )
-        finding = cli.ask("status", workspace_id)["findings"][1]
+        finding = asked(cli, workspace_id)["findings"][1]
         assert (finding["kind"], finding["id"], "stop?" in finding["why"]) == ("number_held", PERSON, True)
-        told = cli.tell("status")
+        told = told_by(cli)
         assert "stop?" in told
         assert "\x1b" not in told
         [command] = [command for command in finding["commands"] if command.endswith(f" {option}")]
         assert command in told
         follow(cli, command)
-        assert kinds(cli.ask("status")) == ["nobody_dispatches"]
+        assert kinds(asked(cli)) == ["nobody_dispatches"]
         cli.ask("unsubscribes", "remove", workspace_id, PERSON)
 
 
@@ -206,11 +228,11 @@ def test_providers_that_asked_to_wait_are_told_with_until_when(cli: Cli, databas
     until = SystemClock().now() + timedelta(hours=1)
     hold = make_provider_throttle(workspace_id=workspace_id, provider="telnyx", until=until)
     write(database, lambda tx: tx.provider_throttles.put(hold))
-    found = cli.ask("status")
+    found = asked(cli)
     [wait] = found["waits"]
     assert (wait["workspace_id"], wait["provider"], kinds(found)) == (workspace_id, "telnyx", ["nobody_dispatches"])
-    told = cli.tell("status")
-    assert f"telnyx for workspace {workspace_id}, sending paused until {wait['until']}" in told
+    told = told_by(cli)
+    assert f"telnyx for workspace {workspace_id}, sending paused until {until:%Y-%m-%d %H:%M:%S} UTC, in " in told
 
 
 def test_what_is_cut_is_said(cli: Cli, database: str, workspace_id: str) -> None:
@@ -223,12 +245,61 @@ def test_what_is_cut_is_said(cli: Cli, database: str, workspace_id: str) -> None
             )
 
     within(database, write_to_us)
-    found = cli.ask("status")
+    found = asked(cli)
     assert (len(found["held"]), found["truncated"]) == (100, ["held"])
-    assert "There are more held numbers" in cli.tell("status")
+    assert "There are more held numbers" in told_by(cli)
 
 
 def test_a_workspace_that_is_none_is_refused(cli: Cli, workspace_id: str) -> None:
     """With the command that lists them; a name does."""
     assert "workspaces list" in cli.refuse("status", "Nobody")
-    assert cli.ask("status", "Acme")["workspace_id"] == workspace_id
+    assert asked(cli, "Acme")["workspace_id"] == workspace_id
+
+
+def test_what_runs_is_shown_with_the_command_that_watches_it(cli: Cli, campaign_id: str) -> None:
+    """How far each is; that nobody sends it is urgent."""
+    found = asked(cli)
+    [running] = found["running"]
+    assert (running["id"], running["name"], running["recipients"], running["ended"]) == (campaign_id, "Spring", 1, 0)
+    assert (found["severity"], found["findings"][0]["severity"]) == ("critical", "critical")
+    told = told_by(cli)
+    assert "Spring: 0 of 1 ended, 0 %" in told
+    assert f"outreach-server campaigns watch {campaign_id}" in told
+    assert "! No process sends from this database" in told
+
+
+def test_the_disk_is_shown(cli: Cli, database: str, workspace_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And needs a person before it is full."""
+    path = database.removeprefix("sqlite:///")
+    disk = asked(cli)["disk"]
+    assert (disk["path"], disk["database_bytes"]) == (path, Path(path).stat().st_size)
+    assert disk["free_bytes"] > 0
+    assert f"({path})" in told_by(cli)
+    for free, severity in ((FULL_BYTES - 1, "critical"), (LOW_BYTES - 1, "warning"), (LOW_BYTES, None)):
+        usage = SimpleNamespace(free=free)
+        monkeypatch.setattr("outreach.services.status.shutil", SimpleNamespace(disk_usage=lambda _, it=usage: it))
+        found = [finding for finding in asked(cli)["findings"] if finding["kind"] == "disk_low"]
+        assert [finding["severity"] for finding in found] == ([severity] if severity else [])
+
+
+def test_an_account_that_cannot_be_opened_is_told_with_what_mends_it(
+    cli: Cli, database: str, workspace_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here: the key that sealed it was lost."""
+    secrets = f'{{"account_sid": "AC{"0" * 32}", "auth_token": "{"0" * 32}"}}'.encode()
+    cli.ask("accounts", "connect", workspace_id, "twilio", "--file", "-", stdin=secrets)
+    assert "account_not_usable" not in kinds(asked(cli))
+    monkeypatch.setenv("OUTREACH_SECRET_KEY", Fernet.generate_key().decode())
+    [finding] = [each for each in asked(cli, workspace_id)["findings"] if each["kind"] == "account_not_usable"]
+    assert finding["commands"] == [f"outreach-server accounts connect {workspace_id} twilio"]
+    assert "encrypted with another key" in finding["why"]
+    assert finding["commands"][0] in told_by(cli)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 KB"), (52_428_800, "50.0 MB"), (10**15, "909 TB")],
+)
+def test_sizes_are_told_in_units_that_people_read(count: int, text: str) -> None:
+    """One decimal below a hundred."""
+    assert _size(count) == text

@@ -66,3 +66,22 @@ def test_who_is_not_there_is_said_in_words(cli: Cli, campaign_id: str) -> None:
     said = cli.refuse("campaigns", "why", campaign_id, "+14155550177")
     assert "'+14155550177' is neither in this campaign nor on the unsubscribe register." in said
     assert "There is no campaign" in cli.refuse("campaigns", "why", "0195554e-0000-7000-8000-00000000dead", ONE)
+
+
+def test_a_contact_is_named_by_the_id_of_the_application(
+    cli: Cli, workspace_id: str, csv_file: Callable[[str | bytes], str]
+) -> None:
+    """The column that --map names, in `recipients` and in `why`; it stays a variable."""
+    path = csv_file(f"phone,Customer No\n{ONE},crm-7\n{TWO},\n")
+    campaign_id = cli.ask(
+        "campaigns", "import", workspace_id, path, "--name", "C", "--message", "Hi {{Customer No}}",
+        "--map", "external_id=customer no",
+    )["id"]  # fmt: skip
+    [found] = cli.ask("campaigns", "recipients", campaign_id, "--external-id", "crm-7")
+    assert (found["phone"], found["external_id"], found["custom_variables"]) == (ONE, "crm-7", {"Customer No": "crm-7"})
+    [history] = cli.ask("campaigns", "why", campaign_id, "--external-id", "crm-7")
+    assert (history["position"], history["external_id"]) == (0, "crm-7")
+    assert f"{ONE} (crm-7), position 0 of 'C'" in cli.tell("campaigns", "why", campaign_id, "--external-id", "crm-7")
+    assert "has the external id 'x'" in cli.refuse("campaigns", "why", campaign_id, "--external-id", "x")
+    assert "PHONE or by --external-id" in cli.refuse("campaigns", "why", campaign_id, code=2)
+    assert cli.ask("campaigns", "recipients", campaign_id, "--external-id", "x") == []

@@ -40,8 +40,10 @@ def template_of(path: str) -> str | None:
     if path in DOCUMENT["paths"]:
         return path
     for template in DOCUMENT["paths"]:
+        # A call's identifier may have slashes, the other ones have none.
+        any_text = "(?s:.+)" if template == "/calls/{id}" else "[^/]+"
         pattern = "".join(
-            "(?s:.+)" if part.startswith("{") else re.escape(part) for part in re.split(r"(\{[^}]+\})", template)
+            any_text if part.startswith("{") else re.escape(part) for part in re.split(r"(\{[^}]+\})", template)
         )
         if "{" in template and re.fullmatch(pattern, path):
             return str(template)

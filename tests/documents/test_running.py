@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from outreach import NewRecipient, NewSmsCampaign, Outreach
+from outreach.models import API_SCOPES
 from tests.documents.blocks import PAGES, PYTHON, ROOT, SHELL, blocks, blocks_of
 from tests.documents.session import Session
 from tests.documents.stand_ins import GIVEN
@@ -49,7 +50,7 @@ async def furnish(path: Path) -> dict[str, str]:
         )
         people = [NewRecipient(phone_number="+14155550102", first_name="Ada")]
         await engine.campaigns.create_sms(workspace.id, campaign, people)
-        key = await engine.api_keys.create(workspace.id)
+        key = await engine.api_keys.create(workspace.id, scopes=API_SCOPES)
     return {"API_KEY": key.api_key, "PHONE": "+14155550102"}
 
 

@@ -49,9 +49,14 @@ def clock() -> ManualClock:
 async def storage(open_storage: OpenStorage, clock: ManualClock) -> AsyncIterator[Storage]:
     """Open a database that holds two workspaces."""
     async with open_storage(clock) as storage:
-        for workspace in (make_workspace(id=THIS_WORKSPACE), make_workspace(id=OTHER_WORKSPACE, name="Other")):
-            await storage.write(lambda tx, workspace=workspace: tx.workspaces.insert(workspace))  # type: ignore[misc]
+        await given_workspaces(storage)
         yield storage
+
+
+async def given_workspaces(storage: Storage) -> None:
+    """Write two workspaces."""
+    for workspace in (make_workspace(id=THIS_WORKSPACE), make_workspace(id=OTHER_WORKSPACE, name="Other")):
+        await storage.write(lambda tx, workspace=workspace: tx.workspaces.insert(workspace))  # type: ignore[misc]
 
 
 @pytest.fixture

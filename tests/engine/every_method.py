@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator
+from decimal import Decimal
+from types import UnionType
 from typing import Any
 
 import attrs
@@ -22,6 +24,7 @@ from outreach import (
     Workspace,
 )
 from outreach.http import StoredAnswer
+from outreach.models import NewAgent, NewFlow, NewNumber, NewUnsubscribes, Price, PriceTable
 from outreach.testing.builders import make_call, make_message, make_workspace, new_id
 
 _BY_NAME: dict[str, Any] = {
@@ -29,6 +32,7 @@ _BY_NAME: dict[str, Any] = {
     "phone": "+14155550101",
     "phones": ["+14155550101"],
     "position": 0,
+    "contact": "+14155550101",
     "channel": "sms",
     "provider": "twilio",
     "credentials": {"account_sid": f"AC{'0' * 32}", "auth_token": "0" * 32},
@@ -37,19 +41,25 @@ _BY_NAME: dict[str, Any] = {
     "decision": "retry",
     "api_key": "outreach_00000000",
     "actor": "library",
-    "action": "test",
+    "action": "pause",
     "subject": "x",
     "from_number": "+14155550101",
     "to": "+14155550102",
     "body": "Hi",
+    "results": ["failed"],
+    "kind": "csv",
     "recipients": [NewRecipient(phone_number="+14155550101")],
     "url": "https://example.com/",
     "request": None,
     "render": lambda _: StoredAnswer(body=b"{}"),
     "headers": {},
     "opted_out": True,
+    "kinds": [],
 }
 """What a required argument is by its name."""
+
+_ONE_OF_SEVERAL = {("campaigns.contact_history", "phone")}
+"""What is optional because another argument may be given instead."""
 
 _OF_THE_ENGINE = {"campaigns.close_loading", "rate_limits.aclose"}
 """What the engine calls, and nobody else."""
@@ -59,9 +69,14 @@ _BY_TYPE: dict[type, Callable[[], Any]] = {
     NewCall: lambda: NewCall(agent_id=new_id(), to="+14155550101"),
     NewSmsCampaign: lambda: NewSmsCampaign(name="Spring", body="Hi"),
     NewCallCampaign: lambda: NewCallCampaign(name="Spring", agent_id=new_id()),
+    NewAgent: lambda: NewAgent(name="Ada"),
+    NewNumber: lambda: NewNumber(phone="+14155550101"),
+    NewFlow: lambda: NewFlow(name="Welcome", steps=(FlowStep(kind="send", body="Hi"),)),
+    NewUnsubscribes: lambda: NewUnsubscribes(phone_numbers=["+14155550101"]),
     Call: make_call,
     Message: make_message,
     Workspace: make_workspace,
+    PriceTable: lambda: PriceTable(currency="USD", prices=(Price(kind="sms", amount=Decimal("0.01")),)),
 }
 """What it is by its type."""
 
@@ -97,7 +112,7 @@ class Method:
         for parameter in inspect.signature(self.function).parameters.values():
             is_workspace = parameter.name == "workspace_id"
             required = parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
-            if not required and not is_workspace:
+            if not required and not is_workspace and (self.name, parameter.name) not in _ONE_OF_SEVERAL:
                 continue
             value = workspace_id if is_workspace else _value(self.name, parameter.name, hints[parameter.name])
             if parameter.kind is parameter.KEYWORD_ONLY:
@@ -132,6 +147,9 @@ def _value(method: str, name: str, hint: Any) -> Any:
         return new_id()
     if name == "rows":
         return _rows() if typing.get_origin(hint) is AsyncIterable else ["+14155550101"]
+    if isinstance(hint, UnionType):
+        # The first of several kinds.
+        hint = typing.get_args(hint)[0]
     if isinstance(hint, type) and hint in _BY_TYPE:
         return _BY_TYPE[hint]()
     if isinstance(hint, type) and hint.__name__.endswith(("Change", "Update")):

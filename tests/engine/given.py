@@ -26,7 +26,7 @@ from outreach.operations.settling import ledger
 from outreach.operations.waves import committing, planning
 from outreach.policy.settlement import Backoff
 from outreach.protocols.storage import Storage
-from outreach.testing.builders import NOW, make_campaign, make_lease, make_prepared, new_id
+from outreach.testing.builders import NOW, make_campaign, make_lease, make_prepared, make_worker, new_id
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, pending, publish
 from outreach.working_set import Transaction
 
@@ -51,6 +51,7 @@ async def given_active(storage: Storage, count: int = 1, **changes: Any) -> Camp
         publish(tx, campaign, pending(*(make_prepared() for _ in range(count))))
         if tx.leases.current() is None:
             tx.leases.put(make_lease(epoch=EPOCH))
+            tx.workers.put(make_worker(epoch=EPOCH))
         return tx.campaigns.get(campaign.workspace_id, campaign.id) or campaign
 
     return await storage.write(operation)

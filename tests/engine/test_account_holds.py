@@ -30,6 +30,7 @@ from outreach.testing.builders import (
     make_lease,
     make_message,
     make_provider_throttle,
+    make_worker,
     new_id,
 )
 from outreach.testing.clock import ShiftedClock
@@ -52,6 +53,7 @@ BACKOFF: Final = Backoff(first=SECOND, longest=timedelta(seconds=60))
 ACCEPTED: Final = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id="p1")
 BUSY: Final = DispatchOutcome(state=DispatchState.DEFERRED, reason="rate_limited")
 DAY: Final = timedelta(days=1)
+HOUR: Final = timedelta(hours=1)
 FEW: Final = attrs.evolve(QUICK, max_queued_intents=4, max_requests_in_flight=4)
 """An account gets three of four places (`runners.fair_limiter`): no more are in flight when its provider says stop."""
 
@@ -150,6 +152,15 @@ async def test_what_was_taken_of_before_the_clock_was_set_back_ends_no_hold(stor
     assert await hears(storage, ACCEPTED, at=NOW + DAY, asked_at=NOW + DAY) is None
 
 
+async def test_a_throttle_extended_after_the_clock_was_set_back_keeps_its_end(storage: Storage) -> None:
+    """It begins anew with the extension, so that the repair after the step does not shorten it."""
+    await hears(storage, wish(10), at=NOW + HOUR, asked_at=NOW + HOUR)
+    longer = await hears(storage, wish(30), at=NOW, asked_at=NOW + HOUR)
+    assert longer == make_provider_throttle(since=NOW, until=NOW + 30 * SECOND)
+    await storage.write(lambda tx: provider_throttles.restart_throttle(tx, THIS_WORKSPACE, "twilio", NOW + SECOND))
+    assert await storage.read(lambda tx: tx.provider_throttles.get(THIS_WORKSPACE, "twilio")) == longer
+
+
 async def test_a_hold_from_before_the_clock_was_set_back_does_not_last(storage: Storage) -> None:
     """No provider is left alone for more than a day, whatever the clock did."""
     await storage.write(lambda tx: tx.provider_throttles.put(make_provider_throttle(until=NOW + DAY)))
@@ -246,6 +257,7 @@ async def test_single_messages_and_calls_wait_too(storage: Storage) -> None:
     agent = make_agent()
     call, message = make_call(agent_id=agent.id), make_message()
     await storage.write(lambda tx: tx.leases.put(make_lease()))
+    await storage.write(lambda tx: tx.workers.put(make_worker()))
     await storage.write(lambda tx: tx.agents.insert(agent))
     await storage.write(lambda tx: singles.create_call(tx, call, now=NOW))
     await storage.write(lambda tx: singles.create_message(tx, message, now=NOW))
@@ -380,3 +392,21 @@ async def test_only_what_runs_is_held(open_storage: OpenStorage) -> None:
         assert await rig.engine.campaigns.throttled_until(workspace.id, campaign.id) is None
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         assert await rig.engine.campaigns.throttled_until(workspace.id, campaign.id) == hold.until
+
+
+async def test_a_time_that_is_named_after_the_clock_was_set_back_counts_from_then(storage: Storage) -> None:
+    """The hold from before the step still looks longer, and is shortened when the step is repaired."""
+    dispatch = make_dispatch(message_id=new_id(), created_at=NOW)
+    hold = make_provider_throttle(provider=dispatch.provider, since=NOW, until=NOW + timedelta(seconds=5))
+    await storage.write(lambda tx: tx.provider_throttles.put(hold))
+    early = NOW - timedelta(minutes=10)
+    outcome = DispatchOutcome(state=DispatchState.DEFERRED, reason="rate_limited", retry_after_seconds=20.0)
+    await storage.write(
+        lambda tx: provider_throttles.update_throttle(tx, dispatch, outcome, backoff=BACKOFF, now=early)
+    )
+    await storage.write(
+        lambda tx: provider_throttles.restart_throttle(tx, THIS_WORKSPACE, dispatch.provider, early + SECOND)
+    )
+    kept = await storage.read(lambda tx: tx.provider_throttles.get(THIS_WORKSPACE, dispatch.provider))
+    assert kept is not None
+    assert kept.until >= early + timedelta(seconds=20)

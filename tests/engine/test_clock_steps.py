@@ -35,7 +35,7 @@ from outreach.testing.builders import (
 )
 from outreach.testing.clock import ManualClock, ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier
-from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK
 from outreach.voice.analysis import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
@@ -210,6 +210,32 @@ async def test_a_takeover_finds_out_that_the_clock_was_set_back(storage: Storage
     assert due == dict.fromkeys((message.id, campaign.id), NOW)
     assert run is not None or not ahead
     assert (run and clock_steps.recorded_setback(run)) == (HOUR if ahead else None)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "wait", "is_wrong"),
+    [
+        (RecipientStatus.WAITING, "flow", TICK, True),
+        (RecipientStatus.WAITING, "operator_retry", TICK, True),
+        (RecipientStatus.WAITING, "retry", timedelta(minutes=15), False),
+        (RecipientStatus.WAITING, "retry", timedelta(minutes=15) + TICK, True),
+        (RecipientStatus.WAITING, "deferred", timedelta(days=1), False),
+        (RecipientStatus.WAITING, "deferred", timedelta(days=1) + TICK, True),
+        (RecipientStatus.WAITING, CONTACT_HOURS, timedelta(days=9), False),
+        (RecipientStatus.IN_PROGRESS, "awaiting_receipt", RECEIPT, False),
+        (RecipientStatus.IN_PROGRESS, "awaiting_receipt", RECEIPT + TICK, True),
+    ],
+)
+async def test_a_takeover_finds_waits_that_a_wrong_clock_made(
+    storage: Storage, status: RecipientStatus, reason: str, wait: timedelta, is_wrong: bool
+) -> None:
+    """While no worker ran the clock was set forth and back, and an operator's decision was written in between."""
+    campaign = await given_active(storage, 1)
+    await given_settings(storage, retry_enabled=True, retry_delay_minutes=15)
+    await _given_waits(storage, campaign, [(status, reason, wait)])
+    await storage.write(lambda tx: leases.take_over(tx, home=None, noted=None, now=NOW, receipt=RECEIPT))
+    run = await storage.read(lambda tx: tx.runs.get(THIS_WORKSPACE, campaign.id))
+    assert (run and clock_steps.recorded_setback(run)) == (timedelta() if is_wrong else None)
 
 
 async def test_a_campaign_was_changed_and_started_before_now(storage: Storage) -> None:

@@ -29,7 +29,15 @@ from outreach.policy.dispatch_history import REACHED_NOBODY
 from outreach.protocols.storage import Storage
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.sqlite.memory import MemoryStorage
-from outreach.testing.builders import NOW, make_campaign, make_lease, make_prepared, make_unsubscribe, make_workspace
+from outreach.testing.builders import (
+    NOW,
+    make_campaign,
+    make_lease,
+    make_prepared,
+    make_unsubscribe,
+    make_worker,
+    make_workspace,
+)
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, pending, publish
 from outreach.voice.analysis import ProviderAnalyser
@@ -79,6 +87,7 @@ class CountersMachine(RuleBasedStateMachine):
             tx.workspaces.insert(make_workspace())
             tx.settings.put(THIS_WORKSPACE, wanted)
             tx.leases.put(make_lease())
+            tx.workers.put(make_worker())
             publish(tx, self._campaign, pending(*people))
 
         self._both(operation)

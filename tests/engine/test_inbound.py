@@ -26,6 +26,7 @@ from outreach.testing.builders import (
     make_message,
     make_number,
     make_unsubscribe,
+    make_worker,
     make_workspace,
     new_id,
 )
@@ -46,6 +47,7 @@ async def commit_at(storage: Storage, message: Message, now: datetime) -> Any:
     def operation(tx: Transaction) -> Any:
         if tx.leases.current() is None:
             tx.leases.put(make_lease(epoch=EPOCH))
+            tx.workers.put(make_worker(epoch=EPOCH))
         terms = IntentTerms(
             dispatch_id=new_id(),
             epoch=EPOCH,

@@ -14,7 +14,16 @@ from outreach.models.work import DatabaseHome, HighWaterMark
 from outreach.operations.waves import leases, singles
 from outreach.operations.waves.leases import Takeover
 from outreach.protocols.storage import Storage
-from outreach.testing.builders import NOW, make_agent, make_call, make_campaign, make_dispatch, make_message, make_run
+from outreach.testing.builders import (
+    NOW,
+    make_agent,
+    make_call,
+    make_campaign,
+    make_dispatch,
+    make_message,
+    make_provider_throttle,
+    make_run,
+)
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK, given_campaign
 from outreach.working_set import Transaction
 from tests.engine.given import reread, settle
@@ -76,6 +85,7 @@ async def test_a_database_that_lacks_a_heartbeat_was_restored(
     campaign = await given_campaign(storage, campaign=make_campaign(status=CampaignStatus.ACTIVE))
     taken = await _take(storage, home=HOME)
     mark = await storage.write(lambda tx: leases.renew(tx, epoch=taken.epoch, now=NOW + TICK))
+    assert mark is not None
     later = attrs.evolve(mark, renewed_at=NOW + TICK + timedelta(seconds=seconds))
     again = await storage.write(lambda tx: leases.take_over(tx, home=HOME, noted=later, now=NOW))
     assert (mark.renewed_at, again.reason) == (NOW + TICK, reason)
@@ -205,8 +215,23 @@ async def test_a_heartbeat_never_lies_before_the_one_before(storage: Storage) ->
     noted = await storage.write(lambda tx: leases.renew(tx, epoch=taken.epoch, now=NOW + TICK))
     early = NOW - timedelta(hours=1)
     mark = await storage.write(lambda tx: leases.renew(tx, epoch=taken.epoch, now=early, back=timedelta(hours=1)))
+    assert noted is not None
+    assert mark is not None
     assert noted.renewed_at is not None
     assert mark.renewed_at is not None
     assert mark.renewed_at > noted.renewed_at
     again = await storage.write(lambda tx: leases.take_over(tx, home=HOME, noted=noted, now=early))
     assert again.reason is None
+
+
+async def test_a_late_repair_leaves_what_was_written_while_it_waited(storage: Storage) -> None:
+    """The worker looked at its clock two seconds ago: what began a second ago is not from before the clock step."""
+    taken = await _take(storage, home=HOME)
+    second = timedelta(seconds=1)
+    throttle = make_provider_throttle(since=NOW + second, until=NOW + timedelta(seconds=20))
+    await storage.write(lambda tx: tx.provider_throttles.put(throttle))
+    await storage.write(
+        lambda tx: leases.renew(tx, epoch=taken.epoch, now=NOW, back=timedelta(hours=1), present=NOW + 2 * second)
+    )
+    found = await storage.read(lambda tx: tx.provider_throttles.get(THIS_WORKSPACE, throttle.provider))
+    assert found == throttle

@@ -255,7 +255,7 @@ async def test_a_key_is_looked_up_now_and_then(clocked: Clocked, monkeypatch: py
 
         monkeypatch.setattr(engine._storage, "read", counted)
         for _ in range(10):
-            assert (await engine.api_keys.authenticate(keys[0].api_key)).id == workspace.id
+            assert (await engine.api_keys.authenticate(keys[0].api_key)).workspace.id == workspace.id
         assert reads == 1
         await other.api_keys.revoke(workspace.id, keys[0].id)
         clocked.clock.advance(0.99)
@@ -263,7 +263,7 @@ async def test_a_key_is_looked_up_now_and_then(clocked: Clocked, monkeypatch: py
             await engine.api_keys.authenticate(keys[0].api_key)
         await engine.api_keys.authenticate(keys[1].api_key)
         changed = await engine.workspaces.update(workspace.id, WorkspaceUpdate(name="Other"))
-        assert await engine.api_keys.authenticate(keys[1].api_key) == changed
+        assert (await engine.api_keys.authenticate(keys[1].api_key)).workspace == changed
         await engine.api_keys.revoke(workspace.id, keys[1].id)
         with pytest.raises(Unauthorized):
             await engine.api_keys.authenticate(keys[1].api_key)

@@ -40,11 +40,26 @@ from tests.engine.rig import contacts, given_campaign, given_workspace
 pytestmark = pytest.mark.virtual_time
 
 
+async def test_a_key_has_the_scopes_that_it_was_created_with(engine: Outreach) -> None:
+    """Without any it sends, as keys did before there were scopes."""
+    workspace = await given_workspace(engine)
+    plain = await engine.api_keys.create(workspace.id)
+    wide = await engine.api_keys.create(workspace.id, scopes=["read", "send", "read"])
+    assert (await engine.api_keys.authenticate(plain.api_key)).scopes == ("send",)
+    assert (await engine.api_keys.authenticate(wide.api_key)).scopes == ("send", "read")
+    assert [key.scopes for key in await engine.api_keys.list(workspace.id)] == [("send",), ("send", "read")]
+    wrong: Any
+    for wrong, path in [((), "scopes"), (("all",), "scopes[0]"), ("send", "scopes"), ((1,), "scopes[0]")]:
+        with pytest.raises(InvalidRequest) as refused:
+            await engine.api_keys.create(workspace.id, scopes=wrong)
+        assert refused.value.details[0].path == path
+
+
 async def test_a_key_authenticates_its_workspace_until_it_is_revoked(engine: Outreach) -> None:
     """docs/interface.md#5: a key belongs to one workspace; an invalid, malformed or revoked one is refused."""
     mine, other = await given_workspace(engine), await given_workspace(engine)
     key = await engine.api_keys.create(mine.id, name="ci")
-    assert await engine.api_keys.authenticate(key.api_key) == mine
+    assert (await engine.api_keys.authenticate(key.api_key)).workspace == mine
     assert key.api_key.startswith("outreach_")
     assert key.api_key not in repr(key)
     number: Any = 5
@@ -83,7 +98,7 @@ async def test_a_suspended_workspace_is_authenticated_so_that_it_can_be_told(eng
     workspace = await given_workspace(engine)
     key = await engine.api_keys.create(workspace.id)
     changed = await engine.workspaces.update(workspace.id, WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED))
-    assert await engine.api_keys.authenticate(key.api_key) == changed
+    assert (await engine.api_keys.authenticate(key.api_key)).workspace == changed
 
 
 @pytest.mark.parametrize(
@@ -134,7 +149,7 @@ async def test_who_did_what_is_kept(engine: Outreach) -> None:
             SmsSettingsUpdate(custom_variables=["ok", "no-dash", "", "x" * 41, "é"]),
             [f"custom_variables[{n}]" for n in (1, 2, 3, 4)],
         ),
-        (SmsSettingsUpdate(max_segments=9, footer_text="\x00"), ["max_segments", "footer_text"]),
+        (SmsSettingsUpdate(max_segments=9, footer_text="\x00"), ["footer_text", "max_segments"]),
     ],
 )
 async def test_settings_out_of_their_bounds_change_nothing(
@@ -382,7 +397,7 @@ async def test_an_update_finishes_or_reopens_the_setup(engine: Outreach) -> None
         await update(flow_id=new_id())
     await engine.campaigns.start(workspace.id, campaign.id)
     with pytest.raises(Conflict):
-        await update(name="Later")
+        await update(from_number="+14155550198")
 
 
 async def test_a_campaign_that_cannot_be_created_leaves_nothing(engine: Outreach) -> None:

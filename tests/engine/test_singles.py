@@ -42,6 +42,7 @@ from outreach.testing.builders import (
     make_lease,
     make_message,
     make_unsubscribe,
+    make_worker,
     make_workspace,
     new_id,
 )
@@ -363,6 +364,7 @@ async def _queued(storage: Storage) -> tuple[Any, Call, Message]:
     agent = make_agent()
     call, message = make_call(agent_id=agent.id), make_message()
     await storage.write(lambda tx: tx.leases.put(make_lease()))
+    await storage.write(lambda tx: tx.workers.put(make_worker()))
     await storage.write(lambda tx: tx.agents.insert(agent))
     await storage.write(lambda tx: singles.create_call(tx, call, now=NOW))
     await storage.write(lambda tx: singles.create_message(tx, message, now=NOW))

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import anyio
 import attrs
 import pytest
+from cryptography.fernet import Fernet
 
-from outreach import Campaign, EngineStatus, NotFound, Outreach, Workspace
+from outreach import Campaign, EngineStatus, NewCallCampaign, NewMessage, NotFound, Outreach, Workspace
 from outreach.models import UnknownDispatchCount
 from outreach.models.campaign import PauseReason
-from outreach.models.states import CampaignAction, DispatchState
+from outreach.models.states import CampaignAction, DispatchState, RecipientStatus
 from outreach.models.work import Lease
 from outreach.operations.campaigns.transitions import move
 from outreach.policy.explanations import PAUSE_REASONS
 from outreach.policy.settlement import MAX_RETRY_AFTER
 from outreach.services import status as looking
-from outreach.testing.builders import make_dispatch, make_message, make_provider_throttle, make_unsubscribe
+from outreach.testing.builders import make_dispatch, make_message, make_provider_throttle, make_unsubscribe, new_id
 from outreach.testing.clock import ManualClock
 from outreach.testing.virtual_time import clock_of_loop
+from outreach.vault import Vault
 from outreach.working_set import Transaction
+from tests.engine.calling import given_agent
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import given_campaign, given_workspace, until
+from tests.engine.rig import dispatching, given_campaign, given_workspace, until
 
 pytestmark = pytest.mark.virtual_time
 
@@ -72,7 +76,7 @@ async def test_the_process_that_dispatches_names_itself(open_storage: OpenStorag
             return (await engine.status()).dispatching.by == "this_process"
 
         await until(is_us)
-        assert not (await engine.status()).needs_attention
+        assert (await engine.status()).severity is None
 
 
 async def test_nothing_to_tell_is_told(open_storage: OpenStorage) -> None:
@@ -81,10 +85,10 @@ async def test_nothing_to_tell_is_told(open_storage: OpenStorage) -> None:
     storage = open_storage(clock)
     async with Outreach(storage, clock=clock) as engine:
         workspace = await given_workspace(engine)
-        assert (await engine.status(workspace.id)).needs_attention
+        assert (await engine.status(workspace.id)).severity == "warning"
         await storage.write(lambda tx: tx.leases.put(Lease(epoch=1, home=None, renewed_at=NOON)))
         found = await engine.status(workspace.id)
-        assert not found.needs_attention
+        assert found.findings == []
         assert found == EngineStatus(
             at=NOON,
             workspace_id=workspace.id,
@@ -97,6 +101,10 @@ async def test_nothing_to_tell_is_told(open_storage: OpenStorage) -> None:
             held=[],
             truncated=[],
             adapter_problems=[],
+            running=[],
+            accounts=[],
+            findings=[],
+            disk=found.disk,
         )
         with pytest.raises(NotFound):
             await engine.status("nobody")
@@ -186,3 +194,107 @@ async def test_long_lists_are_cut_and_named(open_storage: OpenStorage, monkeypat
             counted = (len(found.paused), found.unknown[0].count, len(found.waits), len(found.held))
             assert counted == (min(number + 1, 2),) * 4
             assert found.truncated == (["paused", "unknown", "waits", "held"] if number == 2 else [])
+
+
+async def test_what_runs_is_listed_with_how_far_it_is(
+    open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one workspace or of all, oldest first; more than a list holds is said."""
+    clock = ManualClock(NOON)
+    async with Outreach(open_storage(clock), clock=clock) as engine:
+        ours, theirs = await given_workspace(engine), await given_workspace(engine)
+        campaigns: list[Campaign] = []
+        for workspace in (ours, theirs, ours):
+            campaign = await given_campaign(engine, workspace, name=f"c{len(campaigns)}")
+            campaigns.append(await engine.campaigns.start(workspace.id, campaign.id))
+            clock.advance(1)
+        found = await engine.status(ours.id)
+        assert [(one.id, one.name, one.recipients, one.ended) for one in found.running] == [
+            (campaigns[0].id, "c0", 3, 0),
+            (campaigns[2].id, "c2", 3, 0),
+        ]
+        assert [one.id for one in (await engine.status()).running] == [one.id for one in campaigns]
+        monkeypatch.setattr(looking, "MAX_LISTED", 2)
+        everything = await engine.status()
+        assert (len(everything.running), everything.truncated) == (2, ["running"])
+
+
+async def test_what_is_due_and_waits_is_the_lag(open_storage: OpenStorage) -> None:
+    """Of campaigns that may contact somebody now, and of single messages; not of what has to wait."""
+    clock = ManualClock(NOON)
+    storage = open_storage(clock)
+    async with Outreach(storage, clock=clock) as engine:
+        workspace = await given_workspace(engine)
+        campaign = await given_campaign(engine, workspace)
+        await engine.campaigns.start(workspace.id, campaign.id)
+        assert (await engine.status()).lag_seconds == 0
+        clock.advance(90)
+        found = await engine.status(workspace.id)
+        assert (found.lag_seconds, found.running[0].lag_seconds) == (90, 90)
+        assert [(one.kind, one.severity) for one in found.findings] == [("nobody_dispatches", "critical")]
+        await storage.write(lambda tx: tx.leases.put(Lease(epoch=1, home=None, renewed_at=clock.now())))
+        assert [(one.kind, one.severity) for one in (await engine.status()).findings] == [("behind", "warning")]
+        # A throttle and hours that are over are no lag, nor is a paused campaign.
+        hold = make_provider_throttle(workspace_id=workspace.id, provider="twilio", since=NOON, until=NOON + HOUR)
+        await storage.write(lambda tx: tx.provider_throttles.put(hold))
+        assert (await engine.status()).lag_seconds == 0
+        await storage.write(lambda tx: tx.provider_throttles.delete(workspace.id, "twilio"))
+        await engine.campaigns.pause(workspace.id, campaign.id)
+        assert (await engine.status()).lag_seconds == 0
+        await engine.messages.send(
+            workspace.id, NewMessage(to="+14155550101", body="Hi", from_number=None, carrier="twilio")
+        )
+        clock.advance(30)
+        assert (await engine.status(workspace.id)).lag_seconds == 30
+        other = await given_workspace(engine)
+        assert (await engine.status(other.id)).lag_seconds == 0
+
+
+async def test_a_campaign_that_is_dispatched_has_no_lag(open_storage: OpenStorage) -> None:
+    """The next slot of its pace is ahead of it."""
+    async with dispatching(open_storage(clock_of_loop())) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 5, rate_per_minute=1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await rig.carrier.wait_for_requests(1)
+        await anyio.sleep(45)
+        assert (await rig.engine.status()).lag_seconds == 0
+
+
+async def test_an_account_that_cannot_be_used_here_is_told(open_storage: OpenStorage) -> None:
+    """Its adapter is not installed, or its key is another one; one that can be used is not told."""
+    storage = open_storage(clock_of_loop())
+    credentials = {"account_sid": f"AC{'0' * 32}", "auth_token": "0" * 32}
+    async with Outreach(storage, vault=Vault(keys=Fernet.generate_key().decode())) as engine:
+        workspace = await given_workspace(engine)
+        account = await engine.accounts.connect(workspace.id, "twilio", credentials)
+        assert (await engine.status(workspace.id)).accounts == []
+        gone = attrs.evolve(account, id=new_id(), provider="nowhere")
+        await engine._storage.write(lambda tx: tx.accounts.insert(gone))
+        [found] = (await engine.status()).accounts
+        assert (found.id, found.provider, found.installed) == (gone.id, "nowhere", False)
+        assert "no adapter for nowhere is installed" in found.why
+        engine.status._vault = Vault(keys=Fernet.generate_key().decode())
+        [found] = [one for one in (await engine.status(workspace.id)).accounts if one.id == account.id]
+        assert (found.id, found.workspace_id, found.installed) == (account.id, workspace.id, True)
+        assert "another key" in found.why
+        assert "0" * 32 not in found.why
+
+
+async def test_calls_are_behind_only_while_there_is_a_place_for_another(open_storage: OpenStorage) -> None:
+    """As many as may be under way at a time are no lag, however long they last."""
+    clock = ManualClock(NOON)
+    storage = open_storage(clock)
+    async with Outreach(storage, clock=clock) as engine:
+        workspace = await given_workspace(engine)
+        agent = await given_agent(engine, workspace)
+        new = NewCallCampaign(name="Calls", agent_id=agent, batch_concurrency=1)
+        people = [{"phone_number": f"+1415555010{last}"} for last in range(3)]
+        made = await engine.campaigns.create_call(workspace.id, new, people)
+        campaign = await engine.campaigns.start(workspace.id, made.campaign.id)
+        clock.advance(30)
+        assert (await engine.status()).lag_seconds == 30
+        first = await engine.campaigns.get_recipient(workspace.id, campaign.id, 0)
+        calling = attrs.evolve(first, status=RecipientStatus.IN_PROGRESS, reason="calling", attempts=1, dispatched=True)
+        await storage.write(lambda tx: tx.recipients.put(workspace.id, calling))
+        assert (await engine.status()).lag_seconds == 0

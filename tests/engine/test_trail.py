@@ -264,7 +264,8 @@ async def test_a_worker_that_was_killed_leaves_unknown(storage: Storage) -> None
     """docs/delivery-contract.md#rule-5: after a crash an intent without an outcome is unknown."""
     campaign = await given_active(storage)
     await given_dispatch(storage, campaign)
-    await storage.write(lambda tx: ledger.mark_abandoned(tx, epoch=2, backoff=BACKOFF, now=at(9), limit=9))
+    await storage.write(lambda tx: tx.workers.delete(1))
+    await storage.write(lambda tx: ledger.mark_abandoned(tx, backoff=BACKOFF, now=at(9), limit=9))
     assert (await told(storage, campaign))[2:] == ["outcome unknown (worker_lost) by once"]
 
 

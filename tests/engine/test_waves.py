@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
 
 import attrs
 import pytest
@@ -26,7 +25,7 @@ from outreach.operations.waves.intents import withdrawal_reason
 from outreach.policy.call_settlement import DOUBLE_DIAL
 from outreach.policy.settlement import waiting
 from outreach.protocols.storage import Storage
-from outreach.testing.builders import NOW, make_dispatch, make_lease, make_run, make_unsubscribe, make_workspace
+from outreach.testing.builders import NOW, make_dispatch, make_run, make_unsubscribe, make_workspace
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
 from outreach.working_set import AlreadyExists, Transaction
 from tests.engine.given import (
@@ -229,14 +228,14 @@ async def test_a_decision_on_what_has_changed_since_commits_nothing(
     assert await storage.read(lambda tx: tx.runs.get(THIS_WORKSPACE, campaign.id)) is None
 
 
-@pytest.mark.parametrize("lease", [make_lease(epoch=EPOCH + 1), None])
-async def test_without_the_lease_nothing_is_committed(storage: Storage, lease: Any) -> None:
+@pytest.mark.parametrize("ended", [True, False])
+async def test_without_the_lease_nothing_is_committed(storage: Storage, ended: bool) -> None:
     """docs/delivery-contract.md#rule-11: a lost lease means no new intents."""
     campaign = await given_active(storage)
-    if lease is not None:
-        await storage.write(lambda tx: tx.leases.put(lease))
+    if ended:
+        await storage.write(lambda tx: tx.workers.delete(EPOCH))
     with pytest.raises(LeaseLost):
-        await commit(storage, campaign, epoch=EPOCH + (0 if lease else 1))
+        await commit(storage, campaign, epoch=EPOCH + (0 if ended else 1))
     assert (await recipient(storage, campaign)).status is RecipientStatus.PENDING
 
 

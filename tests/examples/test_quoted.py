@@ -7,7 +7,11 @@ import pytest
 from tests.documents.blocks import ALL, Block
 from tests.examples.running import EXAMPLES
 
-PAGES = {"docs/own-carrier.md": "own_carrier", "docs/embedding.md": "fastapi_shop"}
+PAGES = {
+    "docs/own-carrier.md": "own_carrier",
+    "docs/own-storage.md": "own_storage",
+    "docs/embedding.md": "fastapi_shop",
+}
 QUOTED = [block for block in ALL if block.page in PAGES and block.title is not None]
 
 

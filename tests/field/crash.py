@@ -83,4 +83,4 @@ async def _never(_: Storage) -> bool:
 
 async def has_intent(storage: Storage) -> bool:
     """Return whether a dispatch stands in the ledger without an outcome."""
-    return bool(await storage.read(lambda tx: tx.dispatches.abandoned(2**62, limit=1)))
+    return bool(await storage.read(lambda tx: tx.dispatches.abandoned((), limit=1)))

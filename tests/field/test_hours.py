@@ -6,10 +6,10 @@ import attrs
 import pytest
 
 from outreach import BusinessHours, InvalidRequest, NewRecipient, TimeWindow
+from outreach.convert.business_hours import parse_business_hours
 from outreach.models.campaign import Campaign
 from outreach.models.hours import DAYS
 from outreach.models.states import RecipientStatus
-from outreach.policy.business_hours import parse_business_hours
 from outreach.testing.clock import ShiftedClock
 from tests.engine.calling import CALLS, POSITIVE, event, given_calls
 from tests.engine.conftest import OpenStorage

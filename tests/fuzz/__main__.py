@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 import anyio
+import attrs
 import httpx
 
 from outreach import Outreach
@@ -81,11 +82,7 @@ async def prepare_recipient(place: dict[str, Any]) -> Known:
 
 def run_schemathesis(place: dict[str, Any], known: Known, arguments: Sequence[str]) -> int:
     """Run Schemathesis in a process of its own and return its exit status."""
-    names = {
-        "OUTREACH_FUZZ_AGENT": known.agent_id,
-        "OUTREACH_FUZZ_FLOW": known.flow_id,
-        "OUTREACH_FUZZ_TRUNK": known.trunk_id,
-    }
+    names = {f"OUTREACH_FUZZ_{name.removesuffix('_id').upper()}": value for name, value in attrs.asdict(known).items()}
     command = [sys.executable, "-m", "schemathesis.cli", "run", "openapi.yaml", "--url", place["url"]]
     command += ["--header", f"Authorization: Bearer {place['api_key']}", *DEFAULTS, *arguments]
     # schemathesis.toml, which names the hooks, is found from the root.

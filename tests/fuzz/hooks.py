@@ -22,7 +22,13 @@ import schemathesis
 from hypothesis import strategies as st
 from schemathesis.core.parameters import ParameterLocation
 
+from tests.fuzz import managing
+
 Body = dict[str, Any]
+
+
+def _named(name: str) -> Any:
+    return attrs.field(factory=lambda: os.environ.get(f"OUTREACH_FUZZ_{name}"))
 
 
 @attrs.define(kw_only=True)
@@ -31,13 +37,23 @@ class Known:
 
     Attributes:
         agent_id: An agent that may call out; `OUTREACH_FUZZ_AGENT`.
-        flow_id: A flow; `OUTREACH_FUZZ_FLOW`.
+        flow_id: A flow that a campaign uses; `OUTREACH_FUZZ_FLOW`.
         trunk_id: A SIP trunk; `OUTREACH_FUZZ_TRUNK`.
+        campaign_id: An SMS campaign with contacts; `OUTREACH_FUZZ_CAMPAIGN`.
+        number_id: A number that a campaign uses; `OUTREACH_FUZZ_NUMBER`.
+        message_id: A single message; `OUTREACH_FUZZ_MESSAGE`.
+        inbound_id: An inbound message; `OUTREACH_FUZZ_INBOUND`.
+        phone: A number on the register; `OUTREACH_FUZZ_PHONE`.
     """
 
-    agent_id: str | None = attrs.field(factory=lambda: os.environ.get("OUTREACH_FUZZ_AGENT"))
-    flow_id: str | None = attrs.field(factory=lambda: os.environ.get("OUTREACH_FUZZ_FLOW"))
-    trunk_id: str | None = attrs.field(factory=lambda: os.environ.get("OUTREACH_FUZZ_TRUNK"))
+    agent_id: str | None = _named("AGENT")
+    flow_id: str | None = _named("FLOW")
+    trunk_id: str | None = _named("TRUNK")
+    campaign_id: str | None = _named("CAMPAIGN")
+    number_id: str | None = _named("NUMBER")
+    message_id: str | None = _named("MESSAGE")
+    inbound_id: str | None = _named("INBOUND")
+    phone: str | None = _named("PHONE")
 
 
 KNOWN: Final = Known()
@@ -49,7 +65,8 @@ schemathesis.openapi.format("iana-time-zone", st.sampled_from(sorted(zoneinfo.av
 
 def use(known: Known) -> None:
     """Let the rules name what exists in this workspace."""
-    KNOWN.agent_id, KNOWN.flow_id, KNOWN.trunk_id = known.agent_id, known.flow_id, known.trunk_id
+    for field in attrs.fields(Known):
+        setattr(KNOWN, field.name, getattr(known, field.name))
 
 
 def use_a_flow_of_the_workspace(body: Body) -> None:
@@ -149,10 +166,15 @@ TRAIL_RULES: Final[tuple[Callable[[Body], None], ...]] = (
 
 @schemathesis.hook
 def before_call(context: Any, case: schemathesis.Case, kwargs: dict[str, Any]) -> None:
-    """Apply the rules to a body that is meant to be valid."""
-    if isinstance(case.body, dict) and case.meta is not None and not case.meta.is_negative_at(ParameterLocation.BODY):
+    """Apply the rules to a body and a path that are meant to be valid."""
+    if case.meta is None:
+        return
+    if not case.meta.is_negative_at(ParameterLocation.PATH):
+        managing.name_what_exists(case.path, case.path_parameters, KNOWN)
+    if isinstance(case.body, dict) and not case.meta.is_negative_at(ParameterLocation.BODY):
         for rule in TRAIL_RULES:
             rule(case.body)
+        managing.repair(str(case.operation.definition.raw.get("operationId")), case.body)
 
 
 def _windows(hours: Any) -> Iterator[dict[str, Any]]:

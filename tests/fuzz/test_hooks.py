@@ -11,7 +11,7 @@ import pytest
 from tests.fuzz import hooks
 
 EVEN, ODD = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e00", "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
-NOTHING = hooks.Known(agent_id=None, flow_id=None, trunk_id=None)
+NOTHING = hooks.Known()
 ALL = hooks.Known(agent_id="A", flow_id="F", trunk_id="T")
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import attrs
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from outreach import FlowStep, Outreach
+from outreach import FlowStep, NewMessage, NewRecipient, NewSmsCampaign, Outreach
+from outreach.models import API_SCOPES
 from outreach_server import create_app
 from tests.fuzz.hooks import Known
 
@@ -48,7 +50,28 @@ async def furnish(engine: Outreach, workspace_id: str, agent_id: str) -> Known:
     flow = await engine.flows.create(workspace_id, "Welcome", steps=steps)
     trunk = await engine.trunks.create(workspace_id, "Office", address="sip.example.com")
     await engine.unsubscribes.add(workspace_id, OPTED_OUT)
-    return Known(agent_id=agent_id, flow_id=flow.id, trunk_id=trunk.id)
+    [number] = await engine.numbers.list(workspace_id)
+    people = [NewRecipient(phone_number=f"+1415555020{last}", first_name="Ana") for last in range(3)]
+    # They keep the flow and the number from being removed.
+    fields: dict[str, Any] = {"carrier": "twilio", "from_number": SENDER}
+    with_flow = NewSmsCampaign(name="With a flow", message_source="flow", flow_id=flow.id, **fields)
+    await engine.campaigns.create_sms(workspace_id, with_flow, people)
+    known = await engine.campaigns.create_sms(
+        workspace_id, NewSmsCampaign(name="Known", body="Hi {{first_name}}", **fields), people
+    )
+    message = await engine.messages.send(workspace_id, NewMessage(to="+14155550204", body="Hi"))
+    inbound = await engine.messages.receive(workspace_id, from_number="+14155550205", to=SENDER, body="Thanks")
+    assert inbound is not None
+    return Known(
+        agent_id=agent_id,
+        flow_id=flow.id,
+        trunk_id=trunk.id,
+        campaign_id=known.campaign.id,
+        number_id=number.id,
+        message_id=message.id,
+        inbound_id=inbound.id,
+        phone=OPTED_OUT,
+    )
 
 
 def make_target(url: str) -> Target:
@@ -68,7 +91,7 @@ def make_target(url: str) -> Target:
             agent = await engine.agents.create(workspace.id, "Ada", from_number=SENDER)
             await engine.numbers.create(workspace.id, SENDER, carrier="twilio")
             target.known = await furnish(engine, workspace.id, agent.id)
-            target.api_key = (await engine.api_keys.create(workspace.id)).api_key
+            target.api_key = (await engine.api_keys.create(workspace.id, scopes=API_SCOPES)).api_key
             yield
 
     # Not mounted in a host: a host's routes do not match paths with a line break, which the app answers itself.

@@ -14,6 +14,7 @@ import pytest
 from starlette.applications import Starlette
 
 from outreach import Outreach
+from outreach.models import API_SCOPES
 from outreach_server import create_app
 from outreach_server.cli.serving import Server, bind
 
@@ -97,12 +98,12 @@ class Place:
 
 @asynccontextmanager
 async def serving(
-    wrap: Callable[[Starlette], Any] = lambda app: app, *, most_connections: int = 100
+    wrap: Callable[[Starlette], Any] = lambda app: app, *, most_connections: int = 100, **options: Any
 ) -> AsyncIterator[Place]:
-    """Serve an engine in memory."""
+    """Serve an engine in memory, with further options of the server."""
     async with Outreach.open("memory://") as engine:
         workspace = await engine.workspaces.create("Acme")
-        key = await engine.api_keys.create(workspace.id)
+        key = await engine.api_keys.create(workspace.id, scopes=API_SCOPES)
         with bind("127.0.0.1", 0) as listener:
             up = asyncio.Event()
             server = Server(
@@ -111,6 +112,7 @@ async def serving(
                 level="warning",
                 on_started=up.set,
                 most_connections=most_connections,
+                **options,
             )
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(server._serve)

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from outreach.convert.holidays import parse_holidays, to_json
 from outreach.errors import InvalidRequest
 from outreach.models.hours import Holiday, HolidayCalendar
-from outreach.policy.holidays import closed_dates, extend_calendar, parse_holidays, to_json
+from outreach.policy.holidays import closed_dates, extend_calendar
 
 _CHRISTMAS = date(2026, 12, 25)
 
@@ -256,7 +257,7 @@ def test_a_country_that_is_no_longer_known_is_left_alone() -> None:
 def test_the_library_is_loaded_only_when_it_is_needed() -> None:
     """A process without countries does not pay for them."""
     program = (
-        "import sys; from outreach.policy.holidays import parse_holidays; "
+        "import sys; from outreach.convert.holidays import parse_holidays; "
         "parse_holidays({'holidays': [{'date': '2026-12-25'}]}, this_year=2026); print('holidays' in sys.modules)"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

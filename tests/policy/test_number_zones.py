@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import re
 from importlib import resources
 
+import phonenumbers
 import pytest
 
-from outreach.policy.number_zones import number_zones
+from outreach.policy.number_zones import look_up_zones, number_zones
 from outreach.policy.opening import is_zone
 
 
@@ -46,3 +48,19 @@ def test_every_line_of_the_table_has_zones_and_prefixes() -> None:
         assert all(re.fullmatch(r"[1-9][0-9]{0,8}", prefix) for prefix in prefixes), line
         seen += prefixes
     assert len(seen) == len({*seen}) > 3000
+
+
+def test_the_last_three_digits_decide_nothing_in_north_america() -> None:
+    """So that the zones of a thousand numbers are looked up once."""
+    for region in phonenumbers.COUNTRY_CODE_TO_REGION_CODE[1]:
+        metadata = phonenumbers.PhoneMetadata.metadata_for_region(region)
+        kinds = ("general_desc", "fixed_line", "mobile", "toll_free", "premium_rate", "shared_cost", "voip", "uan")
+        for kind in (*kinds, "personal_number", "pager", "voicemail"):
+            described = getattr(metadata, kind)
+            if described is not None and described.national_number_pattern:
+                pattern = described.national_number_pattern
+                assert re.fullmatch(r".*\\d\{[3-9]\}\)?", pattern), (region, kind)
+    drawn = random.Random(7)
+    for _ in range(300):
+        phone = f"+1{drawn.randint(200, 999)}{drawn.randint(200, 999)}{drawn.randint(0, 9999):04d}"
+        assert number_zones(phone) == look_up_zones(phone)

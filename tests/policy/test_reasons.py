@@ -8,8 +8,8 @@ import pytest
 from outreach.models.campaign import PauseReason
 from outreach.models.dispatch import FailureClass
 from outreach.models.states import MessageStatus
-from outreach.operations.register.entries import UNCLEAR_REPLY
 from outreach.policy.call_settlement import RETRYABLE_OUTCOMES
+from outreach.policy.deciding import UNCLEAR_REPLY
 from outreach.policy.explanations import PAUSE_REASONS, describe_reason
 from outreach.policy.settlement import TRANSIENT_FAILURES
 

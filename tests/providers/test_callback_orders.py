@@ -19,7 +19,7 @@ from outreach.operations.waves.singles import IntentTerms
 from outreach.protocols import SystemClock
 from outreach.runners.worker import Worker
 from outreach.storage.sqlite.memory import MemoryStorage
-from outreach.testing.builders import make_lease, new_id
+from outreach.testing.builders import make_lease, make_worker, new_id
 from outreach.voice.analysis import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.given import BACKOFF, EPOCH
@@ -113,6 +113,7 @@ async def line(part: P) -> AsyncIterator[Line[P]]:
         workspace = await engine.workspaces.create("Live", mode=WorkspaceMode.LIVE, contact_hours=False)
         account = await engine.accounts.connect(workspace.id, part.name, part.credentials)
         await storage.write(lambda tx: tx.leases.put(make_lease(epoch=EPOCH)))
+        await storage.write(lambda tx: tx.workers.put(make_worker(epoch=EPOCH)))
         terms = IntentTerms(
             dispatch_id=new_id(),
             epoch=EPOCH,

@@ -16,6 +16,7 @@ from starlette.routing import Mount
 from starlette.testclient import TestClient
 
 from outreach import Agent, Outreach, Workspace
+from outreach.models import API_SCOPES
 from outreach.protocols import SystemClock
 from outreach_server import create_app
 from tests import postgres
@@ -41,7 +42,7 @@ class MovableClock:
 
 @attrs.frozen(kw_only=True)
 class Tenant:
-    """A workspace with a key and an agent, and its view of the API."""
+    """A workspace with a key for everything and an agent, and its view of the API."""
 
     client: TestClient
     workspace: Workspace
@@ -66,6 +67,10 @@ class Tenant:
         """Send a PATCH."""
         return self.request("PATCH", path, **({} if body is None else {"json": body}), **arguments)
 
+    def delete(self, path: str, **arguments: Any) -> Any:
+        """Send a DELETE."""
+        return self.request("DELETE", path, **arguments)
+
     def create(self, path: str = "/sms-campaigns", **fields: Any) -> Any:
         """Create an SMS campaign and return what was answered."""
         answer = self.post(path, sms_body(**fields))
@@ -89,7 +94,7 @@ class Service:
     def tenant(self, **workspace: Any) -> Tenant:
         """Make a workspace that may send many requests."""
         made = self.run(self.engine.workspaces.create, "Acme", **({"request_limit": None} | workspace))
-        key = self.run(self.engine.api_keys.create, made.id)
+        key = self.run(self.engine.api_keys.create, made.id, scopes=API_SCOPES)
         agent = self.run(self.engine.agents.create, made.id, "Renewals")
         return Tenant(client=self.client, workspace=made, key=key.api_key, agent=agent)
 

@@ -11,7 +11,7 @@ from outreach import OutreachError
 from outreach.errors import StorageBusy, StorageError
 from outreach_server import create_app, errors
 from outreach_server.errors import STATUS_BY_ERROR, status_of
-from outreach_server.listening.tally import RefusalCounter
+from outreach_server.listening.refusal_counter import RefusalCounter
 from tests.server.conftest import Service, Tenant
 
 

@@ -154,8 +154,8 @@ def commit_on_what_was_true(patch: pytest.MonkeyPatch) -> None:
 def send_what_was_left(patch: pytest.MonkeyPatch) -> None:
     """Take what a dead worker has left without an outcome as not sent."""
 
-    def abandon(tx: Transaction, *, epoch: int, backoff: Backoff, now: datetime, limit: int) -> int:
-        left = tx.dispatches.abandoned(epoch, limit=limit)
+    def abandon(tx: Transaction, *, backoff: Backoff, now: datetime, limit: int) -> int:
+        left = tx.dispatches.abandoned({worker.epoch for worker in tx.workers.list()}, limit=limit)
         for dispatch in left:
             lost = DispatchOutcome(state=DispatchState.NOT_SENT, reason="worker_lost")
             ledger.settle(tx, dispatch.workspace_id, dispatch.id, lost, backoff=backoff, now=now)
@@ -217,6 +217,7 @@ BROKEN: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "a scheduled campaign starts too early": (broken_waits.start_before_its_time, "scheduled for|is expired at"),
     "one number of a group makes all calls": (broken_waits.call_from_one_number, "is called from"),
     "too many calls are in flight": (broken_waits.call_more_at_a_time, "in flight of"),
+    "the epoch is not checked": (broken_records.believe_in_a_lost_lease, "whose lease has ended"),
     "a request without an answer is made again": (broken_records.ask_twice, "began at"),
     "a row is kept after a stop": (broken_sets.keep_a_row_after_a_stop, "at the end|committed while|recount"),
     "a buffered write is lost": (broken_sets.lose_a_buffered_write, "A recipient is|recount|in flight of"),

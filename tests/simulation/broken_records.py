@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
 import attrs
 import pytest
 
+from outreach.errors import LeaseLost
 from outreach.models.campaign import Campaign, PauseReason
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.message import InboundMessage
 from outreach.models.recipient import Recipient
 from outreach.models.states import DispatchState, RecipientStatus
+from outreach.models.work import WorkerLease
 from outreach.operations.register import inbound
 from outreach.operations.settling import message_outcomes, recipient_outcomes, reconciling
-from outreach.operations.waves import leases
+from outreach.operations.waves import committing, leases, singles
 from outreach.policy import settlement
 from outreach.policy.settlement import ended_recipient
 from outreach.runners import outbox
@@ -75,8 +78,7 @@ def drop_what_comes_late(patch: pytest.MonkeyPatch) -> None:
     settle = Worker.settle
 
     async def dropping(self: Worker, dispatch: Dispatch, outcome: DispatchOutcome) -> None:
-        lease = await self._storage.read(lambda tx: tx.leases.current())
-        if lease is not None and lease.epoch == dispatch.epoch:
+        if await self._storage.read(lambda tx: tx.workers.get(dispatch.epoch)) is not None:
             await settle(self, dispatch, outcome)
 
     patch.setattr(Worker, "settle", dropping)
@@ -123,3 +125,22 @@ def ask_twice(patch: pytest.MonkeyPatch) -> None:
         return await ask(self, dispatch, request) if first.reason == "timeout" else first
 
     patch.setattr(outbox.Outbox, "_call_provider", insisting)
+
+
+def believe_in_a_lost_lease(patch: pytest.MonkeyPatch) -> None:
+    """Let a worker that has lost its lease go on as if it had not, and commit."""
+
+    def anyone(tx: Transaction, epoch: int) -> WorkerLease:
+        now = tx.now()
+        return WorkerLease(epoch=epoch, place=1, renewed_at=now, until=now)
+
+    renew = Worker.renew
+
+    async def deaf(self: Worker, epoch: int) -> None:
+        with suppress(LeaseLost):
+            await renew(self, epoch)
+
+    for module in (committing, singles):
+        patch.setattr(module, "require_worker", anyone)
+    patch.setattr(Worker, "renew", deaf)
+    patch.setattr(Worker, "lease_seconds_left", 15.0)

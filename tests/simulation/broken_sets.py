@@ -86,9 +86,9 @@ def leave_one_of_a_group_out(patch: pytest.MonkeyPatch) -> None:
     """Tell whoever hands a report in, after others of its group, that it is taken in, and merge the others."""
     merge = Worker._merge
 
-    async def all_but_one(self: Worker, events: Sequence[Report]) -> Sequence[bool]:
+    async def all_but_one(self: Worker, events: Sequence[Report]) -> Sequence[Dispatch | None]:
         merged = await merge(self, events[: max(len(events) - 1, 1)])
-        return [*merged, *[True] * (len(events) - len(merged))]
+        return [*merged, *[None] * (len(events) - len(merged))]
 
     patch.setattr(Worker, "_merge", all_but_one)
 

@@ -39,7 +39,7 @@ def test_a_broken_seed_is_told_and_fails_the_run(
 ) -> None:
     """The others run all the same."""
 
-    def simulated(seed: int) -> Result:
+    def simulated(seed: int, *, workers: int) -> Result:
         if seed == 1:
             raise Broken("Somebody was reached twice.")
         return _found(seed, "pause")
@@ -72,7 +72,7 @@ def test_a_run_in_which_a_kind_of_fault_never_happened_fails(
 ) -> None:
     """It has not tried what it is there to try; a shorter run may, the shorter the rarer the fault."""
     happened = [fault for fault in ALL if fault != left_out]
-    monkeypatch.setattr(command, "simulate", lambda seed: _found(seed, *happened))
+    monkeypatch.setattr(command, "simulate", lambda seed, workers: _found(seed, *happened))
     assert command.main(["--seeds", str(seeds), "--jobs", "1"]) == code
     told = capsys.readouterr().err
     assert told == (f"In {seeds} seeds it never happened: {left_out}.\n" if code else "")

@@ -28,6 +28,10 @@ FAULTS: tuple[Fault, ...] = (
     "receipt_twice",
 )
 
+FEW_CLUSTERS = (500, 501, 502, 503, 504, 2219)
+
+CLUSTER_FAULTS: tuple[Fault, ...] = ("taken_over", "handed_over")
+
 FRESH_SECONDS = 60.0
 
 
@@ -48,9 +52,24 @@ def test_nobody_is_contacted_too_often_and_everything_ends(seeds: Sequence[int])
     assert [fault for fault in FAULTS if not faults[fault]] == []
 
 
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("workers", "seeds"),
+    [(2, FEW_CLUSTERS), pytest.param(3, range(20), marks=pytest.mark.soak("more seeds"))],
+    ids=["two", "three"],
+)
+def test_the_same_holds_of_several_workers_whose_clocks_differ(workers: int, seeds: Sequence[int]) -> None:
+    """docs/delivery-contract.md#rule-11: they take over from each other and hand over to each other."""
+    faults: Counter[Fault] = Counter()
+    for seed in seeds:
+        faults += simulate(seed, workers=workers).faults
+    assert [fault for fault in (*CLUSTER_FAULTS, *FAULTS) if not faults[fault]] == []
+
+
 @pytest.mark.soak("takes a minute")
 @pytest.mark.timeout(600)
-def test_fresh_seeds_hold_too(record_property: Callable[[str, object], None]) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_fresh_seeds_hold_too(record_property: Callable[[str, object], None], workers: int) -> None:
     """As many as fit into a minute, other ones each time; how many stands in the summary of the tests."""
     faults: Counter[Fault] = Counter()
     first = int.from_bytes(os.urandom(5))
@@ -58,11 +77,14 @@ def test_fresh_seeds_hold_too(record_property: Callable[[str, object], None]) ->
     seed = first
     try:
         while seed == first or time.monotonic() < ends:
-            faults += simulate(seed).faults
+            faults += simulate(seed, workers=workers).faults
             seed += 1
     finally:
         count = seed - first
-        record_property("summary", f"simulation: {count} fresh seeds in {FRESH_SECONDS:.0f} s, from seed {first} on")
+        record_property(
+            "summary",
+            f"simulation: {count} fresh seeds of {workers} workers in {FRESH_SECONDS:.0f} s, from {first} on",
+        )
     assert not missing(faults, count), f"In {count} seeds from {first} on some kinds of faults never happened."
 
 
@@ -72,6 +94,7 @@ def test_one_seed_has_one_course(tmp_path: Path) -> None:
     here = simulate(4)
     assert simulate(4) == here
     assert simulate(4, path=tmp_path / "simulated.db") == here
+    assert simulate(4, workers=2) == simulate(4, workers=2)
     command = [sys.executable, "-m", "outreach.testing.simulation", "--seed", "4"]
     there = subprocess.run(
         command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": "7"}

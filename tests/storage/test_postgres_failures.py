@@ -274,16 +274,18 @@ async def test_a_lost_connection_frees_the_dispatch_lock(
     url: str, storage: PostgresStorage, proxy: CuttingProxy
 ) -> None:
     """Whoever takes it then fences the one before by the lease."""
-    assert storage.lock.acquire() is True
+    assert storage.lock.acquire() == 1
     async with opened(url) as other:
-        assert other.lock.acquire() is False
+        assert other.lock.acquire() == 0
+        assert (storage.lock.is_free(1), other.lock.is_free(1)) == (False, False)
         assert storage.lock.home() == other.lock.home() is not None
         proxy.cut_all()
         async with asyncio.timeout(60):
             while not other.lock.acquire():  # noqa: ASYNC110 - the server frees it
                 await asyncio.sleep(0.01)
         storage.lock.release()
-        assert storage.lock.acquire() is False
+        assert storage.lock.acquire() == 0
+        assert not storage.lock.is_free(1)
         other.lock.release()
         # It has connected anew, and can hold it again.
         async with asyncio.timeout(60):

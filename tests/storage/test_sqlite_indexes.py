@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlite_utils import Database
 
-from outreach.storage.sqlite import backend, schema, sql
+from outreach.storage.sqlite import schema, sql, statements
 from outreach.working_set.kinds import ALL_KINDS
 
 _SQL_FILES = sorted(path.stem for path in Path(sql.__file__).parent.glob("*.sql"))
@@ -30,8 +30,8 @@ def asked() -> Iterator[tuple[str, str]]:
         for name, text in sql.load(aggregate).items():
             yield f"{aggregate}.{name}", text
     for kind in ALL_KINDS:
-        yield f"{kind.table} by key", backend._load_one(kind)
-        yield f"{kind.table} by keys", backend._load_many(kind)
+        yield f"{kind.table} by key", statements.load_one(kind)
+        yield f"{kind.table} by keys", statements.load_many(kind)
 
 
 def users(connection: sqlite3.Connection) -> Mapping[str, set[str]]:
@@ -71,9 +71,9 @@ def test_an_index_that_nobody_reads_is_found(connection: sqlite3.Connection) -> 
     connection.execute("CREATE INDEX idle ON dispatches (settled_at)")
     found = users(connection)
     assert found["idle"] == set()
-    assert found["dispatches_of_campaign"] == {"dispatches.groups", "dispatches.recent"}
-    # A reference alone: recipients of a campaign that never came about are deleted.
-    assert found["calls_of_recipient"] == {"campaigns.delete_empty", "campaigns.delete_recipients"}
+    assert {"dispatches.groups", "dispatches.recent"} < found["dispatches_of_campaign"]
+    # A reference: recipients of a campaign that never came about are deleted.
+    assert {"campaigns.delete_empty", "campaigns.delete_recipients"} < found["calls_of_recipient"]
 
 
 def test_no_index_begins_as_another_one_does(connection: sqlite3.Connection) -> None:
@@ -102,7 +102,7 @@ def test_no_index_begins_as_another_one_does(connection: sqlite3.Connection) -> 
 
 
 @pytest.mark.parametrize(
-    ("table", "most"), [("dispatches", 10), ("recipients", 7), ("trail", 3), ("callbacks", 3), ("audit", 1)]
+    ("table", "most"), [("dispatches", 10), ("recipients", 8), ("trail", 3), ("callbacks", 3), ("audit", 1)]
 )
 def test_a_large_table_has_no_more_indexes_than_it_was_measured_with(
     connection: sqlite3.Connection, table: str, most: int

@@ -52,6 +52,30 @@ def test_one_release_gives_it_back_however_often_it_was_asked_for(database: Path
     second.release()
 
 
+def test_there_are_as_many_places_as_allowed(database: Path) -> None:
+    """Each process takes the lowest that is free, and sees whose holder is gone."""
+    first, second = SqliteDispatchLock(database, workers=2), SqliteDispatchLock(database, workers=2)
+    alone = SqliteDispatchLock(database)
+    assert (first.acquire(), second.acquire(), first.acquire(), alone.acquire()) == (1, 2, 0, 0)
+    assert [second.is_free(place) for place in (1, 2, 3)] == [False, False, True]
+    first.release(1)
+    assert second.is_free(1)
+    assert (second.acquire(), first.acquire()) == (1, 0)
+    second.release()
+    assert (alone.acquire(), first.is_free(2)) == (1, True)
+    alone.release()
+
+
+def test_a_database_that_another_worker_has_open_needs_no_check(database: Path) -> None:
+    """It has checked it; after all of them have been killed the next one does."""
+    first, second = SqliteDispatchLock(database, workers=2), SqliteDispatchLock(database, workers=2)
+    assert first.acquire()
+    first.record_high_water(HighWaterMark(database="one", epoch=1, change=0))
+    assert not second.ended_uncleanly()
+    first.release()
+    assert second.ended_uncleanly()
+
+
 def test_one_file_under_two_names_is_one_database(database: Path) -> None:
     """A symbolic link is no way around the lock."""
     database.touch()
@@ -70,7 +94,7 @@ def test_a_killed_process_holds_nothing(database: Path) -> None:
         [sys.executable, "-c", HOLDER, str(database)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == "True\n"
+        assert process.stdout.readline() == "1\n"
         own = SqliteDispatchLock(database)
         assert not own.acquire()
         process.send_signal(signal.SIGKILL)

@@ -165,6 +165,11 @@ async def test_two_that_open_a_new_file_at_once_both_succeed(database: Path) -> 
         "0014_steady_clock",
         "0015_campaign_columns",
         "0016_subscriptions",
+        "0017_workers",
+        "0018_price_tables",
+        "0019_archive_and_erasure",
+        "0020_external_ids",
+        "0021_managing",
     ]
 
 
@@ -353,3 +358,28 @@ async def test_the_settings_of_the_connections(sqlite_storage: SqliteStorage) ->
     full = 2
     assert await sqlite_storage.write(settings) == {**common, "synchronous": full, "query_only": 0}
     assert await sqlite_storage.read(settings) == {**common, "synchronous": full, "query_only": 1}
+
+
+async def test_keys_from_before_there_were_scopes_may_send(tmp_path: Path) -> None:
+    """They could do the operations of the interface document, and can do no more now."""
+    path = tmp_path / "outreach.db"
+    older = Migrations("outreach")
+    for migration in schema.MIGRATIONS.pending(Database(memory=True)):
+        if migration.name < "0021":
+            older(name=migration.name)(migration.fn)
+    with opened(path) as raw:
+        older.apply(Database(raw))
+        raw.execute(
+            "INSERT INTO workspaces (id, name, mode, status, sms_campaigns_enabled, contact_hours, revision,"
+            " created_at, updated_at) VALUES ('w', 'Acme', 'sandbox', 'active', 1, 0, 0, :now, :now)",
+            {"now": "2026-11-20T16:10:25.000000Z"},
+        )
+        raw.execute(
+            "INSERT INTO api_keys (id, workspace_id, name, digest, hint, created_at)"
+            " VALUES ('k', 'w', '', 'd', 'h', '2026-11-20T16:10:25.000000Z')"
+        )
+        raw.commit()
+    async with storage_at(path) as storage:
+        key = await storage.read(lambda tx: tx.keys.by_digest("d"))
+    assert key is not None
+    assert key.scopes == ("send",)

@@ -46,6 +46,10 @@ def connection() -> Iterator[sqlite3.Connection]:
     made.close()
 
 
+WHOLE_TABLES = {"audit.list_all", "erasure.messages_of_person", "erasure.calls_of_person"}
+"""Queries that an operator asks once, on a connection that only reads."""
+
+
 @pytest.mark.parametrize("aggregate", SQL_FILES)
 def test_every_query_is_valid_and_reads_no_large_table_through(connection: sqlite3.Connection, aggregate: str) -> None:
     """With a million rows in them, a query that has no index to follow would stop everything."""
@@ -55,10 +59,14 @@ def test_every_query_is_valid_and_reads_no_large_table_through(connection: sqlit
         plan = [row["detail"] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", values)]
         for step in plan:
             through = re.match(rf"SCAN ({'|'.join(LARGE)})\b(?! USING INDEX)", step)
-            assert through is None or (aggregate, name) == ("audit", "list_all"), (name, plan)
+            assert through is None or f"{aggregate}.{name}" in WHOLE_TABLES, (name, plan)
 
 
-WHOLE_CAMPAIGNS = {"campaigns.delete_empty", "recipients.in_flight", "recipients.groups", "recipients.recount"}
+WHOLE_CAMPAIGNS = {
+    *("campaigns.delete_empty", "recipients.in_flight", "recipients.groups", "recipients.recount"),
+    *("reports.results", "reports.accepted", "reports.others", "reports.calls"),
+    *("erasure.note_purged", "erasure.last_position"),
+}
 """Queries that are about a whole campaign, look whether there is anything, or follow an index of the few in flight."""
 
 

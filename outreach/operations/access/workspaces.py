@@ -8,7 +8,7 @@ import attrs
 
 from outreach.errors import NotFound, Unauthorized
 from outreach.models.base import set_fields
-from outreach.models.workspace import ApiKey, Workspace, WorkspaceUpdate
+from outreach.models.workspace import ApiAccess, ApiKey, Workspace, WorkspaceUpdate
 from outreach.operations.campaigns import trail
 from outreach.operations.common import record_audit, wake_running_campaigns, workspace_of
 from outreach.policy.contact_hours import contact_rules_key
@@ -61,7 +61,13 @@ def create_key(tx: Transaction, key: ApiKey, *, actor: str) -> ApiKey:
     workspace_of(tx, key.workspace_id)
     tx.keys.insert(key)
     record_audit(
-        tx, now=key.created_at, workspace_id=key.workspace_id, actor=actor, action="key.create", subject=key.id
+        tx,
+        now=key.created_at,
+        workspace_id=key.workspace_id,
+        actor=actor,
+        action="key.create",
+        subject=key.id,
+        detail=", ".join(key.scopes),
     )
     return key
 
@@ -79,10 +85,11 @@ def revoke_key(tx: Transaction, workspace_id: str, key_id: str, *, now: datetime
     return revoked
 
 
-def authenticate(tx: Transaction, digest: str) -> Workspace:
-    """Return the workspace of a key in any status, or raise `Unauthorized` if the key is unknown or revoked."""
+def authenticate(tx: Transaction, digest: str) -> ApiAccess:
+    """Return what a key may do, in a workspace of any status; raise `Unauthorized` if it is unknown or revoked."""
     key = tx.keys.by_digest(digest)
-    workspace = tx.workspaces.get(key.workspace_id) if key is not None and key.revoked_at is None else None
-    if workspace is None:
-        raise Unauthorized("The API key is not valid: it is unknown, or was revoked.")
-    return workspace
+    if key is not None and key.revoked_at is None:
+        workspace = tx.workspaces.get(key.workspace_id)
+        if workspace is not None:
+            return ApiAccess(workspace=workspace, scopes=key.scopes)
+    raise Unauthorized("The API key is not valid: it is unknown, or was revoked.")

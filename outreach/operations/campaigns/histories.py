@@ -48,6 +48,31 @@ def histories(tx: Transaction, workspace_id: str, campaign_id: str, written: str
     return (_left_out(campaign, written, phone, on_register, left_out=left_out),)
 
 
+def history_at(tx: Transaction, workspace_id: str, campaign_id: str, position: int) -> ContactHistory:
+    """Return what happened to one recipient, or raise `NotFound` if there is no such campaign or position."""
+    campaign = campaign_of(tx, workspace_id, campaign_id)
+    recipient = tx.recipients.get(workspace_id, campaign_id, position)
+    if recipient is None:
+        raise NotFound("recipient", str(position))
+    of_number = () if recipient.phone is None else _register_steps(tx, campaign, recipient.phone)
+    return _history(tx, campaign, recipient, of_number, _shared(tx, campaign))
+
+
+def histories_of_external_id(
+    tx: Transaction, workspace_id: str, campaign_id: str, external_id: str
+) -> Sequence[ContactHistory]:
+    """Return what happened to the contacts with an id of the application's, like `histories`."""
+    campaign = campaign_of(tx, workspace_id, campaign_id)
+    rows = tx.recipients.with_external_id(workspace_id, external_id, campaign_id=campaign_id, limit=_LATEST)
+    if not rows:
+        raise NotFound("recipient", external_id)
+    shared = _shared(tx, campaign)
+    return tuple(
+        _history(tx, campaign, one, _register_steps(tx, campaign, one.phone) if one.phone is not None else (), shared)
+        for one in rows
+    )
+
+
 def _register_steps(tx: Transaction, campaign: Campaign, phone: str) -> Sequence[TrailStep]:
     """Return when a number came onto the register and left it, for the campaign's channel, and its replies."""
     entries = tx.trail.of_number(campaign.workspace_id, phone, limit=_LATEST)
@@ -124,6 +149,7 @@ def _history(
         due_at=recipient.due_at,
         # A campaign's status change comes before what it does to recipients at that time.
         steps=tuple(sorted([*around, *steps], key=lambda step: (step.at, step.what is not TrailStepKind.LOADED))),
+        external_id=recipient.external_id,
     )
 
 

@@ -14,6 +14,7 @@ from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import RecipientStatus
 from outreach.operations.campaigns import trail
 from outreach.operations.common import record_audit
+from outreach.policy.deciding import decide_loading
 from outreach.working_set import Transaction
 
 LOADING_LEASE: Final = timedelta(minutes=2)
@@ -57,18 +58,15 @@ def load_chunk(
     rows: list[tuple[int, PreparedRecipient, RecipientStatus, str | None]] = []
     excluded = pending = 0
     for recipient in chunk:
-        phone = recipient.phone
-        if phone is None:
-            rows.append((position, recipient, RecipientStatus.SKIPPED, "invalid_number"))
-        elif phone in stopped:
+        decided = decide_loading(recipient, stopped, seen)
+        if decided == "opted_out":
             excluded += 1
             continue
-        elif phone in seen:
-            rows.append((position, recipient, RecipientStatus.SKIPPED, "duplicate"))
-        else:
-            seen.add(phone)
+        if decided == "load":
             rows.append((position, recipient, RecipientStatus.PENDING, None))
             pending += 1
+        else:
+            rows.append((position, recipient, RecipientStatus.SKIPPED, decided))
         position += 1
     tx.recipients.insert(workspace_id, campaign.id, rows, now=now)
     counters = Counters(total=len(rows), pending=pending, open=pending)

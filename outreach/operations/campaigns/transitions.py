@@ -61,6 +61,8 @@ def move(
         updated_at=now,
         started_at=campaign.started_at or (now if status is CampaignStatus.ACTIVE else None),
         completed_at=now if status in TERMINAL_CAMPAIGN_STATUSES else None,
+        # What works is never hidden from lists.
+        archived_at=None if status in {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED} else campaign.archived_at,
     )
     tx.campaigns.update(moved)
     tx.work.schedule(campaign_unit(moved), due_time(moved, now))

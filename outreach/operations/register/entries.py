@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 import attrs
@@ -20,14 +20,10 @@ from outreach.operations.campaigns.recipients import put_recipient
 from outreach.operations.campaigns.trail import ENGINE
 from outreach.operations.common import campaign_unit, record_audit, reply_settings_of
 from outreach.operations.settling.recipient_outcomes import update_recipient
+from outreach.policy.deciding import UNCLEAR_REPLY
+from outreach.policy.pseudonyms import is_pseudonym
 from outreach.policy.settlement import ended_recipient
 from outreach.working_set import Transaction
-
-UNCLEAR_REPLY: Final = "unclear_reply"
-"""The reason of a recipient whose number is under review."""
-
-HELD_RECHECK_AFTER: Final = timedelta(days=1)
-"""How long before a recipient under review is checked again; a decision wakes it at once."""
 
 _MAX_CODE_LENGTH: Final = 100
 
@@ -115,6 +111,9 @@ def record_opt_out_in_call(
 
 
 def _add_opt_out(tx: Transaction, dispatch: Dispatch, source: str, evidence: str, now: datetime) -> bool:
+    if not dispatch.to or is_pseudonym(dispatch.to):
+        # The person was erased since: nobody knows the number any more.
+        return False
     before = tx.register.get(dispatch.workspace_id, dispatch.to)
     after = put_on_register(
         tx,

@@ -163,9 +163,9 @@ def end_silent_call(tx: Transaction, dispatch: Dispatch, *, silence: timedelta, 
     return True
 
 
-def mark_abandoned(tx: Transaction, *, epoch: int, backoff: Backoff, now: datetime, limit: int) -> int:
-    """Mark the dispatches that an earlier worker left without an outcome as unknown; return how many."""
-    left = tx.dispatches.abandoned(epoch, limit=limit)
+def mark_abandoned(tx: Transaction, *, backoff: Backoff, now: datetime, limit: int) -> int:
+    """Mark the dispatches as unknown that workers whose lease is over left without an outcome; return how many."""
+    left = tx.dispatches.abandoned({worker.epoch for worker in tx.workers.list()}, limit=limit)
     lost = DispatchOutcome(state=DispatchState.UNKNOWN, reason="worker_lost")
     for dispatch in left:
         settle(tx, dispatch.workspace_id, dispatch.id, lost, backoff=backoff, now=now)

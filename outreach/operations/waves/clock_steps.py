@@ -19,7 +19,7 @@ from outreach.operations.campaigns.transitions import due_time, move
 from outreach.operations.common import call_settings_of, campaign_unit, settings_of
 from outreach.operations.waves import provider_throttles
 from outreach.policy.call_settlement import DOUBLE_DIAL, RETRYABLE_OUTCOMES
-from outreach.policy.settlement import TRANSIENT_FAILURES
+from outreach.policy.settlement import MAX_RETRY_AFTER, TRANSIENT_FAILURES
 from outreach.working_set import Transaction
 
 _SET_BACK: Final = "the clock was set back"
@@ -95,6 +95,34 @@ def _correct_unknown(tx: Transaction, now: datetime) -> None:
                 tx.dispatches.update(attrs.evolve(dispatch, created_at=now - _BEFORE))
 
 
+def correct_waits(tx: Transaction, *, receipt: timedelta | None, epoch: int, now: datetime) -> None:
+    """Let campaigns shorten waits that no rule can have made (`shorten_waits`): a wrong clock made them.
+
+    `receipt` is the longest wait for a receipt; None leaves these waits out.
+    """
+    for campaign in tx.campaigns.in_status(_OPEN):
+        if _has_impossible_wait(tx, campaign, receipt, now):
+            _mark_set_back(tx, campaign, timedelta(), epoch)
+
+
+def _has_impossible_wait(tx: Transaction, campaign: Campaign, receipt: timedelta | None, now: datetime) -> bool:
+    for reason, longest in _waits(tx, campaign):
+        # A provider may have asked for a deferral of this length.
+        after = now + (MAX_RETRY_AFTER if reason == "deferred" else longest)
+        if tx.recipients.postponed(campaign.workspace_id, campaign.id, reason, after, limit=1):
+            return True
+    return receipt is not None and bool(
+        tx.recipients.in_progress_after(campaign.workspace_id, campaign.id, now + receipt, limit=1)
+    )
+
+
+def _mark_set_back(tx: Transaction, campaign: Campaign, back: timedelta, epoch: int) -> None:
+    run = tx.runs.get(campaign.workspace_id, campaign.id) or CampaignRunState(
+        workspace_id=campaign.workspace_id, campaign_id=campaign.id, owner_epoch=epoch, next_slot_at=None
+    )
+    tx.runs.put(attrs.evolve(run, held_under=f"{_SET_BACK} by {back.total_seconds()} s"))
+
+
 def _repair_campaign(tx: Transaction, campaign: Campaign, back: timedelta, epoch: int, now: datetime) -> None:
     started = campaign.started_at
     # A new revision, so that earlier decisions are made again.
@@ -113,10 +141,7 @@ def _repair_campaign(tx: Transaction, campaign: Campaign, back: timedelta, epoch
         # It starts again by the corrected clock.
         paused = move(tx, known, CampaignAction.PAUSE, now=now, actor=ENGINE, detail=_SET_BACK)
         known = move(tx, paused, CampaignAction.RESUME_SCHEDULE, now=now, actor=ENGINE, detail=_SET_BACK)
-    run = tx.runs.get(campaign.workspace_id, campaign.id) or CampaignRunState(
-        workspace_id=campaign.workspace_id, campaign_id=campaign.id, owner_epoch=epoch, next_slot_at=None
-    )
-    tx.runs.put(attrs.evolve(run, held_under=f"{_SET_BACK} by {back.total_seconds()} s"))
+    _mark_set_back(tx, campaign, back, epoch)
     tx.work.schedule(campaign_unit(campaign), due_time(known, now))
 
 

@@ -14,7 +14,6 @@ from outreach.models.plans import Advance, DecisionBasis, Ending, Intent, Postpo
 from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
 from outreach.models.trail import TrailRule
-from outreach.models.unsubscribe import HELD
 from outreach.models.work import CampaignRunState
 from outreach.models.workspace import Workspace
 from outreach.operations.campaigns.recipients import (
@@ -25,14 +24,14 @@ from outreach.operations.campaigns.recipients import (
     steps_of,
 )
 from outreach.operations.campaigns.transitions import complete_if_done
-from outreach.operations.common import require_lease, settings_of
-from outreach.operations.register.entries import HELD_RECHECK_AFTER, UNCLEAR_REPLY
-from outreach.operations.waves import provider_throttles
+from outreach.operations.common import require_worker, settings_of
+from outreach.operations.waves import claims, provider_throttles
 from outreach.operations.waves.intents import IntentDraft, draft_intent, insert_intents, mark_dispatching
 from outreach.operations.waves.pace import frequency_capped_until, sender_pace
 from outreach.operations.waves.planning import prefetch_campaigns
 from outreach.policy.call_settlement import second_leg_is_late
 from outreach.policy.contact_hours import CONTACT_HOURS, FREQUENCY_CAP, contact_rules_key
+from outreach.policy.deciding import apply_register
 from outreach.policy.pacing import next_slot
 from outreach.working_set import Transaction
 
@@ -60,7 +59,7 @@ def commit_waves(tx: Transaction, waves: Sequence[Wave], *, clock_now: Callable[
         LeaseLost: The worker's epoch has passed; nothing was committed.
     """
     for epoch in {wave.epoch for wave in waves}:
-        require_lease(tx, epoch)
+        require_worker(tx, epoch)
     # The time of the commit, not of the decision: the operation may have queued.
     now = clock_now()
     prefetch_campaigns(tx, [(wave.workspace_id, wave.campaign_id) for wave in waves])
@@ -111,6 +110,8 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
     )
     known = run
     pace = sender_pace(tx, campaign, now)
+    if not claims.may_commit(tx, wave.workspace_id, claims.subjects_of(campaign.id, pace), wave.epoch):
+        return _STALE
     moments = (next_slot(run.next_slot_at, now, wave.spacing), pace.next_slot_at if pace else None)
     slot = max(now, wave.not_before, *(moment for moment in moments if moment is not None))
     apart = max(wave.spacing, pace.spacing) if pace else wave.spacing
@@ -122,19 +123,21 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
         change += end_recipient(tx, wave.workspace_id, ending, now)
     postponed: list[Postponement] = []
     for held in wave.postponements:
-        if standing.get(held.recipient.phone or "") == "stopped":
-            change += end_recipient(tx, wave.workspace_id, _opted_out(held.recipient), now)
+        registered = apply_register(held.recipient, standing.get(held.recipient.phone or ""), now)
+        if isinstance(registered, Ending):
+            change += end_recipient(tx, wave.workspace_id, registered, now)
         else:
             postponed.append(held)
     for advance in wave.advances:
         change += advance_without_sending(tx, campaign, advance, now)
     drafts: list[IntentDraft] = []
     for intent in wave.intents:
-        if standing.get(intent.to) == HELD:
-            postponed.append(_postponed(intent, now + HELD_RECHECK_AFTER, TrailRule.REGISTER, UNCLEAR_REPLY))
+        registered = apply_register(intent.recipient, standing.get(intent.to), now)
+        if isinstance(registered, Postponement):
+            postponed.append(registered)
             continue
-        if intent.to in standing:
-            change += end_recipient(tx, wave.workspace_id, _opted_out(intent.recipient), now)
+        if registered is not None:
+            change += end_recipient(tx, wave.workspace_id, registered, now)
             changed = True
             continue
         if steps is not None and is_stopped_by_reply(tx, campaign, intent.recipient, steps):
@@ -199,10 +202,6 @@ def _finish(tx: Transaction, begun: _Begun, opened: frozenset[str], now: datetim
 
 def _numbers(wave: Wave) -> set[str]:
     return {intent.to for intent in wave.intents} | {held.recipient.phone or "" for held in wave.postponements}
-
-
-def _opted_out(recipient: Recipient) -> Ending:
-    return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="opted_out", rule=TrailRule.REGISTER)
 
 
 def _replied(recipient: Recipient) -> Ending:

@@ -16,9 +16,10 @@ from outreach.models.states import CallStatus, CampaignStatus, DispatchState, Re
 from outreach.models.trail import TrailRule
 from outreach.models.work import CampaignRunState
 from outreach.operations.campaigns.recipients import put_recipient, unchanged_recipient
-from outreach.operations.register.entries import UNCLEAR_REPLY, block_reason, is_number_held
+from outreach.operations.register.entries import block_reason, is_number_held
 from outreach.operations.waves import provider_throttles
 from outreach.policy.call_settlement import second_leg_deadline
+from outreach.policy.deciding import UNCLEAR_REPLY
 from outreach.policy.pacing import next_caller_id
 from outreach.working_set import Transaction
 

@@ -1,8 +1,8 @@
-"""Taking and renewing the dispatch lease of a database."""
+"""Beginning to dispatch from a database, and going on."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import attrs
@@ -13,46 +13,68 @@ from outreach.models.resources import Number
 from outreach.models.states import CampaignAction, CampaignStatus
 from outreach.models.work import DatabaseHome, HighWaterMark, Lease
 from outreach.operations.campaigns.transitions import move
-from outreach.operations.common import record_audit, require_lease
-from outreach.operations.waves import clock_steps
+from outreach.operations.common import record_audit
+from outreach.operations.waves import claims, clock_steps, workers
 from outreach.policy.pacing import first_slot, spacing
 from outreach.working_set import Transaction
 
 
 @attrs.frozen(kw_only=True)
 class Takeover:
-    """The result of taking the lease.
+    """The result of taking a lease.
 
     Attributes:
         epoch: The new epoch.
+        alone: Whether no other worker dispatches.
         paused_campaigns: Campaigns that were paused by a quarantine.
         reason: The reason of the quarantine; None without one.
         spacings: The pace of each campaign and sender that the earlier worker may have used, by its key.
     """
 
     epoch: int
+    alone: bool
     paused_campaigns: Sequence[Campaign]
     reason: PauseReason | None
     spacings: Mapping[str, timedelta]
 
 
-def take_over(tx: Transaction, *, home: DatabaseHome | None, noted: HighWaterMark | None, now: datetime) -> Takeover:
-    """Take the lease under a new epoch.
+def take_over(
+    tx: Transaction,
+    *,
+    home: DatabaseHome | None,
+    noted: HighWaterMark | None,
+    now: datetime,
+    receipt: timedelta | None = None,
+    place: int = 1,
+    lasts: timedelta = workers.DEFAULT_LEASE,
+    is_gone: Callable[[int], bool] = lambda _: False,
+) -> Takeover:
+    """Begin to dispatch under a new epoch, alone or beside others; end the leases that are over.
 
     A database that was moved to another host or path, or that is older than the high-water mark beside it, is
     quarantined: its running campaigns are paused until an operator resumes them (docs/delivery-contract.md#rule-10).
     The pace holds across workers, because every start of the old one lies before now.
+
+    Args:
+        tx: The transaction.
+        home: Where the database is; None if not applicable.
+        noted: The mark beside it, if any.
+        now: The time.
+        receipt: The longest wait for a receipt; None if there is no bound.
+        place: The place that this worker has taken; whoever had it is gone.
+        lasts: How long the lease lasts.
+        is_gone: Returns whether the worker of a place is certainly gone.
     """
     current = tx.leases.current()
-    epoch = (current.epoch if current else 0) + 1
     known = tx.leases.home()
+    workers.end_lost(tx, but=None, is_gone=lambda other: other == place or is_gone(other))
+    alone = not tx.workers.list()
+    epoch = max(current.epoch if current else 0, noted.epoch if noted else 0) + 1
     reason: PauseReason | None = None
     if known is not None and home is not None and known != home:
         reason = "moved"
     elif _is_behind(tx, noted, current):
         reason = "restored"
-    if noted is not None:
-        epoch = max(epoch, noted.epoch + 1)
     paused_campaigns: list[Campaign] = []
     if reason is not None:
         running = tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED})
@@ -60,10 +82,44 @@ def take_over(tx: Transaction, *, home: DatabaseHome | None, noted: HighWaterMar
             move(tx, campaign, CampaignAction.PAUSE, now=now, actor="engine", pause_reason=reason)
             for campaign in running
         ]
+    spacings = _take_everything(tx, epoch, now, receipt) if alone else {}
+    if home is not None:
+        tx.leases.set_home(home)
+    held_reason, held_epoch = (current.held_reason, current.held_epoch) if current is not None else (None, None)
+    if reason is not None:
+        held_reason, held_epoch = reason, epoch
+    begun = Lease(
+        epoch=epoch,
+        home=home,
+        renewed_at=now,
+        steady_since=now,
+        steady_until=now,
+        held_reason=held_reason,
+        held_epoch=held_epoch,
+    )
+    if not alone and current is not None:
+        # What is known of the clock is the leader's.
+        begun = attrs.evolve(
+            begun,
+            renewed_at=max(now, current.renewed_at),
+            steady_since=current.steady_since,
+            steady_until=current.steady_until,
+        )
+    tx.leases.put(begun)
+    workers.begin(tx, epoch=epoch, place=place, lasts=lasts)
+    record_audit(tx, now=now, workspace_id=None, actor="engine", action="lease.take", subject=str(epoch), detail=reason)
+    return Takeover(
+        epoch=epoch, alone=alone, paused_campaigns=tuple(paused_campaigns), reason=reason, spacings=spacings
+    )
+
+
+def _take_everything(tx: Transaction, epoch: int, now: datetime, receipt: timedelta | None) -> Mapping[str, timedelta]:
+    """Take over what earlier workers drove, where none of them is left; return the paces that they may have used."""
+    tx.claims.clear()
     spacings: dict[str, timedelta] = {}
     # Paused and scheduled campaigns may run again soon.
     for campaign in tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.PAUSED, CampaignStatus.SCHEDULED}):
-        spacings.update(_shift_campaign_slot(tx, campaign, epoch, now))
+        spacings.update(claims.shift_campaign(tx, campaign, epoch, now))
     for workspace in tx.workspaces.list():
         for number in tx.numbers.list(workspace.id):
             spacings.update(_shift_sender_slot(tx, number, now))
@@ -73,48 +129,59 @@ def take_over(tx: Transaction, *, home: DatabaseHome | None, noted: HighWaterMar
     else:
         # Nothing else shows times that were written by a wrong clock while no worker ran.
         clock_steps.correct_due_times(tx, now=now)
-    if home is not None:
-        tx.leases.set_home(home)
-    held_reason, held_epoch = (current.held_reason, current.held_epoch) if current is not None else (None, None)
-    if reason is not None:
-        held_reason, held_epoch = reason, epoch
-    tx.leases.put(
-        Lease(
-            epoch=epoch,
-            home=home,
-            renewed_at=now,
-            steady_since=now,
-            steady_until=now,
-            held_reason=held_reason,
-            held_epoch=held_epoch,
-        )
-    )
-    record_audit(tx, now=now, workspace_id=None, actor="engine", action="lease.take", subject=str(epoch), detail=reason)
-    return Takeover(epoch=epoch, paused_campaigns=tuple(paused_campaigns), reason=reason, spacings=spacings)
+        clock_steps.correct_waits(tx, receipt=receipt, epoch=epoch, now=now)
+    return spacings
 
 
 def high_water(tx: Transaction, epoch: int) -> HighWaterMark:
-    """Return the database's high-water mark."""
+    """Return the database's high-water mark, at least at a worker's epoch."""
     lease = tx.leases.current()
     return HighWaterMark(
         database=tx.leases.database_id(),
-        epoch=epoch,
+        epoch=max(epoch, lease.epoch) if lease is not None else epoch,
         change=tx.work.last_change(),
-        renewed_at=lease.renewed_at if lease is not None and lease.epoch == epoch else None,
+        renewed_at=lease.renewed_at if lease is not None and lease.epoch >= epoch else None,
     )
 
 
-def renew(tx: Transaction, *, epoch: int, now: datetime, back: timedelta | None = None) -> HighWaterMark:
-    """Renew the lease and return the high-water mark; raise `LeaseLost` if another worker has taken over.
+def renew(
+    tx: Transaction,
+    *,
+    epoch: int,
+    now: datetime,
+    back: timedelta | None = None,
+    present: datetime | None = None,
+    lasts: timedelta = workers.DEFAULT_LEASE,
+    led: bool = True,
+) -> HighWaterMark | None:
+    """Renew a worker's lease; return the high-water mark to be noted, None unless this worker leads.
 
-    `back` is how far the clock was set back since the last heartbeat: zero after a step forwards, None without a step.
+    Args:
+        tx: The transaction.
+        epoch: The worker's.
+        now: When the worker looked at its clock.
+        back: How far the clock was set back since the last heartbeat: zero after a step forwards, None without a step.
+        present: The time of this transaction, which may have waited long; None for `now`.
+        lasts: How long the lease lasts.
+        led: Whether the worker led at its last heartbeat.
+
+    Raises:
+        LeaseLost: Its lease has ended.
     """
-    lease = require_lease(tx, epoch)
+    workers.renew(tx, epoch=epoch, lasts=lasts)
+    lease = tx.leases.current()
+    if lease is None or not workers.leads(tx, epoch):
+        return None
+    steady = led and back is None
+    if not led:
+        # Steps that the leader before has seen, and has not lived to repair.
+        back = clock_steps.measure_setback(tx, now)
     if back:
-        clock_steps.repair_after_clock_step(tx, back, epoch=epoch, now=now)
-    # Never back within an epoch: a mark with a later heartbeat shows a restored database.
+        # What was written while this waited does not lie ahead.
+        clock_steps.repair_after_clock_step(tx, back, epoch=epoch, now=present or now)
+    # Never back: a mark with a later heartbeat shows a restored database.
     latest = max(now, lease.renewed_at + timedelta(microseconds=1))
-    since = lease.steady_since if back is None else now
+    since = lease.steady_since if steady else now
     tx.leases.put(attrs.evolve(lease, renewed_at=latest, steady_since=since, steady_until=now))
     return high_water(tx, epoch)
 
@@ -128,19 +195,6 @@ def _is_behind(tx: Transaction, mark: HighWaterMark | None, lease: Lease | None)
     # A heartbeat is committed before the mark is written, so that an intact file is never behind.
     same = lease is not None and lease.epoch == mark.epoch
     return same and mark.renewed_at is not None and lease is not None and mark.renewed_at > lease.renewed_at
-
-
-def _shift_campaign_slot(tx: Transaction, campaign: Campaign, epoch: int, now: datetime) -> Mapping[str, timedelta]:
-    run = tx.runs.get(campaign.workspace_id, campaign.id)
-    if run is None:
-        return {}
-    slot, spacings = run.next_slot_at, {}
-    if campaign.channel == "sms":
-        # Calls have no pace, only a limit in flight, which the ledger shows.
-        spacings[campaign.id] = spacing(campaign.rate_per_minute or 1)
-        slot = first_slot(slot, now, spacings[campaign.id])
-    tx.runs.put(attrs.evolve(run, owner_epoch=epoch, next_slot_at=slot))
-    return spacings
 
 
 def _shift_sender_slot(tx: Transaction, number: Number, now: datetime) -> Mapping[str, timedelta]:

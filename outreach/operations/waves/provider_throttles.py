@@ -60,6 +60,8 @@ def update_throttle(
     request is accepted. Requests already in flight when it began can only extend it by a time of their own, and those
     made with earlier credentials do not count.
     """
+    # Before it is repaired, one from before a clock step would hide how long the provider asks to wait from now on.
+    restart_throttle(tx, dispatch.workspace_id, dispatch.provider, now)
     known = tx.provider_throttles.get(dispatch.workspace_id, dispatch.provider)
     # No intent is committed during a throttle; times ahead of now date from before a clock step.
     in_flight = known is not None and (dispatch.created_at < known.until or dispatch.created_at > now)

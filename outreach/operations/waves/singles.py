@@ -20,9 +20,9 @@ from outreach.models.trail import TrailRule
 from outreach.models.work import WorkUnit
 from outreach.models.workspace import Workspace
 from outreach.operations.campaigns import trail
-from outreach.operations.common import require_lease
+from outreach.operations.common import require_worker
 from outreach.operations.register.entries import block_reason
-from outreach.operations.waves import provider_throttles
+from outreach.operations.waves import claims, provider_throttles
 from outreach.operations.waves.pace import pace_of_number
 from outreach.policy.dispatch_history import REACHED_NOBODY
 from outreach.policy.settlement import Backoff
@@ -105,8 +105,8 @@ def create_message(tx: Transaction, message: Message, *, now: datetime) -> Messa
 def commit_message(
     tx: Transaction, workspace_id: str, message_id: str, terms: IntentTerms, *, clock_now: Callable[[], datetime]
 ) -> Dispatch | None:
-    """Commit the intent of a queued message, or raise `LeaseLost`; None if it is not to be sent now."""
-    require_lease(tx, terms.epoch)
+    """Commit the intent of a queued message, or raise `LeaseLost` or `NotClaimed`; None if not to be sent now."""
+    require_worker(tx, terms.epoch)
     now = clock_now()
     message = tx.messages.get(workspace_id, message_id)
     if message is None or message.status is not MessageStatus.QUEUED:
@@ -125,6 +125,7 @@ def commit_message(
         tx.work.schedule(unit, min(stale_at, retry_at))
         return None
     pace = pace_of_number(tx, workspace_id, message.from_number, now)
+    claims.require(tx, workspace_id, claims.subjects_of(None, pace), terms.epoch)
     slot = now if pace is None else max(now, pace.next_slot_at or now, terms.not_before or now)
     ahead = min(SLOT_LEAD_TIME, terms.lifetime / 2)
     if slot > now + ahead:
@@ -165,8 +166,8 @@ def commit_message(
 def commit_call(
     tx: Transaction, workspace_id: str, call_id: str, terms: IntentTerms, *, clock_now: Callable[[], datetime]
 ) -> tuple[Dispatch, Agent] | None:
-    """Commit the intent of a queued call, or raise `LeaseLost`; None if it is not to be placed now."""
-    require_lease(tx, terms.epoch)
+    """Commit the intent of a queued call, or raise `LeaseLost` or `NotClaimed`; None if not to be placed now."""
+    require_worker(tx, terms.epoch)
     now = clock_now()
     call = tx.calls.get(workspace_id, call_id)
     if call is None or call.status is not CallStatus.QUEUED:
@@ -185,6 +186,7 @@ def commit_call(
     if retry_at is not None:
         tx.work.schedule(unit, min(stale_at, retry_at))
         return None
+    claims.require(tx, workspace_id, claims.subjects_of(None, None), terms.epoch)
     dispatch = Dispatch(
         id=terms.dispatch_id,
         workspace_id=workspace_id,

@@ -64,6 +64,10 @@ class TransactionControl(Protocol):
         """Return a driver's error translated; None for any other."""
         ...
 
+    def name_of(self, error: BaseException) -> str:
+        """Return an error's short name: the database's own, such as `SQLITE_FULL`, or that of its class."""
+        ...
+
 
 def commit_group(
     session: Session, take: Callable[[], Job | None], group: list[Job], *, control: TransactionControl

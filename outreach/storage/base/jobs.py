@@ -108,6 +108,11 @@ class Queue:
         return job
 
     @property
+    def waiting(self) -> int:
+        """How many jobs are queued."""
+        return len(self._urgent) + len(self._bulk)
+
+    @property
     def bulk_waits(self) -> bool:
         """Whether bulk work is queued."""
         return bool(self._bulk)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from outreach.clock import Clock
+from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
 from outreach.storage.base.group_commit import Session, TransactionControl, commit_group, fail_jobs
 from outreach.storage.base.jobs import Job, Queue, deliver
@@ -37,6 +38,7 @@ class GroupWriter:
         wake: Has the writer's thread call `work`; may be called from any thread.
         clock: Measures the length of groups.
         bulk_waits_for: Returns whether bulk work goes on waiting after this error.
+        instrumentation: Is told of each group.
     """
 
     def __init__(
@@ -47,12 +49,14 @@ class GroupWriter:
         wake: Callable[[], None],
         clock: Clock,
         bulk_waits_for: Callable[[Exception], bool],
+        instrumentation: Instrumentation | None = None,
     ) -> None:
         self._session = session
         self._control = control
         self._wake = wake
         self._clock = clock
         self._bulk_waits_for = bulk_waits_for
+        self._instrumentation = instrumentation or Instrumentation()
         self._queue = Queue()
         self._queue.add(wake)
         self._groups_since_bulk = 0
@@ -74,7 +78,8 @@ class GroupWriter:
     def _commit_group(self) -> Sequence[Job]:
         """Run and commit one group; return its jobs."""
         group: list[Job] = []
-        until = self._clock.monotonic() + GROUP_SECONDS
+        begun = self._clock.monotonic()
+        until = begun + GROUP_SECONDS
 
         def take() -> Job | None:
             if not group:
@@ -88,7 +93,11 @@ class GroupWriter:
             # If no transaction began, everybody else would wait as long in vain.
             failed = group or self._queue.take_all(bulk_since=self._bulk_since(error))
             fail_jobs(failed, error, control=self._control)
+            self._instrumentation.transaction_failed(operations=len(failed), error=self._control.name_of(error))
             return failed
+        self._instrumentation.transaction_committed(
+            operations=len(group), seconds=self._clock.monotonic() - begun, queued=self._queue.waiting
+        )
         had_bulk = bool(group) and group[-1].bulk
         self._groups_since_bulk = 0 if had_bulk or not self._queue.bulk_waits else self._groups_since_bulk + 1
         return group

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Final
+from datetime import UTC, datetime
+from typing import Any, Final, cast
 
 from outreach.convert.columns import Value
 from outreach.storage.postgres.connect import PostgresConnection
@@ -29,6 +30,8 @@ class PostgresBackend:
         known_version: What `version` returns; its owner changes it when another process has committed.
     """
 
+    own_clock = True
+
     connection: PostgresConnection
 
     def __init__(self, types: Types) -> None:
@@ -36,6 +39,11 @@ class PostgresBackend:
         self._types = types
         self._queries = Queries(types)
         self._generated: dict[tuple[Any, ...], str] = {}
+
+    def now(self) -> datetime:
+        """Return the time by the clock of the server."""
+        [(now,)] = self.connection.execute("SELECT clock_timestamp()").fetchall()
+        return cast("datetime", now).astimezone(UTC)
 
     def version(self) -> int:
         """Return a number that changes when another process has committed."""

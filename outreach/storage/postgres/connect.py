@@ -21,7 +21,7 @@ MIGRATION_KEY: Final = 0x6F757472_0002
 """The advisory lock of whoever looks whether there is something to migrate."""
 
 DISPATCH_KEY: Final = 0x6F757472_0003
-"""The advisory lock of the process that dispatches."""
+"""The advisory lock of the first worker's place; those of the others follow it."""
 
 BUSY_SECONDS: Final = 5.0
 """How long a transaction waits for another process's lock, and for a connection."""

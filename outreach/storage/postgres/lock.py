@@ -1,4 +1,4 @@
-"""The dispatch lock of a PostgreSQL database: an advisory lock, which the server frees with its connection."""
+"""The dispatch lock of a PostgreSQL database: advisory locks, which the server frees with their connection."""
 
 from __future__ import annotations
 
@@ -15,16 +15,21 @@ _RECONNECT_SECONDS: Final = 1.0
 
 
 class PostgresDispatchLock:
-    """Ensures that one process at a time dispatches; a process that loses its connection is fenced by its lease.
+    """The places of the workers, an advisory lock each; a worker that loses its connection is fenced by its lease.
 
     The database is where its cluster is: a dump that was restored elsewhere is another one, and starts paused.
+
+    Args:
+        conninfo: How to connect.
+        workers: How many places there are.
     """
 
-    def __init__(self, conninfo: str) -> None:
+    def __init__(self, conninfo: str, *, workers: int = 1) -> None:
+        self._workers = workers
         self._conninfo = conninfo
         self._connection: PostgresConnection | None = None
         self._home: DatabaseHome | None = None
-        self._held = False
+        self._held: set[int] = set()
         self._closed = threading.Event()
 
     def open(self) -> None:
@@ -39,32 +44,43 @@ class PostgresDispatchLock:
             return
         self._home = DatabaseHome(host=f"postgresql-{system}", path=database)
 
-    def acquire(self) -> bool:
-        """Take the lock; return whether it was free. It blocks for one round trip.
+    def acquire(self) -> int:
+        """Take the lowest free place; return it, or 0 if none is free. It blocks for a round trip for each place.
 
-        Without a connection it is not free, and a thread connects anew: the event loop must not wait for that.
+        Without a connection none is free, and a thread connects anew: the event loop must not wait for that.
         """
+        for place in range(1, self._workers + 1):
+            if place not in self._held and self._ask("SELECT pg_try_advisory_lock(%(key)s)", place):
+                self._held.add(place)
+                return place
+        return 0
+
+    def release(self, place: int | None = None) -> None:
+        """Give a place back, if it is held here; by default all that are."""
+        for one in sorted(self._held) if place is None else [place]:
+            if one in self._held:
+                # At once: a server ends the session of a closed connection when it comes to it.
+                self._ask("SELECT pg_advisory_unlock(%(key)s)", one)
+                self._held.discard(one)
+
+    def is_free(self, place: int) -> bool:
+        """Return whether nobody holds a place; it blocks for a round trip. Without a connection nobody can tell."""
+        if place in self._held:
+            return False
+        return self._ask("SELECT pg_try_advisory_lock(%(key)s) AND pg_advisory_unlock(%(key)s)", place)
+
+    def _ask(self, query: str, place: int) -> bool:
+        """Return the server's answer about the key of a place; False without a connection."""
         connection = self._connection
-        if self._held or connection is None:
+        if connection is None:
             return False
         try:
-            [(self._held,)] = connection.execute(f"SELECT pg_try_advisory_lock({DISPATCH_KEY})").fetchall()
+            [(answer,)] = connection.execute(query, {"key": DISPATCH_KEY + place - 1}).fetchall()
         except psycopg.OperationalError:
             self._drop()
             self._reconnect_later()
-        return self._held
-
-    def release(self) -> None:
-        """Release the lock, if held."""
-        if not self._held or self._connection is None:
-            return
-        try:
-            # At once: a server ends the session of a closed connection when it comes to it.
-            self._connection.execute(f"SELECT pg_advisory_unlock({DISPATCH_KEY})")
-            self._held = False
-        except psycopg.Error:
-            self._drop()
-            self._reconnect_later()
+            return False
+        return bool(answer)
 
     def close(self) -> None:
         """Close the connection for good."""
@@ -72,7 +88,7 @@ class PostgresDispatchLock:
         self._drop()
 
     def _drop(self) -> None:
-        self._held = False
+        self._held.clear()
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(psycopg.Error):

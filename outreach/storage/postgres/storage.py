@@ -12,6 +12,7 @@ import psycopg
 
 from outreach.clock import Clock
 from outreach.errors import StorageError
+from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
 from outreach.storage.base.threads import Worker
 from outreach.storage.base.writer import GroupWriter
@@ -41,21 +42,25 @@ _log = logging.getLogger(__name__)
 class PostgresStorage:
     """A database in PostgreSQL; see `outreach.protocols.storage.Storage`.
 
-    Any number of processes on any machines may open it; one of them dispatches. A process has up to six connections.
+    Any number of processes on any machines may open it; as many as allowed dispatch. Each has up to six connections.
 
     Args:
         conninfo: How to connect.
         clock: Measures how long a group of operations lasts.
         create: Whether opening creates the schema `outreach` in a database without it.
         migrate: Whether opening migrates an older schema.
+        workers: How many processes may dispatch from it at a time; the others stand by.
     """
 
-    def __init__(self, conninfo: str, *, clock: Clock, create: bool = True, migrate: bool = True) -> None:
+    def __init__(
+        self, conninfo: str, *, clock: Clock, create: bool = True, migrate: bool = True, workers: int = 1
+    ) -> None:
         self._conninfo = conninfo
         self._clock = clock
         self._create = create
         self._migrate = migrate
-        self._lock = PostgresDispatchLock(conninfo)
+        self._lock = PostgresDispatchLock(conninfo, workers=workers)
+        self._instrumentation = Instrumentation()
         self._open: _Open | None = None
 
     async def __aenter__(self) -> Self:
@@ -68,7 +73,7 @@ class PostgresStorage:
             raise StorageError("PostgreSQL storage runs under asyncio, not under trio.") from error
         connected, cancelled = await _in_thread(self._connect)
         pool, types = connected.result()
-        self._open = _Open(pool, types, self._clock)
+        self._open = _Open(pool, types, self._clock, self._instrumentation)
         if cancelled is not None:
             await self._close()
             raise cancelled
@@ -81,6 +86,10 @@ class PostgresStorage:
         cancelled = await self._close()
         if cancelled is not None:
             raise cancelled
+
+    def observe(self, instrumentation: Instrumentation) -> None:
+        """Tell this instrumentation of each transaction, from the next opening on."""
+        self._instrumentation = instrumentation
 
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
         """Run an operation in a transaction; return its result after the commit."""
@@ -129,7 +138,7 @@ class PostgresStorage:
 class _Open:
     """What an open storage consists of."""
 
-    def __init__(self, pool: Pool, types: Types, clock: Clock) -> None:
+    def __init__(self, pool: Pool, types: Types, clock: Clock, instrumentation: Instrumentation) -> None:
         self._pool = pool
         session = Session(types)
         self._control = FencedTransactions(pool, session)
@@ -140,6 +149,7 @@ class _Open:
             wake=lambda: self._writer.post(self.groups.work),
             clock=clock,
             bulk_waits_for=is_busy,
+            instrumentation=instrumentation,
         )
         self.readers = Readers(pool, types, count=_READERS)
 
@@ -182,10 +192,12 @@ def _not_open() -> StorageError:
     return StorageError("The storage is not open: use it inside `async with`.")
 
 
-def postgres_storage_from_url(url: str, *, clock: Clock, create: bool = True, migrate: bool = True) -> PostgresStorage:
+def postgres_storage_from_url(
+    url: str, *, clock: Clock, create: bool = True, migrate: bool = True, workers: int = 1
+) -> PostgresStorage:
     """Return the unopened storage of a URL such as `postgresql://user:password@host:5432/database`.
 
     Raises:
         ConfigError: The URL is not valid.
     """
-    return PostgresStorage(conninfo_of(url), clock=clock, create=create, migrate=migrate)
+    return PostgresStorage(conninfo_of(url), clock=clock, create=create, migrate=migrate, workers=workers)

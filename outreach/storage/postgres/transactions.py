@@ -128,6 +128,10 @@ class FencedTransactions:
         """Return the driver's error translated."""
         return translate(error) if isinstance(error, psycopg.Error) else None
 
+    def name_of(self, error: BaseException) -> str:
+        """Return the name of an error's class, which for one of the server is its own name."""
+        return type(error).__name__
+
     def _give_back(self) -> None:
         if self._connection is not None:
             connection, self._connection = self._connection, None

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cache
-from operator import itemgetter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
+from outreach.clock import Clock, SystemClock
 from outreach.convert.columns import Value, json_text
-from outreach.storage.sqlite.sql import statement
+from outreach.storage.sqlite import statements
 from outreach.working_set import Transaction
 from outreach.working_set.backend import Change, Row
 from outreach.working_set.kinds import Kind
 from outreach.working_set.working_set import WorkingSet
+
+_SYSTEM: Final = SystemClock()
 
 _ROW_ERRORS: Final = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError)
 """The driver's errors about a row."""
@@ -22,11 +24,18 @@ _ROW_ERRORS: Final = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.
 class SqliteBackend:
     """One connection to a SQLite database; see `working_set.backend.Backend`.
 
-    Its owner opens it with `isolation_level=None`, and begins and ends its transactions.
+    Its owner opens it with `isolation_level=None`, and begins and ends its transactions. `clock` is the machine's.
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    own_clock = False
+
+    def __init__(self, connection: sqlite3.Connection, clock: Clock = _SYSTEM) -> None:
         self.connection = connection
+        self._clock = clock
+
+    def now(self) -> datetime:
+        """Return the time by the clock of this machine, on which all processes of the file run."""
+        return self._clock.now()
 
     def version(self) -> int:
         """Return a number that changes when another connection has committed."""
@@ -36,31 +45,23 @@ class SqliteBackend:
         """Return the rows of a kind that have these keys."""
         if len(keys) == 1:
             [key] = keys
-            return self.connection.execute(_load_one(kind), tuple(key)).fetchall()
-        return self.connection.execute(_load_many(kind), (json_text([list(key) for key in keys]),)).fetchall()
+            return self.connection.execute(statements.load_one(kind), tuple(key)).fetchall()
+        return self.connection.execute(statements.load_many(kind), (json_text([list(key) for key in keys]),)).fetchall()
 
     def query(self, name: str, values: Mapping[str, Value]) -> Sequence[Row]:
         """Run a named query."""
-        return self.connection.execute(statement(name), values).fetchall()
+        return self.connection.execute(statements.statement(name), values).fetchall()
 
     def execute(self, name: str, values: Mapping[str, Value]) -> int:
         """Run a named statement that writes; return how many rows it wrote."""
-        return self.connection.execute(statement(name), values).rowcount
+        return self.connection.execute(statements.statement(name), values).rowcount
 
     def write(self, kind: Kind[Any], change: Change, rows: Sequence[Sequence[Value]]) -> int:
         """Write rows of a kind; return how many were written."""
         if not rows:
             return 0
-        match change:
-            case "insert":
-                return self.connection.executemany(_insert(kind), rows).rowcount
-            case "put":
-                return self.connection.executemany(_put(kind), rows).rowcount
-            case "update":
-                text, arrange = _update(kind)
-                return self.connection.executemany(text, map(arrange, rows)).rowcount
-            case "delete":
-                return self.connection.executemany(_delete(kind), rows).rowcount
+        text, arrange = statements.write(kind, change)
+        return self.connection.executemany(text, map(arrange, rows)).rowcount
 
     def is_row_error(self, error: Exception) -> bool:
         """Return whether an error is about a refused or unstorable row."""
@@ -68,61 +69,7 @@ class SqliteBackend:
 
     def run_many(self, name: str, rows: Iterable[Sequence[Value]]) -> int:
         """Run a named statement for each of many rows of values; return how many rows it wrote."""
-        return self.connection.executemany(statement(name), rows).rowcount
-
-
-# Only names of the package's own tables and columns are interpolated; values are bound.
-
-
-@cache
-def _load_one(kind: Kind[Any]) -> str:
-    where = " AND ".join(f"{name} = ?" for name in kind.key)
-    return f"SELECT {', '.join(kind.columns)} FROM {kind.table} WHERE {where}{_visible(kind)}"  # noqa: S608
-
-
-@cache
-def _load_many(kind: Kind[Any]) -> str:
-    # CROSS JOIN keeps SQLite from scanning the whole table instead of looking each key up.
-    columns = ", ".join(f"{kind.table}.{name}" for name in kind.columns)
-    on = " AND ".join(
-        f"{kind.table}.{name} = json_extract(wanted.value, '$[{index}]')" for index, name in enumerate(kind.key)
-    )
-    return f"SELECT {columns} FROM json_each(?) AS wanted CROSS JOIN {kind.table} ON {on}{_visible(kind)}"  # noqa: S608
-
-
-@cache
-def _insert(kind: Kind[Any]) -> str:
-    return f"{_insert_into(kind)} ON CONFLICT DO NOTHING"
-
-
-@cache
-def _put(kind: Kind[Any]) -> str:
-    changes = ", ".join(f"{name} = excluded.{name}" for name in kind.updatable)
-    return f"{_insert_into(kind)} ON CONFLICT ({', '.join(kind.key)}) DO UPDATE SET {changes}"
-
-
-def _insert_into(kind: Kind[Any]) -> str:
-    places = ", ".join("?" * len(kind.columns))
-    return f"INSERT INTO {kind.table} ({', '.join(kind.columns)}) VALUES ({places})"  # noqa: S608
-
-
-@cache
-def _update(kind: Kind[Any]) -> tuple[str, Callable[[Sequence[Value]], Sequence[Value]]]:
-    changes = ", ".join(f"{name} = ?" for name in kind.updatable)
-    where = " AND ".join(f"{name} = ?" for name in kind.key)
-    arrange: Callable[[Sequence[Value]], Sequence[Value]] = itemgetter(
-        *(kind.columns.index(name) for name in (*kind.updatable, *kind.key))
-    )
-    return f"UPDATE {kind.table} SET {changes} WHERE {where}{_visible(kind)}", arrange  # noqa: S608
-
-
-@cache
-def _delete(kind: Kind[Any]) -> str:
-    return f"DELETE FROM {kind.table} WHERE {' AND '.join(f'{name} = ?' for name in kind.key)}"  # noqa: S608
-
-
-def _visible(kind: Kind[Any]) -> str:
-    return f" AND {kind.table}.{kind.hidden_by} IS NULL" if kind.hidden_by else ""
+        return self.connection.executemany(statements.statement(name), rows).rowcount
 
 
 class Session:
@@ -131,7 +78,7 @@ class Session:
     The connection is opened with `isolation_level=None`; with `read_only` operations may only read.
     """
 
-    def __init__(self, connection: sqlite3.Connection, *, read_only: bool = False) -> None:
+    def __init__(self, connection: sqlite3.Connection, *, read_only: bool = False, clock: Clock = _SYSTEM) -> None:
         self.connection = connection
-        self.rows = WorkingSet(SqliteBackend(connection), read_only=read_only)
+        self.rows = WorkingSet(SqliteBackend(connection, clock), read_only=read_only)
         self.transaction = Transaction(self.rows)

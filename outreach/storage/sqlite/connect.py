@@ -11,6 +11,7 @@ from typing import Final
 
 import aiosqlite
 
+from outreach.clock import Clock
 from outreach.errors import DatabaseMissing, StorageError
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.errors import translate
@@ -41,7 +42,9 @@ _READER: Final = ("PRAGMA query_only = ON",)
 _BUSY_TIMEOUT: Final = f"PRAGMA busy_timeout = {BUSY_POLL_SECONDS * 1000:.0f}"
 
 
-async def open_writer(path: Path, *, create: bool = True, migrate: bool = True) -> tuple[aiosqlite.Connection, Session]:
+async def open_writer(
+    path: Path, *, create: bool = True, migrate: bool = True, clock: Clock
+) -> tuple[aiosqlite.Connection, Session]:
     """Open the writing connection, and create or migrate the file if asked to.
 
     Raises:
@@ -55,12 +58,12 @@ async def open_writer(path: Path, *, create: bool = True, migrate: bool = True) 
         create_private(path)
     else:
         _require_file(path)
-    return await _open(path, partial(_prepare_writer, migrate=migrate), read_only=False)
+    return await _open(path, partial(_prepare_writer, migrate=migrate), read_only=False, clock=clock)
 
 
-async def open_reader(path: Path) -> tuple[aiosqlite.Connection, Session]:
+async def open_reader(path: Path, *, clock: Clock) -> tuple[aiosqlite.Connection, Session]:
     """Open a reading connection."""
-    return await _open(path, _prepare_reader, read_only=True)
+    return await _open(path, _prepare_reader, read_only=True, clock=clock)
 
 
 def open_quick_reader(path: Path) -> sqlite3.Connection:
@@ -92,7 +95,7 @@ def create_private(path: Path) -> None:
 
 
 async def _open(
-    path: Path, prepare: Callable[[sqlite3.Connection], None], *, read_only: bool
+    path: Path, prepare: Callable[[sqlite3.Connection], None], *, read_only: bool, clock: Clock
 ) -> tuple[aiosqlite.Connection, Session]:
     try:
         connection = await connect(path, busy_seconds=BUSY_SECONDS)
@@ -100,7 +103,7 @@ async def _open(
         raise _unusable(path, error) from error
     try:
         await call(connection, prepare)
-        return connection, await call(connection, partial(Session, read_only=read_only))
+        return connection, await call(connection, partial(Session, read_only=read_only, clock=clock))
     except BaseException as error:
         await close(connection)
         if isinstance(error, sqlite3.Error):

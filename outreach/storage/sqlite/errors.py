@@ -42,11 +42,16 @@ def translate(error: sqlite3.Error) -> StorageError:
     # The low byte is the primary error code.
     code = getattr(error, "sqlite_errorcode", 0)
     message = _MESSAGES.get(code & 0xFF, "The database cannot be used.")
-    name = getattr(error, "sqlite_errorname", type(error).__name__)
+    name = name_of(error)
     kind = StorageBusy if code & 0xFF in _BUSY else StorageError
     translated = kind(f"{message} ({name}: {error})")
     translated.__cause__ = error
     return translated
+
+
+def name_of(error: BaseException) -> str:
+    """Return an error's short name: SQLite's own, such as `SQLITE_FULL`, or that of its class."""
+    return str(getattr(error, "sqlite_errorname", type(error).__name__))
 
 
 def refused_row(error: sqlite3.IntegrityError) -> Exception:

@@ -1,4 +1,4 @@
-"""The dispatch lock, and the high-water mark in a note beside the database."""
+"""The places of the dispatching processes, and the high-water mark in a note beside the database."""
 
 from __future__ import annotations
 
@@ -78,8 +78,14 @@ def system_mounts() -> Iterable[Mount]:
     return [Mount(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
 
 
+MAX_WORKERS: Final = 16
+"""Processes that may dispatch from one file: it has one writer, which few of them keep busy."""
+
+
 class SqliteDispatchLock:
-    """An operating-system lock on a file beside the database, which is released when the process ends.
+    """Operating-system locks on files beside the database, which are released when their process ends.
+
+    Each place is one lock: `FILE.dispatch`, `FILE.dispatch.2` and so on.
 
     The note beside it holds the high-water mark (epoch, change number, last heartbeat), which shows whether the
     database was restored from an older copy.
@@ -90,6 +96,7 @@ class SqliteDispatchLock:
             system's.
         mounts: Returns the mounts of this machine.
         watch: Watches the open database file; None if it is not open.
+        workers: How many places there are, 16 at most.
     """
 
     def __init__(
@@ -99,7 +106,9 @@ class SqliteDispatchLock:
         host: str | None = None,
         mounts: Callable[[], Iterable[Mount]] = system_mounts,
         watch: FileWatch | None = None,
+        workers: int = 1,
     ) -> None:
+        self._workers = workers
         self._watch = watch
         self._log_was_left = False
         # One file under two names is one database.
@@ -107,8 +116,7 @@ class SqliteDispatchLock:
         self._note = self._path.with_name(f"{self._path.name}.dispatch-note")
         self._host = host
         self._mounts = mounts
-        self._lock_path = f"{self._path}.dispatch"
-        self._held: BaseFileLock | None = None
+        self._held: dict[int, BaseFileLock] = {}
 
     def check_before_opening(self) -> None:
         """Check the file, its log and the note before SQLite opens them.
@@ -122,8 +130,12 @@ class SqliteDispatchLock:
     def ended_uncleanly(self) -> bool:
         """Return whether the last process did not close the database, or did not record that it did.
 
-        A log that was found at the opening may also belong to another running process.
+        A log that was found at the opening may also belong to another running process; one that dispatches has checked
+        the database.
         """
+        places = (place for place in range(1, MAX_WORKERS + 1) if place not in self._held)
+        if any(not self.is_free(place) for place in places):
+            return False
         noted = self._read_note()
         return self._log_was_left or (bool(noted) and noted.get("ended") is not True)
 
@@ -139,35 +151,56 @@ class SqliteDispatchLock:
             await close(connection)
         return problems[0] if problems else None
 
-    def acquire(self) -> bool:
-        """Take the lock without waiting; return False if it is taken, by any process.
+    def acquire(self) -> int:
+        """Take the lowest free place without waiting; return it, or 0 if all are taken, by any process.
 
         Raises:
-            DispatchRefused: The database is on a network file system, or the lock file cannot be written.
+            DispatchRefused: The database is on a network file system, or a lock file cannot be written.
         """
-        if self._held is not None:
-            return False
         self._refuse_network()
+        for place in range(1, self._workers + 1):
+            if place not in self._held and (lock := self._lock(place)) is not None:
+                self._held[place] = lock
+                return place
+        return 0
+
+    def is_free(self, place: int) -> bool:
+        """Return whether nobody holds a place, in any process."""
+        if place in self._held:
+            return False
+        if not os.path.exists(self._lock_path(place)):
+            return True
+        lock = self._lock(place)
+        if lock is not None:
+            lock.release(force=True)
+        return lock is not None
+
+    def _lock_path(self, place: int) -> str:
+        return f"{self._path}.dispatch" if place == 1 else f"{self._path}.dispatch.{place}"
+
+    def _lock(self, place: int) -> BaseFileLock | None:
+        """Return the lock of a place, taken; None if somebody has it."""
+        path = self._lock_path(place)
         # Made in the process that takes it: one that was made before a fork is refused after it.
-        lock = FileLock(self._lock_path, mode=0o600, thread_local=False, blocking=False, fallback_to_soft=False)
+        lock = FileLock(path, mode=0o600, thread_local=False, blocking=False, fallback_to_soft=False)
         try:
             lock.acquire()
         except Timeout:
-            return False
+            return None
         except OSError as error:
             raise DispatchRefused(
-                f"Dispatch disabled for {str(self._path)!r}: could not take the lock {self._lock_path!r} "
+                f"Dispatch disabled for {str(self._path)!r}: could not take the lock {path!r} "
                 f"({error.strerror}). The directory of the database must be writable, on a file system with locks.",
                 reason="lock",
             ) from error
-        self._held = lock
-        return True
+        return lock
 
-    def release(self) -> None:
-        """Release the lock, if it is held."""
-        if self._held is not None:
-            self._held.release(force=True)
-            self._held = None
+    def release(self, place: int | None = None) -> None:
+        """Give a place back, if it is held here; by default all that are."""
+        for one in list(self._held) if place is None else [place]:
+            lock = self._held.pop(one, None)
+            if lock is not None:
+                lock.release(force=True)
 
     def home(self) -> DatabaseHome:
         """Return the database's current home."""

@@ -10,14 +10,14 @@ from typing import Self, TypeVar, cast
 
 from anyio.lowlevel import checkpoint
 
-from outreach.clock import Clock
+from outreach.clock import Clock, SystemClock
 from outreach.errors import StorageError
 from outreach.models.work import DatabaseHome, HighWaterMark
 from outreach.protocols.storage import DispatchLock, Operation
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.errors import as_caller_error
 from outreach.storage.sqlite.schema import apply_migrations
-from outreach.working_set.journal import RollbackRequired
+from outreach.working_set.running import run_writing
 
 T = TypeVar("T")
 
@@ -29,14 +29,16 @@ class MemoryStorage:
     after one checkpoint, so that a cancelled caller's operation does not run.
 
     Args:
-        clock: Accepted as by every storage, but not used.
+        clock: The clock of the database; the system's by default.
+        workers: How many engines may dispatch from it at a time.
     """
 
-    def __init__(self, *, clock: Clock | None = None) -> None:
+    def __init__(self, *, clock: Clock | None = None, workers: int = 1) -> None:
+        self._clock = clock or SystemClock()
         self._image = empty_database()
         self._writer: Session | None = None
         self._reader: Session | None = None
-        self._lock = MemoryLock()
+        self._lock = MemoryLock(workers)
         self._users = 0
         self._queued = 0
         self._queued_first = 0
@@ -45,7 +47,8 @@ class MemoryStorage:
         """Open it."""
         if self._writer is None:
             connection = open_image(self._image)
-            self._writer, self._reader = Session(connection), Session(connection, read_only=True)
+            self._writer = Session(connection, clock=self._clock)
+            self._reader = Session(connection, read_only=True, clock=self._clock)
         self._users += 1
         return self
 
@@ -109,22 +112,27 @@ class MemoryStorage:
 
 
 class MemoryLock:
-    """A lock for each storage."""
+    """The places of the engines that dispatch from one storage."""
 
-    def __init__(self) -> None:
-        self._held = False
+    def __init__(self, workers: int = 1) -> None:
+        self._workers = workers
+        self._held: set[int] = set()
         self._noted: HighWaterMark | None = None
 
-    def acquire(self) -> bool:
-        """Take the lock; return False if it is taken."""
-        if self._held:
-            return False
-        self._held = True
-        return True
+    def acquire(self) -> int:
+        """Take the lowest place that is free; return it, or 0 if none is."""
+        place = next((one for one in range(1, self._workers + 1) if one not in self._held), 0)
+        if place:
+            self._held.add(place)
+        return place
 
-    def release(self) -> None:
-        """Release the lock, if it is held."""
-        self._held = False
+    def release(self, place: int | None = None) -> None:
+        """Give a place back, if it is held; by default all."""
+        self._held = set() if place is None else self._held - {place}
+
+    def is_free(self, place: int) -> bool:
+        """Return whether nobody holds a place."""
+        return place not in self._held
 
     def home(self) -> DatabaseHome | None:
         """Return None: a database in memory cannot be moved."""
@@ -149,26 +157,25 @@ class MemoryLock:
 
 def write_now(session: Session, operation: Operation[T]) -> T:
     """Run and commit an operation in its own transaction, or raise `StorageError` if the database refuses it."""
-    raw, rows = session.connection, session.rows
     try:
-        raw.execute("BEGIN IMMEDIATE")
-        rows.read_only = False
-        rows.begin()
-        rows.savepoint()
-        result = operation(session.transaction)
-        rows.flush()
-        raw.execute("COMMIT")
-    except BaseException as error:
-        rows.forget()
+        return run_writing(session.rows, session.transaction, _Transactions(session.connection), operation)
+    except sqlite3.Error as error:
+        raise as_caller_error(error) from None
+
+
+class _Transactions:
+    def __init__(self, raw: sqlite3.Connection) -> None:
+        self._raw = raw
+
+    def begin(self) -> None:
+        self._raw.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        self._raw.execute("COMMIT")
+
+    def roll_back(self) -> None:
         with suppress(sqlite3.Error):
-            raw.execute("ROLLBACK")
-        cause = error.__cause__ if isinstance(error, RollbackRequired) and error.__cause__ is not None else error
-        raise as_caller_error(cause) from None
-    finally:
-        # A leaked transaction must not write.
-        rows.read_only = True
-    rows.commit()
-    return result
+            self._raw.execute("ROLLBACK")
 
 
 def read_now(session: Session, operation: Operation[T]) -> T:

@@ -12,6 +12,7 @@ from typing import Final, Self, TypeVar, cast
 
 from outreach.clock import Clock
 from outreach.errors import ConfigError, StorageError
+from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
 from outreach.storage.sqlite.connect import open_quick_reader, open_reader, open_writer
 from outreach.storage.sqlite.lock import SqliteDispatchLock
@@ -29,14 +30,15 @@ _READERS: Final = 2
 class SqliteStorage:
     """A database in one SQLite file; see `outreach.protocols.storage.Storage`.
 
-    Several processes on one machine may open the file; one of them dispatches.
+    Several processes on one machine may open the file; as many as allowed dispatch.
 
     Args:
         path: The file; its directory must exist.
-        clock: Measures how long a group of operations lasts.
+        clock: The clock of this machine.
         host: A name for this machine; None for the system's identity.
         create: Whether opening creates a missing file.
         migrate: Whether opening migrates an older file.
+        workers: How many processes may dispatch from the file at a time; the others stand by.
     """
 
     def __init__(
@@ -47,17 +49,19 @@ class SqliteStorage:
         host: str | None = None,
         create: bool = True,
         migrate: bool = True,
+        workers: int = 1,
     ) -> None:
         self._path = Path(path)
         self._create = create
         self._migrate = migrate
         self._clock = clock
         self._watch = FileWatch(self._path, clock=clock)
-        self._lock = SqliteDispatchLock(self._path, host=host, watch=self._watch)
+        self._lock = SqliteDispatchLock(self._path, host=host, watch=self._watch, workers=workers)
         self._writer: Writer | None = None
         self._readers: Readers | None = None
         self._quick_reader: sqlite3.Connection | None = None
         self._closing = AsyncExitStack()
+        self._instrumentation = Instrumentation()
 
     async def __aenter__(self) -> Self:
         """Open the file and migrate it."""
@@ -68,16 +72,16 @@ class SqliteStorage:
         async with AsyncExitStack() as stack:
             stack.callback(self._lock.release)
             self._lock.check_before_opening()
-            opened = await open_writer(self._path, create=self._create, migrate=self._migrate)
+            opened = await open_writer(self._path, create=self._create, migrate=self._migrate, clock=self._clock)
             # Closed after the writer: see `watch.OpenFiles`.
             stack.callback(self._watch.close)
-            writer = Writer(*opened, clock=self._clock, watch=self._watch)
+            writer = Writer(*opened, clock=self._clock, watch=self._watch, instrumentation=self._instrumentation)
             stack.push_async_callback(writer.close)
             self._watch.open()
             readers = Readers(self._watch)
             stack.push_async_callback(readers.close)
             for _ in range(_READERS):
-                readers.add(*await open_reader(self._path))
+                readers.add(*await open_reader(self._path, clock=self._clock))
             quick_reader = open_quick_reader(self._path)
             stack.callback(quick_reader.close)
             self._writer, self._readers, self._quick_reader, self._closing = (
@@ -94,6 +98,10 @@ class SqliteStorage:
         """Finish queued operations, close, and release the dispatch lock."""
         self._writer = self._readers = self._quick_reader = None
         await self._closing.aclose()
+
+    def observe(self, instrumentation: Instrumentation) -> None:
+        """Tell this instrumentation of each transaction, from the next opening on."""
+        self._instrumentation = instrumentation
 
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
         """Run an operation in a transaction; return its result after the commit."""
@@ -147,14 +155,14 @@ _FORMS: Final = "Write sqlite:///relative.db, or sqlite:////absolute/path.db wit
 
 
 def sqlite_storage_from_url(
-    url: str, *, clock: Clock, host: str | None = None, create: bool = True, migrate: bool = True
+    url: str, *, clock: Clock, host: str | None = None, create: bool = True, migrate: bool = True, workers: int = 1
 ) -> SqliteStorage:
     """Return the unopened storage of a URL; the text after the third slash is the path, without decoding or options.
 
     Raises:
         ConfigError: The URL does not name a possible database file.
     """
-    return SqliteStorage(path_of(url), clock=clock, host=host, create=create, migrate=migrate)
+    return SqliteStorage(path_of(url), clock=clock, host=host, create=create, migrate=migrate, workers=workers)
 
 
 def path_of(url: str) -> Path:

@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import suppress
 
 from outreach.errors import StorageError
-from outreach.storage.sqlite.errors import as_caller_error, translate
+from outreach.storage.sqlite.errors import as_caller_error, name_of, translate
 
 
 class Transactions:
@@ -44,3 +44,7 @@ class Transactions:
     def as_storage_error(self, error: BaseException) -> StorageError | None:
         """Return SQLite's error translated."""
         return translate(error) if isinstance(error, sqlite3.Error) else None
+
+    def name_of(self, error: BaseException) -> str:
+        """Return an error's short name."""
+        return name_of(error)

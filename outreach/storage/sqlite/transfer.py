@@ -24,6 +24,9 @@ from outreach.storage.sqlite.watch import FileWatch
 _OWN: Final = ("sqlite_", "_sqlite_", "campaign_names", "copy_notes")
 """How tables are called that only this kind of database has."""
 
+_LEFT_OUT: Final = ("workers", "claims")
+"""Who dispatches, and what: no process does while a database is copied, and another server has another clock."""
+
 
 @cache
 def copied_tables() -> Sequence[Table]:
@@ -32,7 +35,7 @@ def copied_tables() -> Sequence[Table]:
         names = [
             str(name)
             for (name,) in raw.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid")
-            if not name.startswith(_OWN)
+            if not name.startswith(_OWN) and name not in _LEFT_OUT
         ]
         parents = {name: [row[2] for row in raw.execute(f"PRAGMA foreign_key_list({name})")] for name in names}
         # What has come later may be referred to by nothing, and still be needed by a trigger.

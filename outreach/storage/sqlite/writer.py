@@ -11,6 +11,7 @@ from typing import Any
 import aiosqlite
 
 from outreach.clock import Clock
+from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
 from outreach.storage.base.writer import GroupWriter
 from outreach.storage.sqlite.backend import Session
@@ -27,9 +28,18 @@ class Writer:
         session: The connection's working set and tables.
         clock: Measures the length of groups.
         watch: Detects that the file was replaced.
+        instrumentation: Is told of each group.
     """
 
-    def __init__(self, connection: aiosqlite.Connection, session: Session, *, clock: Clock, watch: FileWatch) -> None:
+    def __init__(
+        self,
+        connection: aiosqlite.Connection,
+        session: Session,
+        *,
+        clock: Clock,
+        watch: FileWatch,
+        instrumentation: Instrumentation | None = None,
+    ) -> None:
         self._connection = connection
         self._lock_wait = LockWait()
         self._groups = GroupWriter(
@@ -38,6 +48,7 @@ class Writer:
             wake=self._wake,
             clock=clock,
             bulk_waits_for=lambda error: is_busy(error) and not self._lock_wait.is_over,
+            instrumentation=instrumentation,
         )
 
     async def run(self, operation: Operation[Any], *, bulk: bool) -> Any:

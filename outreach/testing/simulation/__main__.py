@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 from outreach.testing.simulation.driver import Result, simulate
 from outreach.testing.simulation.faults import Fault, missing
@@ -28,11 +29,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--seeds", type=int, default=1, help="how many, counting up from the first")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes that work at a time")
+    parser.add_argument("--workers", type=int, default=1, help="processes that dispatch at a time in each simulation")
     given = parser.parse_args(arguments)
     results: list[Result] = []
     broken: list[str] = []
     began, worked = time.monotonic(), 0.0
-    for outcome, seconds in _all(range(given.seed, given.seed + given.seeds), given.jobs):
+    for outcome, seconds in _all(range(given.seed, given.seed + given.seeds), given.jobs, given.workers):
         worked += seconds
         if isinstance(outcome, str):
             broken.append(outcome)
@@ -55,20 +57,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if broken or never else 0
 
 
-def _all(seeds: Sequence[int], jobs: int) -> Iterator[tuple[Result | str, float]]:
+def _all(seeds: Sequence[int], jobs: int, workers: int) -> Iterator[tuple[Result | str, float]]:
     """Yield what came of each seed, or how it broke, with the seconds of work that it took."""
     if min(jobs, len(seeds)) <= 1:
-        yield from map(_one, seeds)
+        yield from map(partial(_one, workers), seeds)
         return
-    with ProcessPoolExecutor(max_workers=min(jobs, len(seeds))) as workers:
-        yield from workers.map(_one, seeds, chunksize=4)
+    with ProcessPoolExecutor(max_workers=min(jobs, len(seeds))) as pool:
+        yield from pool.map(partial(_one, workers), seeds, chunksize=4)
 
 
-def _one(seed: int) -> tuple[Result | str, float]:
+def _one(workers: int, seed: int) -> tuple[Result | str, float]:
     began = time.process_time()
     outcome: Result | str
     try:
-        outcome = simulate(seed)
+        outcome = simulate(seed, workers=workers)
     except Broken as broken:
         outcome = f"seed {seed}: {broken}"
     return outcome, time.process_time() - began

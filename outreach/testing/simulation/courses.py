@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -55,7 +55,7 @@ class CourseChecks:
             if before is status:
                 continue
             if status is CampaignStatus.PAUSED and reason == "error_budget":
-                self._check_spent(campaign_id)
+                self._check_spent(campaign_id, now)
             elif status is CampaignStatus.ACTIVE:
                 self._active_since[campaign_id] = now
                 if before is CampaignStatus.SCHEDULED:
@@ -82,15 +82,11 @@ class CourseChecks:
         since = self._active_since.get(campaign_id) if campaign_id not in self._ahead else None
         if must_count and campaign_id in self._unjudged:
             return ()
-        latest = [self._ledger.dispatches[one] for one in reversed(self._ledger.of_campaign.get(campaign_id, []))]
-        return [
-            _is_trouble(dispatch)
-            for dispatch in latest
-            if since is not None
-            and dispatch.created_at >= since
-            and dispatch.state not in _INCONCLUSIVE
-            and dispatch.reason not in _OURS
-        ][:20]
+        return [] if since is None else _troubles(reversed(self._since(campaign_id, since)))
+
+    def _since(self, campaign_id: str, since: datetime) -> Sequence[Dispatch]:
+        known = [self._ledger.dispatches[one] for one in self._ledger.of_campaign.get(campaign_id, [])]
+        return [dispatch for dispatch in known if dispatch.created_at >= since]
 
     def _is_news(self, dispatch: Dispatch, now: datetime) -> bool:
         """Return whether a request has got its reason just now: by its answer, or by the one receipt that says so."""
@@ -100,9 +96,17 @@ class CourseChecks:
         self._blamed.add(dispatch.id)
         return not known
 
-    def _check_spent(self, campaign_id: str) -> None:
-        if not is_spent(self.troubles(campaign_id, must_count=False)):
+    def _check_spent(self, campaign_id: str, now: datetime) -> None:
+        if not is_spent(self.troubles(campaign_id, must_count=False)) and not self._is_spent_by_times(campaign_id, now):
             raise Broken(f"Campaign {campaign_id} was paused; its requests were not in trouble enough.")
+
+    def _is_spent_by_times(self, campaign_id: str, now: datetime) -> bool:
+        # After the clock was set back an engine knows its requests' order by their times alone, as docs/rules.md says.
+        since = self._active_since.get(campaign_id)
+        if since is None or campaign_id not in self._unjudged:
+            return False
+        past = [dispatch for dispatch in self._since(campaign_id, since) if dispatch.created_at <= now]
+        return is_spent(_troubles(sorted(past, key=lambda dispatch: dispatch.created_at, reverse=True)))
 
     def _check_start(self, tx: Transaction, workspace_id: str, campaign_id: str, now: datetime) -> None:
         campaign = tx.campaigns.get(workspace_id, campaign_id)
@@ -126,6 +130,11 @@ class CourseChecks:
 def is_spent(troubles: Sequence[bool]) -> bool:
     """Return whether there was so much trouble that a campaign must stop (docs/rules.md#error-budget)."""
     return list(troubles[:5]) == [True] * 5 or (len(troubles) == 20 and sum(troubles) >= 10)
+
+
+def _troubles(latest: Iterable[Dispatch]) -> Sequence[bool]:
+    telling = (one for one in latest if one.state not in _INCONCLUSIVE and one.reason not in _OURS)
+    return [_is_trouble(dispatch) for dispatch in telling][:20]
 
 
 def _is_trouble(dispatch: Dispatch) -> bool:

@@ -23,12 +23,12 @@ from outreach.testing.simulation.bounds import Bounds
 from outreach.testing.simulation.faults import Fault, Faults, Turns
 from outreach.testing.simulation.invariants import Invariants
 from outreach.testing.simulation.ledger import Broken
-from outreach.testing.simulation.loop import START, SimulationLoop
+from outreach.testing.simulation.loop import START, ShiftedClock, SimulationLoop
 from outreach.testing.simulation.operators import Operators
 from outreach.testing.simulation.order import scopes_in_order
 from outreach.testing.simulation.processes import Processes
 from outreach.testing.simulation.providers import WorldCarrier, WorldVoice
-from outreach.testing.simulation.setting import CALM, CONFIG, Setting, make_campaigns, set_up
+from outreach.testing.simulation.setting import CALM, CONFIG, SENDER, Setting, make_campaigns, set_up
 from outreach.testing.simulation.storage import (
     Database,
     Killed,
@@ -56,6 +56,8 @@ _MAX_STEP_SECONDS: Final = 7200.0
 _LEASE_LOST: Final = 0.03
 _LEASE_LOST_AT_REQUEST: Final = 0.05
 _POUNCE: Final = 0.3
+_TELLS: Final = 0.5
+_MAX_SHIFT_SECONDS: Final = 8.0
 _LATEST_SECONDS: Final = 3.0
 
 _EXPECTED: Final = (Killed, ConnectionError, TimeoutError)
@@ -81,12 +83,13 @@ class Result:
     trace: str
 
 
-def simulate(seed: int, *, path: Path | None = None) -> Result:
+def simulate(seed: int, *, path: Path | None = None, workers: int = 1) -> Result:
     """Run one simulation.
 
     Args:
         seed: Decides everything.
         path: A file for the database; in memory by default.
+        workers: How many processes dispatch at a time. The clocks of several differ by seconds from the database's.
 
     Raises:
         Broken: An invariant does not hold; the message says which, and how to replay it.
@@ -103,7 +106,7 @@ def simulate(seed: int, *, path: Path | None = None) -> Result:
     database = Database(path)
     loop = partial(SimulationLoop, _stream(rng), late_seconds, turns.gives_way)
     try:
-        simulation = _Simulation(seed, rng, faults, database)
+        simulation = _Simulation(seed, rng, faults, database, workers)
         with (
             _listening(simulation.hear_error),
             scopes_in_order(),
@@ -114,20 +117,23 @@ def simulate(seed: int, *, path: Path | None = None) -> Result:
         # Whatever ends a simulation is its seed's: also what no check has foreseen.
         what = str(error) if isinstance(error, Broken) else f"It ended in {error!r}."
         command = f"python -m outreach.testing.simulation --seed {seed}"
+        command += f" --workers {workers}" if workers > 1 else ""
         raise Broken(f"{what}\nReplay it with: {command}") from error
     finally:
         database.close()
 
 
 class _Simulation:
-    def __init__(self, seed: int, rng: random.Random, faults: Faults, database: Database) -> None:
+    def __init__(self, seed: int, rng: random.Random, faults: Faults, database: Database, workers: int) -> None:
         self._seed = seed
+        self._workers = workers
+        self._team = random.Random(f"workers of {seed}")  # noqa: S311 - no secret
         self._neighbour = random.Random(f"neighbour of {seed}")  # noqa: S311 - no secret
         self._time = random.Random(f"clock of {seed}")  # noqa: S311 - no secret
         self._rng = rng
         self._faults = faults
         self._database = database
-        self._machine = Machine()
+        self._machine = Machine(workers, tells=workers == 1 or self._team.random() < _TELLS)
         self._watched = Watched()
         self._broken: Broken | None = None
         self._held_up = anyio.Event()
@@ -140,6 +146,7 @@ class _Simulation:
     async def run(self) -> Result:
         loop = asyncio.get_running_loop()
         self._clock = clock = VirtualClock(loop, START)
+        self._database.clock.shown = clock
         self._world = world = World(
             loop=loop,
             now=clock.true_time,
@@ -204,6 +211,7 @@ class _Simulation:
         )
         invariants.requests.number_rate = setting.number_rate
         invariants.intents.slots.number_rate = setting.number_rate
+        invariants.teams.number = SENDER if setting.number_rate is not None else None
         return invariants
 
     def _storage(self, faults: Faults | None, die: Callable[[], None]) -> ProcessStorage:
@@ -215,13 +223,14 @@ class _Simulation:
             check=lambda tx, touched: self._watch(lambda watched: watched.after_commit(tx, touched)),
             die=die,
             held_up=self._pounce,
+            connection=self._database.connect() if self._workers > 1 else None,
         )
 
     def _engine(self, config: EngineConfig, storage: ProcessStorage, link: Link) -> Outreach:
         return Outreach(
             storage,
             dispatch=True,
-            clock=self._clock,
+            clock=self._clock if self._workers == 1 else ShiftedClock(self._clock, self._draw_shift()),
             rng=_stream(self._rng),
             config=config,
             sandbox_carrier=WorldCarrier(self._world, link),
@@ -236,7 +245,12 @@ class _Simulation:
             moved=self._move,
             rng=_stream(self._rng),
             faults=self._faults,
+            workers=self._workers,
         )
+
+    def _draw_shift(self) -> timedelta:
+        """Return how far a machine's clock is ahead of the database's."""
+        return timedelta(seconds=self._team.choice((0.0, 1.0, -1.0)) * self._team.uniform(0.5, _MAX_SHIFT_SECONDS))
 
     def _move(self, path: str) -> None:
         self._world.books.has_moved = True
@@ -287,7 +301,7 @@ class _Simulation:
     async def _turmoil(self, everybody: Sequence[tuple[Operators, Invariants]]) -> None:
         processes = self._processes(CONFIG)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(processes.keep_one)
+            tasks.start_soon(processes.keep)
             self._lose_lease = partial(tasks.start_soon, processes.lose_lease)
             while self._clock.monotonic() < TURMOIL_SECONDS and self._broken is None:
                 self._held_up = anyio.Event()
@@ -313,7 +327,7 @@ class _Simulation:
         for operators, _ in everybody:
             await operators.leave_in_peace()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._processes(CALM).keep_one)
+            tasks.start_soon(self._processes(CALM).keep)
             ends = self._clock.monotonic() + PEACE_SECONDS
             while self._clock.monotonic() < ends and self._broken is None:
                 if self._clock.monotonic() >= right_at:

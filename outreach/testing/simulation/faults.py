@@ -66,10 +66,13 @@ Fault = Literal[
     "stale",
     "held_by_hours",
     "held_by_cap",
+    "taken_over",
+    "handed_over",
 ]
 """What can happen. The last ones are what the engine does about it: it shows that its rules were tried."""
 
-ALL: Final[tuple[Fault, ...]] = get_args(Fault)
+ALL: Final[tuple[Fault, ...]] = tuple(fault for fault in get_args(Fault) if fault != "handed_over")
+"""All but what needs several workers that live."""
 
 RATES: Final[dict[Fault, float]] = {
     "kill_before_commit": 0.006,

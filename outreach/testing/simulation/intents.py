@@ -69,8 +69,8 @@ class IntentChecks:
         if intent.state is not DispatchState.DISPATCHING:
             raise Broken(f"Dispatch {intent.id} was committed as {intent.state}, not as an intent.")
         lease = tx.leases.current()
-        if lease is None or lease.epoch != intent.epoch:
-            raise Broken(f"Intent {intent.id} was committed under epoch {intent.epoch}; the lease is {lease}.")
+        if lease is None or tx.workers.get(intent.epoch) is None:
+            raise Broken(f"Intent {intent.id} was committed under epoch {intent.epoch}, whose lease has ended.")
         if self._ledger.open_of_epoch[intent.epoch] > self._bounds.most_unsettled:
             raise Broken(
                 f"Epoch {intent.epoch} has more than {self._bounds.most_unsettled} intents without an outcome."

@@ -24,6 +24,7 @@ from outreach.testing.simulation.moves import MoveChecks
 from outreach.testing.simulation.requests import RequestChecks
 from outreach.testing.simulation.singles import SingleChecks
 from outreach.testing.simulation.standing import StandingChecks
+from outreach.testing.simulation.teams import TeamChecks
 from outreach.testing.simulation.touched import Touched, nothing
 from outreach.testing.simulation.waits import WaitChecks
 from outreach.working_set import Transaction
@@ -74,6 +75,7 @@ class Invariants:
         self.ledger = ledger = Ledger(workspace_id)
         self.requests = RequestChecks(ledger, books)
         self.intents = IntentChecks(ledger, books, bounds)
+        self.teams = TeamChecks(ledger, books, faults)
         self._moves = MoveChecks(books, bounds)
         self._waits = WaitChecks(books)
         self._endings = EndingChecks(ledger, books, bounds)
@@ -114,6 +116,7 @@ class Invariants:
         for intent, recipient in changes.intents:
             self._books.committed[intent.id] = self._really()
             self.intents.check(tx, intent, recipient, now)
+            self.teams.check(tx, intent)
             self._waits.check(intent, now)
         for dispatch, after in changes.settled:
             self._moves.check(tx, dispatch, after, now, self._really())

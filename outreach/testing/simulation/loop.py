@@ -7,9 +7,10 @@ import itertools
 import random
 from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVarTuple
 
+from outreach.clock import Clock
 from outreach.testing.simulation.order import NumberedTask
 from outreach.testing.virtual_time import VirtualTimeLoop
 
@@ -24,6 +25,27 @@ holidays and contact hours begin and end in the midst of a simulation.
 
 _LATE_SECONDS: Final = 0.004
 """How much later than asked for a timer may fire: enough that those due at once fire in any order."""
+
+
+class ShiftedClock:
+    """The clock of a machine that differs from the database's.
+
+    Args:
+        clock: The database's.
+        ahead: How far this one is ahead.
+    """
+
+    def __init__(self, clock: Clock, ahead: timedelta) -> None:
+        self._clock = clock
+        self._ahead = ahead
+
+    def now(self) -> datetime:
+        """Return the time by this machine's wall clock."""
+        return self._clock.now() + self._ahead
+
+    def monotonic(self) -> float:
+        """Return seconds on a clock that never goes back."""
+        return self._clock.monotonic()
 
 
 class Standstill:

@@ -114,8 +114,7 @@ class MoveChecks:
     def _check_unknown(self, tx: Transaction, after: Dispatch, now: datetime) -> None:
         match after.reason:
             case "worker_lost":
-                lease = tx.leases.current()
-                explained = lease is not None and lease.epoch > after.epoch
+                explained = tx.workers.get(after.epoch) is None
             case "timeout":
                 begun = self._books.begun.get(after.id)
                 explained = begun is not None and now >= begun + self._bounds.request_may_take

@@ -1,4 +1,4 @@
-"""The dispatching processes: one at a time, killed, stopped for a while and started again."""
+"""The dispatching processes: one or several at a time, killed, stopped for a while and started again."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ _REST_SECONDS: Final = 5.0
 
 _TURN_GRACE_SECONDS: Final = 120.0
 
+_REPLACED: Final = 0.5
+"""How often one of several processes that stood still is replaced, instead of going on beside the others."""
+
 Making = Callable[[ProcessStorage, Link], Outreach]
 """Makes the engine of a process."""
 
 
 class Process:
-    """One life of the dispatching process.
+    """One life of a dispatching process.
 
     Args:
         storage: The database as it sees it.
@@ -60,7 +63,7 @@ class Process:
 
 
 class Processes:
-    """Keeps one process alive, and now and then a second one that does not know that it has been replaced.
+    """Keeps processes alive, and now and then one more that does not know that it has been replaced.
 
     Args:
         make: Makes a process's engine.
@@ -69,6 +72,7 @@ class Processes:
         moved: Called when the database is started from another place, with that place.
         rng: Decides how long things take.
         faults: Counts the leases that were lost.
+        workers: How many processes dispatch at a time.
     """
 
     def __init__(
@@ -80,7 +84,9 @@ class Processes:
         moved: Callable[[str], None],
         rng: random.Random,
         faults: Faults,
+        workers: int = 1,
     ) -> None:
+        self._workers = workers
         self._make = make
         self._storage = storage
         self._machine = machine
@@ -88,49 +94,58 @@ class Processes:
         self._rng = rng
         self._faults = faults
         self._all: list[Process] = []
-        self._current: Process | None = None
-        self._replaced = anyio.Event()
+        self._current: dict[int, Process] = {}
+        self._replaced: dict[int, anyio.Event] = {}
 
-    async def keep_one(self) -> None:
-        """Have a process dispatch, and start another one whenever it has died or has been given up.
+    async def keep(self) -> None:
+        """Have processes dispatch, and start another one whenever one has died or has been given up.
 
         Ends when it is cancelled; then nothing is left of any of them.
         """
         try:
-            while True:
-                self._replaced = anyio.Event()
-                self._current = self._start()
-                await self._replaced.wait()
-                await anyio.sleep(self._rng.choice((0.0, self._rng.random() * _REST_SECONDS)))
+            async with anyio.create_task_group() as tasks:
+                for number in range(self._workers):
+                    tasks.start_soon(self._keep_one, number)
         finally:
             for process in self._all:
                 process.kill()
             for process in self._all:
                 await process.gone()
 
-    async def lose_lease(self) -> None:
-        """Stop the present process until its lease is over and another one works; then let it go on.
+    async def _keep_one(self, number: int) -> None:
+        while True:
+            self._replaced[number] = anyio.Event()
+            self._current[number] = self._start(number)
+            await self._replaced[number].wait()
+            await anyio.sleep(self._rng.choice((0.0, self._rng.random() * _REST_SECONDS)))
 
-        The lock goes with the lease, as it does where leases are kept by time.
+    async def lose_lease(self) -> None:
+        """Stop a present process until its lease is over and another one works; then let it go on.
+
+        The lock goes with the lease, as it does where leases are kept by time. Of several, the others may take over
+        what it drove before another one comes in its place, or it goes on when nothing was taken over yet.
         """
-        process = self._current
+        number = self._rng.randrange(self._workers) if self._workers > 1 else 0
+        process = self._current.get(number)
         if process is None or process.storage.cut or process.standstill.still:
             return
         self._faults.note("lease_lost")
         process.standstill.still = True
         await anyio.sleep(CONFIG.lease_seconds)
-        process.storage.lock.release()
-        self._current = None
-        self._replaced.set()
+        if self._workers == 1 or self._rng.random() < _REPLACED:
+            process.storage.lock.release()
+            del self._current[number]
+            self._replaced[number].set()
         await anyio.sleep(self._rng.random() * 15)
         process.go_on()
 
-    def _start(self) -> Process:
-        replaced = self._replaced
-        if self._all and self._faults.draw("moved"):
+    def _start(self, number: int) -> Process:
+        replaced = self._replaced[number]
+        # Nobody moves a database that is in use.
+        if self._all and self._faults.draw("moved") and not self._machine.holders:
             self._machine.moves += 1
             self._moved(self._machine.path)
-        storage = self._storage(lambda: self._died(process, replaced))
+        storage = self._storage(lambda: self._died(process, number, replaced))
         standstill = Standstill()
         link = Link(
             alive=lambda: not storage.cut,
@@ -141,9 +156,9 @@ class Processes:
         self._all.append(process)
         return process
 
-    def _died(self, process: Process, replaced: anyio.Event) -> None:
+    def _died(self, process: Process, number: int, replaced: anyio.Event) -> None:
         process.kill()
-        if self._current is process:
+        if self._current.get(number) is process:
             replaced.set()
 
 

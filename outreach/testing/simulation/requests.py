@@ -32,6 +32,7 @@ class RequestChecks:
         self._ledger = ledger
         self._books = books
         self._starts: dict[str, list[datetime]] = {}
+        self._last_start: datetime | None = None
         self.retries: Counter[tuple[Subject, int]] = Counter()
         self.number_rate: int | None = None
 
@@ -63,6 +64,7 @@ class RequestChecks:
             raise Broken(f"The request of {dispatch_id} begins; its number is on the register.")
         if dispatch.channel == "sms":
             self._check_pace("the sending number", self.number_rate, really)
+            self._check_spacing(really)
         if dispatch.campaign_id is None:
             return
         campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id)
@@ -129,6 +131,12 @@ class RequestChecks:
         )
         if not told_rightly:
             raise Broken(f"The request of {dispatch.id} says that its contact may be reached until {not_after}.")
+
+    def _check_spacing(self, now: datetime) -> None:
+        """Check that the sending number, whose rate nobody changes, has kept its spacing since the request before."""
+        before, self._last_start = self._last_start, now
+        if self.number_rate and before is not None and now - before < timedelta(seconds=60) / self.number_rate:
+            raise Broken(f"A request of the sending number began at {now}, and the one before at {before}.")
 
     def _check_pace(self, key: str, rate: int | None, now: datetime) -> None:
         starts = self._starts.setdefault(key, [])

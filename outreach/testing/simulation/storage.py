@@ -6,12 +6,15 @@ import asyncio
 import random
 import sqlite3
 from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar, cast
 
 import attrs
 
+from outreach.clock import Clock, SystemClock
 from outreach.errors import StorageError
 from outreach.models.campaign import Counters
 from outreach.models.states import CampaignStatus, RecipientStatus
@@ -19,7 +22,7 @@ from outreach.models.work import DatabaseHome, HighWaterMark
 from outreach.protocols.storage import DispatchLock, Operation
 from outreach.storage.base.group_commit import commit_group
 from outreach.storage.base.jobs import Job
-from outreach.storage.sqlite.backend import Session
+from outreach.storage.sqlite.backend import Session, SqliteBackend
 from outreach.storage.sqlite.memory import empty_database, open_image
 from outreach.storage.sqlite.schema import apply_migrations
 from outreach.storage.sqlite.transactions import Transactions
@@ -48,39 +51,38 @@ class Database:
 
     def __init__(self, path: Path | None = None) -> None:
         self._raw = _open(path)
-        self._writer = Session(self._raw)
-        self._reader = Session(self._raw, read_only=True)
-        self._noting = NotingTransaction(self._writer.transaction)
+        self.clock = DatabaseClock()
+        self._reader = Session(self._raw, read_only=True, clock=self.clock)
+        self._reader.rows.backend.own_clock = True
+        self._shared = self.connect()
+        self._commits = 0
         self._writes = 0
 
-    def write(self, operation: Operation[T]) -> tuple[T, Mapping[str, Touched]]:
+    def connect(self) -> Connection:
+        """Return a connection that writes, with rows of its own."""
+        return Connection(self._raw, self.clock, commits=lambda: self._commits)
+
+    def write(self, operation: Operation[T], connection: Connection | None = None) -> tuple[T, Mapping[str, Touched]]:
         """Run an operation that may write, and commit it; return what it has written too.
+
+        Without a connection it is that which processes share that are never at work at a time.
 
         Now and then another one comes before it in the same group, which fails after it has written a lot: of that
         nothing must be left.
         """
-        jobs = [Job(operation=lambda _: operation(self._noting.fresh()), bulk=False, done=_NOBODY_WAITS)]
+        by = connection or self._shared
+        jobs = [Job(operation=lambda _: operation(by.noting.fresh()), bulk=False, done=_NOBODY_WAITS)]
         self._writes += 1
         if self._writes % _SPOILED == 0:
-            jobs.insert(0, Job(operation=self._spoil, bulk=False, done=_NOBODY_WAITS))
+            jobs.insert(0, Job(operation=partial(_spoil, by.session), bulk=False, done=_NOBODY_WAITS))
         asked = jobs[-1]
-        commit_group(self._writer, lambda: jobs.pop(0) if jobs else None, [], control=Transactions(self._raw))
+        commit_group(by.session, lambda: jobs.pop(0) if jobs else None, [], control=Transactions(by.session.connection))
+        self._commits += 1
+        by.committed()
         self._reader.rows.forget()
         if asked.error is not None:
             raise asked.error
-        return cast("T", asked.result), self._noting.touched
-
-    def _spoil(self, tx: Transaction) -> None:
-        """Write to whatever is known, and fail."""
-        campaigns = [row for row in self._writer.rows.cached_rows(CAMPAIGNS) if row is not None]
-        for campaign in campaigns[:2]:
-            tx.campaigns.add_counters(campaign.workspace_id, campaign.id, Counters(failed=1, open=-1))
-            tx.campaigns.update(attrs.evolve(campaign, status=CampaignStatus.CANCELLED))
-            for recipient in self._writer.rows.cached_rows(RECIPIENTS)[:3]:
-                if recipient is not None and recipient.campaign_id == campaign.id:
-                    spoiled = attrs.evolve(recipient, status=RecipientStatus.FAILED, reason="spoiled")
-                    tx.recipients.put(campaign.workspace_id, spoiled)
-        raise Spoiled
+        return cast("T", asked.result), by.noting.touched
 
     def read(self, operation: Operation[T]) -> T:
         """Run an operation that reads."""
@@ -89,6 +91,73 @@ class Database:
     def close(self) -> None:
         """Close the connection."""
         self._raw.close()
+
+
+class DatabaseClock:
+    """The clock of the database; the system's until it is set."""
+
+    def __init__(self) -> None:
+        self.shown: Clock = SystemClock()
+
+    def now(self) -> datetime:
+        """Return the time."""
+        return self.shown.now()
+
+    def monotonic(self) -> float:
+        """Return seconds on a clock that never goes back."""
+        return self.shown.monotonic()
+
+
+class Connection:
+    """A connection of one process, which knows rows as long as no other one has committed.
+
+    Args:
+        raw: The one connection there is.
+        clock: The clock of the database.
+        commits: Returns how many commits there were.
+
+    Attributes:
+        session: Its working set and tables.
+        noting: The same, where what is written is noted.
+    """
+
+    def __init__(self, raw: sqlite3.Connection, clock: Clock, *, commits: Callable[[], int]) -> None:
+        self.session = Session(raw, clock=clock)
+        self.session.rows.backend = _Backend(raw, clock, version=lambda: commits() - self._own)
+        self.session.transaction = Transaction(self.session.rows)
+        self.noting = NotingTransaction(self.session.transaction)
+        self._own = 0
+
+    def committed(self) -> None:
+        """Note a commit of its own."""
+        self._own += 1
+
+
+class _Backend(SqliteBackend):
+    """Tells of the commits of other connections, as SQLite does where there are several."""
+
+    own_clock = True
+
+    def __init__(self, raw: sqlite3.Connection, clock: Clock, *, version: Callable[[], int]) -> None:
+        super().__init__(raw, clock)
+        self._version = version
+
+    def version(self) -> int:
+        """Return how many commits others have made."""
+        return self._version()
+
+
+def _spoil(session: Session, tx: Transaction) -> None:
+    """Write to whatever is known, and fail."""
+    campaigns = [row for row in session.rows.cached_rows(CAMPAIGNS) if row is not None]
+    for campaign in campaigns[:2]:
+        tx.campaigns.add_counters(campaign.workspace_id, campaign.id, Counters(failed=1, open=-1))
+        tx.campaigns.update(attrs.evolve(campaign, status=CampaignStatus.CANCELLED))
+        for recipient in session.rows.cached_rows(RECIPIENTS)[:3]:
+            if recipient is not None and recipient.campaign_id == campaign.id:
+                spoiled = attrs.evolve(recipient, status=RecipientStatus.FAILED, reason="spoiled")
+                tx.recipients.put(campaign.workspace_id, spoiled)
+    raise Spoiled
 
 
 def _open(path: Path | None) -> sqlite3.Connection:
@@ -111,12 +180,19 @@ class Killed(StorageError):
 class Machine:
     """What outlives a process: the lock file, the note beside the database, and where the database is.
 
+    Args:
+        workers: How many places there are.
+
     Attributes:
+        holders: Who holds each place.
         moves: How often the database has been moved.
+        tells: Whether it can be told that the holder of a place is gone, as it can on one machine.
     """
 
-    def __init__(self) -> None:
-        self.holder: object | None = None
+    def __init__(self, workers: int = 1, *, tells: bool = True) -> None:
+        self.places = range(1, workers + 1)
+        self.tells = tells
+        self.holders: dict[int, object] = {}
         self.noted: HighWaterMark | None = None
         self.moves = 0
 
@@ -133,17 +209,23 @@ class ProcessLock:
         self._machine = machine
         self._home = DatabaseHome(host="simulated", path=machine.path)
 
-    def acquire(self) -> bool:
-        """Take the lock unless some process has it."""
-        if self._machine.holder is not None:
-            return False
-        self._machine.holder = self
-        return True
+    def acquire(self) -> int:
+        """Take the first place that no process has."""
+        place = next((one for one in self._machine.places if one not in self._machine.holders), 0)
+        if place:
+            self._machine.holders[place] = self
+        return place
 
-    def release(self) -> None:
-        """Give it back if it is ours."""
-        if self._machine.holder is self:
-            self._machine.holder = None
+    def release(self, place: int | None = None) -> None:
+        """Give back what is ours."""
+        holders = self._machine.holders
+        self._machine.holders = {
+            one: holder for one, holder in holders.items() if holder is not self or place not in {None, one}
+        }
+
+    def is_free(self, place: int) -> bool:
+        """Return whether nobody holds a place, if that can be told."""
+        return self._machine.tells and place not in self._machine.holders
 
     def home(self) -> DatabaseHome | None:
         """Return where the database is."""
@@ -155,7 +237,7 @@ class ProcessLock:
 
     def record_high_water(self, mark: HighWaterMark, *, ended: bool = False) -> None:
         """Note how far the database has come."""
-        if self._machine.holder is self:
+        if self in self._machine.holders.values():
             self._machine.noted = mark
 
     def ended_uncleanly(self) -> bool:
@@ -178,6 +260,7 @@ class ProcessStorage:
         check: Run after every commit, within this turn, with what was written in which workspace.
         die: Called when the process is to die.
         held_up: Called when an operation that writes waits for long, with what was decided before.
+        connection: The process's own; None for the one that processes share that are never at work at a time.
 
     Attributes:
         cut: Whether the process is cut off from it: it is dead, whatever its tasks still try.
@@ -193,7 +276,9 @@ class ProcessStorage:
         check: Callable[[Transaction, Mapping[str, Touched]], None],
         die: Callable[[], None],
         held_up: Callable[[], None] = lambda: None,
+        connection: Connection | None = None,
     ) -> None:
+        self._connection = connection
         self._database = database
         self._rng = rng
         self._faults = faults
@@ -220,7 +305,7 @@ class ProcessStorage:
         if self._faults is not None and self._faults.draw("kill_before_commit"):
             self.kill()
         self._require_alive()
-        result, touched = self._database.write(operation)
+        result, touched = self._database.write(operation, self._connection)
         self._database.read(lambda tx: self._check(tx, touched))
         if self._faults is not None and self._faults.draw("kill_after_commit"):
             self.kill()

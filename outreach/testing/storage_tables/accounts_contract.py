@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach.models.account import CallbackRecord
+from outreach.models.account import Account, CallbackRecord
 from outreach.models.states import CallStatus
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import (
@@ -51,6 +51,24 @@ class AccountsContract(ContractBase):
             ]
 
         assert await storage.read(found) == [account, account, account, None, None, None, None]
+
+    async def test_accounts_are_listed_of_one_workspace_or_of_all(self, storage: Storage) -> None:
+        """Oldest first, at most as many as are asked for."""
+        late = make_account(created_at=NOW + TICK)
+        early = make_account(workspace_id=OTHER_WORKSPACE, created_at=NOW)
+
+        def insert(tx: Transaction) -> None:
+            for account in (late, early):
+                tx.accounts.insert(account)
+
+        await storage.write(insert)
+
+        async def found(workspace_id: str | None, limit: int = 9) -> list[Account]:
+            return list(await storage.read(lambda tx: tx.accounts.any_workspace(workspace_id, limit=limit)))
+
+        assert await found(None) == [early, late]
+        assert await found(None, 1) == [early]
+        assert await found(THIS_WORKSPACE) == [late]
 
     async def test_a_workspace_has_one_account_at_a_provider(self, storage: Storage) -> None:
         """A second one is refused, also by another id; another workspace has its own."""

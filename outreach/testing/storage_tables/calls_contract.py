@@ -109,6 +109,32 @@ class CallsContract(ContractBase):
                 await storage.write(lambda tx, absent=absent: tx.calls.update(absent))  # type: ignore[misc]
         assert await storage.read(lambda tx: tx.calls.find(call.id)) == call
 
+    async def test_calls_are_listed_newest_first(self, storage: Storage) -> None:
+        """By id, descending, of one workspace or one campaign, at most `limit`."""
+        agent_id = await given_agent(storage)
+        there = await given_agent(storage, OTHER_WORKSPACE)
+        campaign = await given_recipients(storage, 1)
+        single = {"agent_id": agent_id}
+        of_campaign = {**single, "campaign_id": campaign.id, "position": 0}
+        made = [make_call(**fields) for fields in (single, of_campaign, single, of_campaign)]
+        made.sort(key=lambda call: call.id)
+
+        def insert(tx: Transaction) -> None:
+            for call in (made[2], made[0], made[3], made[1]):
+                tx.calls.insert(call)
+            tx.calls.insert(make_call(workspace_id=OTHER_WORKSPACE, agent_id=there))
+
+        async def listed(**wanted: Any) -> list[Any]:
+            return list(await storage.read(lambda tx: tx.calls.list(THIS_WORKSPACE, **{"limit": 9, **wanted})))
+
+        await storage.write(insert)
+        assert await listed() == made[::-1]
+        assert await listed(limit=2) == [made[3], made[2]]
+        assert await listed(after=made[2].id) == [made[1], made[0]]
+        theirs = [call for call in made[::-1] if call.campaign_id is not None]
+        assert await listed(campaign_id=campaign.id) == theirs
+        assert await listed(campaign_id=campaign.id, after=theirs[0].id) == theirs[1:]
+
     async def test_a_provider_id_finds_the_newest_call(self, storage: Storage) -> None:
         """By (created_at, id), within the workspace."""
         agent_id = await given_agent(storage)
@@ -222,7 +248,14 @@ class CallsContract(ContractBase):
         wanted = [made[2], made[1], made[0], made[3]]
         assert list(await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE))) == wanted
         assert list(await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE, limit=2))) == wanted[:2]
+        after = await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE, after=made[1], limit=9))
+        assert list(after) == wanted[2:]
+        assert list(await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE, after=made[3]))) == []
+        assert await storage.read(lambda tx: tx.inbound.get(THIS_WORKSPACE, made[1].id)) == made[1]
+        assert await storage.read(lambda tx: tx.inbound.get(OTHER_WORKSPACE, made[1].id)) is None
         unclear = [made[2], made[1], made[3]]
+        after = await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE, unclear=True, after=made[2]))
+        assert list(after) == unclear[1:]
         assert list(await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE, unclear=True))) == unclear
         assert (
             list(await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE, unclear=True, limit=1))) == unclear[:1]

@@ -11,6 +11,7 @@ import pytest
 
 from outreach.models.base import Channel
 from outreach.models.campaign import Campaign, Counters
+from outreach.models.figures import CampaignGroup
 from outreach.models.states import CampaignStatus
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_call_campaign, make_campaign, new_id
@@ -338,6 +339,27 @@ class CampaignListsContract(ContractBase):
         assert await counted(OTHER_WORKSPACE) == {active: 1, scheduled: 0}
         assert await storage.read(lambda tx: dict(tx.campaigns.count_in_status([]))) == {}
 
+    async def test_open_campaigns_are_counted_with_their_recipients(self, storage: Storage) -> None:
+        """By status and reason of the pause, over all workspaces, with what is pending and what is open."""
+        active, paused = CampaignStatus.ACTIVE, CampaignStatus.PAUSED
+        made = [
+            make_campaign(status=active),
+            make_campaign(status=active, workspace_id=OTHER_WORKSPACE),
+            make_campaign(status=paused, pause_reason="operator"),
+            make_campaign(status=paused, pause_reason="moved"),
+            make_campaign(status=CampaignStatus.READY),
+        ]
+        await published(storage, *made)
+        loading = make_campaign(status=active)
+        await storage.write(lambda tx: tx.campaigns.insert_loading(loading, loading_until=NOW))
+        counters = Counters(total=9, pending=3, completed=4, successful=1, failed=1, open=5)
+        await storage.write(lambda tx: tx.campaigns.add_counters(made[0].workspace_id, made[0].id, counters))
+        assert await storage.read(lambda tx: list(tx.campaigns.open_groups())) == [
+            CampaignGroup("active", None, 2, 3, 5),
+            CampaignGroup("paused", "moved", 1, 0, 0),
+            CampaignGroup("paused", "operator", 1, 0, 0),
+        ]
+
     async def test_those_that_the_engine_has_paused_are_told_from_an_operators(self, storage: Storage) -> None:
         """Oldest first by (created_at, id), at most `limit`, of one workspace or of all."""
         paused = CampaignStatus.PAUSED
@@ -366,3 +388,25 @@ class CampaignListsContract(ContractBase):
         assert await found(None, 2) == [foreign.id, moved.id]
         assert await found(THIS_WORKSPACE) == [moved.id, budget.id]
         assert await found(OTHER_WORKSPACE) == [foreign.id]
+
+    async def test_active_campaigns_are_listed_oldest_first(self, storage: Storage) -> None:
+        """Of one workspace or of all, at most as many as are asked for; no other status, and none that loads."""
+        active = {"status": CampaignStatus.ACTIVE}
+        late = make_campaign(created_at=NOW + TICK, **active)
+        foreign = make_campaign(workspace_id=OTHER_WORKSPACE, created_at=NOW, **active)
+        ready = make_campaign(status=CampaignStatus.READY)
+
+        def write(tx: Transaction) -> None:
+            for campaign in (late, foreign, ready):
+                publish(tx, campaign)
+            tx.campaigns.insert_loading(make_campaign(**active), loading_until=NOW + TICK)
+
+        await storage.write(write)
+
+        async def found(workspace_id: str | None, limit: int = 9) -> list[str]:
+            rows = await storage.read(lambda tx: tx.campaigns.running(workspace_id=workspace_id, limit=limit))
+            return [campaign.id for campaign in rows]
+
+        assert await found(None) == [foreign.id, late.id]
+        assert await found(None, 1) == [foreign.id]
+        assert await found(THIS_WORKSPACE) == [late.id]

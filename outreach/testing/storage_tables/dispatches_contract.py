@@ -299,7 +299,7 @@ class DispatchesContract(ContractBase):
         )
         assert found == ids([made[1], made[0]])
 
-    async def test_abandoned_ones_are_dispatching_in_an_epoch_below(self, storage: Storage) -> None:
+    async def test_abandoned_ones_are_dispatching_in_an_epoch_that_is_not_living(self, storage: Storage) -> None:
         """In all workspaces, oldest first by (created_at, id), at most `limit`."""
         shapes = [
             (1, NOW, THIS_WORKSPACE),
@@ -314,12 +314,12 @@ class DispatchesContract(ContractBase):
         for state in set(DispatchState) - {DispatchState.DISPATCHING}:
             made += [make_dispatch(message_id=await given_message(storage), epoch=1, state=state)]
         await write(storage, *reversed(made))
-        assert await storage.read(lambda tx: ids(tx.dispatches.abandoned(3, limit=9))) == ids(
+        assert await storage.read(lambda tx: ids(tx.dispatches.abandoned({3}, limit=9))) == ids(
             [made[1], made[0], made[2]]
         )
-        assert await storage.read(lambda tx: ids(tx.dispatches.abandoned(3, limit=2))) == ids([made[1], made[0]])
-        assert await storage.read(lambda tx: ids(tx.dispatches.abandoned(2, limit=9))) == ids([made[0]])
-        assert await storage.read(lambda tx: ids(tx.dispatches.abandoned(1, limit=9))) == []
+        assert await storage.read(lambda tx: ids(tx.dispatches.abandoned({3}, limit=2))) == ids([made[1], made[0]])
+        assert await storage.read(lambda tx: ids(tx.dispatches.abandoned({2, 3}, limit=9))) == ids([made[0]])
+        assert await storage.read(lambda tx: ids(tx.dispatches.abandoned({1, 2, 3, 4}, limit=9))) == []
 
     async def test_unknown_ones_are_of_one_workspace_or_of_all(self, storage: Storage) -> None:
         """Oldest first by (created_at, id), at most `limit`, no other state."""
@@ -506,7 +506,7 @@ class DispatchesContract(ContractBase):
             seen = []
             for state in (DispatchState.UNKNOWN, DispatchState.ACCEPTED):
                 tx.dispatches.update(attrs.evolve(dispatch, state=state))
-                seen.append((len(tx.dispatches.abandoned(9, limit=9)), len(tx.dispatches.unknown(None, limit=9))))
+                seen.append((len(tx.dispatches.abandoned({9}, limit=9)), len(tx.dispatches.unknown(None, limit=9))))
             return seen
 
         assert await storage.write(move) == [(0, 1), (0, 0)]

@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from outreach.models.recipient import Recipient
-from outreach.models.states import CLOSABLE_RECIPIENT_STATUSES, RecipientStatus
+from outreach.models.states import CLOSABLE_RECIPIENT_STATUSES, CampaignStatus, RecipientStatus
 from outreach.policy.call_settlement import DOUBLE_DIAL
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_campaign, make_prepared, new_id
@@ -183,6 +183,26 @@ class DueContract(ContractBase):
             [],
             [],
         )
+
+    async def test_those_that_wait_in_active_campaigns_are_counted_by_reason(self, storage: Storage) -> None:
+        """Over all workspaces, up to a limit; no reason is an empty one, and other campaigns do not count."""
+        campaign_id = await given_states(
+            storage, PENDING, waiting(NOW), waiting(LATER), waiting(None), in_progress(NOW)
+        )
+        await given_states(storage, waiting(NOW))
+
+        def put(tx: Transaction) -> None:
+            campaign = tx.campaigns.get(THIS_WORKSPACE, campaign_id)
+            assert campaign is not None
+            tx.campaigns.update(attrs.evolve(campaign, status=CampaignStatus.ACTIVE))
+            for recipient in tx.recipients.page(THIS_WORKSPACE, campaign_id):
+                reason = {1: "contact_hours", 2: "contact_hours"}.get(recipient.position)
+                tx.recipients.put(THIS_WORKSPACE, attrs.evolve(recipient, reason=reason))
+
+        await storage.write(put)
+        count = await storage.read(lambda tx: dict(tx.recipients.count_waiting(limit=9)))
+        assert count == {"": 1, "contact_hours": 2}
+        assert await storage.read(lambda tx: sum(tx.recipients.count_waiting(limit=2).values())) == 2
 
     async def test_those_that_wait_with_a_number_are_found_in_every_campaign(self, storage: Storage) -> None:
         """By (campaign, position), of one workspace, due or not; no other state counts."""

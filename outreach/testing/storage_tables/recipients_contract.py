@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import attrs
@@ -25,6 +26,7 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_texts,
     given_campaign,
     given_recipients,
+    pending,
     publish,
 )
 from outreach.working_set import AlreadyExists, Transaction
@@ -59,6 +61,7 @@ class RecipientsContract(ContractBase):
             last_name=text,
             email=text,
             company=text,
+            external_id=text,
             custom_variables=json.dumps(NESTED | {"x": text, text: 1}, ensure_ascii=False, separators=(",", ":")),
         )
         bare = make_prepared(phone=None, first_name=None)
@@ -122,7 +125,7 @@ class RecipientsContract(ContractBase):
 
     async def test_another_workspace_sees_no_recipients(self, storage: Storage) -> None:
         """Every reading method answers as if the campaign were not there."""
-        contact = make_prepared()
+        contact = make_prepared(external_id="a")
         campaign = await given_campaign(storage, contact, make_prepared(phone=None, phone_number="none"))
         phone = contact.phone
         assert phone is not None
@@ -136,6 +139,9 @@ class RecipientsContract(ContractBase):
                 list(tx.recipients.without_phone(*at, "none")),
                 list(tx.recipients.due(*at, NOW, limit=9)),
                 list(tx.recipients.closable(*at, limit=9)),
+                list(tx.recipients.with_external_id(owner, "a", limit=9)),
+                list(tx.recipients.with_external_id(owner, "a", campaign_id=campaign.id, limit=9)),
+                tx.recipients.external_ids([(owner, campaign.id, 0)]),
                 tx.recipients.known_phones(*at, [phone]),
                 list(tx.recipients.groups(*at)),
                 tx.recipients.recount(*at),
@@ -148,6 +154,9 @@ class RecipientsContract(ContractBase):
             [],
             [],
             [],
+            [],
+            [],
+            {},
             frozenset(),
             [],
             Counters(),
@@ -187,7 +196,13 @@ class RecipientsContract(ContractBase):
             "ended_at": moment,
         }
         other = make_recipient(
-            campaign_id=campaign.id, phone="+1", company="Other", email="", custom_variables={"b": 2}, **state
+            campaign_id=campaign.id,
+            phone="+1",
+            company="Other",
+            email="",
+            custom_variables={"b": 2},
+            external_id="other",
+            **state,
         )
         await storage.write(lambda tx: tx.recipients.put(THIS_WORKSPACE, other))
         assert await recipient_at(storage, campaign.id, 0) == attrs.evolve(before, **state)
@@ -217,7 +232,7 @@ class RecipientsContract(ContractBase):
         rows = [(position, make_prepared(), RecipientStatus.PENDING, None) for position in (30, 2, 100, 0, 11)]
         await storage.write(lambda tx: publish(tx, campaign, rows))
 
-        async def positions(**wanted: int) -> list[int]:
+        async def positions(**wanted: Any) -> list[int]:
             page = await storage.read(lambda tx: tx.recipients.page(THIS_WORKSPACE, campaign.id, **wanted))
             return [recipient.position for recipient in page]
 
@@ -226,6 +241,24 @@ class RecipientsContract(ContractBase):
         assert await positions(after=2, limit=2) == [11, 30]
         assert await positions(after=3, limit=2) == [11, 30]
         assert await positions(after=100) == []
+
+    async def test_a_page_is_of_one_state_or_reason(self, storage: Storage) -> None:
+        """By position, at most `limit`, whatever stands between."""
+        kinds = [("failed", "a"), ("pending", None), ("failed", "b"), ("waiting", "a"), ("failed", "a")]
+        campaign = make_campaign()
+        rows = [(at, make_prepared(), RecipientStatus(one), reason) for at, (one, reason) in enumerate(kinds)]
+        await storage.write(lambda tx: publish(tx, campaign, rows))
+
+        async def positions(**wanted: Any) -> list[int]:
+            page = await storage.read(lambda tx: tx.recipients.page(THIS_WORKSPACE, campaign.id, **wanted))
+            return [recipient.position for recipient in page]
+
+        failed = RecipientStatus.FAILED
+        assert await positions(status=failed) == [0, 2, 4]
+        assert await positions(reason="a") == [0, 3, 4]
+        assert await positions(status=failed, reason="a") == [0, 4]
+        assert await positions(status=failed, after=0, limit=1) == [2]
+        assert await positions(status=failed, reason="c") == []
 
     async def test_recipients_with_a_number_come_by_position(self, storage: Storage) -> None:
         """The normalised number counts, in one campaign; a contact without one is never found."""
@@ -255,6 +288,49 @@ class RecipientsContract(ContractBase):
         assert await positions("x") == [0, 3]
         assert await positions("+15550000001") == [1]
         assert await positions("") == []
+
+    async def test_recipients_are_found_by_the_id_of_the_application(self, storage: Storage) -> None:
+        """To the letter, in one campaign by position or in all, the newest campaign first; not while it loads."""
+        contacts = [make_prepared(external_id=text) for text in ("a", "A", "a")]
+        older = make_campaign(created_at=NOW - timedelta(days=1))
+        newer = make_campaign(created_at=NOW)
+        for campaign in (older, newer):
+            rows = pending(*contacts, make_prepared())
+            await storage.write(partial(publish, campaign=campaign, rows=rows))
+        hidden = make_campaign()
+
+        def load(tx: Transaction) -> None:
+            tx.campaigns.insert_loading(hidden, loading_until=NOW + timedelta(minutes=2))
+            tx.recipients.insert(THIS_WORKSPACE, hidden.id, pending(contacts[0]), now=NOW)
+
+        await storage.write(load)
+
+        async def found(external_id: str, limit: int = 9, **within: str) -> list[tuple[str, int]]:
+            rows = await storage.read(
+                lambda tx: tx.recipients.with_external_id(THIS_WORKSPACE, external_id, limit=limit, **within)
+            )
+            return [(row.campaign_id, row.position) for row in rows]
+
+        assert await found("a") == [(newer.id, 0), (newer.id, 2), (older.id, 0), (older.id, 2)]
+        assert await found("a", limit=3) == [(newer.id, 0), (newer.id, 2), (older.id, 0)]
+        assert await found("a", campaign_id=older.id) == [(older.id, 0), (older.id, 2)]
+        assert await found("a", campaign_id=older.id, limit=1) == [(older.id, 0)]
+        assert await found("A") == [(newer.id, 1), (older.id, 1)]
+        assert await found("b") == []
+
+    async def test_the_ids_of_many_recipients_are_read_at_once(self, storage: Storage) -> None:
+        """Those that have one, by campaign and position; what is not there is left out."""
+        one = await given_campaign(storage, make_prepared(external_id="a"), make_prepared())
+        other = await given_campaign(storage, make_prepared(external_id="b"))
+        places = [
+            *((THIS_WORKSPACE, one.id, position) for position in range(3)),
+            (THIS_WORKSPACE, other.id, 0),
+            (OTHER_WORKSPACE, other.id, 0),
+            (THIS_WORKSPACE, new_id(), 0),
+        ]
+        found = await storage.read(lambda tx: tx.recipients.external_ids(places))
+        assert found == {(one.id, 0): "a", (other.id, 0): "b"}
+        assert await storage.read(lambda tx: tx.recipients.external_ids([])) == {}
 
     async def test_groups_count_each_state_for_each_reason(self, storage: Storage) -> None:
         """The order is (status, reason), no reason first."""

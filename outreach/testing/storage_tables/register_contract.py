@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
+from decimal import Decimal
 from functools import partial
 
 import attrs
 import pytest
 
+from outreach.models.prices import Price, PriceTable
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.unsubscribe import UnsubscribeScope
 from outreach.protocols.storage import Storage
@@ -39,6 +41,19 @@ class RegisterContract(ContractBase):
             assert await storage.read(lambda tx: tx.call_settings.get(THIS_WORKSPACE)) == settings
         assert await storage.read(lambda tx: tx.call_settings.get(OTHER_WORKSPACE)) is None
         assert await storage.read(lambda tx: tx.settings.get(THIS_WORKSPACE)) is None
+
+    async def test_prices_are_of_one_workspace_to_the_last_place_and_can_be_removed(self, storage: Storage) -> None:
+        """None before they are set; then as they were written last, until they are removed."""
+        assert await storage.read(lambda tx: tx.price_tables.get(THIS_WORKSPACE)) is None
+        few = (Price(kind="sms", amount=Decimal("0.000001")), Price(kind="call", amount=Decimal("1E+2"), country="US"))
+        for prices in (few, (*few, Price(kind="sms", amount=Decimal("0.10"), provider="twilio", country="DE"))):
+            table = PriceTable(currency="EUR", prices=prices)
+            await storage.write(lambda tx, table=table: tx.price_tables.put(THIS_WORKSPACE, table))  # type: ignore[misc]
+            assert await storage.read(lambda tx: tx.price_tables.get(THIS_WORKSPACE)) == table
+        assert await storage.read(lambda tx: tx.price_tables.get(OTHER_WORKSPACE)) is None
+        assert await storage.write(lambda tx: tx.price_tables.delete(THIS_WORKSPACE))
+        assert not await storage.write(lambda tx: tx.price_tables.delete(THIS_WORKSPACE))
+        assert await storage.read(lambda tx: tx.price_tables.get(THIS_WORKSPACE)) is None
 
     @awkward_texts
     async def test_reply_settings_are_of_one_workspace_and_written_over(self, storage: Storage, text: str) -> None:

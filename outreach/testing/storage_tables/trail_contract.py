@@ -97,6 +97,19 @@ class TrailContract(ContractBase):
         await append(storage, make_trail_entry())
         assert [entry.number for entry in await all_of(storage)] == [1, 2, 3]
 
+    async def test_opt_outs_of_a_stretch_are_counted_by_source(self, storage: Storage) -> None:
+        """Above `after` and up to `until`, over all workspaces; without a source they count as an operator's."""
+        await append(
+            storage,
+            make_trail_entry(reason="keyword"),
+            make_trail_entry(reason="keyword", workspace_id=OTHER_WORKSPACE),
+            make_trail_entry(reason=None),
+            make_trail_entry(what=TrailStepKind.OPTED_IN, reason="keyword"),
+            make_trail_entry(reason="keyword"),
+        )
+        counted = await storage.read(lambda tx: [dict(tx.trail.count_opt_outs(after, 4)) for after in (0, 1, 4)])
+        assert counted == [{"keyword": 2, "operator": 1}, {"keyword": 1, "operator": 1}, {}]
+
     async def test_a_stretch_is_half_open_and_keeps_to_its_workspace(self, storage: Storage) -> None:
         """Above `after` and up to `until`; None is every workspace."""
         await append(

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import attrs
 
-from outreach.models.work import DatabaseHome, HighWaterMark, WorkItem, WorkUnit
+from outreach.models.work import Claim, DatabaseHome, HighWaterMark, WorkItem, WorkUnit
 from outreach.protocols.storage import Storage
-from outreach.testing.builders import NOW, make_campaign, make_lease, make_run, new_id
+from outreach.testing.builders import NOW, make_campaign, make_lease, make_run, make_worker, new_id
 from outreach.testing.storage_tables.base_contract import (
     MAX_INTEGER,
     OTHER_WORKSPACE,
     THIS_WORKSPACE,
     TICK,
     ContractBase,
+    as_key,
     awkward_moments,
     awkward_texts,
     given_campaign,
@@ -55,6 +56,27 @@ class WorkContract(ContractBase):
         expected = WorkItem(unit=CALL, due_at=moment, change=numbers[-1])
         assert await storage.read(lambda tx: tx.work.get(CALL)) == expected
         assert await storage.read(lambda tx: list(tx.work.since(0))) == [expected]
+
+    async def test_the_single_message_or_call_that_is_due_longest_is_found(self, storage: Storage) -> None:
+        """Not a campaign, nor what is due later or not at all; of one workspace or of all."""
+
+        def schedule(tx: Transaction) -> None:
+            tx.work.schedule(CAMPAIGN, NOW - 9 * TICK)
+            tx.work.schedule(CALL, NOW - TICK)
+            tx.work.schedule(CALL._replace(id=new_id()), NOW)
+            tx.work.schedule(CALL._replace(id=new_id()), None)
+            tx.work.schedule(MESSAGE, NOW - 2 * TICK)
+            tx.work.schedule(MESSAGE._replace(id=new_id()), NOW + TICK)
+
+        async def found(workspace_id: str | None, now: datetime) -> datetime | None:
+            return await storage.read(lambda tx: tx.work.oldest_single(workspace_id, now))
+
+        await storage.write(schedule)
+        assert await found(None, NOW) == NOW - 2 * TICK
+        assert await found(THIS_WORKSPACE, NOW) == NOW - TICK
+        assert await found(THIS_WORKSPACE, NOW - TICK) == NOW - TICK
+        assert await found(None, NOW - 3 * TICK) is None
+        assert await found(new_id(), NOW) is None
 
     async def test_units_differ_by_kind_workspace_and_identifier(self, storage: Storage) -> None:
         """Each of the three makes another unit."""
@@ -151,6 +173,48 @@ class WorkContract(ContractBase):
             assert await database.read(lambda tx: tx.leases.home()) == place
 
     @awkward_moments
+    async def test_workers_are_put_and_deleted_by_their_epochs(self, database: Storage, moment: datetime) -> None:
+        """Listed by epoch; a put takes the place of the last one, and an end counts as a stop."""
+        first, second = make_worker(epoch=MAX_INTEGER, place=MAX_INTEGER), make_worker(renewed_at=moment, until=moment)
+        for worker in (first, make_worker(until=NOW + TICK), second):
+            await database.write(lambda tx, worker=worker: tx.workers.put(worker))  # type: ignore[misc]
+        assert list(await database.read(lambda tx: tx.workers.list())) == [second, first]
+        assert await database.read(lambda tx: tx.workers.get(1)) == second
+        before = await database.read(lambda tx: tx.stops.count())
+        assert await database.write(lambda tx: (tx.workers.delete(1), tx.workers.delete(1))) == (True, False)
+        assert await database.read(lambda tx: tx.workers.get(1)) is None
+        assert await database.read(lambda tx: tx.stops.count()) > before
+
+    @awkward_texts
+    async def test_claims_are_freed_with_their_worker(self, storage: Storage, text: str) -> None:
+        """Each subject of a workspace has one; those that are held come by epoch, workspace and subject."""
+        claims = [
+            Claim(workspace_id=THIS_WORKSPACE, subject=as_key(text), epoch=2, held=True),
+            Claim(workspace_id=OTHER_WORKSPACE, subject=as_key(text), epoch=1, held=True),
+            Claim(workspace_id=THIS_WORKSPACE, subject=f"{as_key(text)}2", epoch=1, held=False),
+        ]
+        for claim in (attrs.evolve(claims[0], epoch=1, held=False), *claims):
+            await storage.write(lambda tx, claim=claim: tx.claims.put(claim))  # type: ignore[misc]
+        assert list(await storage.read(lambda tx: tx.claims.held())) == [claims[1], claims[0]]
+        assert await storage.read(lambda tx: tx.claims.get(THIS_WORKSPACE, as_key(text))) == claims[0]
+
+        def free(tx: Transaction) -> Claim | None:
+            tx.claims.free(2)
+            return tx.claims.get(THIS_WORKSPACE, as_key(text))
+
+        assert await storage.write(free) == attrs.evolve(claims[0], held=False)
+        assert list(await storage.read(lambda tx: tx.claims.held())) == [claims[1]]
+        await storage.write(lambda tx: tx.claims.clear())
+        assert await storage.read(lambda tx: tx.claims.get(OTHER_WORKSPACE, as_key(text))) is None
+
+    async def test_the_clock_of_the_database_does_not_go_back(self, database: Storage) -> None:
+        """Each transaction reads it; aware, in UTC."""
+        first = await database.read(lambda tx: tx.now())
+        second = await database.write(lambda tx: tx.now())
+        assert first <= second
+        assert first.utcoffset() == timedelta()
+
+    @awkward_moments
     async def test_a_run_is_put_over_the_last_one(self, storage: Storage, moment: datetime) -> None:
         """Each campaign has its own, in its own workspace."""
         ours = await given_campaign(storage)
@@ -197,16 +261,16 @@ class WorkContract(ContractBase):
 
     async def test_the_lock_is_held_once(self, database: Storage, open_storage: Callable[[], Storage]) -> None:
         """Nobody else gets it, on this storage or on another one over the same database, until it is given back."""
-        assert database.lock.acquire() is True
+        assert database.lock.acquire() == 1
         try:
-            assert database.lock.acquire() is False
+            assert database.lock.acquire() == 0
             async with open_storage() as other:
-                assert other.lock.acquire() is False
-                database.lock.release()
-                assert other.lock.acquire() is True
-                assert database.lock.acquire() is False
-                other.lock.release()
-            assert database.lock.acquire() is True
+                assert other.lock.acquire() == 0
+                database.lock.release(1)
+                assert other.lock.acquire() == 1
+                assert database.lock.acquire() == 0
+                other.lock.release(1)
+            assert database.lock.acquire() == 1
         finally:
             database.lock.release()
             database.lock.release()
@@ -216,7 +280,7 @@ class WorkContract(ContractBase):
     ) -> None:
         """Nothing at first, then the last note, also for who opens it next; without a place outside always nothing."""
         assert database.lock.high_water() is None
-        assert database.lock.acquire() is True
+        assert database.lock.acquire() == 1
         try:
             database.lock.record_high_water(HighWaterMark(database="one", epoch=1, change=0))
             mark = HighWaterMark(database="one", epoch=3, change=MAX_INTEGER)

@@ -24,6 +24,10 @@ class Accounts(WorkspaceTable[Account]):
         """Return an account of any workspace, for callbacks and operators' commands."""
         return self._one(ACCOUNTS, "accounts.find", account_id=account_id)
 
+    def any_workspace(self, workspace_id: str | None, *, limit: int) -> Sequence[Account]:
+        """Return the accounts of one workspace or of all, oldest first by (created_at, id)."""
+        return self._list(ACCOUNTS, "accounts.anywhere", workspace_id=workspace_id, limit=limit)
+
     def of_provider(self, workspace_id: str, provider: str) -> Account | None:
         """Return a workspace's account at a provider."""
         return self._one(ACCOUNTS, "accounts.at", workspace_id=workspace_id, provider=provider)

@@ -71,17 +71,24 @@ class CampaignLists(Table):
         search: str | None,
         offset: int,
         limit: int,
+        archived: bool | None = None,
     ) -> tuple[Sequence[StoredCampaign], int]:
         """Return campaigns newest first by (created_at, id), both descending, and the total number of matches.
 
-        `search` matches part of the name, case-insensitively for every script (`policy.texts.fold`).
+        `search` matches part of the name, case-insensitively for every script (`policy.texts.fold`). `archived` is
+        whether only archived campaigns, or only others, are wanted; None for all.
         """
         wanted: Mapping[str, Value] = {
             "workspace_id": workspace_id,
             "channel": channel,
             "status": None if status is None else status.value,
         }
-        if search:
+        if archived is not None and (archived or self._has_archived(workspace_id)):
+            name = "campaigns.archived" if archived else "campaigns.unarchived"
+            rows = self._rows.query(name, CAMPAIGNS, **wanted, search=fold(search) if search else "")
+            found = [row[0] for row in rows]
+            total, numbers = len(found), found[offset : offset + limit]
+        elif search:
             found = self._found(workspace_id, fold(search), wanted)
             total, numbers = len(found), found[offset : offset + limit]
         else:
@@ -89,6 +96,9 @@ class CampaignLists(Table):
             total = counted or 0
             numbers = self._numbers(wanted, offset=offset, limit=limit) if offset < total else []
         return self._stored(workspace_id, numbers), total
+
+    def _has_archived(self, workspace_id: str) -> bool:
+        return bool(self._rows.query("campaigns.any_archived", CAMPAIGNS, workspace_id=workspace_id))
 
     def _found(self, workspace_id: str, folded: str, wanted: Mapping[str, Value]) -> list[int]:
         """Return the numbers of all campaigns whose name contains a text, newest first."""

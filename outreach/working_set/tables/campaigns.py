@@ -9,6 +9,7 @@ import attrs
 
 from outreach.clock import format_timestamp
 from outreach.models.campaign import AgentSnapshot, Campaign, Counters
+from outreach.models.figures import CampaignGroup
 from outreach.models.resources import Agent
 from outreach.models.states import CampaignStatus
 from outreach.working_set.journal import AlreadyExists
@@ -124,6 +125,15 @@ class Campaigns(Table):
             "campaigns.count_in_status", CAMPAIGNS, statuses=json_list(sorted(set(statuses))), workspace_id=workspace_id
         )
         return {**dict.fromkeys(statuses, 0), **{CampaignStatus(status): count for status, count in rows}}
+
+    def open_groups(self) -> Sequence[CampaignGroup]:
+        """Return the active, scheduled and paused campaigns of all workspaces, by status and reason of the pause."""
+        return [CampaignGroup(*row) for row in self._rows.query("campaigns.open_groups", CAMPAIGNS)]
+
+    def running(self, *, workspace_id: str | None = None, limit: int) -> Sequence[Campaign]:
+        """Return active campaigns of one workspace or all, oldest first by (created_at, id)."""
+        found = self._list(CAMPAIGNS, "campaigns.running", workspace_id=workspace_id, limit=limit)
+        return self._all_with_agents(found)
 
     def paused_by_engine(self, *, workspace_id: str | None = None, limit: int) -> Sequence[Campaign]:
         """Return campaigns that the engine has paused, of one workspace or all, oldest first by (created_at, id)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, Generic, TypeVar
 
+from outreach.models.prices import PriceTable
 from outreach.models.resources import Agent, Flow, Number, Trunk
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.workspace import ApiKey, Workspace
@@ -14,6 +15,7 @@ from outreach.working_set.kinds import (
     FLOWS,
     KEYS,
     NUMBERS,
+    PRICE_TABLES,
     REPLY_SETTINGS,
     SMS_SETTINGS,
     TRUNKS,
@@ -141,6 +143,10 @@ class WorkspaceSettings(Table, Generic[S]):
         """Write the settings."""
         self._rows.put(self._kind, (workspace_id,), settings)
 
+    def delete(self, workspace_id: str) -> bool:
+        """Remove the settings; return whether there were any."""
+        return self._rows.delete(self._kind, (workspace_id,))
+
 
 def sms_settings(rows: WorkingSet) -> WorkspaceSettings[SmsSettings]:
     """Return the table of SMS settings."""
@@ -155,3 +161,8 @@ def call_settings(rows: WorkingSet) -> WorkspaceSettings[CallSettings]:
 def reply_settings(rows: WorkingSet) -> WorkspaceSettings[ReplySettings]:
     """Return the table of reply settings."""
     return WorkspaceSettings(rows, REPLY_SETTINGS)
+
+
+def price_tables(rows: WorkingSet) -> WorkspaceSettings[PriceTable]:
+    """Return the table of price tables."""
+    return WorkspaceSettings(rows, PRICE_TABLES)

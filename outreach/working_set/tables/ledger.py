@@ -9,13 +9,14 @@ from typing import Final
 import attrs
 
 from outreach.clock import format_timestamp, parse_timestamp
+from outreach.convert.columns import json_text
 from outreach.models.call import Call
 from outreach.models.dispatch import Dispatch, DispatchCount, RecentRequest, UnknownDispatchCount
 from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.working_set.journal import AlreadyExists
 from outreach.working_set.kinds import CALLS, DISPATCHES, INBOUND, MESSAGES
-from outreach.working_set.tables.base import Table
+from outreach.working_set.tables.base import Table, json_list
 
 _OF_RECIPIENT: Final = "dispatches.of_recipient"
 _BY_PROVIDER_ID: Final = "dispatches.by_provider_id"
@@ -182,9 +183,12 @@ class Dispatches(Table):
             for provider, state, report, reason, error_code, count, error_message in rows
         ]
 
-    def abandoned(self, epoch: int, *, limit: int) -> Sequence[Dispatch]:
-        """Return those `dispatching` under earlier epochs in all workspaces, oldest first by (created_at, id)."""
-        return self._list(DISPATCHES, "dispatches.abandoned", epoch=epoch, limit=limit)
+    def abandoned(self, living: Collection[int], *, limit: int) -> Sequence[Dispatch]:
+        """Return those `dispatching` under epochs that are not living, in all workspaces.
+
+        The oldest first, by (created_at, id).
+        """
+        return self._list(DISPATCHES, "dispatches.abandoned", living=json_text(sorted(living)), limit=limit)
 
     def unknown(self, workspace_id: str | None, *, limit: int, after: Dispatch | None = None) -> Sequence[Dispatch]:
         """Return the unknown dispatches of a workspace or all, oldest first by (created_at, id), from `after` on."""
@@ -222,6 +226,10 @@ class Calls(Table):
         """Return a call."""
         return self._rows.get(CALLS, (workspace_id, call_id))
 
+    def prefetch(self, workspace_and_call: Iterable[tuple[str, str]]) -> None:
+        """Read many calls in one go, for `get`."""
+        self._rows.prefetch(CALLS, workspace_and_call)
+
     def find(self, call_id: str) -> Call | None:
         """Return a call of any workspace, for operators' commands."""
         return self._one(CALLS, "calls.find", call_id=call_id)
@@ -240,6 +248,13 @@ class Calls(Table):
     def update(self, call: Call) -> None:
         """Replace a call; its agent, number and recipient stay."""
         self._rows.update(CALLS, CALLS.key_of(call), call)
+
+    def list(
+        self, workspace_id: str, *, campaign_id: str | None = None, after: str | None = None, limit: int
+    ) -> Sequence[Call]:
+        """Return calls of a workspace, or of one campaign, by id, descending, below `after`."""
+        number = None if campaign_id is None else self._rows.number(workspace_id, campaign_id)
+        return self._list(CALLS, "calls.list", workspace_id=workspace_id, number=number, after=after, limit=limit)
 
     def open_call_between(self, workspace_id: str, agent_id: str, to: str) -> Call | None:
         """Return the oldest open call, by (created_at, id), of this agent to this number."""
@@ -283,10 +298,33 @@ class Inbound(Table):
         )
         return None if written_at is None else parse_timestamp(written_at)
 
-    def list(self, workspace_id: str, *, unclear: bool = False, limit: int = 1000) -> Sequence[InboundMessage]:
-        """Return the newest messages, or the unclear ones, by (received_at, id), both descending."""
+    def get(self, workspace_id: str, message_id: str) -> InboundMessage | None:
+        """Return a message."""
+        return self._rows.get(INBOUND, (workspace_id, message_id))
+
+    def list(
+        self,
+        workspace_id: str,
+        *,
+        unclear: bool = False,
+        after: InboundMessage | None = None,
+        limit: int = 1000,
+    ) -> Sequence[InboundMessage]:
+        """Return the newest messages, or the unclear ones, by (received_at, id), both descending, from `after` on."""
         query = "inbound.list_unclear" if unclear else "inbound.list"
-        return self._list(INBOUND, query, workspace_id=workspace_id, limit=limit)
+        after_at, after_id = ("~", "") if after is None else (format_timestamp(after.received_at), after.id)
+        return self._list(INBOUND, query, workspace_id=workspace_id, after_at=after_at, after_id=after_id, limit=limit)
+
+    def senders_among(self, workspace_id: str, phones: Collection[str], *, since: datetime) -> frozenset[str]:
+        """Return those of the numbers (at most 5,000) that have written at or after a moment."""
+        rows = self._rows.query(
+            "inbound.senders_among",
+            INBOUND,
+            workspace_id=workspace_id,
+            phones=json_list(phones),
+            since=format_timestamp(since),
+        )
+        return frozenset(row[0] for row in rows)
 
     def replied_since(self, workspace_id: str, phone: str, since: datetime) -> bool:
         """Return whether a number has written at or after a moment."""

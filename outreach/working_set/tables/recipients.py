@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from operator import itemgetter
+from typing import Final, NamedTuple
 
 from outreach.clock import format_timestamp, parse_timestamp
 from outreach.convert.columns import Value, json_text
@@ -13,10 +15,38 @@ from outreach.models.recipient import PreparedRecipient, Recipient, RecipientCou
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, RecipientStatus
 from outreach.policy.call_settlement import DOUBLE_DIAL
 from outreach.working_set.journal import AlreadyExists
-from outreach.working_set.kinds import RECIPIENTS, UNSUBSCRIBES
+from outreach.working_set.kinds import CAMPAIGNS, RECIPIENTS, UNSUBSCRIBES
 from outreach.working_set.tables.base import Table, json_list
 
 NewRow = tuple[int, PreparedRecipient, RecipientStatus, str | None]
+
+
+class StoredContact(NamedTuple):
+    """A recipient as it is stored: plain values, because a look at all of them reads hundreds of thousands.
+
+    Attributes:
+        custom_variables: JSON object; None for an empty one.
+        status: A `RecipientStatus`, as text.
+        due_at: A timestamp, as text.
+    """
+
+    position: int
+    phone_number: str
+    phone: str | None
+    first_name: str | None
+    last_name: str | None
+    email: str | None
+    company: str | None
+    custom_variables: str | None
+    status: str
+    reason: str | None
+    due_at: str | None
+    step: int
+    attempts: int
+    dispatched: int
+
+
+_CONTACT_COLUMNS: Final = itemgetter(*(RECIPIENTS.columns.index(name) for name in StoredContact._fields))
 
 
 class Recipients(Table):
@@ -155,9 +185,27 @@ class Recipients(Table):
         """Return pending recipients by position, then waiting ones by (due_at, position), at most `limit`."""
         return self._of("closable", workspace_id, campaign_id, limit=limit)
 
-    def page(self, workspace_id: str, campaign_id: str, *, after: int = -1, limit: int = 1000) -> Sequence[Recipient]:
-        """Return recipients by position from `after` on, at most `limit`."""
-        return self._of("page", workspace_id, campaign_id, after=after, limit=limit)
+    def page(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        status: RecipientStatus | None = None,
+        reason: str | None = None,
+        after: int = -1,
+        limit: int = 1000,
+    ) -> Sequence[Recipient]:
+        """Return recipients by position from `after` on, at most `limit`; of one status or reason, or of any."""
+        wanted = None if status is None else status.value
+        return self._of("page", workspace_id, campaign_id, status=wanted, reason=reason, after=after, limit=limit)
+
+    def contacts(
+        self, workspace_id: str, campaign_id: str, *, after: int = -1, limit: int = 1000
+    ) -> Sequence[StoredContact]:
+        """Return what a look at all of them needs, by position from `after` on, at most `limit`; nothing is cached."""
+        number = self._rows.number(workspace_id, campaign_id)
+        rows = self._rows.query("recipients.page", RECIPIENTS, number=number, after=after, limit=limit)
+        return [StoredContact(*_CONTACT_COLUMNS(row)) for row in rows]
 
     def by_phone(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[Recipient]:
         """Return the recipients with this number, by position."""
@@ -166,6 +214,43 @@ class Recipients(Table):
     def without_phone(self, workspace_id: str, campaign_id: str, phone_number: str) -> Sequence[Recipient]:
         """Return the recipients that were supplied with this invalid number, by position."""
         return self._of("without_phone", workspace_id, campaign_id, phone_number=phone_number)
+
+    def count_waiting(self, *, limit: int) -> Mapping[str, int]:
+        """Return the recipients of active campaigns that wait, by reason, among `limit` of them."""
+        rows = self._rows.query("recipients.count_waiting", RECIPIENTS, CAMPAIGNS, limit=limit)
+        return {reason or "": count for reason, count in rows}
+
+    def with_external_id(
+        self, workspace_id: str, external_id: str, *, campaign_id: str | None = None, limit: int
+    ) -> Sequence[Recipient]:
+        """Return the recipients with an id of the application's, of one published campaign or of all.
+
+        The newest campaign comes first, its recipients by position; at most `limit`.
+        """
+        if campaign_id is not None:
+            return self._of("with_external_id_in", workspace_id, campaign_id, external_id=external_id, limit=limit)
+        rows = self._rows.query(
+            "recipients.with_external_id",
+            RECIPIENTS,
+            CAMPAIGNS,
+            workspace_id=workspace_id,
+            external_id=external_id,
+            limit=limit,
+        )
+        return self._rows.cache_rows(RECIPIENTS, rows)
+
+    def external_ids(self, recipients: Collection[tuple[str, str, int]]) -> Mapping[tuple[str, int], str]:
+        """Return the application's ids of many (workspace, campaign, position) that have one, by the latter two."""
+        self._rows.prefetch_refs(campaign_id for _, campaign_id, _ in recipients)
+        campaigns = {
+            ref.number: ref.id for workspace_id, id_, _ in recipients if (ref := self._rows.ref(workspace_id, id_))
+        }
+        numbers = {campaign_id: number for number, campaign_id in campaigns.items()}
+        wanted = [[numbers[id_], position] for _, id_, position in recipients if id_ in numbers]
+        if not wanted:
+            return {}
+        rows = self._rows.query("recipients.external_ids", RECIPIENTS, wanted=json_text(wanted))
+        return {(campaigns[number], position): external_id for number, position, external_id in rows}
 
     def groups(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientCount]:
         """Return the number of recipients in each status and reason, by (status, reason), no reason first."""

@@ -3,33 +3,82 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Literal
 
+import attrs
+
+from outreach.clock import format_timestamp
 from outreach.models.base import Channel
-from outreach.models.unsubscribe import HELD, Unsubscribe
-from outreach.working_set.kinds import UNSUBSCRIBES
+from outreach.models.unsubscribe import HELD, RegisterSalt, Unsubscribe
+from outreach.policy.pseudonyms import is_pseudonym, register_hash
+from outreach.working_set.kinds import REGISTER_SALTS, UNSUBSCRIBES
 from outreach.working_set.tables.base import Table, json_list
 
 
 class Register(Table):
-    """The unsubscribe register; (workspace, phone) is unique."""
+    """The unsubscribe register; (workspace, phone) is unique.
+
+    A number of an erased person is stored as a hash. It is found by the number all the same, as if it stood there.
+    """
 
     def get(self, workspace_id: str, phone: str) -> Unsubscribe | None:
         """Return the entry of a number."""
-        return self._rows.get(UNSUBSCRIBES, (workspace_id, phone))
+        entry = self._rows.get(UNSUBSCRIBES, (workspace_id, phone))
+        if entry is None and (hashed := self._hashed(workspace_id, phone)) is not None:
+            entry = self._rows.get(UNSUBSCRIBES, (workspace_id, hashed))
+            return None if entry is None else attrs.evolve(entry, phone=phone)
+        return entry
 
     def prefetch(self, workspace_and_phone: Iterable[tuple[str, str]]) -> None:
         """Read the entries of many numbers in one go, for `get`."""
-        self._rows.prefetch(UNSUBSCRIBES, workspace_and_phone)
+        wanted = list(workspace_and_phone)
+        names = ((workspace_id, self._hashed(workspace_id, phone)) for workspace_id, phone in wanted)
+        self._rows.prefetch(UNSUBSCRIBES, [*wanted, *(name for name in names if name[1] is not None)])
 
     def put(self, entry: Unsubscribe) -> None:
         """Insert or replace a number's entry; this counts as a stop."""
         self._rows.count_stop()
+        if (hashed := self._hashed(entry.workspace_id, entry.phone)) is not None:
+            self._rows.delete(UNSUBSCRIBES, (entry.workspace_id, hashed))
         self._rows.put(UNSUBSCRIBES, UNSUBSCRIBES.key_of(entry), entry)
 
     def delete(self, workspace_id: str, phone: str) -> bool:
         """Remove a number; return whether it was there."""
-        return self._rows.delete(UNSUBSCRIBES, (workspace_id, phone))
+        found = self._rows.delete(UNSUBSCRIBES, (workspace_id, phone))
+        hashed = self._hashed(workspace_id, phone)
+        return (hashed is not None and self._rows.delete(UNSUBSCRIBES, (workspace_id, hashed))) or found
+
+    def hash_number(self, entry: Unsubscribe, *, salt: str) -> str:
+        """Store an entry by the hash of its number, without its evidence; return the hash.
+
+        `salt` is used for the workspace's first hash, and ignored later.
+        """
+        stored = self._rows.get(REGISTER_SALTS, (entry.workspace_id,))
+        if stored is None:
+            stored = RegisterSalt(salt=salt)
+            self._rows.put(REGISTER_SALTS, (entry.workspace_id,), stored)
+        name = register_hash(stored.salt, entry.phone)
+        self._rows.count_stop()
+        self._rows.delete(UNSUBSCRIBES, (entry.workspace_id, entry.phone))
+        hashed = attrs.evolve(entry, phone=name, evidence=None)
+        self._rows.put(UNSUBSCRIBES, UNSUBSCRIBES.key_of(hashed), hashed)
+        return name
+
+    def numbers_before(self, workspace_id: str, before: datetime, *, limit: int) -> Sequence[Unsubscribe]:
+        """Return entries with a number created before a moment, oldest first, without those under review."""
+        return self._list(
+            UNSUBSCRIBES,
+            "erasure.old_register",
+            workspace_id=workspace_id,
+            before=format_timestamp(before),
+            limit=limit,
+        )
+
+    def _hashed(self, workspace_id: str, phone: str) -> str | None:
+        """Return the hash of a number; None if the workspace's register has no hashes."""
+        salt = self._rows.get(REGISTER_SALTS, (workspace_id,))
+        return None if salt is None or is_pseudonym(phone) else register_hash(salt.salt, phone)
 
     def list(self, workspace_id: str, *, after: str = "", limit: int = 1000) -> Sequence[Unsubscribe]:
         """Return entries by number from `after` on, at most `limit`."""
@@ -48,10 +97,15 @@ class Register(Table):
             return frozenset(phones) if entry is not None and entry.stops(channel) else frozenset()
         if not phones:
             return frozenset()
+        names = {phone: phone for phone in phones}
+        for phone in phones:
+            if (hashed := self._hashed(workspace_id, phone)) is None:
+                break
+            names[hashed] = phone
         rows = self._rows.query(
-            "register.stopped", UNSUBSCRIBES, workspace_id=workspace_id, channel=channel, phones=json_list(phones)
+            "register.stopped", UNSUBSCRIBES, workspace_id=workspace_id, channel=channel, phones=json_list(names)
         )
-        return frozenset(row[0] for row in rows)
+        return frozenset(names[row[0]] for row in rows)
 
     def restrictions(
         self, workspace_id: str, channel: Channel, phones: Collection[str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from outreach.clock import format_timestamp
@@ -54,6 +54,11 @@ class Trail(Table):
     def between(self, workspace_id: str | None, after: int, until: int) -> Sequence[TrailEntry]:
         """Return those of a workspace, or all, numbered above `after` and up to `until`, by number."""
         return self._entries(TRAIL, "trail.between", workspace_id=workspace_id, after=after, until=until)
+
+    def count_opt_outs(self, after: int, until: int) -> Mapping[str, int]:
+        """Return the opt-outs numbered above `after` and up to `until` in all workspaces, by source."""
+        rows = self._rows.query("trail.count_opt_outs", TRAIL, after=after, until=until)
+        return {str(source): count for source, count in rows}
 
     def last_number(self) -> int:
         """Return the highest number ever given; 0 in a new database."""

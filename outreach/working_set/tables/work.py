@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from outreach.models.work import CampaignRunState, DatabaseHome, Lease, WorkItem, WorkUnit
-from outreach.working_set.kinds import HOME, LEASE, RUNS, SENDER_PACES, SINGLE_ROW_KEY, WORK
+from outreach.clock import format_timestamp, parse_timestamp
+from outreach.models.work import CampaignRunState, Claim, DatabaseHome, Lease, WorkerLease, WorkItem, WorkUnit
+from outreach.working_set.kinds import CLAIMS, HOME, LEASE, RUNS, SENDER_PACES, SINGLE_ROW_KEY, WORK, WORKERS
 from outreach.working_set.tables.base import Table
 
 
@@ -27,6 +28,11 @@ class WorkQueue(Table):
         """Return every unit with a due time, by (due_at, change)."""
         return self._list(WORK, "work.due")
 
+    def oldest_single(self, workspace_id: str | None, now: datetime) -> datetime | None:
+        """Return the earliest due time up to now of a single message or call, of one workspace or all; or None."""
+        rows = self._rows.query("work.oldest_single", WORK, workspace_id=workspace_id, now=format_timestamp(now))
+        return parse_timestamp(rows[0][0]) if rows else None
+
     def since(self, change: int) -> Sequence[WorkItem]:
         """Return the units changed after this number, by change."""
         return self._list(WORK, "work.since", change=change)
@@ -40,15 +46,60 @@ class WorkQueue(Table):
         return self._rows.execute_on(WORK, "work.forget", limit=limit)
 
 
+class Workers(Table):
+    """The leases of the workers."""
+
+    def get(self, epoch: int) -> WorkerLease | None:
+        """Return a worker's lease; None if it has ended."""
+        return self._rows.get(WORKERS, (epoch,))
+
+    def put(self, worker: WorkerLease) -> None:
+        """Insert or replace a worker's lease."""
+        self._rows.put(WORKERS, (worker.epoch,), worker)
+
+    def delete(self, epoch: int) -> bool:
+        """Delete a worker's lease, which counts as a stop; return whether it existed."""
+        self._rows.count_stop()
+        return self._rows.delete(WORKERS, (epoch,))
+
+    def list(self) -> Sequence[WorkerLease]:
+        """Return all, by epoch."""
+        return self._list(WORKERS, "workers.list")
+
+
+class Claims(Table):
+    """Which worker drives what."""
+
+    def get(self, workspace_id: str, subject: str) -> Claim | None:
+        """Return a claim."""
+        return self._rows.get(CLAIMS, (workspace_id, subject))
+
+    def put(self, claim: Claim) -> None:
+        """Insert or replace a claim."""
+        self._rows.put(CLAIMS, (claim.workspace_id, claim.subject), claim)
+
+    def held(self) -> Sequence[Claim]:
+        """Return those that are held, by epoch, workspace and subject."""
+        return self._list(CLAIMS, "claims.held")
+
+    def free(self, epoch: int) -> None:
+        """Free those that a worker holds."""
+        self._rows.execute_on(CLAIMS, "claims.free", epoch=epoch)
+
+    def clear(self) -> None:
+        """Delete all."""
+        self._rows.execute_on(CLAIMS, "claims.clear")
+
+
 class Leases(Table):
-    """The dispatch lease and the home of this database."""
+    """The state of dispatching as a whole, and the home of this database."""
 
     def current(self) -> Lease | None:
-        """Return the lease."""
+        """Return the state of dispatching; None if no worker has ever begun."""
         return self._rows.get(LEASE, SINGLE_ROW_KEY)
 
     def put(self, lease: Lease) -> None:
-        """Write the lease; a new epoch counts as a stop."""
+        """Write the state of dispatching; a new epoch counts as a stop."""
         known = self.current()
         if known is None or known.epoch != lease.epoch:
             self._rows.count_stop()

@@ -24,6 +24,7 @@ CREATE TABLE workspaces (
     default_region TEXT COLLATE "C",
     contact_hours BIGINT NOT NULL CHECK (contact_hours IN (0, 1)),
     frequency_cap BIGINT,
+    retention_days BIGINT,
     revision BIGINT NOT NULL,
     created_at TEXT COLLATE "C" NOT NULL,
     updated_at TEXT COLLATE "C" NOT NULL
@@ -36,7 +37,8 @@ CREATE TABLE api_keys (
     digest TEXT COLLATE "C" NOT NULL UNIQUE,
     hint TEXT COLLATE "C" NOT NULL,
     created_at TEXT COLLATE "C" NOT NULL,
-    revoked_at TEXT COLLATE "C"
+    revoked_at TEXT COLLATE "C",
+    scopes TEXT COLLATE "C" NOT NULL
 );
 
 CREATE INDEX api_keys_of_workspace ON api_keys (workspace_id);
@@ -123,6 +125,13 @@ CREATE TABLE reply_settings (
     help_when_opted_out BIGINT NOT NULL CHECK (help_when_opted_out IN (0, 1))
 );
 
+-- What an SMS segment or a minute of a call costs a workspace, by provider and country, as a JSON array.
+CREATE TABLE price_tables (
+    workspace_id TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES workspaces (id),
+    currency TEXT COLLATE "C" NOT NULL,
+    prices TEXT COLLATE "C" NOT NULL
+);
+
 CREATE TABLE unsubscribes (
     workspace_id TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
     phone TEXT COLLATE "C" NOT NULL,
@@ -134,6 +143,15 @@ CREATE TABLE unsubscribes (
 );
 
 CREATE INDEX unsubscribes_by_time ON unsubscribes (workspace_id, created_at);
+
+CREATE INDEX unsubscribes_to_hash ON unsubscribes (workspace_id, created_at)
+WHERE substr(phone, 1, 1) <> '#' AND scope <> 'held';
+
+-- Numbers of erased people stay on the register as hashes with their workspace's salt; without a row there are none.
+CREATE TABLE register_salts (
+    workspace_id TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES workspaces (id),
+    salt TEXT COLLATE "C" NOT NULL
+);
 
 -- A campaign is known outside by its id; its recipients and dispatches name it by its number, which keeps millions of rows
 -- small. While `loading_until` is set nobody sees the campaign.
@@ -180,12 +198,29 @@ CREATE TABLE campaigns (
     started_at TEXT COLLATE "C",
     completed_at TEXT COLLATE "C",
     loading_until TEXT COLLATE "C",
-    variable_names TEXT COLLATE "C"
+    variable_names TEXT COLLATE "C",
+    archived_at TEXT COLLATE "C",
+    erased_at TEXT COLLATE "C"
 );
 
 CREATE INDEX campaigns_in_status ON campaigns (status, created_at, id) WHERE loading_until IS NULL;
 
 CREATE INDEX campaigns_loading ON campaigns (loading_until, id) WHERE loading_until IS NOT NULL;
+
+CREATE INDEX campaigns_archived ON campaigns (workspace_id, channel, status) WHERE archived_at IS NOT NULL;
+
+-- What the retention looks for, the oldest first. Rows leave such indexes as they are erased.
+CREATE INDEX campaigns_to_erase ON campaigns (workspace_id, completed_at)
+WHERE completed_at IS NOT NULL AND erased_at IS NULL AND loading_until IS NULL;
+
+-- What an erased campaign's report keeps, and how far its erasure has come: null when it is done.
+CREATE TABLE erasures (
+    campaign_number BIGINT PRIMARY KEY REFERENCES campaigns (number),
+    figures TEXT COLLATE "C" NOT NULL,
+    next_position BIGINT
+);
+
+CREATE INDEX erasures_unfinished ON erasures (campaign_number) WHERE next_position IS NOT NULL;
 
 CREATE TABLE recipients (
     campaign_number BIGINT NOT NULL REFERENCES campaigns (number),
@@ -197,6 +232,7 @@ CREATE TABLE recipients (
     email TEXT COLLATE "C",
     company TEXT COLLATE "C",
     custom_variables TEXT COLLATE "C",
+    external_id TEXT COLLATE "C",
     status TEXT COLLATE "C" NOT NULL,
     reason TEXT COLLATE "C",
     due_at TEXT COLLATE "C",
@@ -214,6 +250,10 @@ CREATE TABLE recipients (
 CREATE INDEX recipients_by_phone ON recipients (campaign_number, phone) WHERE phone IS NOT NULL;
 
 CREATE INDEX recipients_without_phone ON recipients (campaign_number, left(phone_number, 200)) WHERE phone IS NULL;
+
+-- The application's own name of a contact. Most campaigns have none.
+CREATE INDEX recipients_by_external_id ON recipients (left(external_id, 200), campaign_number)
+WHERE external_id IS NOT NULL;
 
 CREATE INDEX recipients_pending ON recipients (campaign_number, position) WHERE status = 'pending';
 
@@ -257,6 +297,12 @@ CREATE INDEX calls_by_provider_id ON calls (workspace_id, left(provider_call_id,
 CREATE INDEX calls_open ON calls (workspace_id, agent_id, to_number)
 WHERE status NOT IN ('completed', 'busy', 'no-answer', 'failed', 'canceled', 'unconfirmed');
 
+-- A workspace's calls are listed newest first: identifiers sort in the order of their creation.
+CREATE INDEX calls_of_workspace ON calls (workspace_id, id);
+
+CREATE INDEX calls_to_erase ON calls (workspace_id, ended_at)
+WHERE ended_at IS NOT NULL AND to_number <> '' AND campaign_number IS NULL;
+
 CREATE TABLE messages (
     id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     workspace_id TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
@@ -277,6 +323,8 @@ CREATE TABLE messages (
 );
 
 CREATE INDEX messages_replies ON messages (workspace_id, to_number, purpose, created_at) WHERE purpose <> 'message';
+
+CREATE INDEX messages_to_erase ON messages (workspace_id, ended_at) WHERE ended_at IS NOT NULL AND to_number <> '';
 
 -- The ledger: one row is one request to a provider, committed before the provider hears of it. `number` is the order of
 -- writing.
@@ -411,6 +459,25 @@ CREATE TABLE lease (
     steady_since TEXT COLLATE "C",
     steady_until TEXT COLLATE "C"
 );
+
+-- Who dispatches: each worker has a lease of its own, by the clock of the database.
+CREATE TABLE workers (
+    epoch BIGINT PRIMARY KEY,
+    place BIGINT NOT NULL,
+    renewed_at TEXT COLLATE "C" NOT NULL,
+    until TEXT COLLATE "C" NOT NULL
+);
+
+-- Which worker drives a campaign, what a rated number sends, or the single calls and messages of a workspace.
+CREATE TABLE claims (
+    workspace_id TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
+    subject TEXT COLLATE "C" NOT NULL,
+    epoch BIGINT NOT NULL,
+    held BIGINT NOT NULL CHECK (held IN (0, 1)),
+    PRIMARY KEY (workspace_id, subject)
+);
+
+CREATE INDEX claims_held ON claims (epoch) WHERE held = 1;
 
 CREATE TABLE home (
     id BIGINT PRIMARY KEY CHECK (id = 1),

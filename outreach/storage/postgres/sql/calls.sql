@@ -4,6 +4,15 @@
 -- For operators' commands, which name calls alone.
 SELECT {calls} FROM calls WHERE id = :call_id
 
+-- list --
+-- Newest first: identifiers sort in the order of their creation.
+SELECT {calls} FROM calls
+WHERE workspace_id = :workspace_id
+    AND (:after::text IS NULL OR id < :after::text)
+    AND (:number::bigint IS NULL OR campaign_number = :number::bigint)
+ORDER BY id DESC
+LIMIT :limit
+
 -- by_provider_id --
 -- Identifiers of two providers might be the same; the newest call counts.
 SELECT {calls} FROM calls

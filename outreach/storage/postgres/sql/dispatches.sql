@@ -84,10 +84,11 @@ ORDER BY 6 DESC, 1, 2, 3 NULLS FIRST, 4 NULLS FIRST, 5 NULLS FIRST
 LIMIT 1000
 
 -- abandoned --
--- Left without an outcome by earlier workers. The first condition is that of the index, word for word, as in the next
--- two queries.
+-- Left without an outcome by workers that have ended. The first condition is that of the index, word for word, as in the
+-- next two queries.
 SELECT {dispatches} FROM dispatches
-WHERE state IN ('dispatching', 'unknown') AND state = 'dispatching' AND epoch < :epoch
+WHERE state IN ('dispatching', 'unknown') AND state = 'dispatching'
+    AND epoch <> ALL (ARRAY(SELECT json_array_elements_text(:living::json)::bigint))
 ORDER BY created_at, id
 LIMIT :limit
 

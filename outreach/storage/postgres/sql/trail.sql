@@ -51,6 +51,13 @@ WHERE workspace_id = :workspace_id AND what = 'workspace'
 ORDER BY number DESC
 LIMIT :limit
 
+-- count_opt_outs --
+-- A stretch of the table in its own order.
+SELECT COALESCE(reason, 'operator'), COUNT(*) FROM trail
+WHERE number > :after AND number <= :until AND what = 'opted_out'
+GROUP BY 1
+ORDER BY 1
+
 -- of_number --
 -- The entries of a number in any campaign, the latest first.
 SELECT {trail} FROM trail

@@ -12,6 +12,13 @@ SELECT {accounts} FROM accounts WHERE workspace_id = :workspace_id AND provider 
 -- For operators; a workspace has few.
 SELECT {accounts} FROM accounts WHERE workspace_id = :workspace_id ORDER BY created_at, id
 
+-- anywhere --
+-- For an operator to look at.
+SELECT {accounts} FROM accounts
+WHERE :workspace_id IS NULL OR workspace_id = :workspace_id
+ORDER BY created_at, id
+LIMIT :limit
+
 -- holds --
 -- When the clock was set back; a row a workspace and provider at the most.
 SELECT {account_holds} FROM account_holds ORDER BY workspace_id, provider

@@ -4,6 +4,15 @@
 -- For operators' commands, which name calls alone.
 SELECT {calls} FROM calls WHERE id = :call_id
 
+-- list --
+-- Newest first: identifiers sort in the order of their creation.
+SELECT {calls} FROM calls
+WHERE workspace_id = :workspace_id
+    AND (:after IS NULL OR id < :after)
+    AND (:number IS NULL OR campaign_number = :number)
+ORDER BY id DESC
+LIMIT :limit
+
 -- by_provider_id --
 -- Identifiers of two providers might be the same; the newest call counts.
 SELECT {calls} FROM calls

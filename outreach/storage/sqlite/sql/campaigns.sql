@@ -171,6 +171,35 @@ WHERE workspace_id = :workspace_id
     AND instr(name_folded, :search) > 0
 ORDER BY created_at DESC, id DESC
 
+-- any_archived --
+-- Nearly always none: then the lists without them are those of all.
+SELECT 1 FROM campaigns INDEXED BY campaigns_archived
+WHERE workspace_id = :workspace_id AND archived_at IS NOT NULL AND loading_until IS NULL
+LIMIT 1
+
+-- archived --
+-- Few, and by an index of their own.
+SELECT number FROM campaigns INDEXED BY campaigns_archived
+WHERE workspace_id = :workspace_id
+    AND archived_at IS NOT NULL
+    AND loading_until IS NULL
+    AND (:channel IS NULL OR channel = :channel)
+    AND (:status IS NULL OR status = :status)
+    AND (:search = '' OR instr(name_folded, :search) > 0)
+ORDER BY created_at DESC, id DESC
+
+-- unarchived --
+-- The others of a workspace that has archived ones, counted as they are found.
+SELECT number FROM campaigns
+WHERE workspace_id = :workspace_id
+    AND channel IN ('sms', 'call')
+    AND archived_at IS NULL
+    AND loading_until IS NULL
+    AND (:channel IS NULL OR channel = :channel)
+    AND (:status IS NULL OR status = :status)
+    AND (:search = '' OR instr(name_folded, :search) > 0)
+ORDER BY created_at DESC, id DESC
+
 -- of_numbers --
 -- Campaigns by number; their workspace is compared all the same.
 SELECT {campaigns} FROM json_each(:numbers) AS wanted CROSS JOIN campaigns ON campaigns.number = wanted.value
@@ -192,6 +221,23 @@ WHERE status IN (SELECT value FROM json_each(:statuses))
     AND loading_until IS NULL
     AND (:workspace_id IS NULL OR workspace_id = :workspace_id)
 GROUP BY status
+
+-- open_groups --
+-- For metrics: only campaigns that have not ended are read.
+SELECT status, pause_reason, COUNT(*), SUM(recipients_pending), SUM(recipients_open)
+FROM campaigns INDEXED BY campaigns_in_status
+WHERE status IN ('active', 'scheduled', 'paused') AND loading_until IS NULL
+GROUP BY status, pause_reason
+ORDER BY status, pause_reason
+
+-- running --
+-- For an operator to look at, in the order of the index.
+SELECT {campaigns} FROM campaigns
+WHERE status = 'active'
+    AND loading_until IS NULL
+    AND (:workspace_id IS NULL OR workspace_id = :workspace_id)
+ORDER BY created_at, id
+LIMIT :limit
 
 -- paused_by_engine --
 -- Paused by the engine, for an operator to look at.

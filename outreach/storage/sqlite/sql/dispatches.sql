@@ -84,10 +84,12 @@ ORDER BY 6 DESC, 1, 2, 3, 4, 5
 LIMIT 1000
 
 -- abandoned --
--- Left without an outcome by earlier workers. The first condition is that of the index, word for word, as in the next
+-- Left without an outcome by workers that have ended. The first condition is that of the index, word for word, as in the next
 -- two queries.
 SELECT {dispatches} FROM dispatches INDEXED BY dispatches_open
-WHERE state IN ('dispatching', 'unknown') AND state = 'dispatching' AND epoch < :epoch
+WHERE state IN ('dispatching', 'unknown') AND state = 'dispatching' AND epoch NOT IN (
+    SELECT value FROM json_each(:living)
+)
 ORDER BY created_at, id
 LIMIT :limit
 

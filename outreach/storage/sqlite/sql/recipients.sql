@@ -8,9 +8,9 @@ SELECT position FROM recipients WHERE campaign_number = :number AND position BET
 -- insert --
 -- Run a thousand times at once: positional, with only the columns of a new recipient.
 INSERT INTO recipients (
-    campaign_number, position, phone_number, phone, first_name, last_name, email, company, custom_variables, status,
-    reason, ended_at
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    campaign_number, position, phone_number, phone, first_name, last_name, email, company, custom_variables,
+    external_id, status, reason, ended_at
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- known_phones --
 -- One index search for each number.
@@ -153,10 +153,12 @@ SELECT * FROM (
 LIMIT :limit
 
 -- page --
--- In the order of the key.
+-- In the order of the key, whatever is asked for: no index holds the states that have ended.
 SELECT {recipients} FROM recipients
 WHERE campaign_number = :number
     AND position > :after
+    AND (:status IS NULL OR status = :status)
+    AND (:reason IS NULL OR reason = :reason)
 ORDER BY position
 LIMIT :limit
 
@@ -175,12 +177,51 @@ WHERE campaign_number = :number
     AND phone_number = :phone_number
 ORDER BY position
 
+-- with_external_id --
+-- From the application's id to the few of the workspace that have it, the newest campaign first.
+SELECT {recipients} FROM recipients INDEXED BY recipients_by_external_id
+CROSS JOIN campaigns ON campaigns.number = recipients.campaign_number
+WHERE recipients.external_id = :external_id
+    AND campaigns.workspace_id = :workspace_id
+    AND campaigns.loading_until IS NULL
+ORDER BY campaigns.created_at DESC, campaigns.id, recipients.position
+LIMIT :limit
+
+-- with_external_id_in --
+-- The same within one campaign: one search in the index.
+SELECT {recipients} FROM recipients INDEXED BY recipients_by_external_id
+WHERE recipients.external_id = :external_id
+    AND recipients.campaign_number = :number
+ORDER BY recipients.position
+LIMIT :limit
+
+-- external_ids --
+-- By the key, one search for each recipient of a stretch of the trail.
+SELECT recipients.campaign_number, recipients.position, recipients.external_id
+FROM json_each(:wanted) AS wanted
+CROSS JOIN recipients ON recipients.campaign_number = json_extract(wanted.value, '$[0]')
+    AND recipients.position = json_extract(wanted.value, '$[1]')
+WHERE recipients.external_id IS NOT NULL
+
 -- groups --
 -- The states of all recipients; no reason sorts before every reason.
 SELECT status, reason, COUNT(*) FROM recipients
 WHERE campaign_number = :number
 GROUP BY status, reason
 ORDER BY status, reason
+
+-- count_waiting --
+-- From the active campaigns to those of their recipients that wait, up to a limit; only indexes are read.
+SELECT reason, COUNT(*) FROM (
+    SELECT recipients.reason AS reason
+    FROM campaigns INDEXED BY campaigns_in_status
+    CROSS JOIN recipients INDEXED BY recipients_waiting_for ON recipients.campaign_number = campaigns.number
+        AND recipients.status = 'waiting'
+    WHERE campaigns.status = 'active' AND campaigns.loading_until IS NULL
+    LIMIT :limit
+)
+GROUP BY reason
+ORDER BY reason
 
 -- recount --
 -- `outreach.models.campaign.contribution` as an aggregate; the contract suite compares both.

@@ -12,6 +12,15 @@ UPDATE last_change SET change = :change
 -- In the order of the index `work_due`, which leaves out idle units.
 SELECT {work} FROM work WHERE due_at IS NOT NULL ORDER BY due_at, change
 
+-- oldest_single --
+-- The first message or call that is due; few campaigns come before it in the order of the index.
+SELECT due_at FROM work
+WHERE due_at <= :now
+    AND kind IN ('call', 'message')
+    AND (:workspace_id IS NULL OR workspace_id = :workspace_id)
+ORDER BY due_at, change
+LIMIT 1
+
 -- since --
 -- Read by a running dispatcher.
 SELECT {work} FROM work WHERE change > :change ORDER BY change

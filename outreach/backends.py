@@ -1,0 +1,29 @@
+"""What a storage of your own is built from: docs/own-storage.md. A public module."""
+
+from __future__ import annotations
+
+from outreach.convert.columns import Value
+from outreach.storage.sqlite.statements import load_many as sqlite_load
+from outreach.storage.sqlite.statements import migrations as sqlite_migrations
+from outreach.storage.sqlite.statements import statement as sqlite_statement
+from outreach.storage.sqlite.statements import write as sqlite_write
+from outreach.working_set import AlreadyExists
+from outreach.working_set.backend import Backend, Change, Row
+from outreach.working_set.kinds import ALL_KINDS, Kind
+from outreach.working_set.running import OperationRunner, TransactionControl
+
+__all__ = [
+    "ALL_KINDS",
+    "AlreadyExists",
+    "Backend",
+    "Change",
+    "Kind",
+    "OperationRunner",
+    "Row",
+    "TransactionControl",
+    "Value",
+    "sqlite_load",
+    "sqlite_migrations",
+    "sqlite_statement",
+    "sqlite_write",
+]

@@ -1,0 +1,166 @@
+"""The columns of an export as a table: one row a contact, what happened several times on lines of one cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from outreach.clock import format_timestamp
+from outreach.convert.columns import json_text
+from outreach.models.base import Channel
+from outreach.models.call import Call
+from outreach.models.campaign_export import ExportedContact
+from outreach.models.dispatch import Dispatch
+
+Cell = str | int | bool | None
+
+_Column = Callable[[ExportedContact], Cell]
+
+
+def _moment(at: datetime | None) -> str | None:
+    return None if at is None else format_timestamp(at)
+
+
+def _lines(parts: Sequence[str]) -> str | None:
+    return "\n".join(parts) or None
+
+
+def _last(contact: ExportedContact) -> Dispatch | None:
+    return contact.dispatches[-1] if contact.dispatches else None
+
+
+def _last_call(contact: ExportedContact) -> Call | None:
+    return contact.calls[-1] if contact.calls else None
+
+
+def _of_last(name: str) -> _Column:
+    return lambda contact: None if (last := _last(contact)) is None else getattr(last, name)
+
+
+def _of_call(name: str) -> _Column:
+    return lambda contact: None if (call := _last_call(contact)) is None else getattr(call, name)
+
+
+def _time_of_call(name: str) -> _Column:
+    return lambda contact: None if (call := _last_call(contact)) is None else _moment(getattr(call, name))
+
+
+def _request(one: Dispatch) -> str:
+    """Return one request with every status and time that it had."""
+    report = "" if one.report is None else one.report.value
+    known = (format_timestamp(one.created_at), one.state.value, report, one.reason or "", one.error_code or "")
+    settled = "" if one.settled_at is None else f"(settled {format_timestamp(one.settled_at)})"
+    return " ".join(part for part in (*known, settled) if part)
+
+
+def _call(one: Call) -> str:
+    known = (format_timestamp(one.created_at), one.status.value, one.outcome or "", one.error or "")
+    return " ".join(part for part in known if part)
+
+
+def _failure(name: str) -> _Column:
+    return lambda contact: None if contact.failure is None else getattr(contact.failure, name)
+
+
+def _explained(contact: ExportedContact) -> str | None:
+    explanation = None if contact.failure is None else contact.failure.explanation
+    return None if explanation is None else explanation.meaning
+
+
+_CONTACT: Final[Mapping[str, _Column]] = {
+    "position": lambda contact: contact.recipient.position,
+    "phone_number": lambda contact: contact.recipient.phone_number,
+    "phone": lambda contact: contact.recipient.phone,
+    "first_name": lambda contact: contact.recipient.first_name,
+    "last_name": lambda contact: contact.recipient.last_name,
+    "email": lambda contact: contact.recipient.email,
+    "company": lambda contact: contact.recipient.company,
+}
+_RESULT: Final[Mapping[str, _Column]] = {
+    "status": lambda contact: contact.recipient.status.value,
+    "reason": lambda contact: contact.recipient.reason,
+    "meaning": lambda contact: contact.meaning,
+    "attempts": lambda contact: contact.recipient.attempts,
+    "contacted": lambda contact: contact.recipient.dispatched,
+    "successful": lambda contact: contact.recipient.successful,
+    "due_at": lambda contact: _moment(contact.recipient.due_at),
+    "ended_at": lambda contact: _moment(contact.recipient.ended_at),
+}
+_PROVIDER: Final[Mapping[str, _Column]] = {
+    "provider": _of_last("provider"),
+    "provider_id": _of_last("provider_id"),
+    "from_number": _of_last("from_number"),
+    "provider_reason": _failure("reason"),
+    "error_code": _failure("error_code"),
+    "error_message": _failure("error_message"),
+    "explanation": _explained,
+    "requests": lambda contact: _lines([_request(one) for one in contact.dispatches]),
+}
+_SMS: Final[Mapping[str, _Column]] = {
+    "text": lambda contact: _lines(contact.texts),
+    "segments": lambda contact: contact.segments,
+    "report": lambda contact: None if (last := _last(contact)) is None or last.report is None else last.report.value,
+}
+_CALLS: Final[Mapping[str, _Column]] = {
+    "call_id": _of_call("id"),
+    "call_status": _of_call("status"),
+    "call_outcome": _of_call("outcome"),
+    "answered_by": _of_call("answered_by"),
+    "dialed_at": _time_of_call("dialed_at"),
+    "answered_at": _time_of_call("answered_at"),
+    "call_ended_at": _time_of_call("ended_at"),
+    "duration_seconds": _of_call("duration_seconds"),
+    "summary": _of_call("summary"),
+    "calls": lambda contact: _lines([_call(one) for one in contact.calls]),
+}
+_ANSWERS: Final[Mapping[str, _Column]] = {
+    "replies": lambda contact: _lines([f"{format_timestamp(one.received_at)} {one.body}" for one in contact.replies]),
+    "reply_count": lambda contact: len(contact.replies),
+    "opted_out_at": lambda contact: _moment(contact.opted_out_at),
+}
+
+
+class Table:
+    """The columns of one campaign's export.
+
+    Args:
+        channel: The campaign's.
+        variables: The names of the contacts' custom variables; None for all of them in one column, as JSON.
+
+    Attributes:
+        header: The names of the columns.
+    """
+
+    def __init__(self, channel: Channel, variables: Sequence[str] | None) -> None:
+        own: dict[str, _Column] = {
+            **_RESULT,
+            **(_SMS if channel == "sms" else _CALLS),
+            **_PROVIDER,
+            **_ANSWERS,
+        }
+        found: dict[str, _Column] = {}
+        if variables is None:
+            found["custom_variables"] = _variables_as_json
+        for name in variables or ():
+            free = name not in _CONTACT and name not in own
+            found[name if free else f"custom_variables.{name}"] = _variable(name)
+        self._columns = {**_CONTACT, **found, **own}
+        self.header = tuple(self._columns)
+
+    def row(self, contact: ExportedContact) -> list[Cell]:
+        """Return the cells of one contact."""
+        return [column(contact) for column in self._columns.values()]
+
+
+def _variable(name: str) -> _Column:
+    def value(contact: ExportedContact) -> Cell:
+        found: Any = contact.recipient.custom_variables.get(name)
+        return found if found is None or isinstance(found, str | int) else json_text(found)
+
+    return value
+
+
+def _variables_as_json(contact: ExportedContact) -> str | None:
+    variables = contact.recipient.custom_variables
+    return json_text(dict(variables)) if variables else None

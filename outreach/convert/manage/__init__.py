@@ -1,0 +1,1 @@
+"""The JSON bodies of the operations under /manage (docs/managing.md)."""

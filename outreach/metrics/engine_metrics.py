@@ -1,0 +1,264 @@
+"""The metrics of one engine."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+import outreach
+from outreach.clock import StepWatch
+from outreach.engine import Outreach
+from outreach.errors import StorageError
+from outreach.metrics import families
+from outreach.metrics.families import Family
+from outreach.metrics.gauges import of_dispatcher, of_figures, of_files
+from outreach.metrics.tallies import BoundedNames, Collector, Counts, Histograms, Labels, Metric, gauge
+from outreach.models.base import Channel
+from outreach.models.dispatch import Dispatch, DispatchOutcome
+from outreach.models.figures import EngineFigures
+from outreach.models.reports import CallReport, Report
+from outreach.models.states import DispatchState
+from outreach.protocols.instrumentation import Instrumentation
+
+LOOK_SECONDS: Final = 0.5
+"""How often the event loop's lag and the clocks are looked at."""
+
+REFRESH_SECONDS: Final = 15.0
+"""How often the figures are read from the database, however often Prometheus asks."""
+
+MAX_WORKSPACES: Final = 1000
+"""Workspaces that have labels of their own, where that is asked for; the others are `other` together."""
+
+MAX_PROVIDERS: Final = 50
+MAX_REASONS: Final = 60
+
+_OUTCOMES: Final = ("accepted", "refused", "deferred", "not_sent", "withdrawn", "unknown")
+_FAILURES: Final = frozenset(
+    {DispatchState.REFUSED, DispatchState.DEFERRED, DispatchState.NOT_SENT, DispatchState.UNKNOWN}
+)
+_REASONS: Final = (
+    "provider_auth",
+    "provider_funds",
+    "provider_error",
+    "rate_limited",
+    "temporary",
+    "not_connected",
+    "timeout",
+    "dropped",
+    "unreadable",
+    "rejected",
+    "bad_sender",
+)
+"""Reasons that begin with a zero, so that alerts see the first one."""
+
+_SOURCES: Final = ("operator", "import", "keyword", "carrier", "call")
+_WRITE_ERRORS: Final = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_BUSY")
+
+
+class EngineMetrics(Instrumentation, Collector):
+    """Counts what an engine does: one of its instrumentations, and a collector of Prometheus.
+
+    Labels never hold data of tenants, and there is a bound to the values of each.
+
+    Args:
+        by_workspace: Whether dispatches and reports have the workspace's id as a label; the first `MAX_WORKSPACES` have
+            their own.
+        database: The SQLite file whose size is shown, if any.
+    """
+
+    def __init__(self, *, by_workspace: bool = False, database: Path | None = None) -> None:
+        self._by_workspace = by_workspace
+        self._database = database
+        self._workspaces = BoundedNames(MAX_WORKSPACES)
+        self._providers = BoundedNames(MAX_PROVIDERS)
+        self._reasons = BoundedNames(MAX_REASONS, _REASONS)
+        self._waits = BoundedNames(MAX_REASONS)
+        self._errors = BoundedNames(MAX_REASONS, _WRITE_ERRORS)
+        self._sources = BoundedNames(len(_SOURCES), _SOURCES)
+        self._dispatches = Counts(self._with_workspace(families.DISPATCHES))
+        self._failures = Counts(families.FAILURES)
+        self._duration = Histograms(families.DURATION)
+        self._lag = Histograms(families.PACE_LAG)
+        self._reports = Counts(self._with_workspace(families.REPORTS))
+        self._report_delay = Histograms(families.REPORT_DELAY)
+        self._opt_outs = Counts(families.OPT_OUTS)
+        self._leases_lost = Counts(families.LEASES_LOST)
+        self._commits = Histograms(families.COMMITS)
+        self._groups = Histograms(families.GROUPS)
+        self._write_failures = Counts(families.WRITE_FAILURES)
+        self._loop_lag = Histograms(families.LOOP_LAG)
+        self._clock_steps = Counts(families.CLOCK_STEPS)
+        self._figures_failures = Counts(families.FIGURES_FAILURES)
+        self._started: set[Labels] = set()
+        self._intents = self._in_flight = self._queued = 0
+        self._engine: Outreach | None = None
+        self._figures: EngineFigures | None = None
+        self._leases_lost.start()
+        self._figures_failures.start()
+        for direction in ("back", "forth"):
+            self._clock_steps.start(direction)
+        for error in _WRITE_ERRORS:
+            self._write_failures.start(error)
+        for source in _SOURCES:
+            self._opt_outs.start(source)
+
+    def _with_workspace(self, family: Family) -> Family:
+        if not self._by_workspace:
+            return family
+        return Family(family.name, family.kind, family.help, (*family.labels, "workspace"), family.buckets)
+
+    def _workspace(self, workspace_id: str) -> Labels:
+        return (self._workspaces(workspace_id),) if self._by_workspace else ()
+
+    # What the engine tells.
+
+    def intent_committed(self, dispatch: Dispatch) -> None:
+        """Count it as waiting."""
+        self._intents += 1
+        self._start(dispatch.channel, dispatch.provider, self._workspace(dispatch.workspace_id))
+
+    def _start(self, channel: Channel, name: str, workspace: Labels) -> None:
+        """Show zeros for a provider that is seen for the first time."""
+        provider = self._providers(name)
+        labels = (channel, provider, *workspace)
+        if labels not in self._started:
+            self._started.add(labels)
+            for outcome in _OUTCOMES:
+                self._dispatches.start(channel, provider, outcome, *workspace)
+            for reason in _REASONS:
+                self._failures.start(channel, provider, reason)
+
+    def request_started(self, dispatch: Dispatch, *, late_seconds: float) -> None:
+        """Note how late it is."""
+        self._intents -= 1
+        self._in_flight += 1
+        self._lag.observe(late_seconds, dispatch.channel)
+
+    def request_ended(self, dispatch: Dispatch, outcome: DispatchOutcome, *, seconds: float | None) -> None:
+        """Count the outcome."""
+        channel, provider = dispatch.channel, self._providers(dispatch.provider)
+        if seconds is None:
+            self._intents -= 1
+        else:
+            self._in_flight -= 1
+            self._duration.observe(seconds, channel, provider)
+        self._dispatches.add(channel, provider, outcome.state, *self._workspace(dispatch.workspace_id))
+        if outcome.state in _FAILURES:
+            self._failures.add(channel, provider, self._reasons(outcome.reason or str(outcome.state)))
+
+    def report_received(self, dispatch: Dispatch | None, report: Report, *, delay_seconds: float | None) -> None:
+        """Count the report."""
+        channel = "call" if isinstance(report, CallReport) else "sms"
+        provider = self._providers(report.provider)
+        self._reports.add(channel, provider, report.status, *self._workspace(report.workspace_id))
+        if delay_seconds is not None:
+            self._report_delay.observe(delay_seconds, channel, provider)
+
+    def lease_lost(self) -> None:
+        """Count it."""
+        self._leases_lost.add()
+
+    def transaction_committed(self, *, operations: int, seconds: float, queued: int) -> None:
+        """Note its size and duration."""
+        self._commits.observe(seconds)
+        self._groups.observe(operations)
+        self._queued = queued
+
+    def transaction_failed(self, *, operations: int, error: str) -> None:
+        """Count it."""
+        self._write_failures.add(self._errors(error))
+
+    # What is looked at.
+
+    @asynccontextmanager
+    async def watching(self, engine: Outreach) -> AsyncIterator[None]:
+        """Look at an open engine, the event loop and the clocks until the end of the block."""
+        self._engine = engine
+        if not self._by_workspace:
+            for provider in engine.accounts.providers():
+                self._start("sms" if provider.kind == "carrier" else "call", provider.name, ())
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._look_again, engine)
+                tasks.start_soon(self._refresh_again)
+                try:
+                    yield
+                finally:
+                    tasks.cancel_scope.cancel()
+        finally:
+            self._engine = None
+
+    async def refresh(self) -> None:
+        """Read the figures from the database now; `watching` does so every `REFRESH_SECONDS`."""
+        engine = self._engine
+        if engine is None:
+            return
+        try:
+            figures = await engine.figures(None if self._figures is None else self._figures.until)
+        except StorageError:
+            self._figures_failures.add()
+            return
+        for source, count in figures.opt_outs.items():
+            self._opt_outs.add(self._sources(source), amount=count)
+        self._figures = figures
+
+    async def _refresh_again(self) -> None:
+        while True:
+            await self.refresh()
+            await anyio.sleep(REFRESH_SECONDS)
+
+    async def _look_again(self, engine: Outreach) -> None:
+        steps = StepWatch(_Clocks(engine))
+        while True:
+            due = anyio.current_time() + LOOK_SECONDS
+            await anyio.sleep(LOOK_SECONDS)
+            self._loop_lag.observe(max(anyio.current_time() - due, 0.0))
+            if seconds := steps.step().total_seconds():
+                self._clock_steps.add("back" if seconds < 0 else "forth")
+
+    # What Prometheus gets.
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield every metric as it is now."""
+        yield gauge(families.BUILD, {(outreach.__version__,): 1})
+        for tally in (
+            self._dispatches,
+            self._failures,
+            self._duration,
+            self._lag,
+            self._reports,
+            self._report_delay,
+            self._opt_outs,
+            self._leases_lost,
+            self._commits,
+            self._groups,
+            self._write_failures,
+            self._loop_lag,
+            self._clock_steps,
+            self._figures_failures,
+        ):
+            yield tally.metric()
+        yield gauge(families.IN_FLIGHT, {(): self._in_flight})
+        yield gauge(families.INTENTS, {(): self._intents})
+        yield gauge(families.QUEUED, {(): self._queued})
+        if self._database is not None:
+            yield from of_files(self._database)
+        if self._engine is not None:
+            yield from of_dispatcher(self._engine.health())
+            if self._figures is not None:
+                yield from of_figures(self._figures, self._engine.now(), reasons=self._waits, providers=self._providers)
+
+
+class _Clocks:
+    """The engine's wall clock beside the event loop's."""
+
+    def __init__(self, engine: Outreach) -> None:
+        self.now = engine.now
+
+    def monotonic(self) -> float:
+        """Return seconds on the event loop's clock."""
+        return anyio.current_time()

@@ -1,0 +1,179 @@
+"""The report of a campaign: what became of its contacts, and what was sent for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+
+import attrs
+
+from outreach.models.base import Channel
+from outreach.models.failures import ProviderFailure
+from outreach.models.states import CampaignStatus, RecipientStatus
+
+
+@attrs.frozen(kw_only=True)
+class ResultCount:
+    """The contacts with one result.
+
+    Attributes:
+        reason: Why; None if there is nothing to say.
+        meaning: The same in words; None if nobody has words for it.
+        contacts: How many.
+    """
+
+    status: RecipientStatus
+    reason: str | None
+    meaning: str | None
+    contacts: int
+
+
+@attrs.frozen(kw_only=True)
+class FailureCount:
+    """What a provider said of requests that failed, or were not finished.
+
+    Attributes:
+        requests: How many; one contact may have several.
+    """
+
+    failure: ProviderFailure
+    requests: int
+
+
+@attrs.frozen(kw_only=True)
+class MessageFigures:
+    """The messages of an SMS campaign. Each request is counted once, retries and every step of a flow included.
+
+    Attributes:
+        requests: Requests to the carrier.
+        accepted: Accepted by the carrier: the sum of the next three.
+        delivered: Reported as delivered.
+        undelivered: Accepted, and reported as failed or canceled later.
+        unreported: Accepted, without a final report.
+        refused: Refused by the carrier.
+        uncertain: Whether they were accepted is not known.
+        not_sent: Reached no carrier: deferred, withdrawn, or not connected.
+        in_flight: On their way to the carrier now.
+        segments: Segments of the accepted messages.
+    """
+
+    requests: int = 0
+    accepted: int = 0
+    delivered: int = 0
+    undelivered: int = 0
+    unreported: int = 0
+    refused: int = 0
+    uncertain: int = 0
+    not_sent: int = 0
+    in_flight: int = 0
+    segments: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class CallFigures:
+    """The calls of a calling campaign, retries and second calls included.
+
+    Attributes:
+        calls: Call records.
+        answered: Calls that were answered, by a person or a machine.
+        open: Calls that have not ended.
+        outcomes: Calls by outcome; `unknown` for ended ones without an outcome.
+        seconds: Whole seconds between answer and end, over all ended calls.
+    """
+
+    calls: int = 0
+    answered: int = 0
+    open: int = 0
+    outcomes: Mapping[str, int] = attrs.field(factory=dict)
+    seconds: int = 0
+
+    @property
+    def minutes(self) -> float:
+        """The minutes between answer and end, to a tenth."""
+        return round(self.seconds / 60, 1)
+
+
+@attrs.frozen(kw_only=True)
+class TimeBucket:
+    """What happened in one stretch of time, `since` included and `until` not.
+
+    Attributes:
+        requests: Requests to the provider, by the time of their commit.
+        replies: Messages from contacts.
+        opt_outs: Contacts who opted out.
+    """
+
+    since: datetime
+    until: datetime
+    requests: int
+    replies: int
+    opt_outs: int
+
+
+@attrs.frozen(kw_only=True)
+class ReportCost:
+    """What the messages or calls cost.
+
+    Attributes:
+        amount: In `currency`.
+        currency: ISO 4217.
+    """
+
+    amount: Decimal
+    currency: str
+
+
+@attrs.frozen(kw_only=True)
+class CampaignReport:
+    """What became of a campaign, as of `at`: every figure comes from one snapshot of the ledger.
+
+    A reply or opt-out belongs to the campaign whose request to the number was the last one before it, until 30 days
+    after that campaign's end.
+
+    Attributes:
+        at: When it was made; for an erased campaign the time of the erasure, whose figures it keeps.
+        erased_at: When the campaign's contacts were erased; None if they are there.
+        contacts: Contacts loaded.
+        contacted: Contacts to whom at least one request was sent.
+        successful: SMS: accepted and not failed. Calls: answered and marked positive.
+        failed: Contacts in state failed.
+        still_open: Contacts that have not ended.
+        results: The contacts by result, the most frequent first.
+        messages: None for a calling campaign.
+        calls: None for an SMS campaign.
+        failures: Failed requests by the provider's cause, the most frequent first, at most a thousand.
+        replies: Messages from its contacts.
+        repliers: Contacts who wrote.
+        opt_outs: Contacts who opted out by a message, in a call or at their provider, and have not opted in since.
+        timezone: The IANA zone of the buckets: that of the business hours, else UTC.
+        over_time: The time from the first request to the last event in equal steps, at most 120; empty before the first
+            request.
+        cost: None without prices.
+    """
+
+    campaign_id: str
+    workspace_id: str
+    name: str
+    channel: Channel
+    status: CampaignStatus
+    created_at: datetime
+    started_at: datetime | None
+    completed_at: datetime | None
+    at: datetime
+    erased_at: datetime | None = None
+    contacts: int
+    contacted: int
+    successful: int
+    failed: int
+    still_open: int
+    results: Sequence[ResultCount]
+    messages: MessageFigures | None
+    calls: CallFigures | None
+    failures: Sequence[FailureCount]
+    replies: int
+    repliers: int
+    opt_outs: int
+    timezone: str
+    over_time: Sequence[TimeBucket]
+    cost: ReportCost | None = None

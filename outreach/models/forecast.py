@@ -1,0 +1,109 @@
+"""When a campaign will be done, hour by hour, and what limits it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+import attrs
+
+from outreach.models.base import Channel
+
+BindingRule = Literal[
+    "pace",
+    "sender_rate",
+    "business_hours",
+    "holidays",
+    "contact_hours",
+    "frequency_cap",
+    "unclear_reply",
+    "batch_concurrency",
+    "retry",
+    "flow",
+]
+"""What a campaign waits for.
+
+`pace` is `sms_rate_per_minute`; `sender_rate` the rate of the sending number, shared in turns with other campaigns;
+`retry` the delay between attempts; `flow` the waits between a flow's messages; `unclear_reply` a person's decision.
+"""
+
+
+@attrs.frozen(kw_only=True)
+class ForecastAssumptions:
+    """What a forecast takes for granted; once a campaign runs, its own figures take their place.
+
+    Attributes:
+        answer_rate: The share of calls that somebody answers; 0 to 1.
+        call_seconds: From the request to the end of an answered call.
+        ring_seconds: From the request to the end of a call that nobody answers, which is tried again.
+        failure_rate: The share of messages that fail for now, and are tried again where the settings say so; 0 to 1.
+        receipt_seconds: How long after a message its receipt comes, which ends the contact where retry is on.
+    """
+
+    answer_rate: float = 0.4
+    call_seconds: float = 90.0
+    ring_seconds: float = 30.0
+    failure_rate: float = 0.02
+    receipt_seconds: float = 5.0
+
+
+@attrs.frozen(kw_only=True)
+class ForecastHour:
+    """One hour of a forecast.
+
+    Attributes:
+        at: Its beginning, on the hour in UTC.
+        requests: Messages sent or calls placed in it, retries included.
+        bound_by: What the campaign waits for most of the hour.
+    """
+
+    at: datetime
+    requests: int
+    bound_by: BindingRule
+
+
+@attrs.frozen(kw_only=True)
+class ForecastPhase:
+    """A stretch of time in which the same rule binds, at the grain of an hour."""
+
+    begins_at: datetime
+    ends_at: datetime
+    bound_by: BindingRule
+    requests: int
+
+
+@attrs.frozen(kw_only=True)
+class Forecast:
+    """When a campaign will be done if nothing changes.
+
+    Attributes:
+        at: When it was worked out.
+        starts_at: The first request; None if there is none before the campaign expires, or nothing is left.
+        ends_at: When the last contact has ended, or the campaign expires; None if it does not end within the horizon.
+        contacts: Contacts that are left.
+        requests: Messages or calls, retries included.
+        unreached: Contacts that expiry, or the horizon, leaves without a first contact.
+        expires: Whether the campaign expires before it is done.
+        hours: The curve, hour by hour from the start to the last request, at most 10,000.
+        phases: The same by what binds.
+        shared_with: Other campaigns that take turns at the sending number.
+        measured: Which assumptions are the campaign's own figures.
+        sampled: Whether the contacts' time zones were taken from a sample of them.
+    """
+
+    campaign_id: str | None
+    channel: Channel
+    at: datetime
+    starts_at: datetime | None
+    ends_at: datetime | None
+    contacts: int
+    requests: int
+    unreached: int
+    expires: bool
+    hours: Sequence[ForecastHour]
+    phases: Sequence[ForecastPhase]
+    shared_with: int
+    assumptions: ForecastAssumptions
+    measured: tuple[str, ...]
+    sampled: bool

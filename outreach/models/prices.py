@@ -1,0 +1,77 @@
+"""What messages and calls cost a workspace, by its own table."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Literal
+
+import attrs
+
+PriceKind = Literal["sms", "call"]
+
+
+@attrs.frozen(kw_only=True)
+class Price:
+    """One price: of an SMS segment, or of a minute of a call.
+
+    Attributes:
+        amount: In the table's currency.
+        provider: For this carrier or voice provider only; None for every other.
+        country: For numbers of this country only, as ISO 3166 alpha-2; None for every other.
+    """
+
+    kind: PriceKind
+    amount: Decimal
+    provider: str | None = None
+    country: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class PriceTable:
+    """The prices of a workspace.
+
+    The price of a request is that of its provider and country, else of its country, else of its provider, else the
+    general one of its kind.
+
+    Attributes:
+        currency: ISO 4217, such as `USD`.
+    """
+
+    currency: str
+    prices: tuple[Price, ...]
+
+
+@attrs.frozen(kw_only=True)
+class CostLine:
+    """The estimated cost of a campaign's requests to one country.
+
+    Attributes:
+        country: ISO 3166 alpha-2; None if the prices do not depend on it, or if it is unknown.
+        quantity: SMS segments, or minutes of calls.
+        price: Of one of them; None if the table has none.
+        amount: In the table's currency; None without a price.
+    """
+
+    kind: PriceKind
+    provider: str | None
+    country: str | None
+    quantity: int
+    price: Decimal | None
+    amount: Decimal | None
+
+
+@attrs.frozen(kw_only=True)
+class CostEstimate:
+    """The estimated cost of a campaign.
+
+    Attributes:
+        currency: ISO 4217.
+        amount: The sum of the lines that have a price.
+        lines: By country, the largest quantity first.
+        unpriced: Segments or minutes without a price, which `amount` does not have.
+    """
+
+    currency: str
+    amount: Decimal
+    lines: tuple[CostLine, ...]
+    unpriced: int

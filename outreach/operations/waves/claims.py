@@ -1,0 +1,149 @@
+"""Claims: which worker drives what only one may drive at a time (docs/delivery-contract.md#rule-11).
+
+A claim is about a campaign, about a sending number that has a rate, with all that it sends, or about the single calls
+and messages of a workspace. What is committed without it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import attrs
+
+from outreach.errors import OutreachError
+from outreach.models.campaign import Campaign
+from outreach.models.plans import SenderPace
+from outreach.models.work import Claim
+from outreach.policy.pacing import first_slot, spacing
+from outreach.working_set import Transaction
+
+SINGLES: Final = "singles"
+"""The subject of single calls and messages."""
+
+
+@attrs.frozen(kw_only=True)
+class Wanted:
+    """What a worker is to drive.
+
+    Attributes:
+        campaign: The campaign; None for single calls and messages.
+        sender: The pace of the number that it sends from; None if that has no rate.
+    """
+
+    workspace_id: str
+    campaign: Campaign | None
+    sender: SenderPace | None
+
+    @property
+    def subjects(self) -> Sequence[str]:
+        """What has to be claimed; the first one takes the others along."""
+        return subjects_of(None if self.campaign is None else self.campaign.id, self.sender)
+
+
+@attrs.frozen(kw_only=True)
+class Granted:
+    """A claim that was granted.
+
+    Attributes:
+        spacings: The pace of each campaign and number that another worker may have used, by its key.
+    """
+
+    spacings: Mapping[str, timedelta]
+
+
+def subjects_of(campaign_id: str | None, sender: SenderPace | None) -> Sequence[str]:
+    """Return what has to be claimed to send for a campaign (None: a single message or call) from a number."""
+    of_number = () if sender is None else (sender.phone,)
+    if campaign_id is None:
+        return of_number or (SINGLES,)
+    return (*of_number, campaign_id)
+
+
+class NotClaimed(OutreachError):
+    """Another worker drives a single call or message, or did last."""
+
+    code = "not_claimed"
+
+
+def may_commit(tx: Transaction, workspace_id: str, subjects: Sequence[str], epoch: int) -> bool:
+    """Return whether a worker may commit intents of these subjects: no other one has claimed them since.
+
+    What nobody has claimed is claimed by it.
+    """
+    known = {subject: tx.claims.get(workspace_id, subject) for subject in subjects}
+    if any(one is not None and one.epoch != epoch for one in known.values()):
+        return False
+    for subject, one in known.items():
+        if one is None or not one.held:
+            tx.claims.put(Claim(workspace_id=workspace_id, subject=subject, epoch=epoch, held=True))
+    return True
+
+
+def require(tx: Transaction, workspace_id: str, subjects: Sequence[str], epoch: int) -> None:
+    """Raise `NotClaimed` unless a worker may commit intents of these subjects."""
+    if not may_commit(tx, workspace_id, subjects, epoch):
+        raise NotClaimed("Another worker drives this.")
+
+
+def claim(tx: Transaction, wanted: Wanted, *, epoch: int, now: datetime) -> Granted | None:
+    """Claim something for a worker; None if another one drives it, or has more room for it.
+
+    The pace holds across workers, because every start of the earlier one lies before now.
+    """
+    of = wanted.workspace_id
+    known = {subject: tx.claims.get(of, subject) for subject in wanted.subjects}
+    if any(one is not None and one.held and one.epoch != epoch for one in known.values()):
+        return None
+    head = known[wanted.subjects[0]]
+    if not (head is not None and head.held) and not _has_room(tx, epoch):
+        return None
+    spacings: dict[str, timedelta] = {}
+    for subject, one in known.items():
+        if one is None or not one.held:
+            tx.claims.put(Claim(workspace_id=of, subject=subject, epoch=epoch, held=True))
+        sender = wanted.sender
+        if sender is not None and subject == sender.phone and one is not None and one.epoch != epoch:
+            spacings.update(_shift_number(tx, sender, now))
+    campaign = wanted.campaign
+    run = None if campaign is None else tx.runs.get(of, campaign.id)
+    if campaign is not None and run is not None and run.owner_epoch != epoch:
+        spacings.update(shift_campaign(tx, campaign, epoch, now))
+    return Granted(spacings=spacings)
+
+
+def release(tx: Transaction, workspace_id: str, subject: str, epoch: int) -> None:
+    """Free a claim, if a worker holds it."""
+    claim = tx.claims.get(workspace_id, subject)
+    if claim is not None and claim.held and claim.epoch == epoch:
+        tx.claims.put(attrs.evolve(claim, held=False))
+
+
+def _has_room(tx: Transaction, epoch: int) -> bool:
+    """Return whether a worker drives no more than its portion."""
+    workers = len(tx.workers.list())
+    held = tx.claims.held() if workers > 1 else ()
+    return sum(one.epoch == epoch for one in held) * workers <= len(held)
+
+
+def shift_campaign(tx: Transaction, campaign: Campaign, epoch: int, now: datetime) -> Mapping[str, timedelta]:
+    """Move a campaign's next slot behind what its last worker may have started; return its pace, by its key."""
+    run = tx.runs.get(campaign.workspace_id, campaign.id)
+    if run is None:
+        return {}
+    slot, spacings = run.next_slot_at, {}
+    if campaign.channel == "sms":
+        # Calls have no pace, only a limit in flight, which the ledger shows.
+        spacings[campaign.id] = spacing(campaign.rate_per_minute or 1)
+        slot = first_slot(slot, now, spacings[campaign.id])
+    tx.runs.put(attrs.evolve(run, owner_epoch=epoch, next_slot_at=slot))
+    return spacings
+
+
+def _shift_number(tx: Transaction, sender: SenderPace, now: datetime) -> Mapping[str, timedelta]:
+    taken = tx.runs.sender_slot(sender.workspace_id, sender.phone)
+    if taken is None:
+        return {}
+    tx.runs.put_sender_slot(sender.workspace_id, sender.phone, first_slot(taken, now, sender.spacing))
+    return {sender.key: sender.spacing}

@@ -1,0 +1,159 @@
+"""The decision about one contact of a campaign: when it may be reached, what it gets, or why it is left out.
+
+The planner decides by these rules at the contact's turn, and the preflight before the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from datetime import datetime, timedelta
+from typing import Final, Literal
+
+import attrs
+
+from outreach.models.plans import Advance, Ending, Postponement, WavePlan
+from outreach.models.recipient import PreparedRecipient, Recipient
+from outreach.models.resources import FlowStep
+from outreach.models.settings import SmsSettings
+from outreach.models.states import RecipientStatus
+from outreach.models.trail import TrailRule
+from outreach.policy.call_settlement import second_leg_is_late
+from outreach.policy.contact_hours import check_contact_rules
+from outreach.policy.flows import current_send_step
+from outreach.policy.rendering import compose, values_of
+from outreach.policy.segments import Encoding, count_segments
+
+UNCLEAR_REPLY: Final = "unclear_reply"
+"""The reason of a recipient whose number is under review."""
+
+HELD_RECHECK_AFTER: Final = timedelta(days=1)
+"""How long before a recipient under review is checked again; a decision wakes it at once."""
+
+Restriction = Literal["stopped", "held"]
+"""What the register says of a number: it must not be contacted, or it is under review."""
+
+
+@attrs.frozen(kw_only=True)
+class Reach:
+    """A contact that may be reached now.
+
+    Attributes:
+        latest: The request starts no later: the end of the contact's local hours; None for no bound.
+        body: The rendered text; None for a call.
+        segments: Its SMS segments; None for a call.
+    """
+
+    latest: datetime | None
+    body: str | None = None
+    segments: int | None = None
+
+
+@attrs.frozen(kw_only=True)
+class RenderedText:
+    """A message as it would be sent."""
+
+    body: str
+    segments: int
+    encoding: Encoding
+
+
+def decide_message(plan: WavePlan, recipient: Recipient, now: datetime) -> Reach | Ending | Postponement | Advance:
+    """Decide about a message to a due recipient."""
+    template = plan.campaign.body
+    if plan.steps is not None:
+        step = current_send_step(recipient, plan.steps)
+        if step is None:
+            return Advance(recipient=recipient, kind="next_step")
+        template = step.body
+    window = _check_reachable(plan, recipient, now)
+    if isinstance(window, Postponement | Ending):
+        return window
+    text = render_message(template or "", recipient, plan.settings)
+    if isinstance(text, Ending):
+        return text
+    return Reach(latest=window, body=text.body, segments=text.segments)
+
+
+def decide_call(plan: WavePlan, recipient: Recipient, now: datetime) -> Reach | Ending | Postponement | Advance:
+    """Decide about a call to a due recipient."""
+    if second_leg_is_late(recipient, now):
+        return Advance(recipient=recipient, kind="drop_second_leg")
+    window = _check_reachable(plan, recipient, now)
+    if isinstance(window, Postponement) and recipient.leg == 2:
+        # The second call of a double dial is made at once or not at all.
+        return Advance(recipient=recipient, kind="drop_second_leg")
+    if isinstance(window, Postponement | Ending):
+        return window
+    if plan.agent is None:
+        return Ending(
+            recipient=recipient, status=RecipientStatus.FAILED, reason="agent_unavailable", rule=TrailRule.AGENT
+        )
+    return Reach(latest=window)
+
+
+def _check_reachable(plan: WavePlan, recipient: Recipient, now: datetime) -> Postponement | Ending | datetime | None:
+    if recipient.phone is None:
+        return Ending(
+            recipient=recipient,
+            status=RecipientStatus.SKIPPED,
+            reason="invalid_number",
+            rule=TrailRule.INVALID_NUMBER,
+        )
+    return check_contact_rules(plan, recipient, recipient.phone, now)
+
+
+def render_message(template: str, recipient: Recipient, settings: SmsSettings) -> RenderedText | Ending:
+    """Return a contact's text with the footer; an `Ending` if it is empty or over the segment cap."""
+    text = compose(template, values_of(recipient), settings.footer)
+    if not text:
+        return Ending(
+            recipient=recipient, status=RecipientStatus.FAILED, reason="empty_message", rule=TrailRule.RENDERING
+        )
+    counted = count_segments(text)
+    if counted.segments > settings.max_segments:
+        return Ending(
+            recipient=recipient, status=RecipientStatus.FAILED, reason="over_segment_cap", rule=TrailRule.SEGMENT_CAP
+        )
+    return RenderedText(body=text, segments=counted.segments, encoding=counted.encoding)
+
+
+def apply_register(
+    recipient: Recipient, restriction: Restriction | None, now: datetime
+) -> Ending | Postponement | None:
+    """Return what the register decides about a recipient that would be contacted; None to contact it."""
+    if restriction == "stopped":
+        return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="opted_out", rule=TrailRule.REGISTER)
+    if restriction == "held":
+        due_at = now + HELD_RECHECK_AFTER
+        return Postponement(recipient=recipient, due_at=due_at, reason=UNCLEAR_REPLY, rule=TrailRule.REGISTER)
+    return None
+
+
+LoadDecision = Literal["load", "invalid_number", "duplicate", "opted_out"]
+"""What becomes of a supplied contact: it is loaded; loaded and skipped for a reason; or not loaded (`opted_out`)."""
+
+
+def decide_loading(contact: PreparedRecipient, stopped: AbstractSet[str], seen: set[str]) -> LoadDecision:
+    """Decide about a supplied contact of a new campaign, and note its number.
+
+    Args:
+        contact: The contact.
+        stopped: The numbers on the register for the campaign's channel.
+        seen: The numbers of earlier contacts; one that is loaded is added.
+    """
+    phone = contact.phone
+    if phone is None:
+        return "invalid_number"
+    if phone in stopped:
+        return "opted_out"
+    if phone in seen:
+        return "duplicate"
+    seen.add(phone)
+    return "load"
+
+
+def send_steps(steps: tuple[FlowStep, ...] | None, body: str | None) -> tuple[tuple[int, str], ...]:
+    """Return the messages of an SMS campaign as step and template, in order."""
+    if steps is None:
+        return ((0, body or ""),)
+    return tuple((index, step.body or "") for index, step in enumerate(steps) if step.kind == "send")

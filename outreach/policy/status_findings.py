@@ -1,0 +1,96 @@
+"""What in a status needs a person, and how urgently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from outreach.clock import format_timestamp
+from outreach.models.status import EngineStatus, Severity, StatusFinding
+
+BEHIND_SECONDS: Final = 60.0
+"""A process that dispatches is behind when what is due has waited for longer."""
+
+LOW_BYTES: Final = 1024**3
+FULL_BYTES: Final = 100 * 1024**2
+"""A database needs room for its log, which grows during a backup."""
+
+_URGENCY: Final[dict[Severity, int]] = {"critical": 0, "warning": 1}
+
+
+def find_problems(status: EngineStatus) -> Sequence[StatusFinding]:
+    """Return what needs a person, most urgent first."""
+    of = (_of_sending, _of_disk, _of_accounts, _of_campaigns, _of_contacts)
+    found = [finding for problems in of for finding in problems(status)]
+    return sorted(found, key=lambda finding: _URGENCY[finding.severity])
+
+
+def _of_sending(status: EngineStatus) -> Iterator[StatusFinding]:
+    problem = status.dispatching.problem
+    if problem is not None:
+        # A database in which nothing is to be sent needs no process.
+        urgent = status.active_campaigns or status.scheduled_campaigns or status.lag_seconds
+        severity: Severity = "critical" if urgent else "warning"
+        yield StatusFinding(kind="nobody_dispatches", severity=severity, why=problem)
+    elif status.lag_seconds > BEHIND_SECONDS:
+        why = (
+            f"What is due has waited for {status.lag_seconds:,.0f} s although a process dispatches: it has more to do "
+            "than it can, or its database is slow. Its log and /readyz say more."
+        )
+        yield StatusFinding(kind="behind", severity="warning", why=why)
+
+
+def _of_disk(status: EngineStatus) -> Iterator[StatusFinding]:
+    disk = status.disk
+    if disk is not None and disk.free_bytes < LOW_BYTES:
+        why = (
+            f"Only {disk.free_bytes / 1024**2:,.0f} MB are free on the disk of {disk.path}. Make room: on a full disk "
+            "nothing is sent."
+        )
+        severity: Severity = "critical" if disk.free_bytes < FULL_BYTES else "warning"
+        yield StatusFinding(kind="disk_low", severity=severity, why=why)
+
+
+def _of_accounts(status: EngineStatus) -> Iterator[StatusFinding]:
+    for problem in status.adapter_problems:
+        yield StatusFinding(kind="adapter_not_usable", severity="warning", id=problem.name, why=problem.message)
+    for account in status.accounts:
+        yield StatusFinding(
+            kind="account_not_usable",
+            severity="warning",
+            workspace_id=account.workspace_id,
+            id=account.id,
+            why=account.why,
+        )
+
+
+def _of_campaigns(status: EngineStatus) -> Iterator[StatusFinding]:
+    for campaign in status.paused:
+        where = "" if status.workspace_id is not None else f" of workspace {campaign.workspace_id}"
+        yield StatusFinding(
+            kind="campaign_paused",
+            severity="warning",
+            workspace_id=campaign.workspace_id,
+            id=campaign.id,
+            why=f"Campaign {campaign.name!r}{where} is paused: {campaign.why}.",
+        )
+    for group in status.unknown:
+        since = format_timestamp(group.since)
+        many = f"{group.count} requests, the oldest of {since}" if group.count > 1 else f"a request of {since}"
+        yield StatusFinding(
+            kind="requests_unknown",
+            severity="warning",
+            workspace_id=group.workspace_id,
+            why=f"The outcome of {many} is unknown.",
+        )
+
+
+def _of_contacts(status: EngineStatus) -> Iterator[StatusFinding]:
+    for entry in status.held:
+        yield StatusFinding(
+            kind="number_held",
+            severity="warning",
+            workspace_id=entry.workspace_id,
+            id=entry.phone,
+            why=f"{entry.phone} may have opted out, and is held: {entry.evidence or 'no evidence'}",
+        )

@@ -1,0 +1,80 @@
+"""What the engine tells while it works, for metrics, traces and logs."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from outreach.models.dispatch import Dispatch, DispatchOutcome
+from outreach.models.reports import Report
+from outreach.models.work import WorkUnit
+
+
+class Instrumentation:
+    """Is told what the engine does: `Outreach(instrumentation=[...])`. Override what you need; the rest does nothing.
+
+    Methods are called where things happen, up to thousands of times a second: they must be quick and must not wait. An
+    error is logged, and changes nothing else. All methods but `transaction_committed` and `transaction_failed` are
+    called on the engine's event loop. Those of one dispatch, but for `report_received`, are called in one task of its
+    own, so that what they set in a context variable is seen by everything that belongs to the request.
+    """
+
+    def unit_changed(self, unit: WorkUnit) -> None:
+        """A campaign, message or call has work to do; called in the task of the caller that changed it."""
+
+    def intent_committed(self, dispatch: Dispatch) -> None:
+        """A dispatch was committed, and waits for its slot."""
+
+    def request_started(self, dispatch: Dispatch, *, late_seconds: float) -> None:
+        """The provider is about to be asked.
+
+        Args:
+            dispatch: The dispatch.
+            late_seconds: How long after its slot in the pace it starts.
+        """
+
+    def request_ended(self, dispatch: Dispatch, outcome: DispatchOutcome, *, seconds: float | None) -> None:
+        """A dispatch has its outcome, which is about to be recorded; called once for each committed dispatch.
+
+        Args:
+            dispatch: The dispatch, as it was committed.
+            outcome: What came of it.
+            seconds: How long the provider took; None if it was not asked.
+        """
+
+    def report_received(self, dispatch: Dispatch | None, report: Report, *, delay_seconds: float | None) -> None:
+        """A provider's report on a message or call was merged, and committed.
+
+        Args:
+            dispatch: What it is about; None if nobody knows.
+            report: The report.
+            delay_seconds: How long after the start of the request it came; None without a dispatch.
+        """
+
+    def lease_lost(self) -> None:
+        """This process lost the right to dispatch while it held it."""
+
+    def transaction_committed(self, *, operations: int, seconds: float, queued: int) -> None:
+        """A transaction was committed; called in a thread of the storage.
+
+        Args:
+            operations: How many operations shared it.
+            seconds: How long it took, its commit included.
+            queued: How many operations wait for the next one.
+        """
+
+    def transaction_failed(self, *, operations: int, error: str) -> None:
+        """A transaction failed, and nothing of it was written; called in a thread of the storage.
+
+        Args:
+            operations: How many operations shared it.
+            error: The name of the error, such as `SQLITE_FULL`.
+        """
+
+
+@runtime_checkable
+class ObservableStorage(Protocol):
+    """A storage that tells of its transactions."""
+
+    def observe(self, instrumentation: Instrumentation) -> None:
+        """Tell this instrumentation of each transaction, from now on."""
+        ...

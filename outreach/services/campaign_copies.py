@@ -1,0 +1,266 @@
+"""New campaigns from earlier ones: the same again, and to those who were not reached."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Sequence
+from typing import Any, Final, Literal, get_args
+
+import attrs
+
+from outreach.errors import Conflict, InvalidRequest
+from outreach.models.campaign import (
+    Campaign,
+    CampaignCreated,
+    FollowUpCreated,
+    NewCallCampaign,
+    NewSmsCampaign,
+)
+from outreach.models.recipient import NewRecipient, Recipient
+from outreach.models.states import OPEN_RECIPIENT_STATUSES, DispatchState, MessageStatus, RecipientStatus
+from outreach.operations.common import campaign_of
+from outreach.policy.explanations import ended_reasons
+from outreach.policy.pseudonyms import is_pseudonym
+from outreach.services.campaign_loading import CampaignCreation
+from outreach.services.validation import check_choice, check_name, check_texts
+from outreach.working_set import Transaction
+
+LeftOut = Literal["opted_out", "replied", "reached"]
+
+_LEFT_OUT: Final = get_args(LeftOut)
+_BATCH: Final = 500
+_MAX_NAME: Final = 100
+_SPOKEN_TO: Final = frozenset({"positive", "negative"})
+_NOT_COPIED: Final = frozenset({"schedule_type", "scheduled_start_at", "scheduled_expires_at"})
+_ENDED: Final = tuple(status.value for status in RecipientStatus if status not in OPEN_RECIPIENT_STATUSES)
+
+
+class CampaignCopies(CampaignCreation):
+    """Campaigns made from earlier ones."""
+
+    async def clone(
+        self, workspace_id: str, campaign_id: str, *, name: str | None = None, actor: str = "library"
+    ) -> CampaignCreated:
+        """Create a campaign like an earlier one, with all its contacts, without starting it.
+
+        Its start and expiry are not copied. Who has unsubscribed since is left out, as in every new campaign.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The earlier campaign, in any state.
+            name: 1 to 100 characters; None for the earlier name with "(copy)".
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace has no such campaign, or its agent or trunk is gone.
+            Conflict: Its contacts were erased.
+            InvalidRequest: The name is invalid, its flow is gone, or every contact is opted out.
+        """
+        campaign = await self._source(workspace_id, campaign_id)
+        return await self._copy(campaign, _named(name, campaign, "(copy)"), None, self._contacts(campaign), actor)
+
+    async def follow_up(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        results: Sequence[str],
+        include: Collection[LeftOut] = (),
+        name: str | None = None,
+        body: str | None = None,
+        actor: str = "library",
+    ) -> FollowUpCreated:
+        """Create a campaign of those contacts of an earlier one who had given results, without starting it.
+
+        Who opted out, replied or was reached is left out. Reached is who got a message that did not fail, or spoke in a
+        call. Numbers on the unsubscribe register are never loaded, whatever is included.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The earlier campaign; it may be running.
+            results: States and reasons of contacts that have ended, such as `failed`, `no_answer` or `unconfirmed`.
+            include: Whom not to leave out.
+            name: 1 to 100 characters; None for the earlier name with "(follow-up)".
+            body: Another text; None for the same text or flow.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace has no such campaign, or its agent or trunk is gone.
+            Conflict: Its contacts were erased.
+            InvalidRequest: A result or name is unknown, nobody is left, the flow is gone, or a calling campaign got a
+                text.
+        """
+        wanted = _checked_results(results)
+        if isinstance(include, str):
+            raise InvalidRequest.at("include", "must be a list of texts")
+        for one in include:
+            check_choice("include", one, _LEFT_OUT)
+        campaign = await self._source(workspace_id, campaign_id)
+        if body is not None and campaign.channel != "sms":
+            raise InvalidRequest.at("body", "does not apply to a campaign of channel call")
+        left_out: Counter[str] = Counter()
+        selection = _Selection(wanted, frozenset(include), left_out)
+        taken = Counter[str]()
+        contacts = self._contacts(campaign, selection, taken)
+        try:
+            created = await self._copy(campaign, _named(name, campaign, "(follow-up)"), body, contacts, actor)
+        except InvalidRequest:
+            if taken["contacts"]:
+                raise
+            raise InvalidRequest.at("results", _nobody(wanted, left_out)) from None
+        selected = taken["contacts"] + left_out.total()
+        return FollowUpCreated(created=created, selected=selected, left_out=dict(left_out))
+
+    async def _source(self, workspace_id: str, campaign_id: str) -> Campaign:
+        campaign = await self._context.storage.read(lambda tx: campaign_of(tx, workspace_id, campaign_id))
+        if campaign.erased_at is not None:
+            raise Conflict("The contacts of this campaign were erased: there is nobody to contact again.")
+        return campaign
+
+    async def _copy(
+        self, campaign: Campaign, name: str, body: str | None, contacts: AsyncIterator[NewRecipient], actor: str
+    ) -> CampaignCreated:
+        if campaign.channel == "call":
+            calls = _fields(campaign, NewCallCampaign)
+            return await self.create_call(
+                campaign.workspace_id, NewCallCampaign(**calls | {"name": name}), contacts, actor=actor
+            )
+        given = _fields(campaign, NewSmsCampaign) | {"name": name}
+        if body is not None:
+            given |= {"body": body, "message_source": "custom", "flow_id": None}
+        if given["message_source"] == "custom" and given["body"] is None:
+            given["body"] = ""
+        return await self.create_sms(campaign.workspace_id, NewSmsCampaign(**given), contacts, actor=actor)
+
+    async def _contacts(
+        self, campaign: Campaign, selection: _Selection | None = None, taken: Counter[str] | None = None
+    ) -> AsyncIterator[NewRecipient]:
+        """Iterate over a campaign's contacts, or over those of a selection."""
+        after = -1
+        while True:
+
+            def operation(tx: Transaction, after: int = after) -> tuple[Sequence[Recipient], int | None]:
+                rows = tx.recipients.page(campaign.workspace_id, campaign.id, after=after, limit=_BATCH)
+                chosen = rows if selection is None else selection.of(tx, campaign, rows)
+                return chosen, rows[-1].position if len(rows) == _BATCH else None
+
+            found, last = await self._context.storage.read(operation)
+            for recipient in found:
+                if is_pseudonym(recipient.phone):
+                    # The person was erased, and only the figures know of the place.
+                    continue
+                if taken is not None:
+                    taken["contacts"] += 1
+                yield _contact(recipient)
+            if last is None:
+                return
+            after = last
+
+
+class _Selection:
+    """Who is followed up.
+
+    Args:
+        wanted: The results.
+        include: Whom not to leave out.
+        left_out: Counts who is left out.
+    """
+
+    def __init__(self, wanted: frozenset[str], include: frozenset[str], left_out: Counter[str]) -> None:
+        self._wanted = wanted
+        self._include = include
+        self._left_out = left_out
+
+    def of(self, tx: Transaction, campaign: Campaign, rows: Sequence[Recipient]) -> Sequence[Recipient]:
+        """Return those of a campaign's contacts who are followed up."""
+        found = [
+            row for row in rows if not row.is_open and not self._wanted.isdisjoint({row.status.value, row.reason or ""})
+        ]
+        phones = {row.phone for row in found if row.phone is not None}
+        workspace_id = campaign.workspace_id
+        since = campaign.started_at or campaign.created_at
+        causes: dict[str, Collection[str]] = {
+            "opted_out": tx.register.stopped(workspace_id, campaign.channel, phones),
+            "replied": tx.inbound.senders_among(workspace_id, phones, since=since),
+            "reached": _reached(tx, campaign, found),
+        }
+        chosen = []
+        for row in found:
+            cause = next(
+                (
+                    cause
+                    for cause, numbers in causes.items()
+                    if cause not in self._include
+                    and (row.phone in numbers or (cause == "opted_out" and row.reason == "opted_out"))
+                ),
+                None,
+            )
+            if cause is None:
+                chosen.append(row)
+            else:
+                self._left_out[cause] += 1
+        return chosen
+
+
+def _reached(tx: Transaction, campaign: Campaign, rows: Sequence[Recipient]) -> frozenset[str]:
+    """Return the numbers that this campaign has reached, at whatever position."""
+    workspace_id, campaign_id = campaign.workspace_id, campaign.id
+    places = {row.position: row.phone for row in rows if row.phone is not None}
+    for row in rows:
+        if row.reason == "duplicate" and row.phone is not None:
+            others = tx.recipients.by_phone(workspace_id, campaign_id, row.phone)
+            places |= {other.position: row.phone for other in others}
+    tx.dispatches.prefetch_of_recipients((workspace_id, campaign_id, position) for position in places)
+    return frozenset(phone for position, phone in places.items() if _was_reached(tx, campaign, position))
+
+
+def _was_reached(tx: Transaction, campaign: Campaign, position: int) -> bool:
+    for dispatch in tx.dispatches.of_recipient(campaign.workspace_id, campaign.id, position):
+        if dispatch.state is not DispatchState.ACCEPTED:
+            continue
+        if dispatch.call_id is not None:
+            call = tx.calls.get(campaign.workspace_id, dispatch.call_id)
+            if call is not None and call.outcome in _SPOKEN_TO:
+                return True
+        elif dispatch.report not in {MessageStatus.FAILED, MessageStatus.CANCELED}:
+            return True
+    return False
+
+
+def _contact(recipient: Recipient) -> NewRecipient:
+    given: dict[str, Any] = {field.name: getattr(recipient, field.name) for field in attrs.fields(NewRecipient)}
+    # What was read in the workspace's region then is the same number now.
+    return NewRecipient(**given | {"phone_number": recipient.phone or recipient.phone_number})
+
+
+def _fields(campaign: Campaign, kind: type) -> dict[str, Any]:
+    """Return the fields of a new campaign like this one."""
+    return {field.name: getattr(campaign, field.name) for field in attrs.fields(kind) if field.name not in _NOT_COPIED}
+
+
+def _named(name: str | None, campaign: Campaign, addition: str) -> str:
+    if name is not None:
+        check_name("name", name, _MAX_NAME)
+        return name
+    return f"{campaign.name[: _MAX_NAME - len(addition) - 1]} {addition}"
+
+
+def _checked_results(results: Sequence[str]) -> frozenset[str]:
+    wanted = check_texts("results", results)
+    if not wanted:
+        raise InvalidRequest.at("results", "must name at least one result, such as failed or no_answer")
+    known = {*_ENDED, *ended_reasons()}
+    for index, one in enumerate(wanted):
+        if one not in known:
+            raise InvalidRequest.at(
+                f"results[{index}]",
+                f"{one[:40]!r} is no result; use a state ({', '.join(_ENDED)}) or a reason such as no_answer",
+            )
+    return frozenset(wanted)
+
+
+def _nobody(wanted: frozenset[str], left_out: Counter[str]) -> str:
+    if not left_out:
+        return f"nobody has the result {' or '.join(sorted(wanted))}"
+    parts = ", ".join(f"{count} {cause.replace('_', ' ')}" for cause, count in left_out.items())
+    return f"everybody with these results is left out: {parts}; include them to contact them all the same"

@@ -1,0 +1,168 @@
+"""Erasing people from a workspace, and what it keeps no longer."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Final
+
+from outreach.errors import Conflict, InvalidRequest
+from outreach.models.campaign import Campaign
+from outreach.models.erasure import PurgeResult, RetentionResult
+from outreach.operations.campaigns.reporting import make_report
+from outreach.operations.common import campaign_of, workspace_of
+from outreach.operations.erasure.campaigns import NOT_STARTED, begin_erasure, discard, erase_slice, require_deletable
+from outreach.operations.erasure.people import purge_person
+from outreach.operations.erasure.retention import due_report, retention_slice
+from outreach.policy.phones import canonical_phone
+from outreach.policy.pseudonyms import PREFIX
+from outreach.services.context import ServiceContext
+from outreach.services.validation import check_integer, require_text
+from outreach.working_set import Transaction
+from outreach.working_set.tables.erasures import PersonRows
+
+SLICE: Final = 1000
+"""Rows that one transaction erases."""
+
+_MAX_PERSON_ROWS: Final = 10_000
+_MAX_ROUNDS: Final = 100
+_TOKEN_BYTES: Final = 20
+
+
+class CampaignDeletion:
+    """Deleting campaigns."""
+
+    _context: ServiceContext
+
+    async def delete(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign | None:
+        """Delete a draft or ready campaign with its contacts, or erase the contacts and texts of an ended one.
+
+        An erased campaign stays with its name, times and figures, archived: its requests are counted, and its report is
+        that of the moment before. The unsubscribe register is not changed. What a crash interrupts is finished by the
+        next dispatcher, or by `engine.erasure.apply_retention`.
+
+        Returns:
+            The erased campaign; None for one that is gone.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            Conflict: It is scheduled, active or paused, or has contacts that are still open.
+        """
+        now = self._context.now()
+        storage = self._context.storage
+
+        def begin(tx: Transaction) -> bool:
+            campaign = campaign_of(tx, workspace_id, campaign_id)
+            require_deletable(campaign)
+            return campaign.status in NOT_STARTED and discard(tx, campaign, now=now, actor=actor)
+
+        if await storage.write(begin):
+            while not await storage.write(
+                lambda tx: tx.campaigns.delete_loading(workspace_id, campaign_id, limit=SLICE), bulk=True
+            ):
+                pass
+            return None
+        # Read before, because it may take longer than a transaction that writes.
+        report = await storage.read(lambda tx: make_report(tx, campaign_of(tx, workspace_id, campaign_id), now))
+        erased = await storage.write(lambda tx: begin_erasure(tx, report, now=now, actor=actor))
+        while await storage.write(lambda tx: erase_slice(tx, workspace_id, limit=SLICE), bulk=True):
+            pass
+        return erased
+
+
+class Erasure:
+    """Erasing people."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+
+    async def purge(self, workspace_id: str, phone: str, *, actor: str = "library") -> PurgeResult:
+        """Erase one person from a workspace: names, number, variables, texts, replies, summaries and providers' events.
+
+        Contacts that wait for their turn end as `skipped: erased`. All figures stay as they are. An opt-out stays on
+        the register as a hash of the number, so that the person is not contacted again. It reads all single messages,
+        calls and events of the workspace.
+
+        Args:
+            workspace_id: The workspace.
+            phone: The number in any notation; a local one is read in the workspace's default region.
+            actor: Recorded in the audit trail, without the number.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: It is no phone number.
+            Conflict: A request to it is on its way, or contacts are being loaded: nothing was erased.
+        """
+        raw = require_text("phone", phone)
+        token = PREFIX + secrets.token_hex(_TOKEN_BYTES)
+        salt = secrets.token_hex(_TOKEN_BYTES)
+        storage = self._context.storage
+
+        def find(tx: Transaction) -> tuple[str, PersonRows]:
+            number = canonical_phone(raw, workspace_of(tx, workspace_id).default_region)
+            if number is None:
+                raise InvalidRequest.at("phone", "is not a phone number; write it like +14155550102")
+            return number, tx.erasures.rows_of_person(workspace_id, number, limit=_MAX_PERSON_ROWS)
+
+        def erase(tx: Transaction) -> PurgeResult:
+            now = self._context.now()
+            if tx.erasures.is_loading(workspace_id, now=now):
+                raise Conflict("Contacts are being loaded into a campaign. Nothing was erased. Purge again afterwards.")
+            return purge_person(tx, workspace_id, number, found, salt=salt, token=token, now=now, actor=actor)
+
+        number, found = await storage.read(find)
+        result = await storage.write(erase)
+        for _ in range(_MAX_ROUNDS):
+            # What came in between.
+            number, found = await storage.read(find)
+            if not any((found.recipients, found.messages, found.calls, found.callbacks)):
+                break
+            more = await storage.write(erase)
+            result = PurgeResult(
+                contacts=result.contacts + more.contacts,
+                messages=result.messages + more.messages,
+                calls=result.calls + more.calls,
+                callbacks=result.callbacks + more.callbacks,
+                still_opted_out=result.still_opted_out or more.still_opted_out,
+            )
+        return result
+
+    async def apply_retention(
+        self, workspace_id: str | None = None, *, max_slices: int = 100_000, actor: str = "library"
+    ) -> RetentionResult:
+        """Erase what workspaces with `retention_days` keep no longer; a dispatching engine does so by itself.
+
+        These are contacts and texts of campaigns that ended so many days ago, single messages and calls, inbound
+        messages and providers' events; numbers on the register become hashes. Every slice is a transaction of its own.
+
+        Args:
+            workspace_id: One workspace; None for all.
+            max_slices: The most to do now, at least 1.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: `max_slices` is out of its bounds.
+        """
+        check_integer("max_slices", max_slices, 1, 1_000_000)
+        storage = self._context.storage
+        if workspace_id is not None:
+            await storage.read(lambda tx: workspace_of(tx, workspace_id))
+        campaigns = 0
+        for done in range(max_slices):
+            now = self._context.now()
+            report = await storage.read(lambda tx, now=now: due_report(tx, workspace_id, now=now))  # type: ignore[misc]
+            if report is not None:
+                await storage.write(
+                    lambda tx, report=report, now=now: begin_erasure(tx, report, now=now, actor=actor)  # type: ignore[misc]
+                )
+                campaigns += 1
+                continue
+            salt = secrets.token_hex(_TOKEN_BYTES)
+            if not await storage.write(
+                lambda tx, salt=salt, now=now: retention_slice(  # type: ignore[misc]
+                    tx, workspace_id, salt=salt, now=now, limit=SLICE
+                ),
+                bulk=True,
+            ):
+                return RetentionResult(campaigns=campaigns, slices=done - campaigns, more=False)
+        return RetentionResult(campaigns=campaigns, slices=max_slices - campaigns, more=True)

@@ -1,0 +1,149 @@
+-- Figures of reports, by sets. A report of a million contacts must take less than a second, and sorting is what costs: the
+-- most frequent result is left out of each GROUP BY, and is what is missing to the total.
+
+-- results --
+-- Contacts by result, without those of the plain good end.
+SELECT status, reason, COUNT(*), SUM(dispatched)
+FROM recipients
+WHERE campaign_number = :number AND (status <> 'completed' OR reason IS NOT NULL OR dispatched = 0)
+GROUP BY status, reason
+
+-- accepted --
+-- The messages that were accepted and of which there is nothing else to say, in one pass: delivered, failed, segments.
+SELECT
+    COUNT(*),
+    COALESCE(SUM(report = 'delivered'), 0),
+    COALESCE(SUM(report IN ('failed', 'canceled')), 0),
+    COALESCE(SUM(segments), 0)
+FROM dispatches INDEXED BY dispatches_of_campaign
+WHERE campaign_number = :number AND state = 'accepted' AND reason IS NULL AND error_code IS NULL
+
+-- others --
+-- All other messages, by what is known of them.
+SELECT provider, state, report, reason, error_code, COUNT(*), COALESCE(SUM(segments), 0), MAX(error_message)
+FROM dispatches INDEXED BY dispatches_of_campaign
+WHERE campaign_number = :number AND (reason IS NOT NULL OR state <> 'accepted' OR error_code IS NOT NULL)
+GROUP BY provider, state, report, reason, error_code
+
+-- calls --
+-- Calls by status and outcome, with how many were answered and the seconds between answer and end.
+SELECT
+    status,
+    outcome,
+    COUNT(*),
+    COALESCE(SUM(answered_at IS NOT NULL), 0),
+    COALESCE(SUM(CASE
+        WHEN answered_at IS NOT NULL AND ended_at IS NOT NULL
+        THEN MAX(0, CAST(ROUND((julianday(ended_at) - julianday(answered_at)) * 86400) AS INTEGER))
+    END), 0)
+FROM calls INDEXED BY calls_of_recipient
+WHERE campaign_number = :number AND campaign_number IS NOT NULL
+GROUP BY status, outcome
+
+-- first_and_last --
+-- The ends of an index.
+SELECT
+    (
+        SELECT created_at FROM dispatches INDEXED BY dispatches_of_campaign
+        WHERE campaign_number = :number AND campaign_number IS NOT NULL
+        ORDER BY created_at LIMIT 1
+    ),
+    (
+        SELECT created_at FROM dispatches INDEXED BY dispatches_of_campaign
+        WHERE campaign_number = :number AND campaign_number IS NOT NULL
+        ORDER BY created_at DESC LIMIT 1
+    )
+
+-- requests_between --
+-- One range of the index for each stretch of time.
+SELECT (
+    SELECT COUNT(*) FROM dispatches INDEXED BY dispatches_of_campaign
+    WHERE campaign_number = :number
+        AND campaign_number IS NOT NULL
+        AND created_at >= json_extract(wanted.value, '$[0]')
+        AND created_at < json_extract(wanted.value, '$[1]')
+)
+FROM json_each(:wanted) AS wanted
+ORDER BY wanted.key
+
+-- replies --
+-- Messages of numbers whose last request before them was of this campaign. From the few that came in, never from all
+-- contacts.
+SELECT received_at, from_number
+FROM inbound_messages INDEXED BY inbound_messages_by_time
+WHERE workspace_id = :workspace_id
+    AND received_at >= :since
+    AND received_at < :until
+    AND :number = (
+        SELECT campaign_number FROM dispatches INDEXED BY dispatches_to_number
+        WHERE to_number = inbound_messages.from_number
+            AND dispatches.workspace_id = :workspace_id
+            AND created_at <= inbound_messages.received_at
+            AND campaign_number IS NOT NULL
+            AND state NOT IN ('not_sent', 'withdrawn', 'deferred')
+        ORDER BY created_at DESC
+        LIMIT 1
+    )
+ORDER BY received_at
+
+-- opt_outs --
+-- The same for those who came onto the register by themselves.
+SELECT created_at
+FROM unsubscribes INDEXED BY unsubscribes_by_time
+WHERE workspace_id = :workspace_id
+    AND created_at >= :since
+    AND created_at < :until
+    AND source IN ('keyword', 'carrier', 'call')
+    AND :number = (
+        SELECT campaign_number FROM dispatches INDEXED BY dispatches_to_number
+        WHERE to_number = unsubscribes.phone
+            AND dispatches.workspace_id = :workspace_id
+            AND dispatches.created_at <= unsubscribes.created_at
+            AND campaign_number IS NOT NULL
+            AND state NOT IN ('not_sent', 'withdrawn', 'deferred')
+        ORDER BY dispatches.created_at DESC
+        LIMIT 1
+    )
+ORDER BY created_at
+
+-- replies_of --
+-- The same messages for some numbers, with their texts.
+SELECT inbound_messages.from_number, inbound_messages.received_at, inbound_messages.body
+FROM json_each(:phones) AS wanted
+CROSS JOIN inbound_messages INDEXED BY inbound_messages_by_sender
+    ON inbound_messages.workspace_id = :workspace_id
+    AND inbound_messages.from_number = wanted.value
+    AND inbound_messages.received_at >= :since
+    AND inbound_messages.received_at < :until
+WHERE :number = (
+    SELECT campaign_number FROM dispatches INDEXED BY dispatches_to_number
+    WHERE to_number = inbound_messages.from_number
+        AND dispatches.workspace_id = :workspace_id
+        AND created_at <= inbound_messages.received_at
+        AND campaign_number IS NOT NULL
+        AND state NOT IN ('not_sent', 'withdrawn', 'deferred')
+    ORDER BY created_at DESC
+    LIMIT 1
+)
+ORDER BY inbound_messages.received_at
+
+-- opt_outs_of --
+-- The same opt-outs for some numbers.
+SELECT unsubscribes.phone, unsubscribes.created_at
+FROM json_each(:phones) AS wanted
+CROSS JOIN unsubscribes
+    ON unsubscribes.workspace_id = :workspace_id
+    AND unsubscribes.phone = wanted.value
+    AND unsubscribes.created_at >= :since
+    AND unsubscribes.created_at < :until
+WHERE source IN ('keyword', 'carrier', 'call')
+    AND :number = (
+        SELECT campaign_number FROM dispatches INDEXED BY dispatches_to_number
+        WHERE to_number = unsubscribes.phone
+            AND dispatches.workspace_id = :workspace_id
+            AND dispatches.created_at <= unsubscribes.created_at
+            AND campaign_number IS NOT NULL
+            AND state NOT IN ('not_sent', 'withdrawn', 'deferred')
+        ORDER BY dispatches.created_at DESC
+        LIMIT 1
+    )

@@ -1,0 +1,67 @@
+"""What must hold where several workers dispatch: one at a time drives a campaign, a number, a workspace's singles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from outreach.models.dispatch import Dispatch
+from outreach.models.states import DispatchState
+from outreach.operations.waves.claims import SINGLES
+from outreach.testing.simulation.books import Books
+from outreach.testing.simulation.faults import Faults
+from outreach.testing.simulation.ledger import Broken, Ledger
+from outreach.working_set import Transaction
+
+
+class TeamChecks:
+    """Checks each new intent against what the other workers do.
+
+    Args:
+        ledger: What has been written, the intent included.
+        books: What really happened.
+        faults: Counts what workers have taken over from each other.
+
+    Attributes:
+        number: The sending number that has a rate of its own; None if there is none.
+    """
+
+    def __init__(self, ledger: Ledger, books: Books, faults: Faults) -> None:
+        self._ledger = ledger
+        self._books = books
+        self._faults = faults
+        self.number: str | None = None
+        self._last: dict[str, int] = {}
+
+    def check(self, tx: Transaction, intent: Dispatch) -> None:
+        """Check one intent.
+
+        Raises:
+            Broken: Its worker does not drive what it belongs to, or another one has something of that waiting.
+        """
+        for subject in self._subjects(intent):
+            claim = tx.claims.get(intent.workspace_id, subject)
+            if claim is None or not claim.held or claim.epoch != intent.epoch:
+                raise Broken(f"Intent {intent.id} was committed by epoch {intent.epoch}; of {subject} it has {claim}.")
+            before = self._last.get(subject, intent.epoch)
+            self._last[subject] = intent.epoch
+            if before == intent.epoch:
+                continue
+            living = tx.workers.get(before) is not None
+            self._faults.note("handed_over" if living else "taken_over")
+            waits = self._waiting(subject, before) if living else None
+            if waits is not None:
+                raise Broken(f"Intent {intent.id} was committed while {waits.id} of epoch {before} waits for its slot.")
+
+    def _subjects(self, intent: Dispatch) -> Sequence[str]:
+        of_number = (self.number,) if self.number is not None and intent.channel == "sms" else ()
+        if intent.campaign_id is not None:
+            return (*of_number, intent.campaign_id)
+        return of_number or (SINGLES,)
+
+    def _waiting(self, subject: str, epoch: int) -> Dispatch | None:
+        """Return an intent of a worker and a subject whose request may still begin."""
+        for one in self._ledger.dispatches.values():
+            waits = one.epoch == epoch and one.state is DispatchState.DISPATCHING and one.id not in self._books.begun
+            if waits and subject in self._subjects(one):
+                return one
+        return None

@@ -1,0 +1,185 @@
+"""Erasing people: the statements that take numbers, names and texts out of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from outreach.clock import format_timestamp
+from outreach.convert.columns import Value, json_text
+from outreach.models.recipient import Recipient
+from outreach.working_set.kinds import (
+    CALLBACKS,
+    CALLS,
+    CAMPAIGNS,
+    DISPATCHES,
+    INBOUND,
+    MESSAGES,
+    RECIPIENTS,
+    RUNS,
+    TRAIL,
+    WORKSPACES,
+)
+from outreach.working_set.tables.base import Table
+
+
+class PersonRows(NamedTuple):
+    """Where a number stands in a workspace.
+
+    Attributes:
+        recipients: Its places in campaigns.
+        messages: Single messages; `open_singles` counts those that have not ended.
+        calls: Calls, those of campaigns included.
+        callbacks: The storage's own names of events whose body holds the number.
+    """
+
+    recipients: Sequence[Recipient]
+    messages: Sequence[str]
+    calls: Sequence[str]
+    open_singles: int
+    callbacks: Sequence[int | str]
+
+
+class Erasures(Table):
+    """What was erased, how far it has come, and what is due to be erased."""
+
+    def hide_campaign(self, workspace_id: str, campaign_id: str, *, now: datetime) -> bool:
+        """Make a campaign without requests one whose loading was given up; return whether it was visible."""
+        number = self._rows.number(workspace_id, campaign_id)
+        if number is None:
+            return False
+        moment = format_timestamp(now)
+        hidden = self._rows.execute_on(
+            CAMPAIGNS, "erasure.hide", workspace_id=workspace_id, campaign_id=campaign_id, now=moment
+        )
+        if hidden:
+            self._rows.execute("erasure.note_purged", number=number)
+            self._rows.execute("erasure.delete_run", number=number)
+            self._rows.evict(RUNS, (campaign_id,))
+        return bool(hidden)
+
+    def begin(self, workspace_id: str, campaign_id: str, *, figures: str) -> None:
+        """Note that a campaign is being erased, and the figures that its report keeps."""
+        number = self._rows.number(workspace_id, campaign_id)
+        if number is None:
+            raise LookupError("There is no such campaign.")
+        self._rows.execute("erasure.begin", number=number, figures=figures)
+
+    def figures(self, workspace_id: str, campaign_id: str) -> str | None:
+        """Return the figures of an erased campaign, as they were given to `begin`."""
+        number = self._rows.number(workspace_id, campaign_id)
+        rows = self._rows.query("erasure.figures", number=number)
+        return rows[0][0] if rows else None
+
+    def unfinished(self, workspace_id: str | None) -> tuple[str, str, int] | None:
+        """Return (workspace, campaign, next position) of one that is not wholly erased, of a workspace or all."""
+        rows = self._rows.query("erasure.unfinished", CAMPAIGNS, workspace_id=workspace_id)
+        return (rows[0][0], rows[0][1], rows[0][2]) if rows else None
+
+    def erase_positions(self, workspace_id: str, campaign_id: str, first: int, *, limit: int) -> bool:
+        """Erase so many places of a campaign from `first` on, and note it; return whether more are left."""
+        number = self._rows.number(workspace_id, campaign_id)
+        [[last]] = self._rows.query("erasure.last_position", RECIPIENTS, number=number)
+        until = first + limit - 1
+        for kind, name in ((RECIPIENTS, "recipients"), (DISPATCHES, "dispatches"), (CALLS, "calls")):
+            self._rows.execute_on(kind, f"erasure.{name}", number=number, first=first, last=until)
+        self._rows.prefetched_keys.clear()
+        more = last is not None and until < last
+        self._rows.execute("erasure.advance", number=number, next_position=until + 1 if more else None)
+        return more
+
+    def due_campaign(self, workspace_id: str | None, *, now: datetime) -> tuple[str, str] | None:
+        """Return (workspace, campaign) of the oldest that the retention of its workspace has reached."""
+        rows = self._rows.query(
+            "erasure.due_campaign", CAMPAIGNS, WORKSPACES, workspace_id=workspace_id, now=format_timestamp(now)
+        )
+        return (rows[0][0], rows[0][1]) if rows else None
+
+    def with_retention(self, workspace_id: str | None) -> Sequence[tuple[str, int]]:
+        """Return (workspace, days) of those that keep nothing for good."""
+        rows = self._rows.query("erasure.with_retention", WORKSPACES, workspace_id=workspace_id)
+        return [(row[0], row[1]) for row in rows]
+
+    def erase_old_singles(self, workspace_id: str, before: datetime, *, limit: int) -> int:
+        """Erase single messages and calls that ended before a moment; return how many."""
+        given: dict[str, Value] = {"workspace_id": workspace_id, "before": format_timestamp(before), "limit": limit}
+        messages = [row[0] for row in self._rows.query("erasure.old_messages", MESSAGES, **given)]
+        calls = [row[0] for row in self._rows.query("erasure.old_calls", CALLS, **given)]
+        self.erase_singles(workspace_id, messages=messages, calls=calls, name="")
+        return len(messages) + len(calls)
+
+    def erase_singles(self, workspace_id: str, *, messages: Collection[str], calls: Collection[str], name: str) -> None:
+        """Erase messages and calls by their identifiers; the name stands for their numbers."""
+        for kind, statements, ids in (
+            (MESSAGES, ("messages", "dispatches_of_messages"), messages),
+            (CALLS, ("single_calls", "dispatches_of_calls"), calls),
+        ):
+            if not ids:
+                continue
+            given: dict[str, Value] = {"workspace_id": workspace_id, "name": name, "ids": json_text(list(ids))}
+            self._rows.execute_on(kind, f"erasure.{statements[0]}", **given)
+            self._rows.execute_on(DISPATCHES, f"erasure.{statements[1]}", **given)
+        self._rows.prefetched_keys.clear()
+
+    def delete_old_events(self, workspace_id: str, before: datetime, *, limit: int) -> int:
+        """Delete inbound messages and events from before a moment, and numbers of the trail; return how many."""
+        given: dict[str, Value] = {"workspace_id": workspace_id, "before": format_timestamp(before), "limit": limit}
+        found = self._rows.execute_on(INBOUND, "erasure.old_inbound", **given)
+        found += self._rows.execute_on(CALLBACKS, "erasure.old_callbacks", **given)
+        self._rows.prefetched_keys.clear()
+        until = self._first_entry_since(before)
+        return found + self._rows.execute("erasure.old_trail", workspace_id=workspace_id, until=until, limit=limit)
+
+    def _first_entry_since(self, moment: datetime) -> int:
+        """Return the number of the first entry of the trail at or after a moment, or one above the last."""
+        first, end = 1, int((self._rows.query("trail.last_number", TRAIL) or [[0]])[0][0]) + 1
+        since = format_timestamp(moment)
+        while first < end:
+            middle = (first + end) // 2
+            rows = self._rows.query("erasure.next_in_trail", number=middle)
+            if not rows or rows[0][1] >= since:
+                end = middle
+            else:
+                first = rows[0][0] + 1
+        return first
+
+    def is_loading(self, workspace_id: str, *, now: datetime) -> bool:
+        """Return whether contacts are being loaded into a campaign of a workspace."""
+        return bool(self._rows.query("erasure.loading", workspace_id=workspace_id, now=format_timestamp(now)))
+
+    def rows_of_person(self, workspace_id: str, phone: str, *, limit: int) -> PersonRows:
+        """Return where a number stands, at most `limit` rows of each kind; it reads all messages, calls and events."""
+        given: dict[str, Value] = {"workspace_id": workspace_id, "limit": limit}
+        messages = self._rows.query("erasure.messages_of_person", MESSAGES, phone=phone, **given)
+        calls = self._rows.query("erasure.calls_of_person", CALLS, phone=phone, **given)
+        digits = phone.removeprefix("+")
+        callbacks = self._rows.query("erasure.callbacks_of_person", CALLBACKS, digits=digits, **given)
+        return PersonRows(
+            recipients=self._list(RECIPIENTS, "erasure.recipients_of_person", phone=phone, **given),
+            messages=[row[0] for row in messages],
+            calls=[row[0] for row in calls],
+            open_singles=sum(row[1] for row in messages) + sum(row[1] for row in calls),
+            callbacks=[row[0] for row in callbacks],
+        )
+
+    def erase_person(self, workspace_id: str, phone: str, found: PersonRows, *, name: str) -> None:
+        """Put a name in the place of a number in all these rows, and take everything else about the person out."""
+        for recipient in found.recipients:
+            number = self._rows.number(workspace_id, recipient.campaign_id)
+            self._rows.execute_on(
+                RECIPIENTS, "erasure.person_in_recipients", number=number, position=recipient.position, name=name
+            )
+        person = {"workspace_id": workspace_id, "phone": phone, "name": name}
+        self._rows.execute_on(DISPATCHES, "erasure.person_in_dispatches", **person)
+        self._rows.execute_on(INBOUND, "erasure.person_in_inbound", **person)
+        self._rows.execute("erasure.person_in_trail", **person)
+        self.erase_singles(workspace_id, messages=found.messages, calls=found.calls, name=name)
+        if found.callbacks:
+            self._rows.execute_on(
+                CALLBACKS,
+                "erasure.person_in_callbacks",
+                workspace_id=workspace_id,
+                ids=json_text(list(found.callbacks)),
+            )
+        self._rows.prefetched_keys.clear()

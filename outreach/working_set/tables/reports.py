@@ -1,0 +1,166 @@
+"""The figures of reports, counted by sets."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from outreach.clock import format_timestamp, parse_timestamp
+from outreach.convert.columns import json_text
+from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
+from outreach.working_set.kinds import CALLS, DISPATCHES, INBOUND, RECIPIENTS, UNSUBSCRIBES
+from outreach.working_set.tables.base import Table, json_list
+
+
+class ResultRow(NamedTuple):
+    """Contacts with one result; `contacted` of them had a request."""
+
+    status: RecipientStatus
+    reason: str | None
+    contacts: int
+    contacted: int
+
+
+class AcceptedRow(NamedTuple):
+    """Messages that were accepted, without a reason or a code."""
+
+    requests: int
+    delivered: int
+    undelivered: int
+    segments: int
+
+
+class RequestRow(NamedTuple):
+    """Other messages with one outcome."""
+
+    provider: str
+    state: DispatchState
+    report: MessageStatus | None
+    reason: str | None
+    error_code: str | None
+    requests: int
+    segments: int
+    error_message: str | None
+
+
+class CallRow(NamedTuple):
+    """Calls with one status and outcome; `seconds` from answer to end."""
+
+    status: CallStatus
+    outcome: str | None
+    calls: int
+    answered: int
+    seconds: int
+
+
+class Reports(Table):
+    """The figures of campaigns; each query reads a campaign's rows of one table once."""
+
+    def results(self, workspace_id: str, campaign_id: str) -> Sequence[ResultRow]:
+        """Return the contacts by status and reason, without the contacted ones that are completed without a reason."""
+        rows = self._rows.query("reports.results", RECIPIENTS, number=self._rows.number(workspace_id, campaign_id))
+        return [ResultRow(RecipientStatus(status), *rest) for status, *rest in rows]
+
+    def accepted_messages(self, workspace_id: str, campaign_id: str) -> AcceptedRow:
+        """Return the accepted messages without a reason or a code."""
+        [row] = self._rows.query("reports.accepted", DISPATCHES, number=self._rows.number(workspace_id, campaign_id))
+        return AcceptedRow(*row)
+
+    def other_messages(self, workspace_id: str, campaign_id: str) -> Sequence[RequestRow]:
+        """Return all other messages, by provider and outcome."""
+        rows = self._rows.query("reports.others", DISPATCHES, number=self._rows.number(workspace_id, campaign_id))
+        return [
+            RequestRow(provider, DispatchState(state), None if report is None else MessageStatus(report), *rest)
+            for provider, state, report, *rest in rows
+        ]
+
+    def calls(self, workspace_id: str, campaign_id: str) -> Sequence[CallRow]:
+        """Return the calls by status and outcome."""
+        rows = self._rows.query("reports.calls", CALLS, number=self._rows.number(workspace_id, campaign_id))
+        return [CallRow(CallStatus(status), *rest) for status, *rest in rows]
+
+    def first_and_last_request(self, workspace_id: str, campaign_id: str) -> tuple[datetime, datetime] | None:
+        """Return when the first and the last dispatch were created; None without any."""
+        [[first, last]] = self._rows.query(
+            "reports.first_and_last", DISPATCHES, number=self._rows.number(workspace_id, campaign_id)
+        )
+        return None if first is None else (parse_timestamp(first), parse_timestamp(last))
+
+    def requests_between(self, workspace_id: str, campaign_id: str, bounds: Sequence[datetime]) -> Sequence[int]:
+        """Return how many dispatches were created from each bound until before the next one."""
+        moments = [format_timestamp(bound) for bound in bounds]
+        rows = self._rows.query(
+            "reports.requests_between",
+            DISPATCHES,
+            number=self._rows.number(workspace_id, campaign_id),
+            wanted=json_text([list(pair) for pair in itertools.pairwise(moments)]),
+        )
+        return [row[0] for row in rows]
+
+    def replies(
+        self, workspace_id: str, campaign_id: str, since: datetime, until: datetime
+    ) -> Sequence[tuple[datetime, str]]:
+        """Return the time and number of each inbound message that belongs to a campaign, by time.
+
+        It belongs to the campaign that sent the last request to its number before it.
+        """
+        rows = self._rows.query(
+            "reports.replies",
+            INBOUND,
+            DISPATCHES,
+            workspace_id=workspace_id,
+            number=self._rows.number(workspace_id, campaign_id),
+            since=format_timestamp(since),
+            until=format_timestamp(until),
+        )
+        return [(parse_timestamp(at), phone) for at, phone in rows]
+
+    def opt_outs(self, workspace_id: str, campaign_id: str, since: datetime, until: datetime) -> Sequence[datetime]:
+        """Return when contacts came onto the register by themselves; they belong to campaigns as `replies` do."""
+        rows = self._rows.query(
+            "reports.opt_outs",
+            UNSUBSCRIBES,
+            DISPATCHES,
+            workspace_id=workspace_id,
+            number=self._rows.number(workspace_id, campaign_id),
+            since=format_timestamp(since),
+            until=format_timestamp(until),
+        )
+        return [parse_timestamp(row[0]) for row in rows]
+
+    def replies_of(
+        self, workspace_id: str, campaign_id: str, phones: Collection[str], since: datetime, until: datetime
+    ) -> Mapping[str, Sequence[tuple[datetime, str]]]:
+        """Return the time and text of each number's messages that belong to a campaign (see `replies`), by time."""
+        rows = self._rows.query(
+            "reports.replies_of",
+            INBOUND,
+            DISPATCHES,
+            workspace_id=workspace_id,
+            number=self._rows.number(workspace_id, campaign_id),
+            phones=json_list(phones),
+            since=format_timestamp(since),
+            until=format_timestamp(until),
+        )
+        found: dict[str, list[tuple[datetime, str]]] = {}
+        for phone, at, body in rows:
+            found.setdefault(phone, []).append((parse_timestamp(at), body))
+        return found
+
+    def opt_outs_of(
+        self, workspace_id: str, campaign_id: str, phones: Collection[str], since: datetime, until: datetime
+    ) -> Mapping[str, datetime]:
+        """Return when each of the numbers opted out, of those that `opt_outs` counts."""
+        rows = self._rows.query(
+            "reports.opt_outs_of",
+            UNSUBSCRIBES,
+            DISPATCHES,
+            workspace_id=workspace_id,
+            number=self._rows.number(workspace_id, campaign_id),
+            phones=json_list(phones),
+            since=format_timestamp(since),
+            until=format_timestamp(until),
+        )
+        return {phone: parse_timestamp(at) for phone, at in rows}

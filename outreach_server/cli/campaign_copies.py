@@ -1,0 +1,123 @@
+"""`campaigns clone`, `follow-up`, `archive` and `unarchive`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from outreach import Campaign, Outreach
+from outreach.models import CampaignCreated, FollowUpCreated
+from outreach_server.cli import documents
+from outreach_server.cli.base import Command, actor, state, with_engine
+from outreach_server.cli.output import echo_json, note
+from outreach_server.cli.values import CAMPAIGN, Text
+
+
+class Results(click.ParamType[Sequence[str]]):
+    """Names with commas between them."""
+
+    name = "results"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Sequence[str]:
+        """Return the names."""
+        names = [part.strip() for part in str(value).split(",") if part.strip()]
+        if not names:
+            self.fail("Name at least one result, such as failed,no_answer.", param, ctx)
+        return names
+
+
+@click.command("clone", cls=Command)
+@click.argument("campaign_id", type=CAMPAIGN)
+@click.option("--name", type=Text(1, 100), help='The new name; by default the old one with "(copy)".')
+def clone_(campaign_id: str, name: str | None) -> None:
+    """Create a campaign like another one, with its contacts; start and expiry are not copied. Nothing is sent."""
+
+    async def work(engine: Outreach) -> CampaignCreated:
+        campaign = await engine.campaigns.get_anywhere(campaign_id)
+        return await engine.campaigns.clone(campaign.workspace_id, campaign_id, name=name, actor=actor())
+
+    _tell_created(with_engine(work), {})
+
+
+@click.command("follow-up", cls=Command)
+@click.argument("campaign_id", type=CAMPAIGN)
+@click.option(
+    "--results",
+    type=Results(),
+    required=True,
+    help="States and reasons of the contacts to take, such as failed,no_answer,unconfirmed.",
+)
+@click.option(
+    "--include",
+    type=click.Choice(["opted_out", "replied", "reached"]),
+    multiple=True,
+    help="Whom not to leave out; may be repeated. Numbers on the register are never taken.",
+)
+@click.option("--name", type=Text(1, 100), help='The new name; by default the old one with "(follow-up)".')
+@click.option("--message", "body", type=Text(0, 1600), help="Another text, instead of the same one.")
+def follow_up_(
+    campaign_id: str, results: Sequence[str], include: Sequence[Any], name: str | None, body: str | None
+) -> None:
+    """Create a campaign of those who had given results in another one. Nothing is sent.
+
+    Who opted out, replied or was reached is left out.
+    """
+
+    async def work(engine: Outreach) -> FollowUpCreated:
+        campaign = await engine.campaigns.get_anywhere(campaign_id)
+        return await engine.campaigns.follow_up(
+            campaign.workspace_id,
+            campaign_id,
+            results=results,
+            include=include,
+            name=name,
+            body=body,
+            actor=actor(),
+        )
+
+    made = with_engine(work)
+    _tell_created(made.created, {"selected": made.selected, "left_out": dict(made.left_out)})
+    if made.left_out and not state().as_json:
+        parts = ", ".join(f"{count} {cause.replace('_', ' ')}" for cause, count in made.left_out.items())
+        note(f"Left out: {parts}.")
+
+
+def _tell_created(created: CampaignCreated, more: documents.Document) -> None:
+    campaign = created.campaign
+    if state().as_json:
+        missing = documents.plain(created.missing)
+        excluded = {"sms_opted_out_excluded": created.opted_out_excluded, "missing": missing}
+        echo_json({**documents.campaign(campaign), **excluded, **more})
+        return
+    contacts = campaign.counters.total
+    click.echo(f"Campaign {campaign.name!r} is {campaign.status}, with {contacts:,} contacts: {campaign.id}")
+    if created.opted_out_excluded:
+        note(f"{created.opted_out_excluded:,} are on the unsubscribe register and were left out.")
+    note(f"Start it with: outreach-server campaigns start {campaign.id}")
+
+
+def _put_away(name: str, description: str, told: str) -> click.Command:
+    @click.argument("campaign_id", type=CAMPAIGN)
+    def command(campaign_id: str) -> None:
+        async def work(engine: Outreach) -> Campaign:
+            campaign = await engine.campaigns.get_anywhere(campaign_id)
+            changed: Campaign = await getattr(engine.campaigns, name)(campaign.workspace_id, campaign_id, actor=actor())
+            return changed
+
+        changed = with_engine(work)
+        if state().as_json:
+            echo_json(documents.campaign(changed))
+        else:
+            click.echo(told.format(name=changed.name))
+
+    return click.command(name, cls=Command, help=description)(command)
+
+
+archive_ = _put_away(
+    "archive", "Hide a campaign from lists; it is not changed otherwise.", "Campaign {name!r} is archived."
+)
+unarchive_ = _put_away(
+    "unarchive", "Bring an archived campaign back into the lists.", "Campaign {name!r} is in the lists again."
+)

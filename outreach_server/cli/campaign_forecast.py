@@ -1,0 +1,138 @@
+"""`campaigns forecast`: when a campaign will be done, and its forecast in a line."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import click
+
+from outreach import Outreach
+from outreach.http import write_forecast
+from outreach.models import BindingRule, Forecast, ForecastAssumptions, ForecastHour
+from outreach_server.cli import documents
+from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.output import console, echo_json, listing
+from outreach_server.cli.values import CAMPAIGN
+
+_RULES: Final[dict[BindingRule, str]] = {
+    "pace": "its rate",
+    "sender_rate": "the rate of the sending number",
+    "business_hours": "business hours",
+    "holidays": "holidays",
+    "contact_hours": "contact hours",
+    "frequency_cap": "the frequency cap",
+    "unclear_reply": "a decision about a reply",
+    "batch_concurrency": "how many calls are made at a time",
+    "retry": "the delay between attempts",
+    "flow": "the waits of the flow",
+}
+_ASSUMED: Final = {
+    "answer_rate": "{:.0%} of calls are answered",
+    "call_seconds": "an answered call takes {:.0f} s",
+    "ring_seconds": "another one {:.0f} s",
+    "failure_rate": "{:.0%} of messages fail for now",
+}
+_OF_CALLS: Final = ("answer_rate", "call_seconds", "ring_seconds")
+_BAR: Final = 30
+_MAX_ROWS: Final = 48
+
+
+@click.command("forecast", cls=Command)
+@click.argument("campaign_id", type=CAMPAIGN)
+@click.option("--answer-rate", type=click.FloatRange(0, 1), help="Calls: the share that is answered.")
+@click.option("--call-seconds", type=click.FloatRange(0, 86_400), help="Calls: how long an answered one takes.")
+@click.option("--ring-seconds", type=click.FloatRange(0, 86_400), help="Calls: how long one takes that nobody answers.")
+@click.option("--failure-rate", type=click.FloatRange(0, 1), help="Messages: the share that fails for now.")
+def forecast_(campaign_id: str, **given: float | None) -> None:
+    """Show when a campaign will be done, hour by hour, and what limits it.
+
+    Of a campaign that has started, what is left; its own figures take the place of what is assumed.
+    """
+    assumed = ForecastAssumptions(**{name: value for name, value in given.items() if value is not None})
+
+    async def work(engine: Outreach) -> Forecast:
+        campaign = await engine.campaigns.get_anywhere(campaign_id)
+        return await engine.campaigns.forecast(campaign.workspace_id, campaign_id, assumptions=assumed)
+
+    found = with_engine(work)
+    if state().as_json:
+        echo_json(write_forecast(found))
+        return
+    for line in forecast_lines(found):
+        click.echo(line)
+    click.echo(_assumptions(found))
+    if found.shared_with:
+        click.echo(f"It takes turns at its sending number with {found.shared_with} other campaigns.")
+    rows = _rows(found)
+    if rows:
+        console().print(listing(rows, ("from", "to", "requests", "", "limited by")))
+
+
+def forecast_lines(forecast: Forecast) -> list[str]:
+    """Return a forecast in a line or two; none of a campaign that has ended."""
+    if not forecast.contacts:
+        return []
+    what = "calls" if forecast.channel == "call" else "messages"
+    if forecast.starts_at is None:
+        return [f"Forecast: no {what} {_until(forecast)}."]
+    begun = f"from {_time(forecast.starts_at)} on, " if forecast.starts_at - forecast.at > timedelta(minutes=1) else ""
+    ends = f"done at {_time(forecast.ends_at)}" if forecast.ends_at is not None else "not done within 400 days"
+    if forecast.expires:
+        ends = f"expires at {_time(forecast.ends_at)} before it is done, {forecast.unreached} contacts not reached"
+    line = f"Forecast: {forecast.requests} {what} to go, {begun}{ends}; limited mostly by {_limit(forecast)}."
+    return [line]
+
+
+def _until(forecast: Forecast) -> str:
+    return "before it expires" if forecast.expires else "within 400 days"
+
+
+def _limit(forecast: Forecast) -> str:
+    spent: dict[BindingRule, int] = {}
+    for hour in forecast.hours:
+        spent[hour.bound_by] = spent.get(hour.bound_by, 0) + 1
+    return _RULES[max(spent, key=lambda rule: spent[rule])]
+
+
+def _assumptions(forecast: Forecast) -> str:
+    names = _OF_CALLS if forecast.channel == "call" else ("failure_rate",)
+    told: dict[bool, list[str]] = {True: [], False: []}
+    for name in names:
+        text = _ASSUMED[name].format(getattr(forecast.assumptions, name))
+        told[name in forecast.measured].append(text)
+    words = ((True, "Measured"), (False, "Assumed"))
+    parts = [f"{word}: {', '.join(told[own])}." for own, word in words if told[own]]
+    return " ".join(parts)
+
+
+def _rows(forecast: Forecast) -> list[documents.Document]:
+    """Return the curve: hour by hour, with hours without requests together; of a long one, phase by phase."""
+    stretches: list[tuple[datetime, datetime, int, BindingRule]] = []
+    for hour in forecast.hours:
+        idle = not hour.requests and stretches and not stretches[-1][2] and stretches[-1][3] == hour.bound_by
+        if idle:
+            stretches[-1] = (stretches[-1][0], _end(hour), 0, hour.bound_by)
+        else:
+            stretches.append((hour.at, _end(hour), hour.requests, hour.bound_by))
+    if len(stretches) > _MAX_ROWS:
+        stretches = [(one.begins_at, one.ends_at, one.requests, one.bound_by) for one in forecast.phases][:_MAX_ROWS]
+    most = max((requests for _, _, requests, _ in stretches), default=0) or 1
+    return [
+        {
+            "from": _time(begins),
+            "to": _time(ends),
+            "requests": requests,
+            "": "#" * -(-_BAR * requests // most) or " ",
+            "limited by": _RULES[rule],
+        }
+        for begins, ends, requests, rule in stretches
+    ]
+
+
+def _end(hour: ForecastHour) -> datetime:
+    return hour.at + timedelta(hours=1)
+
+
+def _time(moment: datetime | None) -> str:
+    return "-" if moment is None else f"{moment:%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,140 @@
+"""`campaigns preflight`: what a campaign will do to its contacts, before it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from outreach import Outreach
+from outreach.http import write_preflight
+from outreach.models import ContactExample, ContactPreview, Preflight
+from outreach_server.cli import documents
+from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.output import cell, console, echo_json, fields, listing, note
+from outreach_server.cli.values import CAMPAIGN
+
+
+@click.command("preflight", cls=Command)
+@click.argument("campaign_id", type=CAMPAIGN)
+@click.option("--contact", metavar="PHONE", help="Show what this contact gets, and whether it is contacted.")
+def preflight_(campaign_id: str, contact: str | None) -> None:
+    """Show who will be contacted, who is left out and why, what is sent and what it costs.
+
+    Nothing is sent or changed. The rules are those that the running campaign follows.
+    """
+
+    async def work(engine: Outreach) -> Preflight:
+        campaign = await engine.campaigns.get_anywhere(campaign_id)
+        return await engine.campaigns.preflight(campaign.workspace_id, campaign_id, contact=contact)
+
+    show_preflight(with_engine(work), contact)
+
+
+def show_preflight(found: Preflight, contact: str | None = None) -> None:
+    """Print a preflight; with a contact, that contact alone."""
+    if state().as_json:
+        echo_json(write_preflight(found))
+        return
+    if contact is not None:
+        if not found.asked:
+            raise click.ClickException(f"{contact!r} is not among the contacts.")
+        for one in found.asked:
+            _show_contact(one)
+        return
+    out = console()
+    out.print(fields(_summary(found)))
+    if found.left_out:
+        click.echo("\nLeft out:")
+        rows = [
+            {"rule": one.rule, "contacts": one.count, "why": one.why, "such as": _examples(one.examples)}
+            for one in found.left_out
+        ]
+        out.print(listing(rows, ("rule", "contacts", "why", "such as")))
+    if found.held_back:
+        click.echo("\nContacted later:")
+        later = [
+            {
+                "rule": one.rule,
+                "contacts": one.count,
+                "why": one.why,
+                "from": documents.plain(one.first_at),
+                "to": documents.plain(one.last_at),
+            }
+            for one in found.held_back
+        ]
+        out.print(listing(later, ("rule", "contacts", "why", "from", "to")))
+    _show_characters(found)
+    if found.samples:
+        click.echo("\nTexts:" if found.channel == "sms" else "\nVariables:")
+        for one in found.samples:
+            _show_contact(one)
+    for problem in found.problems:
+        note(f"It cannot start yet: {problem.message}")
+    if found.unknown_placeholders:
+        names = ", ".join(f"{{{{{name}}}}}" for name in found.unknown_placeholders)
+        note(f"Nothing fills {names}: a blank is sent in its place.")
+
+
+def _summary(found: Preflight) -> documents.Document:
+    cost = found.cost
+    shares = ", ".join(
+        f"{one.messages} with {one.segments} segment{'s' if one.segments > 1 else ''}" for one in found.segment_shares
+    )
+    told = "-" if cost is None else f"{cost.amount:f} {cost.currency}"
+    if cost is not None and cost.unpriced:
+        told += f", and {cost.unpriced} {'minutes' if found.channel == 'call' else 'segments'} without a price"
+    summary = {
+        "contacts": found.contacts,
+        "will be contacted": found.contacted,
+        "left out": sum(one.count for one in found.left_out),
+        "ended already": found.ended or None,
+        "first turn": documents.plain(found.at),
+        "messages": found.messages,
+        "segments": f"{found.segments}: {shares}" if shares else None,
+        "get only part of the flow": ", ".join(f"{count}: {why}" for why, count in found.ends_early.items()),
+        "cost": told,
+        "about the cost": found.cost_note,
+    }
+    return {name: value for name, value in summary.items() if value not in {None, ""} and (value or name != "messages")}
+
+
+def _show_characters(found: Preflight) -> None:
+    encodings = found.encodings
+    if not encodings.ucs2_messages:
+        return
+    click.echo(
+        f"\n{encodings.ucs2_messages} messages have characters outside GSM-7, so that 70 instead of 160 characters are "
+        f"a segment. Replacing these saves {encodings.saves} segments:"
+    )
+    rows = [
+        {
+            "character": one.character,
+            "name": one.name,
+            "messages": one.messages,
+            "replace with": "nothing like it" if one.replacement is None else repr(one.replacement),
+            "saves": one.saves,
+        }
+        for one in encodings.characters
+    ]
+    console().print(listing(rows, ("character", "name", "messages", "replace with", "saves")))
+
+
+def _show_contact(one: ContactPreview) -> None:
+    outcome = one.outcome.replace("_", " ")
+    rule = f": {one.rule}" if one.rule else ""
+    until = f", until {documents.plain(one.until)}" if one.until is not None else ""
+    click.echo(f"  {cell(one.phone_number)}  {outcome}{rule}{until}")
+    for message in one.messages:
+        problem = f", {message.problem}" if message.problem else ""
+        plural = "" if message.segments == 1 else "s"
+        click.echo(f"    [{message.segments} segment{plural}, {message.encoding}, {message.units} units{problem}]")
+        for line in message.text.splitlines():
+            click.echo(f"    {cell(line)}")
+    if not one.messages:
+        shown = ", ".join(f"{name}={value}" for name, value in one.variables.items())
+        click.echo(f"    {cell(shown)}")
+
+
+def _examples(examples: Sequence[ContactExample]) -> str:
+    return ", ".join(one.phone_number + (f" ({one.detail})" if one.detail else "") for one in examples)

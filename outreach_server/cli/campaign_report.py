@@ -1,0 +1,168 @@
+"""`campaigns report` and `export`: what became of a campaign, and of each of its contacts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+import orjson
+from rich import box
+from rich.table import Table
+
+from outreach import Outreach
+from outreach.http import render_report_page, write_campaign_report, write_exported_contact
+from outreach.models import CampaignReport, ExportFormat
+from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.files import write_parts, write_text
+from outreach_server.cli.output import console, echo_json, fields, note, stream_array
+from outreach_server.cli.values import CAMPAIGN
+
+_FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".xlsx": "xlsx"}
+
+
+@click.command("report", cls=Command)
+@click.argument("campaign_id", type=CAMPAIGN)
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["text", "json", "html"]),
+    help="Text, a JSON document, or one HTML page with charts; by default as the file is named, else text.",
+)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, instead of standard output.")
+def report_(campaign_id: str, kind: Literal["text", "json", "html"] | None, output: Path | None) -> None:
+    """Show what became of a campaign: contacted, delivered, failed and why, replies, opt-outs, over time."""
+
+    async def work(engine: Outreach) -> CampaignReport:
+        campaign = await engine.campaigns.get_anywhere(campaign_id)
+        return await engine.campaigns.report(campaign.workspace_id, campaign_id)
+
+    if state().as_json and output is None:
+        if kind in {"text", "html"}:
+            raise click.UsageError(
+                "With --json the report is a JSON document: name a file with --output for another form."
+            )
+        kind = "json"
+    made = with_engine(work)
+    wanted = kind or {".html": "html", ".htm": "html", ".json": "json"}.get(output.suffix.lower() if output else "")
+    if wanted == "html":
+        _give(render_report_page(made), output)
+    elif wanted == "json":
+        document = write_campaign_report(made)
+        if output is None:
+            echo_json(document)
+        else:
+            _give(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n", output)
+    elif output is None:
+        _show(made)
+    else:
+        out = console()
+        with out.capture() as captured:
+            _show(made, out)
+        _give(captured.get(), output)
+
+
+def _give(text: str, output: Path | None) -> None:
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    write_text(text, output)
+    if state().as_json:
+        echo_json({"file": str(output)})
+    else:
+        note(f"Wrote {output}.")
+
+
+def _show(made: CampaignReport, out: Any = None) -> None:
+    """Print a report for people."""
+    out = out or console()
+    document = write_campaign_report(made)
+    names = ("name", "channel", "status", "started_at", "completed_at", "erased_at", "contacts", "contacted")
+    more = ("successful", "failed", "open", "replies", "repliers", "opt_outs", "cost")
+    out.print(fields({name: document[name] for name in (*names, *more) if document[name] not in {None, ""}}))
+    out.print("The contacts by result:")
+    out.print(
+        _table(
+            ("contacts", "status", "reason", "meaning"),
+            [(one.contacts, one.status.value, one.reason, one.meaning) for one in made.results],
+        )
+    )
+    figures: Mapping[str, Any] = document["messages"] or document["calls"]
+    out.print("Messages, retries included:" if made.messages is not None else "Calls, retries included:")
+    out.print(fields({name: value for name, value in figures.items() if name != "seconds"}))
+    if made.failures:
+        out.print("What went wrong at the provider, by how many requests:")
+        rows = [
+            (
+                one.requests,
+                one.failure.provider,
+                one.failure.error_code or one.failure.reason,
+                one.failure.explanation.meaning if one.failure.explanation else one.failure.error_message,
+            )
+            for one in made.failures
+        ]
+        out.print(_table(("requests", "provider", "error", "meaning"), rows))
+    if made.over_time:
+        out.print(f"Over time ({made.timezone}):")
+        buckets = document["over_time"]
+        out.print(
+            _table(
+                ("since", "requests", "replies", "opt_outs"),
+                [(one["since"], one["requests"], one["replies"], one["opt_outs"]) for one in buckets],
+            )
+        )
+
+
+def _table(names: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in names:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(
+            *("-" if value is None else f"{value:,}" if isinstance(value, int) else str(value) for value in row)
+        )
+    return table
+
+
+async def _print_array(engine: Outreach, campaign_id: str) -> None:
+    campaign = await engine.campaigns.get_anywhere(campaign_id)
+    contacts = engine.campaigns.iter_export(campaign.workspace_id, campaign_id)
+    await stream_array(write_exported_contact(contact) async for contact in contacts)
+
+
+@click.command("export", cls=Command)
+@click.argument("campaign_id", type=CAMPAIGN)
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["csv", "jsonl", "xlsx"]),
+    help="By default as the file is named, else csv.",
+)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, instead of standard output.")
+def export_(campaign_id: str, kind: ExportFormat | None, output: Path | None) -> None:
+    """Export a campaign's contacts, a row each: the text it got, every status and time, replies, calls.
+
+    Cells that a spreadsheet would run are made harmless.
+    """
+    if state().as_json and output is None:
+        if kind is not None:
+            raise click.UsageError("With --json the contacts are a JSON array: name a file with --output for a format.")
+        with_engine(lambda engine: _print_array(engine, campaign_id))
+        return
+    chosen: Any = kind or _FORMATS.get(output.suffix.lower() if output else "", "csv")
+    if chosen == "xlsx" and output is None and sys.stdout.isatty():
+        raise click.UsageError("An XLSX file is not for a terminal: name a file with --output.")
+
+    async def work(engine: Outreach) -> int:
+        campaign = await engine.campaigns.get_anywhere(campaign_id)
+        return await write_parts(engine.campaigns.export(campaign.workspace_id, campaign_id, chosen), output)
+
+    size = with_engine(work)
+    if output is None:
+        return
+    if state().as_json:
+        echo_json({"file": str(output), "format": chosen, "bytes": size})
+    else:
+        note(f"Wrote {output} ({size:,} bytes).")

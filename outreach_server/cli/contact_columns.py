@@ -1,0 +1,188 @@
+"""The meaning of the columns of a list of contacts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, get_args
+
+import attrs
+import click
+
+from outreach_server.cli.column_names import LAST_NAMES_BESIDE, NAMES, Field, plain
+
+_FIELDS: Final = get_args(Field)
+_LOOKS_LIKE_A_PHONE: Final = re.compile(r"\+?[\d\s().-]{7,}")
+_NOT_MAPPED: Final[Mapping[Field, str]] = MappingProxyType({})
+
+
+@attrs.frozen(kw_only=True)
+class Columns:
+    """The meaning of a file's columns.
+
+    Attributes:
+        headers: The column names, in the file's order.
+        phone: Index of the phone number.
+        fields: (index, field) of the other fields of a contact.
+        variables: (index, name) of custom variables; the column of the external id is one too.
+        notes: Hints for people on how the columns were read.
+    """
+
+    headers: tuple[str, ...]
+    phone: int
+    fields: tuple[tuple[int, Field], ...]
+    variables: tuple[tuple[int, str], ...]
+    notes: tuple[str, ...]
+
+    def meaning(self, index: int) -> str | None:
+        """Return what a column is: a field, a `{{variable}}`, or None if it is left out."""
+        if index == self.phone:
+            return "phone_number"
+        named: list[str] = [field for at, field in self.fields if at == index]
+        named += [f"{{{{{name}}}}}" for at, name in self.variables if at == index]
+        return ", ".join(named) or None
+
+
+class ColumnMapping(click.ParamType[tuple[Field, str]]):
+    """`FIELD=COLUMN`: the column of a field, by its name or its number from 1; nothing after the sign is no column."""
+
+    name = "FIELD=COLUMN"
+
+    def convert(
+        self, value: str | tuple[Field, str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[Field, str]:
+        """Return the field and the column's name or number."""
+        if isinstance(value, tuple):
+            return value
+        wanted, sign, column = value.partition("=")
+        known = wanted.strip().lower()
+        field = next((field for field in _FIELDS if known in {field, field.removesuffix("_number")}), None)
+        if not sign or field is None:
+            names = ", ".join(field.removesuffix("_number") for field in _FIELDS)
+            self.fail(f"{value!r} is not FIELD=COLUMN, where the field is one of {names}.", param, ctx)
+        if field == "phone_number" and not column.strip():
+            self.fail("The phone number needs a column.", param, ctx)
+        return field, column.strip()
+
+
+def read_columns(cells: Sequence[str], *, mapped: Mapping[Field, str] = _NOT_MAPPED) -> Columns:
+    """Return the meaning of the columns by their header.
+
+    Args:
+        cells: The header row.
+        mapped: The columns of fields, by name or by number from 1; an empty one is no column. Other fields go by the
+            usual names.
+
+    Raises:
+        click.ClickException: Not exactly one column is the phone number, a mapped column is not there or mapped twice,
+            or a name cannot be stored.
+    """
+    headers = tuple(cell.strip(" \t\r\n\u00a0\u200b\ufeff").removeprefix("\u00ef\u00bb\u00bf") for cell in cells)
+    if any("\0" in header for header in headers):
+        raise click.ClickException("The header holds NUL characters. If the file is UTF-16: --encoding utf-16-le.")
+    chosen: dict[Field, int] = {field: _named(headers, column) for field, column in mapped.items() if column}
+    for at in chosen.values():
+        if list(chosen.values()).count(at) > 1:
+            raise click.ClickException(f"Column {headers[at]!r} is mapped to two fields.")
+    notes = []
+    if "phone_number" not in chosen:
+        chosen["phone_number"], others = _phone_column(headers, set(chosen.values()))
+        if others:
+            notes.append(
+                f"{headers[chosen['phone_number']]!r} is the phone number; "
+                f"{' and '.join(repr(headers[other]) for other in others)} may be one too: --map phone=COLUMN chooses."
+            )
+    for field in _FIELDS:
+        index = _first(headers, field, set(chosen.values())) if field not in {*chosen, *mapped} else None
+        if index is not None:
+            chosen[field] = index
+    if "first_name" in chosen and "last_name" not in {*chosen, *mapped}:
+        beside = LAST_NAMES_BESIDE.get(plain(headers[chosen["first_name"]]))
+        index = next((at for at, header in enumerate(headers) if plain(header) == beside), None)
+        if index is not None and index not in chosen.values():
+            chosen["last_name"] = index
+    variables, more = _variables(headers, {index for field, index in chosen.items() if field != "external_id"})
+    return Columns(
+        headers=headers,
+        phone=chosen["phone_number"],
+        fields=tuple((index, field) for field, index in chosen.items() if field != "phone_number"),
+        variables=variables,
+        notes=(*notes, *more),
+    )
+
+
+def find_phone_column(cells: Sequence[str]) -> int | None:
+    """Return the first column with a usual name of a phone number, if any."""
+    return _first([cell.strip() for cell in cells], "phone_number", set())
+
+
+def _named(headers: Sequence[str], column: str) -> int:
+    """Return the one column of a name, or of a number if none has that name."""
+    matches = [index for index, header in enumerate(headers) if header.casefold() == column.casefold()]
+    if not matches and column.isascii() and column.isdecimal() and 1 <= int(column) <= len(headers):
+        return int(column) - 1
+    if not matches:
+        raise click.ClickException(f"There is no column {column!r}. The columns are: {_listed(headers)}.")
+    _require_one(headers, matches)
+    return matches[0]
+
+
+def _phone_column(headers: Sequence[str], taken: set[int]) -> tuple[int, Sequence[int]]:
+    """Return the column of the phone number by its name, and the others that may be one too."""
+    found = list(_all(headers, "phone_number", taken))
+    if not found:
+        hint = (
+            " The first line looks like a contact; it must name the columns."
+            if any(_LOOKS_LIKE_A_PHONE.fullmatch(header) for header in headers)
+            else " Name it with --map phone=COLUMN."
+        )
+        raise click.ClickException(f"No column is the phone number. The columns are: {_listed(headers)}.{hint}")
+    _require_one(headers, [index for index, header in enumerate(headers) if plain(header) == plain(headers[found[0]])])
+    return found[0], found[1:]
+
+
+def _require_one(headers: Sequence[str], matches: Sequence[int]) -> None:
+    if len(matches) > 1:
+        places = " and ".join(str(index + 1) for index in matches)
+        raise click.ClickException(
+            f"Columns {places} are both called {headers[matches[0]]!r}. Rename one, or map the column by its number: "
+            f"--map phone={matches[0] + 1}"
+        )
+
+
+def _all(headers: Sequence[str], field: Field, taken: set[int]) -> Iterator[int]:
+    names = [plain(header) for header in headers]
+    for wanted in NAMES[field]:
+        for index, name in enumerate(names):
+            if name == wanted and index not in taken:
+                yield index
+
+
+def _first(headers: Sequence[str], field: Field, taken: set[int]) -> int | None:
+    return next(_all(headers, field, taken), None)
+
+
+def _variables(headers: Sequence[str], taken: set[int]) -> tuple[tuple[tuple[int, str], ...], tuple[str, ...]]:
+    variables: list[tuple[int, str]] = []
+    notes: list[str] = []
+    used = {header for index, header in enumerate(headers) if index in taken}
+    for index, header in enumerate(headers):
+        if index in taken:
+            continue
+        if not header:
+            notes.append(f"Column {index + 1} has no name and is left out.")
+            continue
+        name, number = header, 1
+        while name in used:
+            number += 1
+            name = f"{header}_{number}"
+        if name != header:
+            notes.append(f"Column {index + 1} is called {header!r} like one before it; its variable is {name!r}.")
+        used.add(name)
+        variables.append((index, name))
+    return tuple(variables), tuple(notes)
+
+
+def _listed(headers: Sequence[str]) -> str:
+    return ", ".join(repr(header[:40]) for header in headers[:20]) + (", …" if len(headers) > 20 else "")

@@ -1,0 +1,24 @@
+"""Times for people: how long, and until when."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+
+def duration(seconds: float) -> str:
+    """Return a number of seconds in words, in its two largest units."""
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def until_text(moment: datetime, now: datetime, *, brief: bool = False) -> str:
+    """Return a moment that is waited for, with how far it is ahead; a brief one is only how far."""
+    ahead = (moment - now).total_seconds()
+    away = f"in {duration(ahead)}" if ahead > 0 else "now"
+    return away if brief else f"{moment:%Y-%m-%d %H:%M:%S} UTC, {away}"

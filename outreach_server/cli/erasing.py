@@ -1,0 +1,93 @@
+"""`campaigns delete`, `purge` and `retention`: what is erased for good."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from outreach import Campaign, Outreach
+from outreach.models import PurgeResult
+from outreach_server.cli import documents
+from outreach_server.cli.base import Command, Group, actor, state, with_engine
+from outreach_server.cli.output import echo_json, note
+from outreach_server.cli.values import CAMPAIGN, WORKSPACE
+
+_YES = click.option("--yes", is_flag=True, help="Do not ask.")
+
+
+def _confirm(question: str, yes: bool) -> None:
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise click.UsageError("This cannot be undone: add --yes.")
+    click.confirm(f"{question} This cannot be undone.", abort=True, err=True)
+
+
+@click.command("delete", cls=Command)
+@click.argument("campaign_id", type=CAMPAIGN)
+@_YES
+def delete_(campaign_id: str, yes: bool) -> None:
+    """Delete a campaign that has not started, or erase the contacts and texts of an ended one.
+
+    An erased campaign keeps its figures, and is archived.
+    """
+    _confirm("Delete the campaign with its contacts?", yes)
+
+    async def work(engine: Outreach) -> tuple[Campaign, Campaign | None]:
+        campaign = await engine.campaigns.get_anywhere(campaign_id)
+        return campaign, await engine.campaigns.delete(campaign.workspace_id, campaign_id, actor=actor())
+
+    before, erased = with_engine(work)
+    if state().as_json:
+        document = documents.campaign(erased or before)
+        echo_json({"deleted": erased is None, "erased": erased is not None, "campaign": document})
+    elif erased is None:
+        click.echo(f"Campaign {before.name!r} and its {before.counters.total:,} contacts are deleted.")
+    else:
+        click.echo(f"The contacts and texts of campaign {erased.name!r} are erased; its figures stay.")
+
+
+@click.command("purge", cls=Command)
+@click.argument("workspace_id", type=WORKSPACE)
+@click.argument("phone")
+@_YES
+def purge(workspace_id: str, phone: str, yes: bool) -> None:
+    """Erase one person from a workspace: number, names, texts, replies, calls. An opt-out stays, as a hash."""
+    _confirm("Erase everything about this number?", yes)
+
+    async def work(engine: Outreach) -> PurgeResult:
+        return await engine.erasure.purge(workspace_id, phone, actor=actor())
+
+    result = with_engine(work)
+    if state().as_json:
+        echo_json(documents.plain(result))
+        return
+    click.echo(
+        f"Erased: {result.contacts} places in campaigns, {result.messages} messages, {result.calls} calls, "
+        f"{result.callbacks} events of providers."
+    )
+    if result.still_opted_out:
+        note("The number stays on the unsubscribe register, as a hash: it is not contacted again.")
+    note("Backups of the database still hold it.")
+
+
+@click.group(cls=Group)
+def retention() -> None:
+    """Erase what workspaces keep no longer."""
+
+
+@retention.command("run")
+@click.argument("workspace_id", type=WORKSPACE, required=False)
+def run_(workspace_id: str | None) -> None:
+    """Erase now what is older than `workspaces update --retention-days`, in one workspace or in all.
+
+    A server that dispatches does so by itself.
+    """
+    result = with_engine(lambda engine: engine.erasure.apply_retention(workspace_id, actor=actor()))
+    if state().as_json:
+        echo_json(documents.plain(result))
+        return
+    click.echo(f"Erased {result.campaigns} campaigns, in {result.slices} slices.")
+    if result.more:
+        note("More is left: run it again.")

@@ -1,0 +1,62 @@
+"""`healthcheck`: whether the server of this machine lives, for containers that have no other program."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import click
+import httpx
+
+from outreach_server.cli.base import Command, state
+from outreach_server.cli.output import echo_json
+from outreach_server.config import ServerConfig
+
+_SECONDS: Final = 5.0
+_EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
+
+
+@click.command(cls=Command)
+@click.option("--ready", is_flag=True, help="Ask whether it can do its work (/readyz), not only whether it lives.")
+@click.option("--url", help="Where it is asked; by default where this configuration tells it to listen.")
+def healthcheck(ready: bool, url: str | None) -> None:
+    """Ask the server of this configuration whether it lives; exit status 1 where it does not.
+
+    It reads what `serve` reads: the environment, or the file that --config names.
+    """
+    config = state().configuration()[0]
+    asked = url or _url_of(config)
+    socket = config.listen_uds if url is None else None
+    if socket is not None and not socket.exists():
+        raise click.ClickException(f"No server answers at {socket}: there is no such socket.")
+    # The certificate is for the name that clients use, not for this address.
+    transport = httpx.HTTPTransport(uds=None if socket is None else str(socket), verify=False)
+    try:
+        with httpx.Client(transport=transport, timeout=_SECONDS, trust_env=False) as client:
+            answer = client.get(f"{asked}/readyz" if ready else f"{asked}/healthz")
+            told: Any = answer.json()
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        where = asked if socket is None else str(socket)
+        raise click.ClickException(f"No server answers at {where}: {str(error) or type(error).__name__}.") from None
+    if state().as_json:
+        echo_json(told)
+    elif answer.is_success:
+        click.echo(told["status"])
+    if not answer.is_success:
+        raise click.ClickException(
+            " ".join(told.get("reasons", [])) or f"The server answers with {answer.status_code}."
+        )
+
+
+def _url_of(config: ServerConfig) -> str:
+    """Return where a server with this configuration is reached.
+
+    Raises:
+        click.UsageError: It takes any free port.
+    """
+    scheme = "http" if config.tls_certificate is None else "https"
+    if config.listen_uds is not None:
+        return f"{scheme}://localhost"
+    if config.listen_port == 0:
+        raise click.UsageError("The configuration says port 0, which is any that is free: name the server with --url.")
+    host = _EVERYWHERE.get(config.listen_host, config.listen_host)
+    return f"{scheme}://[{host}]:{config.listen_port}" if ":" in host else f"{scheme}://{host}:{config.listen_port}"

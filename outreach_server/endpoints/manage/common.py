@@ -1,0 +1,127 @@
+"""What the operations under /manage share."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from outreach import InvalidRequest, NotFound, Workspace
+from outreach.http import IdempotentRequest
+from outreach_server.auth import authenticate_request
+from outreach_server.body import Body, read_small_body
+from outreach_server.idempotency import idempotency_key, keyed_request
+from outreach_server.parsing import read_model
+from outreach_server.replies import json_response
+from outreach_server.strict_query import DEFAULT_LIMIT, Rule, limit, read_query
+
+ACTOR: Final = "api"
+
+T = TypeVar("T")
+
+
+async def admit(request: Request, operation: str) -> Workspace:
+    """Return the workspace of a request that takes no query parameter.
+
+    Raises:
+        OutreachError: The request is refused.
+    """
+    workspace = await authenticate_request(request, operation)
+    read_query(request)
+    return workspace
+
+
+def path_id(request: Request, kind: str, name: str = "id") -> str:
+    """Return an identifier of the path.
+
+    Raises:
+        NotFound: It holds characters that no identifier has, and some databases refuse.
+    """
+    given: str = request.path_params[name]
+    if not given.isprintable():
+        raise NotFound(kind, given)
+    # A UUID is case-insensitive.
+    return given.lower()
+
+
+async def read_body(request: Request, read: Callable[[Any], T]) -> tuple[T, Body]:
+    """Return the model of a body, and the body.
+
+    Raises:
+        InvalidRequest: The body breaks a rule.
+    """
+    _check_key(request)
+    body = await read_small_body(request)
+    return await read_model(body, read), body
+
+
+async def read_optional_body(request: Request, read: Callable[[Any], T], default: T) -> tuple[T, Body]:
+    """Return the model of a body, or a default where there is none, and the body.
+
+    Raises:
+        InvalidRequest: The body breaks a rule.
+    """
+    _check_key(request)
+    body = await read_small_body(request)
+    return (default if not body.raw else await read_model(body, read)), body
+
+
+async def refuse_body(request: Request) -> Body:
+    """Return the empty body of an operation that takes none.
+
+    Raises:
+        InvalidRequest: There is one.
+    """
+    _check_key(request)
+    body = await read_small_body(request)
+    if body.raw:
+        raise InvalidRequest.at("", "This operation takes no body.")
+    return body
+
+
+def _check_key(request: Request) -> None:
+    """Check the key of a POST; other methods take none."""
+    if request.method == "POST":
+        idempotency_key(request)
+
+
+def keyed(request: Request, operation: str, body: Body) -> IdempotentRequest | None:
+    """Return a POST under its key, which counts for its path and body; None without a key.
+
+    Raises:
+        InvalidRequest: The key is malformed.
+    """
+    content = hashlib.sha256(f"{request.path_params}\n{body.digest}".encode()).hexdigest()
+    return keyed_request(request, operation, digest=content)
+
+
+def read_page(request: Request, **rules: Rule) -> tuple[Mapping[str, Any], int]:
+    """Return the parameters of a list by name, and how many items it may have.
+
+    Raises:
+        InvalidRequest: A parameter is unknown, repeated or invalid.
+    """
+    values = read_query(request, limit=limit, **rules)
+    return values, values.get("limit", DEFAULT_LIMIT)
+
+
+def page_response(items: Sequence[T], size: int, write: Callable[[T], Any], after: Callable[[T], Any]) -> Response:
+    """Return a page of a list of which one item more than `size` was looked up.
+
+    Args:
+        items: The items.
+        size: The largest number of items of the page.
+        write: Returns an item's JSON.
+        after: Returns the parameter `after` of the page behind an item.
+    """
+    shown = items[:size]
+    following = str(after(shown[-1])) if len(items) > size else None
+    return json_response({"data": [write(one) for one in shown], "next": following})
+
+
+def list_response(items: Sequence[T], write: Callable[[T], Any]) -> Response:
+    """Return a whole list."""
+    return json_response({"data": [write(one) for one in items]})

@@ -1,0 +1,67 @@
+"""/manage/sms, /manage/calls and /manage/inbound: single messages, calls, and what people wrote back."""
+
+from __future__ import annotations
+
+from starlette.endpoints import HTTPEndpoint
+from starlette.requests import Request
+from starlette.responses import Response
+
+from outreach.http import write_call, write_inbound_message, write_sms
+from outreach_server.auth import authenticate_request
+from outreach_server.context import server_of
+from outreach_server.endpoints.manage.common import admit, page_response, path_id, read_page
+from outreach_server.replies import json_response
+from outreach_server.strict_query import flag, words
+
+
+class OneSms(HTTPEndpoint):
+    """Show a single message."""
+
+    async def get(self, request: Request) -> Response:
+        """Return a message of `POST /sms`, or one of the engine's answers to a keyword."""
+        workspace = await admit(request, "getSms")
+        messages = server_of(request).engine.messages
+        message = await messages.get(workspace.id, path_id(request, "message"))
+        return json_response(write_sms(message, await messages.failure(message)))
+
+
+class ManagedCalls(HTTPEndpoint):
+    """List calls."""
+
+    async def get(self, request: Request) -> Response:
+        """Return a page of calls, newest first, of one campaign or of all."""
+        workspace = await authenticate_request(request, "listCalls")
+        query, size = read_page(request, campaign_id=words, after=words)
+        campaign_id, after = query.get("campaign_id"), query.get("after")
+        found = await server_of(request).engine.calls.list(
+            workspace.id,
+            campaign_id=None if campaign_id is None else campaign_id.lower(),
+            after=None if after is None else after.lower(),
+            limit=size + 1,
+        )
+        return page_response(found, size, write_call, lambda one: one.id)
+
+
+class InboundMessages(HTTPEndpoint):
+    """List what people wrote back."""
+
+    async def get(self, request: Request) -> Response:
+        """Return a page of inbound messages, newest first."""
+        workspace = await authenticate_request(request, "listInbound")
+        query, size = read_page(request, unclear=flag, after=words)
+        found = await server_of(request).engine.messages.list_inbound(
+            workspace.id, unclear=query.get("unclear", False), after=query.get("after"), limit=size + 1
+        )
+        return page_response(found, size, write_inbound_message, lambda one: one.id)
+
+
+class OneInboundMessage(HTTPEndpoint):
+    """Show what somebody wrote back."""
+
+    async def get(self, request: Request) -> Response:
+        """Return an inbound message."""
+        workspace = await admit(request, "getInbound")
+        messages = server_of(request).engine.messages
+        return json_response(
+            write_inbound_message(await messages.get_inbound(workspace.id, path_id(request, "inbound message")))
+        )

@@ -1,0 +1,74 @@
+"""/manage/campaigns/{id}/recipients: the contacts of a campaign, and what happened to each."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from starlette.endpoints import HTTPEndpoint
+from starlette.requests import Request
+from starlette.responses import Response
+
+from outreach import NotFound, RecipientStatus
+from outreach.http import write_history, write_recipient
+from outreach_server.auth import authenticate_request
+from outreach_server.context import server_of
+from outreach_server.endpoints.manage.common import admit, page_response, path_id, read_page
+from outreach_server.replies import json_response
+from outreach_server.strict_query import one_of, whole, words
+
+_POSITION: Final = re.compile(r"[0-9]{1,18}")
+_LAST_POSITION: Final = 2**53 - 1
+
+
+class Recipients(HTTPEndpoint):
+    """List a campaign's recipients."""
+
+    async def get(self, request: Request) -> Response:
+        """Return a page, by position, of one state and reason or of all."""
+        workspace = await authenticate_request(request, "listRecipients")
+        query, size = read_page(request, status=one_of(*RecipientStatus), reason=words, after=whole(0, _LAST_POSITION))
+        campaigns = server_of(request).engine.campaigns
+        campaign = await campaigns.get(workspace.id, path_id(request, "campaign"))
+        found = await campaigns.list_recipients(
+            workspace.id,
+            campaign.id,
+            status=RecipientStatus(query["status"]) if "status" in query else None,
+            reason=query.get("reason"),
+            after=query.get("after", -1),
+            limit=size + 1,
+        )
+        return page_response(found, size, lambda one: write_recipient(one, campaign.channel), lambda one: one.position)
+
+
+class OneRecipient(HTTPEndpoint):
+    """Show a recipient."""
+
+    async def get(self, request: Request) -> Response:
+        """Return the recipient at a position."""
+        workspace = await admit(request, "getRecipient")
+        campaigns = server_of(request).engine.campaigns
+        campaign = await campaigns.get(workspace.id, path_id(request, "campaign"))
+        recipient = await campaigns.get_recipient(workspace.id, campaign.id, _position(request))
+        return json_response(write_recipient(recipient, campaign.channel))
+
+
+class RecipientTrail(HTTPEndpoint):
+    """Show what happened to a recipient."""
+
+    async def get(self, request: Request) -> Response:
+        """Return each step with its rule and reason, and with what the provider said."""
+        workspace = await admit(request, "getRecipientTrail")
+        campaigns = server_of(request).engine.campaigns
+        campaign = await campaigns.get(workspace.id, path_id(request, "campaign"))
+        position = _position(request)
+        history = await campaigns.recipient_history(workspace.id, campaign.id, position)
+        failures = await campaigns.recipient_failures(workspace.id, campaign.id, position)
+        return json_response(write_history(history, failures, campaign.channel))
+
+
+def _position(request: Request) -> int:
+    given: str = request.path_params["position"]
+    if not _POSITION.fullmatch(given):
+        raise NotFound("recipient", given)
+    return int(given)

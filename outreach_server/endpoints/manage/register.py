@@ -1,0 +1,95 @@
+"""/manage/unsubscribes: the register of numbers that must not be contacted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.endpoints import HTTPEndpoint
+from starlette.requests import Request
+from starlette.responses import Response
+
+from outreach import NotFound, Unsubscribe
+from outreach.http import StoredAnswer, read_decision, read_new_unsubscribes, write_unsubscribe
+from outreach_server.auth import authenticate_request
+from outreach_server.context import server_of
+from outreach_server.endpoints.manage.common import (
+    ACTOR,
+    admit,
+    keyed,
+    page_response,
+    path_id,
+    read_body,
+    read_page,
+    refuse_body,
+)
+from outreach_server.replies import JSON, answer_of, created_response, json_response
+from outreach_server.strict_query import phone
+
+
+class Unsubscribes(HTTPEndpoint):
+    """List the register and add to it."""
+
+    async def get(self, request: Request) -> Response:
+        """Return a page of the register, by number."""
+        workspace = await authenticate_request(request, "listUnsubscribes")
+        query, size = read_page(request, after=phone)
+        found = await server_of(request).engine.unsubscribes.list(
+            workspace.id, after=query.get("after", ""), limit=size + 1
+        )
+        return page_response(found, size, write_unsubscribe, lambda one: one.phone)
+
+    async def post(self, request: Request) -> Response:
+        """Unsubscribe numbers, with immediate effect."""
+        workspace = await admit(request, "addUnsubscribes")
+        new, body = await read_body(request, read_new_unsubscribes)
+
+        def render(entries: Sequence[Unsubscribe]) -> StoredAnswer:
+            return answer_of({"data": [write_unsubscribe(one) for one in entries]})
+
+        answer = await server_of(request).engine.unsubscribes.add_response(
+            workspace.id, new, request=keyed(request, "addUnsubscribes", body), render=render, actor=ACTOR
+        )
+        return created_response(answer)
+
+
+class OneUnsubscribe(HTTPEndpoint):
+    """Look a number up, and take it off the register."""
+
+    async def get(self, request: Request) -> Response:
+        """Return the entry of a number."""
+        workspace = await admit(request, "getUnsubscribe")
+        unsubscribes = server_of(request).engine.unsubscribes
+        return json_response(write_unsubscribe(await unsubscribes.get(workspace.id, _phone(request))))
+
+    async def delete(self, request: Request) -> Response:
+        """Take a number off the register, and return the entry that it had."""
+        workspace = await admit(request, "removeUnsubscribe")
+        await refuse_body(request)
+        unsubscribes = server_of(request).engine.unsubscribes
+        entry = await unsubscribes.get(workspace.id, _phone(request))
+        if not await unsubscribes.remove(workspace.id, entry.phone, actor=ACTOR):
+            # Somebody else was faster.
+            raise NotFound("number on the register", entry.phone)
+        return json_response(write_unsubscribe(entry))
+
+
+class ResolveUnsubscribe(HTTPEndpoint):
+    """Decide on a held number."""
+
+    async def post(self, request: Request) -> Response:
+        """Decide whether the message of a held number was an opt-out."""
+        workspace = await admit(request, "resolveUnsubscribe")
+        opted_out, body = await read_body(request, read_decision)
+        answer = await server_of(request).engine.unsubscribes.resolve_response(
+            workspace.id,
+            _phone(request),
+            opted_out=opted_out,
+            request=keyed(request, "resolveUnsubscribe", body),
+            render=lambda entry: answer_of(write_unsubscribe(entry)),
+            actor=ACTOR,
+        )
+        return Response(answer.body, media_type=JSON)
+
+
+def _phone(request: Request) -> str:
+    return path_id(request, "number on the register", "phone")

@@ -1,0 +1,57 @@
+"""The endpoints under /manage by path."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.routing import Route
+
+from outreach_server.endpoints.manage.agents import Agents, OneAgent
+from outreach_server.endpoints.manage.campaigns import ManagedCampaign, RecipientCounts
+from outreach_server.endpoints.manage.events import Events
+from outreach_server.endpoints.manage.flows import Flows, OneFlow
+from outreach_server.endpoints.manage.messages import InboundMessages, ManagedCalls, OneInboundMessage, OneSms
+from outreach_server.endpoints.manage.moves import (
+    CancelCampaign,
+    PauseCampaign,
+    ResumeCampaign,
+    StartCampaign,
+    UnscheduleCampaign,
+)
+from outreach_server.endpoints.manage.numbers import Numbers, OneNumber
+from outreach_server.endpoints.manage.recipients import OneRecipient, Recipients, RecipientTrail
+from outreach_server.endpoints.manage.register import OneUnsubscribe, ResolveUnsubscribe, Unsubscribes
+from outreach_server.endpoints.manage.settings import Accounts, AllSettings, CallSettings, OneAccount, ReplySettings
+
+MANAGE_ROUTES: Final = (
+    Route("/manage/campaigns/{id}", ManagedCampaign),
+    Route("/manage/campaigns/{id}/start", StartCampaign),
+    Route("/manage/campaigns/{id}/unschedule", UnscheduleCampaign),
+    Route("/manage/campaigns/{id}/pause", PauseCampaign),
+    Route("/manage/campaigns/{id}/resume", ResumeCampaign),
+    Route("/manage/campaigns/{id}/cancel", CancelCampaign),
+    Route("/manage/campaigns/{id}/results", RecipientCounts),
+    Route("/manage/campaigns/{id}/recipients", Recipients),
+    Route("/manage/campaigns/{id}/recipients/{position}", OneRecipient),
+    Route("/manage/campaigns/{id}/recipients/{position}/trail", RecipientTrail),
+    Route("/manage/sms/{id}", OneSms),
+    Route("/manage/calls", ManagedCalls),
+    Route("/manage/inbound", InboundMessages),
+    Route("/manage/inbound/{id}", OneInboundMessage),
+    Route("/manage/unsubscribes", Unsubscribes),
+    Route("/manage/unsubscribes/{phone}", OneUnsubscribe),
+    Route("/manage/unsubscribes/{phone}/resolve", ResolveUnsubscribe),
+    Route("/manage/agents", Agents),
+    Route("/manage/agents/{id}", OneAgent),
+    Route("/manage/numbers", Numbers),
+    Route("/manage/numbers/{id}", OneNumber),
+    Route("/manage/flows", Flows),
+    Route("/manage/flows/{id}", OneFlow),
+    Route("/manage/settings", AllSettings),
+    Route("/manage/settings/calls", CallSettings),
+    Route("/manage/settings/replies", ReplySettings),
+    Route("/manage/accounts", Accounts),
+    Route("/manage/accounts/{id}", OneAccount),
+    Route("/manage/events", Events),
+)
+"""The operations of openapi.yaml with the tag `manage`."""

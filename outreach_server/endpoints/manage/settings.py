@@ -1,0 +1,83 @@
+"""/manage/settings and /manage/accounts."""
+
+from __future__ import annotations
+
+from starlette.endpoints import HTTPEndpoint
+from starlette.requests import Request
+from starlette.responses import Response
+
+from outreach import NotFound
+from outreach.http import (
+    read_call_settings_update,
+    read_reply_settings_update,
+    write_account,
+    write_call_settings,
+    write_reply_settings,
+    write_settings,
+)
+from outreach_server.context import server_of
+from outreach_server.endpoints.manage.common import ACTOR, admit, list_response, path_id, read_body
+from outreach_server.replies import json_response
+
+
+class AllSettings(HTTPEndpoint):
+    """Show the settings of a workspace."""
+
+    async def get(self, request: Request) -> Response:
+        """Return the workspace with its settings of messages, calls and replies."""
+        workspace = await admit(request, "getSettings")
+        engine = server_of(request).engine
+        return json_response(
+            write_settings(
+                workspace,
+                await engine.sms_settings.get(workspace.id),
+                await engine.call_settings.get(workspace.id),
+                await engine.reply_settings.get(workspace.id),
+                await engine.reply_settings.effective_texts(workspace.id),
+            )
+        )
+
+
+class CallSettings(HTTPEndpoint):
+    """Change the settings of calling campaigns."""
+
+    async def patch(self, request: Request) -> Response:
+        """Change the given settings, and return all."""
+        workspace = await admit(request, "updateCallSettings")
+        change, _ = await read_body(request, read_call_settings_update)
+        settings = await server_of(request).engine.call_settings.update(workspace.id, change, actor=ACTOR)
+        return json_response(write_call_settings(settings))
+
+
+class ReplySettings(HTTPEndpoint):
+    """Change the replies to keywords."""
+
+    async def patch(self, request: Request) -> Response:
+        """Change the given settings, and return all."""
+        workspace = await admit(request, "updateReplySettings")
+        change, _ = await read_body(request, read_reply_settings_update)
+        replies = server_of(request).engine.reply_settings
+        settings = await replies.update(workspace.id, change, actor=ACTOR)
+        return json_response(write_reply_settings(settings, await replies.effective_texts(workspace.id)))
+
+
+class Accounts(HTTPEndpoint):
+    """List the accounts at providers."""
+
+    async def get(self, request: Request) -> Response:
+        """Return all accounts without their secrets, oldest first."""
+        workspace = await admit(request, "listAccounts")
+        return list_response(await server_of(request).engine.accounts.list(workspace.id), write_account)
+
+
+class OneAccount(HTTPEndpoint):
+    """Show an account at a provider."""
+
+    async def get(self, request: Request) -> Response:
+        """Return an account without its secrets."""
+        workspace = await admit(request, "getAccount")
+        wanted = path_id(request, "account")
+        for account in await server_of(request).engine.accounts.list(workspace.id):
+            if account.id == wanted:
+                return json_response(write_account(account))
+        raise NotFound("account", wanted)

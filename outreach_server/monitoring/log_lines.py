@@ -1,0 +1,153 @@
+"""The form of log lines: text for people, JSON for programs. docs/logging.md has the schema."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import orjson
+
+from outreach_server.monitoring.log_context import DISPATCH_ID, REQUEST_ID
+
+NO_ACTION: Final = "other"
+"""The action of lines that other libraries write."""
+
+FIELDS: Final = (
+    "workspace_id",
+    "account_id",
+    "campaign_id",
+    "provider",
+    "reason",
+    "unit",
+    "count",
+    "error_type",
+    "method",
+    "endpoint",
+    "status",
+    "duration_ms",
+    "seconds",
+)
+"""The fields that a line may have beside those that all have, in their order."""
+
+LINES_A_SECOND: Final = 100
+"""Lines with the same action; more are counted, and their number is logged."""
+
+_MAX_ACTIONS: Final = 500
+
+
+class FloodFilter(logging.Filter):
+    """Lets at most `LINES_A_SECOND` lines of each action pass in a second; errors of all kinds included.
+
+    The first line of the next second is followed by one that says how many were left out.
+
+    Args:
+        now: Seconds on a monotonic clock.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._now = now
+        self._lock = threading.Lock()
+        self._second = float("-inf")
+        self._passed: dict[str, int] = {}
+        self._left_out: dict[str, int] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the line is written."""
+        action = action_of(record)
+        told: dict[str, int] = {}
+        with self._lock:
+            now = self._now()
+            if now - self._second >= 1:
+                self._second, told = now, self._left_out
+                self._passed, self._left_out = {}, {}
+            if len(self._passed) >= _MAX_ACTIONS:
+                action = NO_ACTION
+            passed = self._passed.get(action, 0)
+            self._passed[action] = passed + 1
+            if passed >= LINES_A_SECOND:
+                self._left_out[action] = self._left_out.get(action, 0) + 1
+        for name, count in told.items():
+            _log.warning(
+                "%d lines with the action %s were left out in one second",
+                count,
+                name,
+                extra={"action": "lines_left_out", "count": count, "reason": name},
+            )
+        return passed < LINES_A_SECOND
+
+
+class TextFormatter(logging.Formatter):
+    """A line for people: time, level, logger and message, then the ids that the message does not have."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name that logging calls
+        """Return the line without a traceback."""
+        line = super().formatMessage(record)
+        ids = {"request": request_id_of(record), "dispatch": dispatch_id_of(record)}
+        more = [f"{name} {value}" for name, value in ids.items() if value is not None and value not in line]
+        return f"{line} ({', '.join(more)})" if more else line
+
+
+class JsonFormatter(logging.Formatter):
+    """A line for programs: one JSON object, whose first fields every line has."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        line: dict[str, Any] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")[:-6] + "Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "action": action_of(record),
+            "message": record.getMessage(),
+            "request_id": request_id_of(record),
+            "dispatch_id": dispatch_id_of(record),
+        }
+        for name in FIELDS:
+            value = getattr(record, name, None)
+            if value is not None:
+                line[name] = value
+        if record.exc_info and record.exc_info[0] is not None:
+            line["error_type"] = record.exc_info[0].__name__
+            line["traceback"] = "".join(traceback.format_exception(*record.exc_info))
+        return orjson.dumps(line, default=str).decode()
+
+
+def action_of(record: logging.LogRecord) -> str:
+    """Return what a line is about."""
+    return str(getattr(record, "action", NO_ACTION))
+
+
+def request_id_of(record: logging.LogRecord) -> str | None:
+    """Return the id of the request in which a line was written, if there was one."""
+    return getattr(record, "request_id", None) or REQUEST_ID.get()
+
+
+def dispatch_id_of(record: logging.LogRecord) -> str | None:
+    """Return the id of the dispatch that a line is about, if there is one."""
+    return getattr(record, "dispatch_id", None) or DISPATCH_ID.get()
+
+
+def log_to_stderr(level: str, form: str = "text") -> None:
+    """Configure a server's logging: on stderr, bounded; without access lines of libraries, which contain searches.
+
+    Args:
+        level: The least severe level that is logged.
+        form: What lines look like: `text` or `json`.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    handler.addFilter(FloodFilter())
+    logging.basicConfig(handlers=[handler], level=level.upper())
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+
+
+_log = logging.getLogger("outreach_server")

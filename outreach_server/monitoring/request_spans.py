@@ -1,0 +1,61 @@
+"""Spans of requests for OpenTelemetry; needs the extra `otel`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from starlette.types import Scope
+
+if TYPE_CHECKING:
+    from outreach_server.context import RequestState
+
+_FAULT = 500
+
+
+class RequestSpans:
+    """Makes a span of each request, which continues the caller's trace where it names one.
+
+    Args:
+        tracer: Makes the spans.
+    """
+
+    def __init__(self, tracer: Any) -> None:
+        self._tracer = tracer
+
+    def begin(self, scope: Scope) -> tuple[Any, Any]:
+        """Begin a span, and make it the current one."""
+        from opentelemetry import context, propagate, trace
+
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        span = self._tracer.start_span(scope["method"], context=propagate.extract(headers), kind=trace.SpanKind.SERVER)
+        return span, context.attach(trace.set_span_in_context(span))
+
+    def end(self, begun: tuple[Any, Any], scope: Scope, status: int, exchange: RequestState) -> None:
+        """End a span, now that its operation and outcome are known."""
+        from opentelemetry import context
+        from opentelemetry.trace import StatusCode
+
+        span, token = begun
+        # The endpoint's name, because a path may hold a phone number.
+        endpoint = getattr(scope.get("endpoint"), "__name__", "none")
+        span.update_name(f"{scope['method']} {endpoint}")
+        span.set_attribute("http.request.method", scope["method"])
+        span.set_attribute("http.response.status_code", status)
+        span.set_attribute("outreach.request_id", exchange.request_id)
+        if exchange.workspace_id is not None:
+            span.set_attribute("outreach.workspace_id", exchange.workspace_id)
+        if status >= _FAULT:
+            span.set_status(StatusCode.ERROR)
+        context.detach(token)
+        span.end()
+
+
+def request_spans() -> RequestSpans:
+    """Return what makes spans with the tracer provider that the host has set.
+
+    Raises:
+        ConfigError: OpenTelemetry is not installed.
+    """
+    from outreach.tracing import tracer
+
+    return RequestSpans(tracer("outreach_server"))

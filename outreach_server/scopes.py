@@ -1,0 +1,79 @@
+"""Which scope of an API key allows which operation (docs/managing.md#scopes)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from outreach.errors import InsufficientScope
+from outreach.models import ApiScope
+
+_READ: Final[tuple[ApiScope, ...]] = ("read", "manage")
+_MANAGE: Final[tuple[ApiScope, ...]] = ("manage",)
+
+SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
+    "createCall": ("send",),
+    "getCall": ("send", *_READ),
+    "listSmsCampaigns": ("send", *_READ),
+    "createSmsCampaign": ("send", "manage"),
+    "listCampaigns": ("send", *_READ),
+    "createCampaign": ("send", "manage"),
+    "updateSmsSettings": ("send", "manage"),
+    "sendSms": ("send",),
+    "getCampaign": _READ,
+    "countRecipients": _READ,
+    "listRecipients": _READ,
+    "getRecipient": _READ,
+    "getRecipientTrail": _READ,
+    "getSms": _READ,
+    "listCalls": _READ,
+    "listInbound": _READ,
+    "getInbound": _READ,
+    "listUnsubscribes": _READ,
+    "getUnsubscribe": _READ,
+    "listAgents": _READ,
+    "getAgent": _READ,
+    "listNumbers": _READ,
+    "getNumber": _READ,
+    "listFlows": _READ,
+    "getFlow": _READ,
+    "getSettings": _READ,
+    "listAccounts": _READ,
+    "getAccount": _READ,
+    "listEvents": _READ,
+    "updateCampaign": _MANAGE,
+    "startCampaign": _MANAGE,
+    "unscheduleCampaign": _MANAGE,
+    "pauseCampaign": _MANAGE,
+    "resumeCampaign": _MANAGE,
+    "cancelCampaign": _MANAGE,
+    "addUnsubscribes": _MANAGE,
+    "removeUnsubscribe": _MANAGE,
+    "resolveUnsubscribe": _MANAGE,
+    "createAgent": _MANAGE,
+    "updateAgent": _MANAGE,
+    "addNumber": _MANAGE,
+    "updateNumber": _MANAGE,
+    "removeNumber": _MANAGE,
+    "createFlow": _MANAGE,
+    "updateFlow": _MANAGE,
+    "removeFlow": _MANAGE,
+    "updateCallSettings": _MANAGE,
+    "updateReplySettings": _MANAGE,
+}
+"""The scopes of each operation of openapi.yaml; one of them is enough."""
+
+
+def require_scope(operation: str, scopes: Collection[str]) -> None:
+    """Check that a key may do an operation.
+
+    Args:
+        operation: Its `operationId`.
+        scopes: The scopes of the key.
+
+    Raises:
+        InsufficientScope: It may not.
+    """
+    needed = SCOPES[operation]
+    if not any(scope in scopes for scope in needed):
+        raise InsufficientScope(needed)

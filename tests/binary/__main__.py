@@ -1,0 +1,105 @@
+"""Try what `make binary` has built, where there is no Python: `python -m tests.binary`, by `make binary-check`."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tests.binary import measures, steps
+from tests.binary.jail import Jail, build
+from tests.binary.place import Place
+
+
+def main() -> None:
+    """Run every step, and say what was tried."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--dist", type=Path, default=steps.ROOT / "dist", help="what was built")
+    arguments.add_argument("--installed", type=Path, help="the outreach-server of an environment, to compare with")
+    given = arguments.parse_args()
+    check_sums(given.dist)
+    (archive,) = given.dist.glob("outreach-server-*.zip")
+    with tempfile.TemporaryDirectory() as work:
+        unzipped = Path(work) / "unzipped"
+        unzip(archive, unzipped)
+        (in_directory,) = unzipped.glob("*/outreach-server")
+        forms = {"one file": given.dist / "outreach-server", "directory": in_directory}
+        for name, form in forms.items():
+            place = Path(work) / name.replace(" ", "-")
+            place.mkdir()
+            Path(work).chmod(0o755)
+            try_out(name, build(place, form), steps.ALL if name == "one file" else steps.SHORT)
+        if given.installed is not None:
+            compare({"installed": given.installed.resolve().parent / given.installed.name, **forms})
+    exposure()
+    print("the executable works")
+
+
+def check_sums(dist: Path) -> None:
+    """Hold every file against SHA256SUMS.
+
+    Raises:
+        SystemExit: One differs.
+    """
+    for line in (dist / "SHA256SUMS").read_text("utf-8").splitlines():
+        digest, name = line.split()
+        if hashlib.sha256((dist / name).read_bytes()).hexdigest() != digest:
+            sys.exit(f"{name} is not the file of SHA256SUMS")
+
+
+def unzip(archive: Path, target: Path) -> None:
+    """Unzip with the modes, as the usual tool does; that of Python leaves them out."""
+    with zipfile.ZipFile(archive) as opened:
+        for entry in opened.infolist():
+            path, mode = Path(opened.extract(entry, target)), entry.external_attr >> 16
+            if mode & 0o170000 == 0o120000:
+                where = path.read_text("utf-8")
+                path.unlink()
+                path.symlink_to(where)
+            else:
+                path.chmod(mode & 0o777)
+
+
+def try_out(name: str, jail: Jail, tried: Sequence[Callable[[Place], None]]) -> None:
+    """Run steps in a jail."""
+    print(f"==> {name}, in {jail.words}")
+    place = Place(jail=jail)
+    for step in tried:
+        begun = time.monotonic()
+        step(place)
+        print(f"    {step.__name__.replace('_', ' ')}: {time.monotonic() - begun:.1f} s", flush=True)
+
+
+def exposure() -> None:
+    """Print what systemd thinks of the unit that runs it, where this machine has its program."""
+    program = shutil.which("systemd-analyze")
+    if program is not None:
+        unit = steps.ROOT / "examples" / "hosting" / "outreach.service"
+        done = subprocess.run([program, "security", "--offline=yes", unit], capture_output=True, text=True, check=True)
+        print(f"systemd-analyze security: {done.stdout.splitlines()[-1]}")
+
+
+def compare(forms: dict[str, Path]) -> None:
+    """Measure, and hold the directory to what its start may cost.
+
+    Raises:
+        SystemExit: It starts too late.
+    """
+    table = measures.measure(forms)
+    for name in ("one file", "directory"):
+        later = table[name].seconds - table["installed"].seconds
+        within = "within" if later <= measures.ALLOWED_SECONDS else "NOT within"
+        print(f"{name}: {later:+.2f} s to the first answer, {within} the {measures.ALLOWED_SECONDS} s that it may cost")
+    if table["directory"].seconds - table["installed"].seconds > measures.ALLOWED_SECONDS:
+        sys.exit("the directory starts too late")
+
+
+if __name__ == "__main__":
+    main()

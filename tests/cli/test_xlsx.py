@@ -1,0 +1,182 @@
+"""Lists in XLSX files."""
+
+from __future__ import annotations
+
+import io
+import sys
+import zipfile
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from openpyxl import Workbook
+
+from outreach_server.cli.csv_records import Record
+from outreach_server.cli.tables import open_table
+from tests.cli.conftest import Cli
+
+# A cell has no time zone.
+MIDNIGHT = datetime.fromisoformat("2026-01-31T00:00")
+HALF_PAST_NINE = datetime.fromisoformat("2026-01-31T09:30")
+
+ROWS: Sequence[Sequence[Any]] = (
+    ("電話", "名", "Since", "Paid"),
+    (14155550101, "Zoë", MIDNIGHT, True),
+    (14155550102.0, "Ben", None, 1.5),
+    ("1.4E+10", "Eve", None, None),
+    (None, None, None, None),
+    ("+1 415 555 0104", "#N/A", None, None),
+    ("'+14155550105", "Fay", None, False),
+)
+
+
+@pytest.fixture
+def xlsx(tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that writes sheets to an XLSX file and returns its path."""
+
+    def write(**sheets: Sequence[Sequence[Any]]) -> Path:
+        book = Workbook()
+        book.remove(book.worksheets[0])
+        for title, rows in sheets.items():
+            sheet = book.create_sheet(title)
+            for row in rows:
+                sheet.append(list(row))
+        book.worksheets[0].sheet_state = "hidden" if next(iter(sheets)) == "Hidden" else "visible"
+        path = tmp_path / "contacts.xlsx"
+        book.save(path)
+        return path
+
+    return write
+
+
+def rows(path: Path, sheet: str | None = None) -> list[Record]:
+    """Return the rows of a sheet."""
+    with path.open("rb") as file, open_table(file, name="it", sheet=sheet) as table:
+        return list(table.records)
+
+
+def test_cells_are_read_as_a_person_reads_them(xlsx: Callable[..., Path]) -> None:
+    """Whole numbers without decimals, dates as dates; rows are numbered as in the sheet, empty ones too."""
+    shown = [
+        14155550101, 14155550102.0, 1.5, 0.1 + 0.2, "007", True, False, None, date(2026, 1, 31),
+        HALF_PAST_NINE, time(9, 30), timedelta(minutes=90), -5,
+    ]  # fmt: skip
+    found = rows(xlsx(People=[["phone"], [], shown]))
+    assert [(record.row, record.line) for record in found] == [(1, 1), (2, 2), (3, 3)]
+    assert found[1].cells in ([""], [""] * len(shown))
+    assert found[2].cells == [
+        "14155550101", "14155550102", "1.5", "0.3", "007", "TRUE", "FALSE", "", "2026-01-31",
+        "2026-01-31 09:30:00", "09:30:00", "1:30:00", "-5",
+    ]  # fmt: skip
+
+
+def test_a_workbook_becomes_a_campaign(cli: Cli, workspace_id: str, xlsx: Callable[..., Path]) -> None:
+    """Numbers that are numbers there are whole, what is lost is named, and rows are those of the sheet."""
+    path = xlsx(People=ROWS)
+    made = cli.ask("campaigns", "import", workspace_id, str(path), "--name", "C", "--message", "Hi")
+    assert made["read_as"] == "sheet 'People'"
+    people = cli.ask("campaigns", "recipients", made["id"])
+    assert [(one["phone"], one["first_name"], one["custom_variables"]) for one in people] == [
+        ("+14155550101", "Zoë", {"Since": "2026-01-31", "Paid": "TRUE"}),
+        ("+14155550102", "Ben", {"Paid": "1.5"}),
+        ("+14155550105", "Fay", {"Paid": "FALSE"}),
+    ]
+    assert [(bad["row"], bad["column"]) for bad in made["rejected"]] == [(4, "電話"), (6, "名")]
+    assert [(one["what"], one["row"]) for one in made["mended"]] == [("apostrophe", 7)]
+
+
+def test_a_workbook_comes_through_a_pipe(cli: Cli, workspace_id: str, xlsx: Callable[..., Path]) -> None:
+    """What it is shows from its content."""
+    content = xlsx(People=ROWS).read_bytes()
+    made = cli.ask("campaigns", "import", workspace_id, "-", "--name", "C", "--message", "Hi", stdin=content)
+    assert made["total_recipients"] == 3
+
+    class Pipe(io.BytesIO):
+        def seekable(self) -> bool:
+            return False
+
+        def seek(self, *_: int) -> int:
+            raise io.UnsupportedOperation
+
+    with open_table(Pipe(content), name="it") as table:
+        assert len(list(table.records)) == len(ROWS)
+    with open_table(Pipe(b"phone\n+14155550101\n"), name="it") as table:
+        assert [record.cells for record in table.records] == [["phone"], ["+14155550101"]]
+
+
+def test_the_first_visible_sheet_is_read_unless_another_is_named(
+    cli: Cli, workspace_id: str, xlsx: Callable[..., Path]
+) -> None:
+    """The others are named."""
+    path = xlsx(Hidden=[["x"]], People=[["phone"], ["+14155550101"]], More=[["phone"], ["+14155550102"]])
+    assert rows(path)[1].cells == ["+14155550101"]
+    assert rows(path, "More")[1].cells == ["+14155550102"]
+    assert rows(path, "Hidden")[0].cells == ["x"]
+    args = ("campaigns", "import", workspace_id, str(path), "--name", "C", "--message", "Hi")
+    assert "Only the sheet 'People' is read. --sheet NAME reads another: 'Hidden', 'More'." in cli.tell(*args)
+    assert "no sheet 'Else'. Its sheets are: 'Hidden', 'People', 'More'" in cli.refuse(*args, "--sheet", "Else")
+
+
+def test_numbers_to_unsubscribe_come_from_a_sheet(cli: Cli, workspace_id: str, xlsx: Callable[..., Path]) -> None:
+    """With and without a header."""
+    path = xlsx(People=ROWS)
+    assert cli.ask("unsubscribes", "import", workspace_id, str(path))["added"] == 4
+    bare = xlsx(One=[[14155550111]], Two=[[14155550112]])
+    assert cli.ask("unsubscribes", "import", workspace_id, str(bare), "--sheet", "Two")["added"] == 1
+
+
+def archive(**files: bytes) -> bytes:
+    """Return a ZIP file."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as made:
+        for name, content in files.items():
+            made.writestr(name, content)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (archive(mimetype=b"application/vnd.oasis.opendocument.spreadsheet"), "is an OpenDocument file"),
+        (archive(**{"a.txt": b""}), "is a ZIP file"),
+        (archive(**{"xl/workbook.xml": b"", "[Content_Types].xml": b"<x"}), "cannot be read as an XLSX file"),
+        (b"PK\x03\x04", "is damaged"),
+        (b"<html><table>", "is a web page"),
+    ],
+)
+def test_what_is_no_workbook_is_named(content: bytes, problem: str) -> None:
+    """With what to do."""
+    with pytest.raises(click.ClickException) as caught, open_table(io.BytesIO(content), name="it") as table:
+        list(table.records)
+    assert f"it {problem}" in caught.value.message
+    assert "CSV" in caught.value.message or problem == "is damaged"
+
+
+def test_a_text_file_has_no_sheets() -> None:
+    """The option is refused, not ignored."""
+    with pytest.raises(click.ClickException, match="no sheets"), open_table(io.BytesIO(b"phone"), name="it", sheet="A"):
+        pass
+
+
+def test_a_workbook_that_unpacks_to_more_than_memory_is_refused(
+    xlsx: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is unpacked."""
+    monkeypatch.setattr("outreach_server.cli.xlsx_records._MAX_UNPACKED", 1000)
+    with pytest.raises(click.ClickException, match="too large"):
+        rows(xlsx(People=ROWS))
+
+
+def test_the_library_that_is_missing_is_named_with_its_command(
+    xlsx: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And another way is named."""
+    path = xlsx(People=ROWS)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "openpyxl"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "path", [])
+    with pytest.raises(click.ClickException, match=r"pip install 'outreach\[server\]'; or save the sheet as CSV"):
+        rows(path)

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import attrs
+
+from outreach.http import render_report_page
+from outreach.models.campaign_report import CallFigures, CampaignReport, MessageFigures, ResultCount, TimeBucket
+from outreach.models.states import CampaignStatus, RecipientStatus
+
+START = datetime(2026, 11, 2, 14, tzinfo=UTC)
+REPORT = CampaignReport(
+    campaign_id="c",
+    workspace_id="w",
+    name='<script>alert(1)</script> & "more"',
+    channel="sms",
+    status=CampaignStatus.COMPLETED,
+    created_at=START,
+    started_at=START,
+    completed_at=START + timedelta(hours=2),
+    at=START + timedelta(days=1),
+    contacts=12_345,
+    contacted=12_000,
+    successful=11_000,
+    failed=1000,
+    still_open=0,
+    results=[
+        ResultCount(status=RecipientStatus.COMPLETED, reason=None, meaning="sent", contacts=11_345),
+        ResultCount(status=RecipientStatus.FAILED, reason="<b>own</b>", meaning=None, contacts=1000),
+    ],
+    messages=MessageFigures(requests=12_500, accepted=12_000, delivered=11_111, segments=20_202),
+    calls=None,
+    failures=[],
+    replies=77,
+    repliers=66,
+    opt_outs=55,
+    timezone="America/New_York",
+    over_time=[
+        TimeBucket(
+            since=START + timedelta(hours=hour),
+            until=START + timedelta(hours=hour + 1),
+            requests=hour,
+            replies=hour,
+            opt_outs=0,
+        )
+        for hour in range(5)
+    ],
+)
+
+
+class Tags(HTMLParser):
+    """Notes every tag with its attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note one."""
+        self.found.append((tag, dict(attrs)))
+
+
+def test_the_page_has_no_script_and_asks_nobody() -> None:
+    """It is one file that may be sent to anybody."""
+    page = render_report_page(REPORT)
+    tags = Tags()
+    tags.feed(page)
+    assert {"script", "link", "img", "iframe", "object"}.isdisjoint(tag for tag, _ in tags.found)
+    assert not [name for _, given in tags.found for name in given if name.startswith("on") or name in {"src", "href"}]
+    assert "http://" not in page
+    assert "https://" not in page
+    assert "url(" not in page
+    assert "default-src 'none'" in page
+    assert "prefers-color-scheme: dark" in page
+    assert "width=device-width" in page
+
+
+def test_names_and_reasons_are_text() -> None:
+    """A name of a spreadsheet is shown as it is."""
+    page = render_report_page(REPORT)
+    assert "<h1>&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;more&quot;</h1>" in page
+    assert "&lt;b&gt;own&lt;/b&gt;" in page
+
+
+def test_the_figures_stand_in_the_page_and_the_charts_are_svg() -> None:
+    """Each bar has its value beside it, so that nobody needs its colour or length."""
+    page = render_report_page(REPORT)
+    for figure in ("12,345", "12,000", "11,111", "20,202", "77", "from 66 contacts", "55", "11,345"):
+        assert figure in page
+    charts = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
+    assert len(charts) > 3
+    for chart in charts:
+        ElementTree.fromstring(chart)  # noqa: S314 - our own
+    # In the zone of the campaign's hours.
+    assert "02 Nov 09:00" in page
+    assert "Opt-outs <small>" not in page
+
+
+def test_a_report_of_calls_has_outcomes_and_minutes() -> None:
+    """Calls have no segments, and messages no minutes."""
+    calls = CallFigures(calls=10, answered=7, open=1, outcomes={"positive": 5, "voicemail": 4}, seconds=630)
+    page = render_report_page(attrs.evolve(REPORT, channel="call", messages=None, calls=calls))
+    for words in ("10.5", "Voicemail", "Positive", "of 10", "Not ended"):
+        assert words in page
+    assert "Segments" not in page
+
+
+def test_a_campaign_without_anything_has_a_page() -> None:
+    """A draft has no charts, and divides by nothing."""
+    empty = attrs.evolve(
+        REPORT, contacts=0, contacted=0, results=[], messages=MessageFigures(), over_time=[], started_at=None
+    )
+    page = render_report_page(empty)
+    assert "Over time" not in page
+    assert "nan" not in page

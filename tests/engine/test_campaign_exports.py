@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from openpyxl import load_workbook
+
+from outreach import Outreach
+from outreach.convert.exports import workbook
+from outreach.convert.exports.columns import Table
+from outreach.http import EXPORT_CONTENT_TYPES, escape_formula
+from outreach.models.campaign import Campaign
+from outreach.models.campaign_export import ExportedContact, ExportFormat
+from outreach.protocols.storage import Storage
+from outreach.testing.clock import ManualClock
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
+from tests.engine.all_endings import given_endings
+from tests.engine.conftest import OpenStorage, given_workspaces
+
+pytestmark = pytest.mark.virtual_time
+
+
+@pytest.fixture
+def storage(open_storage: OpenStorage, clock: ManualClock) -> Storage:
+    """Return a database that the engine opens."""
+    return open_storage(clock)
+
+
+@pytest.fixture
+async def reading(storage: Storage, clock: ManualClock) -> AsyncIterator[Outreach]:
+    """Open an engine on a database of two workspaces, a day after everything happened."""
+    clock.advance(86_400)
+    async with Outreach(storage, clock=clock) as engine:
+        await given_workspaces(storage)
+        yield engine
+
+
+async def file_of(engine: Outreach, campaign: Campaign, kind: ExportFormat) -> bytes:
+    """Return an export."""
+    return b"".join([part async for part in engine.campaigns.export(THIS_WORKSPACE, campaign.id, kind)])
+
+
+@pytest.mark.parametrize("channel", ["sms", "call"])
+async def test_all_formats_hold_the_same(reading: Outreach, storage: Storage, channel: str) -> None:
+    """One row a contact, in the order of the list; what CSV defuses is the only difference."""
+    campaign = await given_endings(storage, 3, channel=channel, count=30)
+    contacts = [one async for one in reading.campaigns.iter_export(THIS_WORKSPACE, campaign.id)]
+    lines = [json.loads(line) for line in (await file_of(reading, campaign, "jsonl")).splitlines()]
+    assert [line["phone"] for line in lines] == [one.recipient.phone for one in contacts]
+    assert [len(line["requests"]) for line in lines] == [len(one.dispatches) for one in contacts]
+    assert [line["replies"] for line in lines if line["replies"]]
+    table = Table(campaign.channel, campaign.variable_names)
+    text = (await file_of(reading, campaign, "csv")).decode("utf-8-sig")
+    header, *rows = csv.reader(io.StringIO(text, newline=""))
+    assert tuple(header) == table.header
+    assert len(rows) == len(contacts) == 30
+    sheet = load_workbook(io.BytesIO(await file_of(reading, campaign, "xlsx"))).active
+    assert sheet is not None
+    cells = [list(row) for row in sheet.iter_rows(values_only=True)]
+    assert tuple(cells[0]) == table.header
+    for contact, row, found in zip(contacts, rows, cells[1:], strict=True):
+        expected = table.row(contact)
+        # An empty text is an empty cell.
+        assert found == [None if value == "" else value for value in expected]
+        shown = ["" if value is None else str(value) for value in expected]
+        shown = [value.lower() if value in {"True", "False"} else escape_formula(value) for value in shown]
+        assert row == shown
+
+
+async def test_nothing_in_a_spreadsheet_runs(reading: Outreach, storage: Storage) -> None:
+    """Names, variables, replies and summaries that begin a formula: text in XLSX, behind an apostrophe in CSV."""
+    campaign = await given_endings(storage, 5, channel="call", count=40)
+    text = (await file_of(reading, campaign, "csv")).decode("utf-8-sig")
+    _, *rows = csv.reader(io.StringIO(text, newline=""))
+    values = [value for row in rows for value in row]
+    assert "'=1+1" in values
+    assert "'@SUM(A1)" in values
+    assert "'-cmd|' /C calc'!A0" in values
+    assert not [value for value in values if value[:1] in "=@\t\r-" and value]
+    # A phone number does nothing, and stays one.
+    assert {value[:5] for value in values if value.startswith("+")} == {"+1415"}
+    book = load_workbook(io.BytesIO(await file_of(reading, campaign, "xlsx")))
+    kinds = {cell.data_type for row in book.active.iter_rows() for cell in row}  # type: ignore[union-attr]
+    assert "f" not in kinds
+    assert "=1+1" in [cell.value for row in book.active.iter_rows() for cell in row]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("=1", "'=1"),
+        ("+1-SUM(A1)", "'+1-SUM(A1)"),
+        ("@x", "'@x"),
+        ("-x", "'-x"),
+        ("\tx", "'\tx"),
+        ("\rx", "'\rx"),
+        (" =1", "' =1"),
+        ("＝1", "'＝1"),
+        ("+14155550102", "+14155550102"),
+        ("-5", "-5"),
+        ("plain = text", "plain = text"),
+        ("", ""),
+    ],
+)
+def test_a_cell_is_defused_only_where_a_spreadsheet_would_run_it(text: str, shown: str) -> None:
+    """docs/reports.md#exports."""
+    assert escape_formula(text) == shown
+
+
+async def test_a_full_sheet_is_followed_by_another_one(
+    reading: Outreach, storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Excel has 1,048,576 rows a sheet."""
+    monkeypatch.setattr(workbook, "_MAX_ROWS", 11)
+    campaign = await given_endings(storage, 3, count=25)
+    book = load_workbook(io.BytesIO(await file_of(reading, campaign, "xlsx")))
+    assert [(sheet.title, sheet.max_row) for sheet in book] == [("Contacts", 11), ("Contacts 2", 11), ("Contacts 3", 6)]
+    assert len({sheet.cell(1, 1).value for sheet in book}) == 1
+
+
+async def test_an_export_that_is_given_up_leaves_no_file(
+    reading: Outreach, storage: Storage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What was written for the sheets goes with it."""
+    sheets = tmp_path / "sheets"
+    sheets.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(sheets))
+    campaign = await given_endings(storage, 3, count=5)
+
+    async def failing() -> AsyncIterator[ExportedContact]:
+        async for contact in reading.campaigns.iter_export(THIS_WORKSPACE, campaign.id):
+            yield contact
+        raise RuntimeError("gone")
+
+    with pytest.raises(RuntimeError, match="gone"):
+        [part async for part in workbook.workbook_bytes(failing(), Table("sms", None))]
+    assert list(sheets.iterdir()) == []
+
+
+async def test_impossible_characters_and_endless_texts_do_not_stop_a_workbook(
+    reading: Outreach, storage: Storage
+) -> None:
+    """XML has no control characters, and a cell 32,767 characters."""
+    book = workbook._Book(Table("sms", None))
+    book.append([["a\x07b", "x" * 40_000, "#N/A", 5, True, None]])
+    file = io.BytesIO()
+    book.save(file)
+    [_, row] = list(load_workbook(file).active.iter_rows(values_only=True))  # type: ignore[union-attr]
+    assert row[0] == "a\ufffdb"
+    assert len(str(row[1])) == 32_767
+    assert row[2:6] == ("#N/A", 5, True, None)
+
+
+def test_a_variable_that_is_named_as_a_column_has_another_name() -> None:
+    """No column is hidden by a contact's own."""
+    header = Table("sms", ("city", "status", "phone")).header
+    assert len(set(header)) == len(header)
+    assert {"city", "custom_variables.status", "custom_variables.phone"} < set(header)
+
+
+def test_every_format_has_a_content_type() -> None:
+    """For those who serve it."""
+    assert set(EXPORT_CONTENT_TYPES) == {"csv", "jsonl", "xlsx"}

@@ -1,0 +1,437 @@
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from outreach import (
+    CampaignStatus,
+    Conflict,
+    InvalidRequest,
+    NewRecipient,
+    NewSmsCampaign,
+    NotFound,
+    Outreach,
+    RecipientStatus,
+    WorkspaceUpdate,
+)
+from outreach.convert.json_reports import read_campaign_report, write_campaign_report
+from outreach.models.campaign import Campaign
+from outreach.models.campaign_report import CampaignReport
+from outreach.models.states import CallStatus, DispatchState, MessageStatus
+from outreach.operations.erasure.campaigns import erase_slice
+from outreach.protocols.storage import Storage
+from outreach.runners.retention import apply_retention
+from outreach.services import erasure
+from outreach.storage.sqlite import SqliteStorage
+from outreach.testing.builders import (
+    NOW,
+    make_agent,
+    make_call,
+    make_callback,
+    make_campaign,
+    make_dispatch,
+    make_inbound,
+    make_message,
+    make_prepared,
+    make_unsubscribe,
+    make_workspace,
+)
+from outreach.testing.clock import ManualClock
+from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, pending, publish
+from outreach.working_set import Transaction
+from tests.engine.all_endings import given_endings
+from tests.engine.conftest import OpenStorage, given_workspaces
+
+pytestmark = pytest.mark.virtual_time
+
+S = CampaignStatus
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def storage(open_storage: OpenStorage, clock: ManualClock) -> Storage:
+    """Return a database that the engine opens."""
+    return open_storage(clock)
+
+
+@pytest.fixture
+async def writing(storage: Storage, clock: ManualClock) -> AsyncIterator[Outreach]:
+    """Open an engine that does not dispatch, a day after everything happened."""
+    clock.advance(DAY.total_seconds())
+    async with Outreach(storage, clock=clock) as engine:
+        await given_workspaces(storage)
+        yield engine
+
+
+def figures(report: CampaignReport) -> CampaignReport:
+    """Return a report without what an erasure may change: when it was made."""
+    return attrs.evolve(report, at=NOW, erased_at=None)
+
+
+async def test_a_draft_is_deleted_whole(writing: Outreach, storage: Storage) -> None:
+    """Nothing of it is found afterwards, in no list and not by a crash that comes in between."""
+    kept, gone = make_campaign(), make_campaign(status=S.DRAFT)
+    for campaign in (kept, gone):
+        contacts = [make_prepared() for _ in range(5)]
+        await storage.write(lambda tx, it=campaign, them=contacts: publish(tx, it, pending(*them)))  # type: ignore[misc]
+    assert await writing.campaigns.delete(THIS_WORKSPACE, gone.id) is None
+    assert [one.id for one in (await writing.campaigns.list(THIS_WORKSPACE)).items] == [kept.id]
+    assert (await writing.campaigns.list_json(THIS_WORKSPACE)).total == 1
+    with pytest.raises(NotFound):
+        await writing.campaigns.get(THIS_WORKSPACE, gone.id)
+    with pytest.raises(NotFound):
+        await writing.campaigns.delete(THIS_WORKSPACE, gone.id)
+    [entry] = [one for one in await writing.audit.list(THIS_WORKSPACE) if one.action == "campaign.delete"]
+    assert (entry.subject, entry.detail) == (gone.id, "5 contacts")
+
+
+async def test_a_campaign_that_was_scheduled_once_is_deleted_too(writing: Outreach) -> None:
+    """With its unit of work, so that no dispatcher looks for it."""
+    workspace = await writing.workspaces.create("Acme")
+    new = NewSmsCampaign(
+        name="C",
+        body="Hi",
+        carrier="twilio",
+        from_number="+14155550100",
+        schedule_type="scheduled",
+        scheduled_start_at=NOW + 9 * DAY,
+    )
+    campaign = (
+        await writing.campaigns.create_sms(workspace.id, new, [NewRecipient(phone_number="+14155550101")])
+    ).campaign
+    await writing.campaigns.start(workspace.id, campaign.id)
+    await writing.campaigns.unschedule(workspace.id, campaign.id)
+    assert await writing.campaigns.delete(workspace.id, campaign.id) is None
+    assert (await writing.campaigns.list(workspace.id)).total == 0
+
+
+@pytest.mark.parametrize("channel", ["sms", "call"])
+@pytest.mark.parametrize("slice_size", [7, 1000])
+async def test_an_ended_campaign_is_erased_and_keeps_its_figures(
+    writing: Outreach, storage: Storage, monkeypatch: pytest.MonkeyPatch, slice_size: int, channel: str
+) -> None:
+    """Report, counters and recount are as before; nothing tells who the contacts were or what they got."""
+    monkeypatch.setattr(erasure, "SLICE", slice_size)
+    campaign = await given_endings(storage, 2, channel=channel, count=30)
+    other = await given_endings(storage, 3, count=5)
+    before = await writing.campaigns.report(THIS_WORKSPACE, campaign.id)
+    requests = await writing.campaigns.count_dispatches(THIS_WORKSPACE, campaign.id)
+    erased = await writing.campaigns.delete(THIS_WORKSPACE, campaign.id)
+    assert erased is not None
+    assert erased.erased_at == erased.archived_at == NOW + DAY
+    assert (erased.body, erased.variable_names, erased.name) == (None, None, campaign.name)
+    assert figures(await writing.campaigns.report(THIS_WORKSPACE, campaign.id)) == figures(before)
+    assert await writing.campaigns.recount(THIS_WORKSPACE, campaign.id) == erased.counters == campaign.counters
+    after = await writing.campaigns.count_dispatches(THIS_WORKSPACE, campaign.id)
+    assert [attrs.evolve(one, error_message=None) for one in requests] == list(after)
+    rows = [one async for one in writing.campaigns.iter_export(THIS_WORKSPACE, campaign.id)]
+    assert len(rows) == 30
+    for row in rows:
+        recipient = row.recipient
+        assert (recipient.phone_number, recipient.phone, recipient.first_name) == ("", None, None)
+        assert not recipient.custom_variables
+        assert [(one.to, one.body) for one in row.dispatches] == [("", None)] * len(row.dispatches)
+        assert [(one.to, one.summary, dict(one.variables)) for one in row.calls] == [("", None, {})] * len(row.calls)
+        assert row.replies == []
+    # The neighbour is as it was, and the register too.
+    assert all([one.phone async for one in writing.campaigns.iter_recipients(THIS_WORKSPACE, other.id)])
+    assert len([one async for one in writing.unsubscribes.iter_entries(THIS_WORKSPACE)]) >= before.opt_outs
+    assert await writing.campaigns.delete(THIS_WORKSPACE, campaign.id) is not None
+    for asked in (
+        writing.campaigns.clone(THIS_WORKSPACE, campaign.id),
+        writing.campaigns.follow_up(THIS_WORKSPACE, campaign.id, results=["failed"]),
+    ):
+        with pytest.raises(Conflict, match="erased"):
+            await asked
+
+
+async def test_an_erasure_that_a_crash_interrupts_is_finished(
+    writing: Outreach, storage: Storage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the next dispatcher's sweep, from where it had come to."""
+    campaign = await given_endings(storage, 2, count=30)
+    stopped = 0
+
+    def stopping(*args: Any, **kwargs: Any) -> bool:
+        nonlocal stopped
+        stopped += 1
+        if stopped > 1:
+            raise RuntimeError("power cut")
+        return erase_slice(*args, limit=10)
+
+    monkeypatch.setattr(erasure, "erase_slice", stopping)
+    with pytest.raises(RuntimeError, match="power cut"):
+        await writing.campaigns.delete(THIS_WORKSPACE, campaign.id)
+
+    async def left() -> int:
+        return sum([bool(one.phone) async for one in writing.campaigns.iter_recipients(THIS_WORKSPACE, campaign.id)])
+
+    assert await left() == 20
+    await apply_retention(storage, clock, limit=10)
+    assert await left() == 0
+
+
+@pytest.mark.parametrize("status", [S.SCHEDULED, S.ACTIVE, S.PAUSED])
+async def test_what_may_still_send_is_not_deleted(writing: Outreach, storage: Storage, status: S) -> None:
+    """Nor is one that has ended while contacts are open."""
+    for campaign, match in (
+        (make_campaign(status=status), "cancel it first"),
+        (make_campaign(status=S.CANCELLED, completed_at=NOW), "still open"),
+    ):
+        await storage.write(lambda tx, it=campaign: publish(tx, it, pending(make_prepared())))  # type: ignore[misc]
+        with pytest.raises(Conflict, match=match):
+            await writing.campaigns.delete(THIS_WORKSPACE, campaign.id)
+
+
+def test_a_stored_report_is_read_as_it_was_written() -> None:
+    """Also with calls, failures and a cost."""
+    from decimal import Decimal
+
+    from outreach.models.campaign_report import CallFigures, FailureCount, ReportCost
+    from outreach.models.failures import Explanation, ProviderFailure
+    from tests.convert.test_report_page import REPORT
+
+    failure = ProviderFailure(
+        provider="twilio",
+        reason="filtered",
+        error_code="30034",
+        error_message="x",
+        explanation=Explanation(meaning="m", advice="a", source="https://example.com/"),
+    )
+    report = attrs.evolve(
+        REPORT,
+        messages=None,
+        calls=CallFigures(calls=3, answered=2, open=0, outcomes={"positive": 2}, seconds=91),
+        failures=[FailureCount(failure=failure, requests=7)],
+        cost=ReportCost(amount=Decimal("1.50"), currency="EUR"),
+        erased_at=NOW,
+    )
+    for one in (REPORT, report):
+        assert read_campaign_report(write_campaign_report(one)) == one
+
+
+async def given_person(storage: Storage, phone: str) -> tuple[Campaign, Campaign]:
+    """Write what a workspace may know of a person: two campaigns, a message, a call, a reply, an event."""
+    agent = make_agent()
+    ended = make_campaign(status=S.COMPLETED, started_at=NOW, completed_at=NOW, variable_names=())
+    active = make_campaign(status=S.ACTIVE, started_at=NOW, variable_names=())
+
+    def write(tx: Transaction) -> None:
+        tx.agents.insert(agent)
+        person = make_prepared(
+            phone_number=phone,
+            phone=phone,
+            first_name="Zaphod",
+            email="z@example.com",
+            custom_variables='{"a":"Zaphod"}',
+        )
+        for campaign in (ended, active):
+            publish(tx, campaign, pending(person, make_prepared()))
+        recipient = tx.recipients.get(THIS_WORKSPACE, ended.id, 0)
+        other = tx.recipients.get(THIS_WORKSPACE, ended.id, 1)
+        assert recipient is not None
+        assert other is not None
+        place: dict[str, Any] = {"campaign_id": ended.id, "position": 0, "to": phone, "body": "Hello Zaphod"}
+        tx.dispatches.insert(make_dispatch(**place, state=DispatchState.ACCEPTED, report=MessageStatus.DELIVERED))
+        for one, status in ((recipient, RecipientStatus.COMPLETED), (other, RecipientStatus.CANCELED)):
+            after = attrs.evolve(one, status=status, dispatched=one is recipient, attempts=int(one is recipient))
+            tx.recipients.put(THIS_WORKSPACE, attrs.evolve(after, successful=one is recipient, ended_at=NOW))
+        counters = tx.recipients.recount(THIS_WORKSPACE, ended.id)
+        tx.campaigns.add_counters(THIS_WORKSPACE, ended.id, counters - ended_before(tx, ended))
+        tx.inbound.insert(make_inbound(from_number=phone, body="I am Zaphod", received_at=NOW + timedelta(hours=1)))
+        message = make_message(to=phone, body="Dear Zaphod", status=MessageStatus.DELIVERED, ended_at=NOW)
+        tx.messages.insert(message)
+        tx.dispatches.insert(
+            make_dispatch(message_id=message.id, to=phone, body="Dear Zaphod", state=DispatchState.ACCEPTED)
+        )
+        call = make_call(agent_id=agent.id, to=phone, status=CallStatus.COMPLETED, summary="Zaphod", ended_at=NOW)
+        tx.calls.insert(call)
+        tx.callbacks.insert(make_callback(body=f"From=%2B{phone[1:]}&Body=Zaphod".encode()))
+
+    await storage.write(write)
+    return ended, active
+
+
+def ended_before(tx: Transaction, campaign: Campaign) -> Any:
+    """Return the counters that a campaign has now."""
+    found = tx.campaigns.get(THIS_WORKSPACE, campaign.id)
+    assert found is not None
+    return found.counters
+
+
+PHONE = "+14155557777"
+
+
+@pytest.mark.parametrize("opted_out", [True, False])
+async def test_a_person_is_purged_from_everything(tmp_path: Path, clock: ManualClock, opted_out: bool) -> None:
+    """No byte of the file tells the name or the number; the figures stay, and so does the opt-out."""
+    clock.advance(DAY.total_seconds())
+    database = tmp_path / "people.db"
+    async with Outreach(SqliteStorage(database, clock=clock), clock=clock) as engine:
+        storage = engine._storage
+        for workspace in (make_workspace(id=THIS_WORKSPACE), make_workspace(id=OTHER_WORKSPACE, name="Other")):
+            await storage.write(lambda tx, it=workspace: tx.workspaces.insert(it))  # type: ignore[misc]
+        ended, active = await given_person(storage, PHONE)
+        if opted_out:
+            entry = make_unsubscribe(
+                phone=PHONE, source="keyword", evidence="wrote Zaphod", created_at=NOW + timedelta(hours=2)
+            )
+            await storage.write(lambda tx: tx.register.put(entry))
+        before = await engine.campaigns.report(THIS_WORKSPACE, ended.id)
+        assert (before.replies, before.opt_outs) == (1, int(opted_out))
+        result = await engine.erasure.purge(THIS_WORKSPACE, "+1 (415) 555-7777")
+        assert (result.contacts, result.messages, result.calls, result.callbacks) == (2, 1, 1, 1)
+        assert result.still_opted_out is opted_out
+        # Nobody finds the number, but an opt-out stops it.
+        stopped = await engine.unsubscribes.filter_unsubscribed(THIS_WORKSPACE, "sms", [PHONE, "+14155550001"])
+        assert stopped == ({PHONE} if opted_out else set())
+        assert await engine.unsubscribes.filter_unsubscribed(OTHER_WORKSPACE, "sms", [PHONE]) == set()
+        after = await engine.campaigns.report(THIS_WORKSPACE, ended.id)
+        assert after == attrs.evolve(before, at=after.at)
+        waiting = [one async for one in engine.campaigns.iter_recipients(THIS_WORKSPACE, active.id)]
+        assert [(one.status, one.reason) for one in waiting] == [
+            (RecipientStatus.SKIPPED, "erased"),
+            (RecipientStatus.PENDING, None),
+        ]
+        counted = (await engine.campaigns.get(THIS_WORKSPACE, active.id)).counters
+        assert await engine.campaigns.recount(THIS_WORKSPACE, active.id) == counted
+        again = await engine.erasure.purge(THIS_WORKSPACE, PHONE)
+        assert (again.contacts, again.messages, again.still_opted_out) == (0, 0, opted_out)
+        created = await engine.campaigns.clone(THIS_WORKSPACE, ended.id)
+        assert created.campaign.counters.total == 1
+    # After closing, and without what SQLite has freed but not overwritten.
+    with sqlite3.connect(database) as raw:
+        raw.execute("VACUUM")
+    raw.close()
+    content = database.read_bytes()
+    for secret in (b"Zaphod", b"z@example.com", PHONE[1:].encode()):
+        assert secret not in content
+
+
+async def test_a_purged_person_can_opt_in_and_out_again(writing: Outreach, storage: Storage) -> None:
+    """The register finds the hash by the number; a new entry replaces it."""
+    await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone=PHONE, scope="sms")))
+    await writing.erasure.purge(THIS_WORKSPACE, PHONE)
+    [entry] = [one async for one in writing.unsubscribes.iter_entries(THIS_WORKSPACE)]
+    assert entry.phone.startswith("#")
+    await writing.unsubscribes.add(THIS_WORKSPACE, PHONE)
+    [entry] = [one async for one in writing.unsubscribes.iter_entries(THIS_WORKSPACE)]
+    assert (entry.phone, entry.scope) == (PHONE, "all")
+    await writing.erasure.purge(THIS_WORKSPACE, PHONE)
+    assert await writing.unsubscribes.remove(THIS_WORKSPACE, PHONE) == 1
+    assert [one async for one in writing.unsubscribes.iter_entries(THIS_WORKSPACE)] == []
+
+
+async def test_a_doubt_about_a_purged_person_counts_as_an_opt_out(writing: Outreach, storage: Storage) -> None:
+    """Nobody can decide about it any more."""
+    await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone=PHONE, scope="held", source="unclear")))
+    assert (await writing.erasure.purge(THIS_WORKSPACE, PHONE)).still_opted_out
+    assert await writing.unsubscribes.filter_unsubscribed(THIS_WORKSPACE, "call", [PHONE]) == {PHONE}
+    assert await writing.unsubscribes.list_pending(THIS_WORKSPACE) == []
+
+
+async def test_a_hashed_number_is_left_out_of_new_campaigns(writing: Outreach, storage: Storage) -> None:
+    """Among others, so that many are looked up at once."""
+    await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone=PHONE)))
+    await writing.erasure.purge(THIS_WORKSPACE, PHONE)
+    contacts = [NewRecipient(phone_number=number) for number in (PHONE, "+14155550101", "+14155550102")]
+    created = await writing.campaigns.create_sms(THIS_WORKSPACE, NewSmsCampaign(name="C", body="Hi"), contacts)
+    assert (created.opted_out_excluded, created.campaign.counters.total) == (1, 2)
+
+
+@pytest.mark.parametrize("state", [RecipientStatus.DISPATCHING, RecipientStatus.UNKNOWN])
+async def test_nobody_is_purged_while_a_request_is_on_its_way(writing: Outreach, storage: Storage, state: Any) -> None:
+    """Its outcome would find nobody; nothing is erased, and the error says when to try again."""
+    _, active = await given_person(storage, PHONE)
+
+    def begin(tx: Transaction) -> None:
+        recipient = tx.recipients.get(THIS_WORKSPACE, active.id, 0)
+        assert recipient is not None
+        tx.recipients.put(THIS_WORKSPACE, attrs.evolve(recipient, status=state))
+
+    await storage.write(begin)
+    with pytest.raises(Conflict, match="on its way"):
+        await writing.erasure.purge(THIS_WORKSPACE, PHONE)
+    assert [one.body for one in await writing.messages.list_inbound(THIS_WORKSPACE)] == ["I am Zaphod"]
+
+
+async def test_nobody_is_purged_while_a_single_message_waits(writing: Outreach, storage: Storage) -> None:
+    """Nor while contacts are being loaded, among whom the person may be."""
+    message = make_message(to=PHONE)
+    await storage.write(lambda tx: tx.messages.insert(message))
+    with pytest.raises(Conflict, match="on its way"):
+        await writing.erasure.purge(THIS_WORKSPACE, PHONE)
+    loading = make_campaign()
+    until = NOW + 2 * DAY
+    await storage.write(lambda tx: tx.campaigns.insert_loading(loading, loading_until=until))
+    with pytest.raises(Conflict, match="being loaded"):
+        await writing.erasure.purge(THIS_WORKSPACE, PHONE)
+
+
+async def test_only_numbers_of_a_workspace_are_purged(writing: Outreach, storage: Storage) -> None:
+    """What is no number is refused, and others' data stays."""
+    await given_person(storage, PHONE)
+    result = await writing.erasure.purge(OTHER_WORKSPACE, PHONE)
+    assert (result.contacts, result.messages, result.calls) == (0, 0, 0)
+    assert (await writing.erasure.purge(THIS_WORKSPACE, PHONE)).contacts == 2
+    with pytest.raises(InvalidRequest):
+        await writing.erasure.purge(THIS_WORKSPACE, "Zaphod")
+    with pytest.raises(NotFound):
+        await writing.erasure.purge("019a9f6e-7c3b-7d1e-8f00-3a5b6c7d8e9f", PHONE)
+
+
+async def test_the_retention_erases_what_is_older_and_nothing_else(
+    writing: Outreach, storage: Storage, clock: ManualClock
+) -> None:
+    """Ended campaigns, single messages and calls, inbound messages, events, numbers of the trail and the register."""
+    old, _ = await given_person(storage, PHONE)
+    await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone="+14155558888", created_at=NOW)))
+    report = await writing.campaigns.report(THIS_WORKSPACE, old.id)
+    await writing.workspaces.update(THIS_WORKSPACE, WorkspaceUpdate(retention_days=30))
+    clock.advance((28 * DAY).total_seconds())
+    nothing = await writing.erasure.apply_retention()
+    assert (nothing.campaigns, nothing.slices, nothing.more) == (0, 0, False)
+    clock.advance((2 * DAY).total_seconds())
+    young = await given_endings(storage, 4, count=3)
+    await storage.write(
+        lambda tx: tx.campaigns.update(attrs.evolve(young, started_at=clock.now(), completed_at=clock.now()))
+    )
+    fresh = make_message(to=PHONE, status=MessageStatus.DELIVERED, ended_at=clock.now(), created_at=clock.now())
+    await storage.write(lambda tx: tx.messages.insert(fresh))
+    assert (await writing.erasure.apply_retention(THIS_WORKSPACE)).campaigns == 1
+    assert (await writing.campaigns.get(THIS_WORKSPACE, old.id)).erased_at == clock.now()
+    assert (await writing.campaigns.get(THIS_WORKSPACE, young.id)).erased_at is None
+    assert figures(await writing.campaigns.report(THIS_WORKSPACE, old.id)) == figures(report)
+    assert not any([one.phone async for one in writing.campaigns.iter_recipients(THIS_WORKSPACE, old.id)])
+    assert await writing.messages.get(THIS_WORKSPACE, fresh.id) == fresh
+    stopped = await writing.unsubscribes.filter_unsubscribed(THIS_WORKSPACE, "sms", ["+14155558888"])
+    assert stopped == {"+14155558888"}
+    assert "+14155558888" not in [one.phone async for one in writing.unsubscribes.iter_entries(THIS_WORKSPACE)]
+    assert "I am Zaphod" not in [one.body for one in await writing.messages.list_inbound(THIS_WORKSPACE)]
+    assert (await writing.erasure.apply_retention()).slices == 0
+
+
+async def test_the_retention_goes_in_slices_and_says_whether_more_is_left(
+    writing: Outreach, storage: Storage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that is stopped is gone on with by the next one; a sweep of a dispatcher does the same."""
+    monkeypatch.setattr(erasure, "SLICE", 10)
+    await given_endings(storage, 4, count=35)
+    await writing.workspaces.update(THIS_WORKSPACE, WorkspaceUpdate(retention_days=1))
+    clock.advance((3 * DAY).total_seconds())
+    first = await writing.erasure.apply_retention(max_slices=2)
+    assert (first.campaigns, first.slices, first.more) == (1, 1, True)
+    await apply_retention(storage, clock, limit=10)
+    rest = await writing.erasure.apply_retention()
+    assert (rest.slices, rest.more) == (0, False)
+    for days in (0, 36_501, True):
+        with pytest.raises(InvalidRequest):
+            await writing.workspaces.update(THIS_WORKSPACE, WorkspaceUpdate(retention_days=days))
+    kept = await writing.workspaces.update(THIS_WORKSPACE, WorkspaceUpdate(retention_days=None))
+    assert kept.retention_days is None

@@ -1,0 +1,233 @@
+"""What a console asks the engine for: pages, look-ups, and moves that are safe to repeat."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import anyio
+import pytest
+
+from outreach import (
+    Conflict,
+    FlowStep,
+    InvalidRequest,
+    NewCall,
+    NewSmsCampaign,
+    NotFound,
+    Outreach,
+    RecipientStatus,
+)
+from outreach.errors import IllegalTransition
+from outreach.events import CampaignStatusChanged, Event, OptedOut
+from outreach.http import IdempotentRequest, StoredAnswer
+from outreach.models import NewAgent, NewFlow, NewNumber, NewUnsubscribes
+from outreach.models.states import CampaignAction
+from outreach.testing.builders import new_id
+from tests.engine.rig import contacts, given_campaign, given_workspace
+
+pytestmark = pytest.mark.virtual_time
+
+
+def request(operation: str, digest: str = "1") -> IdempotentRequest:
+    """Return a request under a key."""
+    return IdempotentRequest(operation=operation, key="k", digest=digest)
+
+
+def counted(made: list[Any]) -> Any:
+    """Return a renderer that notes what it was called with."""
+
+    def render(item: Any) -> StoredAnswer:
+        made.append(item)
+        return StoredAnswer(body=f"answer {len(made)}".encode())
+
+    return render
+
+
+async def test_a_move_with_a_key_is_made_once(engine: Outreach) -> None:
+    """The second request gets the first answer, also where the move is not allowed any more."""
+    workspace = await given_workspace(engine)
+    campaign = await given_campaign(engine, workspace, contacts(2))
+    made: list[Any] = []
+    for action in (CampaignAction.START, CampaignAction.PAUSE, CampaignAction.RESUME, CampaignAction.CANCEL):
+        answers = [
+            await engine.campaigns.move_response(
+                workspace.id, campaign.id, action, request=request(action), render=counted(made)
+            )
+            for _ in range(2)
+        ]
+        assert answers[0] == answers[1]
+    assert [one.status for one in made] == ["active", "paused", "active", "cancelled"]
+    with pytest.raises(IllegalTransition):
+        await engine.campaigns.move_response(
+            workspace.id, campaign.id, CampaignAction.START, request=None, render=counted(made)
+        )
+    with pytest.raises(InvalidRequest, match="other content"):
+        await engine.campaigns.move_response(
+            workspace.id, campaign.id, CampaignAction.START, request=request("start", "2"), render=counted(made)
+        )
+    with pytest.raises(InvalidRequest, match="must be one of start"):
+        await engine.campaigns.move_response(
+            workspace.id, campaign.id, CampaignAction.EXPIRE, request=None, render=counted(made)
+        )
+
+
+async def test_what_is_created_with_a_key_is_created_once(engine: Outreach) -> None:
+    """Agents, numbers, flows and entries of the register; the answer is the first one."""
+    workspace = await given_workspace(engine)
+    made: list[Any] = []
+    flow = NewFlow(name="Welcome", steps=[FlowStep(kind="send", body="Hi")])
+    create: Any
+    for create, new in (
+        (engine.agents.create_response, NewAgent(name="Ada", from_number="+14155550100")),
+        (engine.numbers.create_response, NewNumber(phone="+14155550100", carrier="twilio")),
+        (engine.flows.create_response, flow),
+        (engine.unsubscribes.add_response, NewUnsubscribes(phone_numbers=["+14155550177"], evidence="wrote to us")),
+    ):
+        key = request(type(new).__name__)
+        answers = [await create(workspace.id, new, request=key, render=counted(made)) for _ in range(2)]
+        assert answers[0] == answers[1]
+    agent, number, known_flow, [entry] = made
+    assert await engine.agents.list(workspace.id) == [agent]
+    assert await engine.numbers.list(workspace.id) == [await engine.numbers.get(workspace.id, number.id)] == [number]
+    assert await engine.flows.list(workspace.id) == [await engine.flows.get(workspace.id, known_flow.id)]
+    assert await engine.unsubscribes.list(workspace.id) == [entry]
+    assert (entry.source, entry.evidence) == ("operator", "wrote to us")
+
+
+async def test_a_decision_with_a_key_is_made_once(engine: Outreach) -> None:
+    """Also where the number is not held any more."""
+    workspace = await given_workspace(engine)
+    await engine.messages.receive(workspace.id, from_number="+14155550177", to="+14155550100", body="do not stop")
+    [held] = await engine.unsubscribes.list_pending(workspace.id)
+    made: list[Any] = []
+    for _ in range(2):
+        await engine.unsubscribes.resolve_response(
+            workspace.id, held.phone, opted_out=True, request=request("r"), render=counted(made)
+        )
+    [entry] = made
+    assert entry == await engine.unsubscribes.get(workspace.id, "(415) 555-0177")
+    assert entry.scope == "all"
+    with pytest.raises(Conflict):
+        await engine.unsubscribes.resolve(workspace.id, held.phone, opted_out=True)
+
+
+async def test_the_register_is_paged_by_number(engine: Outreach) -> None:
+    """Each number once, whatever the size of the pages."""
+    workspace = await given_workspace(engine)
+    phones = [f"+1415555010{last}" for last in range(5)]
+    await engine.unsubscribes.add(workspace.id, *phones)
+    found: list[str] = []
+    while page := await engine.unsubscribes.list(workspace.id, after=found[-1] if found else "", limit=2):
+        found += [entry.phone for entry in page]
+    assert found == phones
+    for nobody in ("+14155550199", "nonsense"):
+        with pytest.raises(NotFound):
+            await engine.unsubscribes.get(workspace.id, nobody)
+
+
+async def test_recipients_are_paged_by_state_and_reason(engine: Outreach) -> None:
+    """One that is a duplicate is skipped as it is loaded."""
+    workspace = await given_workspace(engine)
+    people = [*contacts(3), contacts(1)[0]]
+    campaign = await given_campaign(engine, workspace, people)
+    pages = engine.campaigns.list_recipients
+    assert [one.position for one in await pages(workspace.id, campaign.id, limit=2)] == [0, 1]
+    assert [one.position for one in await pages(workspace.id, campaign.id, after=1)] == [2, 3]
+    assert [one.position for one in await pages(workspace.id, campaign.id, status=RecipientStatus.SKIPPED)] == [3]
+    assert [one.position for one in await pages(workspace.id, campaign.id, reason="duplicate")] == [3]
+    assert (
+        await engine.campaigns.get_recipient(workspace.id, campaign.id, 3)
+        == (await pages(workspace.id, campaign.id, after=2))[0]
+    )
+    history = await engine.campaigns.recipient_history(workspace.id, campaign.id, 3)
+    assert (history.position, history.reason) == (3, "duplicate")
+    by_phone = await engine.campaigns.contact_history(workspace.id, campaign.id, people[0].phone_number)
+    assert [await engine.campaigns.recipient_history(workspace.id, campaign.id, at) for at in (0, 3)] == list(by_phone)
+    for missing in (engine.campaigns.get_recipient, engine.campaigns.recipient_history):
+        with pytest.raises(NotFound):
+            await missing(workspace.id, campaign.id, 4)
+    wrong: list[dict[str, Any]] = [{"status": "x"}, {"reason": 1}, {"after": -2}, {"limit": 0}]
+    for arguments in wrong:
+        with pytest.raises(InvalidRequest):
+            await pages(workspace.id, campaign.id, **arguments)
+
+
+async def test_calls_and_inbound_messages_are_paged_newest_first(engine: Outreach) -> None:
+    """An inbound message that is not there is no place to go on from."""
+    workspace = await given_workspace(engine)
+    agent = await engine.agents.create(workspace.id, "Ada")
+    calls = [await engine.calls.create(workspace.id, NewCall(agent_id=agent.id, to=f"+1415555010{n}")) for n in "123"]
+    assert [one.id for one in await engine.calls.list(workspace.id, limit=2)] == [calls[2].id, calls[1].id]
+    assert [one.id for one in await engine.calls.list(workspace.id, after=calls[1].id)] == [calls[0].id]
+    campaign = await given_campaign(engine, workspace, contacts(1))
+    assert list(await engine.calls.list(workspace.id, campaign_id=campaign.id)) == []
+    with pytest.raises(NotFound):
+        await engine.calls.list(workspace.id, campaign_id=new_id())
+    for body in ("one", "two", "three"):
+        await anyio.sleep(1)
+        await engine.messages.receive(workspace.id, from_number="+14155550177", to="+14155550100", body=body)
+    first, second, third = await engine.messages.list_inbound(workspace.id)
+    assert [one.body for one in (first, second, third)] == ["three", "two", "one"]
+    assert list(await engine.messages.list_inbound(workspace.id, after=first.id, limit=1)) == [second]
+    assert await engine.messages.get_inbound(workspace.id, second.id) == second
+    with pytest.raises(NotFound):
+        await engine.messages.get_inbound(workspace.id, new_id())
+    with pytest.raises(NotFound):
+        await engine.messages.list_inbound(workspace.id, after=new_id())
+
+
+async def test_events_are_read_by_the_page(engine: Outreach) -> None:
+    """From a number on, of one workspace, without waiting; the position passes over what was not asked for."""
+    workspace, other = await given_workspace(engine), await given_workspace(engine)
+    begin = await engine.events.page(workspace_id=workspace.id)
+    assert (list(begin.events), begin.more) == ([], False)
+    campaign = await given_campaign(engine, workspace, contacts(1))
+    await engine.unsubscribes.add(workspace.id, "+14155550177", "+14155550178")
+    await given_campaign(engine, other, contacts(1))
+    whole = await engine.events.page(workspace_id=workspace.id, since=begin.position)
+    kinds = [type(event) for event in whole.events]
+    assert kinds.count(OptedOut) == 2
+    assert CampaignStatusChanged in kinds
+    assert {event.workspace_id for event in whole.events} == {workspace.id}
+    assert whole.position > whole.events[-1].number
+    found: list[Event] = []
+    position, more = begin.position, True
+    while more:
+        page = await engine.events.page(OptedOut, workspace_id=workspace.id, since=position, limit=1)
+        assert len(page.events) <= 1
+        found += page.events
+        position, more = page.position, page.more
+    assert found == [event for event in whole.events if isinstance(event, OptedOut)]
+    assert position == whole.position
+    assert campaign.workspace_id == workspace.id
+    with pytest.raises(Conflict, match="has come to event"):
+        await engine.events.page(since=whole.position + 1)
+    with pytest.raises(NotFound):
+        await engine.events.page(workspace_id=new_id())
+    wrong: list[dict[str, Any]] = [{"since": -1}, {"limit": 0}]
+    for arguments in wrong:
+        with pytest.raises(InvalidRequest):
+            await engine.events.page(**arguments)
+
+
+async def test_a_scheduled_campaign_is_taken_back_once(engine: Outreach) -> None:
+    """With a key, as every move."""
+    workspace = await given_workspace(engine)
+    start = engine.now() + timedelta(days=1)
+    new = NewSmsCampaign(
+        name="Later",
+        body="Hi",
+        carrier="twilio",
+        from_number="+14155550199",
+        schedule_type="scheduled",
+        scheduled_start_at=start,
+    )
+    made = await engine.campaigns.create_sms(workspace.id, new, contacts(1))
+    await engine.campaigns.start(workspace.id, made.campaign.id)
+    rendered: list[Any] = []
+    for _ in range(2):
+        await engine.campaigns.move_response(
+            workspace.id, made.campaign.id, CampaignAction.UNSCHEDULE, request=request("u"), render=counted(rendered)
+        )
+    assert [one.status for one in rendered] == ["ready"]

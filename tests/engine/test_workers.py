@@ -1,0 +1,488 @@
+"""Several workers on one database: their leases and what each drives (docs/delivery-contract.md#rule-11)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import anyio
+import attrs
+import pytest
+
+from outreach.clock import SharedClock
+from outreach.errors import LeaseLost, StorageError
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import DispatchOutcome
+from outreach.models.plans import SenderPace
+from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
+from outreach.models.work import Claim
+from outreach.operations.waves import claims, leases, workers
+from outreach.operations.waves.claims import Granted, NotClaimed, Wanted
+from outreach.policy.pacing import spacing
+from outreach.protocols.storage import Storage
+from outreach.runners.claims import Claims
+from outreach.runners.worker import Worker
+from outreach.storage.sqlite.memory import MemoryStorage
+from outreach.testing.builders import NOW, make_campaign, make_run, make_worker, new_id
+from outreach.testing.clock import ManualClock
+from outreach.testing.scripted import ScriptedCarrier
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, given_campaign
+from outreach.testing.virtual_time import clock_of_loop
+from outreach.voice.analysis import ProviderAnalyser
+from outreach.working_set import Transaction
+from tests.engine import rig
+from tests.engine.rig import QUICK, Rig, dispatching, given_workspace, people, reaches, until
+
+pytestmark = pytest.mark.virtual_time
+
+LASTS = timedelta(seconds=15)
+PHONE = "+14155550199"
+
+
+async def _join(storage: Storage, *, place: int) -> int:
+    taken = await storage.write(
+        lambda tx: leases.take_over(tx, home=None, noted=None, now=NOW, place=place, lasts=LASTS)
+    )
+    return taken.epoch
+
+
+async def _living(storage: Storage) -> list[int]:
+    return [worker.epoch for worker in await storage.read(lambda tx: tx.workers.list())]
+
+
+async def test_workers_begin_side_by_side_each_under_an_epoch_of_its_own(storage: Storage) -> None:
+    """A second one ends nothing of the first, and the one with the lowest epoch leads."""
+    first, second = await _join(storage, place=1), await _join(storage, place=2)
+    assert await _living(storage) == [first, second]
+    assert await storage.read(lambda tx: [workers.leads(tx, epoch) for epoch in (first, second)]) == [True, False]
+
+
+async def test_who_takes_the_place_of_another_one_ends_its_lease(storage: Storage) -> None:
+    """The place is locked by its process: whoever gets it knows that the one before is gone."""
+    first, second = await _join(storage, place=1), await _join(storage, place=1)
+    assert await _living(storage) == [second]
+    with pytest.raises(LeaseLost):
+        await storage.write(lambda tx: workers.renew(tx, epoch=first, lasts=LASTS))
+
+
+async def test_a_lease_is_over_by_the_clock_of_the_database(storage: Storage, clock: ManualClock) -> None:
+    """Not a moment earlier; what its worker drove is free then, and its next commit is refused."""
+    first, second = await _join(storage, place=1), await _join(storage, place=2)
+    claim = Claim(workspace_id=THIS_WORKSPACE, subject=PHONE, epoch=first, held=True)
+    await storage.write(lambda tx: tx.claims.put(claim))
+    clock.advance(14.999)
+    assert await storage.write(lambda tx: workers.end_lost(tx, but=second)) == []
+    clock.advance(0.001)
+    await storage.write(lambda tx: workers.renew(tx, epoch=second, lasts=LASTS))
+    assert await storage.write(lambda tx: workers.end_lost(tx, but=second)) == [first]
+    assert await storage.read(lambda tx: tx.claims.get(THIS_WORKSPACE, PHONE)) == attrs.evolve(claim, held=False)
+    with pytest.raises(LeaseLost):
+        await storage.write(lambda tx: workers.renew(tx, epoch=first, lasts=LASTS))
+
+
+async def test_a_worker_that_is_gone_is_not_waited_for(storage: Storage) -> None:
+    """Where its place can be seen to be free, as on one machine."""
+    first, second = await _join(storage, place=1), await _join(storage, place=2)
+    assert await storage.write(lambda tx: workers.end_lost(tx, but=second, is_gone=lambda place: place == 1)) == [first]
+
+
+async def test_a_lease_from_before_the_clock_was_set_back_does_not_last_for_hours(
+    storage: Storage, clock: ManualClock
+) -> None:
+    """It lasts as long as it would from now on: its worker renews it meanwhile, if it lives."""
+    first, second = await _join(storage, place=1), await _join(storage, place=2)
+    clock.set(NOW - timedelta(hours=2))
+    await storage.write(lambda tx: workers.renew(tx, epoch=second, lasts=LASTS))
+    assert await storage.write(lambda tx: workers.end_lost(tx, but=second)) == []
+    clock.advance(15)
+    await storage.write(lambda tx: workers.renew(tx, epoch=second, lasts=LASTS))
+    assert await storage.write(lambda tx: workers.end_lost(tx, but=second)) == [first]
+
+
+async def test_the_worker_that_leads_next_repairs_what_the_last_one_did_not(
+    storage: Storage, clock: ManualClock
+) -> None:
+    """Only the leader notes that the clock runs; the next one looks for steps that nobody has repaired."""
+    first, second = await _join(storage, place=1), await _join(storage, place=2)
+    assert await storage.write(lambda tx: leases.renew(tx, epoch=second, now=NOW, led=False)) is None
+    await storage.write(lambda tx: workers.end(tx, first))
+    clock.set(NOW - timedelta(hours=1))
+    campaign = await given_campaign(storage, campaign=make_campaign(status=CampaignStatus.ACTIVE))
+    assert await storage.write(lambda tx: leases.renew(tx, epoch=second, now=clock.now(), led=False)) is not None
+    lease = await storage.read(lambda tx: tx.leases.current())
+    assert lease is not None
+    assert (lease.steady_since, lease.steady_until) == (clock.now(), clock.now())
+    run = await storage.read(lambda tx: tx.runs.get(THIS_WORKSPACE, campaign.id))
+    assert run is not None
+    assert (run.held_under or "").startswith("the clock was set back")
+
+
+# -------------------------------------------------------------------------------------------------- claims
+
+
+async def _claim(
+    storage: Storage, epoch: int, campaign: Campaign | None, sender: SenderPace | None = None
+) -> Granted | None:
+    wanted = Wanted(workspace_id=THIS_WORKSPACE, campaign=campaign, sender=sender)
+    return await storage.write(lambda tx: claims.claim(tx, wanted, epoch=epoch, now=NOW))
+
+
+def _sender() -> SenderPace:
+    return SenderPace(workspace_id=THIS_WORKSPACE, phone=PHONE, spacing=spacing(60), next_slot_at=None)
+
+
+async def _given(storage: Storage, count: int) -> list[Campaign]:
+    return [
+        await given_campaign(storage, campaign=make_campaign(id=new_id(), status=CampaignStatus.ACTIVE))
+        for _ in range(count)
+    ]
+
+
+async def test_one_worker_at_a_time_drives_a_campaign(storage: Storage) -> None:
+    """The other is refused until it is freed; then it keeps a spacing from the last start of the first."""
+    first, second = await _join(storage, place=1), await _join(storage, place=2)
+    [campaign] = await _given(storage, 1)
+    await storage.write(lambda tx: tx.runs.put(make_run(campaign_id=campaign.id, owner_epoch=first, next_slot_at=NOW)))
+    assert await _claim(storage, first, campaign) == Granted(spacings={})
+    assert await _claim(storage, second, campaign) is None
+    await storage.write(lambda tx: claims.release(tx, THIS_WORKSPACE, campaign.id, first))
+    apart = spacing(campaign.rate_per_minute or 1)
+    assert await _claim(storage, second, campaign) == Granted(spacings={campaign.id: apart})
+    run = await storage.read(lambda tx: tx.runs.get(THIS_WORKSPACE, campaign.id))
+    assert run is not None
+    assert (run.owner_epoch, run.next_slot_at) == (second, NOW + apart)
+    assert await _claim(storage, first, campaign) is None
+
+
+async def test_what_sends_from_one_rated_number_is_driven_by_one_worker(storage: Storage) -> None:
+    """Late starts of two would exceed its rate; who has the number takes its campaigns, whatever its portion."""
+    first, second = await _join(storage, place=1), await _join(storage, place=2)
+    campaigns = await _given(storage, 3)
+    for campaign in campaigns:
+        assert await _claim(storage, second, campaign, _sender()) == Granted(spacings={})
+        assert await _claim(storage, first, campaign, _sender()) is None
+    assert await _claim(storage, first, None, _sender()) is None
+    assert await _claim(storage, first, None) == Granted(spacings={})
+
+
+async def test_a_number_keeps_its_pace_over_the_workers_that_drive_it(storage: Storage) -> None:
+    """The next one starts a spacing after the claim, because every start of the one before lies before that."""
+    first, second = await _join(storage, place=1), await _join(storage, place=2)
+    await storage.write(lambda tx: tx.runs.put_sender_slot(THIS_WORKSPACE, PHONE, NOW - timedelta(seconds=9)))
+    assert await _claim(storage, first, None, _sender()) == Granted(spacings={})
+    await storage.write(lambda tx: workers.end(tx, first))
+    sender = _sender()
+    assert await _claim(storage, second, None, sender) == Granted(spacings={sender.key: sender.spacing})
+    assert await storage.read(lambda tx: tx.runs.sender_slot(THIS_WORKSPACE, PHONE)) == NOW + sender.spacing
+
+
+async def test_a_worker_claims_no_more_than_its_portion(storage: Storage) -> None:
+    """What is left waits for the others; one of them always has room. Alone, it takes everything."""
+    first, second = await _join(storage, place=1), await _join(storage, place=2)
+    campaigns = await _given(storage, 5)
+    granted = [await _claim(storage, first, campaign) is not None for campaign in campaigns]
+    assert granted == [True, False, False, False, False]
+    assert [await _claim(storage, second, campaign) is not None for campaign in campaigns[1:4]] == [True, True, False]
+    assert await _claim(storage, first, campaigns[3]) is not None
+    await storage.write(lambda tx: workers.end(tx, second))
+    assert [await _claim(storage, first, campaign) is not None for campaign in campaigns] == [True] * 5
+
+
+async def test_what_is_committed_without_a_claim_is_refused(storage: Storage) -> None:
+    """What nobody has driven is claimed by the commit; what another one drove last has to be claimed first."""
+    first, second = await _join(storage, place=1), await _join(storage, place=2)
+    subjects = ("a", "b")
+
+    def may(tx: Transaction, epoch: int) -> bool:
+        return claims.may_commit(tx, THIS_WORKSPACE, subjects, epoch)
+
+    assert await storage.write(lambda tx: may(tx, first)) is True
+    assert await storage.write(lambda tx: may(tx, second)) is False
+    with pytest.raises(NotClaimed):
+        await storage.write(lambda tx: claims.require(tx, THIS_WORKSPACE, subjects, second))
+    await storage.write(lambda tx: claims.release(tx, THIS_WORKSPACE, "a", first))
+    assert await storage.write(lambda tx: may(tx, second)) is False
+    # Nobody else was there meanwhile.
+    assert await storage.write(lambda tx: may(tx, first)) is True
+    assert await storage.read(lambda tx: [one.subject for one in tx.claims.held()]) == ["a", "b"]
+
+
+async def test_a_worker_that_begins_alone_takes_everything(storage: Storage) -> None:
+    """What others have left of claims is forgotten, once all slots are moved behind what they may have started."""
+    first = await _join(storage, place=1)
+    [campaign] = await _given(storage, 1)
+    await _claim(storage, first, campaign)
+    await _join(storage, place=1)
+    assert await storage.read(lambda tx: tx.claims.get(THIS_WORKSPACE, campaign.id)) is None
+
+
+async def test_only_what_workers_without_a_lease_left_is_abandoned(storage: Storage) -> None:
+    """A living worker's intents are its own, however low its epoch is."""
+    await storage.write(lambda tx: tx.workers.put(make_worker(epoch=2)))
+    assert await storage.read(lambda tx: list(tx.dispatches.abandoned({2}, limit=9))) == []
+
+
+# ------------------------------------------------------------------------------------------- two engines
+
+
+async def _given_campaigns(one: Rig, count: int, recipients: int, **changes: object) -> list[Campaign]:
+    workspace = await given_workspace(one.engine)
+    return [
+        await rig.given_campaign(one.engine, workspace, rig.contacts(recipients, first=100 * number), **changes)
+        for number in range(count)
+    ]
+
+
+def _sent(*rigs: Rig) -> list[int]:
+    return [len(one.carrier.requests) for one in rigs]
+
+
+async def test_two_engines_share_the_campaigns_of_one_database() -> None:
+    """Both dispatch, both send, everybody is reached once, and each campaign by one of them at a time."""
+    storage = MemoryStorage(clock=clock_of_loop(), workers=2)
+    async with dispatching(storage) as one, dispatching(storage) as two:
+        assert [each.dispatcher.health().state for each in (one, two)] == ["dispatching", "dispatching"]
+        campaigns = await _given_campaigns(one, 6, 20, rate_per_minute=120)
+        for campaign in campaigns:
+            await one.engine.campaigns.start(campaign.workspace_id, campaign.id)
+        for campaign in campaigns:
+            await reaches(one.engine, campaign, "completed")
+        assert sum(_sent(one, two)) == 120
+        assert min(_sent(one, two)) >= 40
+        for campaign in campaigns:
+            assert {person.status for person in await people(one.engine, campaign)} == {RecipientStatus.COMPLETED}
+
+
+async def test_a_third_engine_stands_by_until_a_place_is_free() -> None:
+    """docs/operations.md: it says so, and takes over when another one ends."""
+    storage = MemoryStorage(clock=clock_of_loop(), workers=2)
+    async with dispatching(storage) as one, dispatching(storage) as third_place, dispatching(storage) as two:
+        assert [each.dispatcher.health().state for each in (one, third_place, two)] == [
+            "dispatching",
+            "dispatching",
+            "standing_by",
+        ]
+        await third_place.dispatcher.stop(grace_seconds=1.0)
+
+        async def dispatches() -> bool:
+            return two.dispatcher.health().state == "dispatching"
+
+        await until(dispatches)
+
+
+async def test_what_an_engine_drives_is_handed_over_when_it_stops() -> None:
+    """In order, so that nothing is unknown; the other takes it up within a heartbeat."""
+    storage = MemoryStorage(clock=clock_of_loop(), workers=2)
+    async with dispatching(storage) as one:
+        async with dispatching(storage) as two:
+            campaigns = await _given_campaigns(one, 4, 20, rate_per_minute=60)
+            for campaign in campaigns:
+                await one.engine.campaigns.start(campaign.workspace_id, campaign.id)
+
+            async def both_send() -> bool:
+                return min(_sent(one, two)) >= 4
+
+            await until(both_send)
+        for campaign in campaigns:
+            await reaches(one.engine, campaign, "completed")
+        assert sum(_sent(one, two)) == 80
+
+
+async def test_a_newcomer_is_handed_its_portion() -> None:
+    """The one that drives everything gives up what is more than its own."""
+    storage = MemoryStorage(clock=clock_of_loop(), workers=2)
+    async with dispatching(storage) as one:
+        campaigns = await _given_campaigns(one, 4, 60, rate_per_minute=150)
+        for campaign in campaigns:
+            await one.engine.campaigns.start(campaign.workspace_id, campaign.id)
+
+        async def sends() -> bool:
+            return len(one.carrier.requests) >= 8
+
+        await until(sends)
+        async with dispatching(storage) as two:
+            for campaign in campaigns:
+                await reaches(one.engine, campaign, "completed")
+            assert sum(_sent(one, two)) == 240
+            assert min(_sent(one, two)) >= 40
+
+
+async def test_an_engine_that_hangs_is_replaced_when_its_lease_is_over() -> None:
+    """Its campaigns go on at the other one; the request that it had begun is unknown, and nobody is asked twice."""
+    hanging = anyio.Event()
+    carrier = ScriptedCarrier()
+    answer = carrier.send
+
+    async def hang(message: object) -> DispatchOutcome:
+        if not hanging.is_set():
+            hanging.set()
+            await anyio.sleep_forever()
+        return await answer(message)  # type: ignore[arg-type]
+
+    carrier.send = hang  # type: ignore[method-assign]
+    storage = MemoryStorage(clock=clock_of_loop(), workers=2)
+    async with dispatching(storage, carrier=carrier) as one, dispatching(storage) as two:
+        workspace = await given_workspace(two.engine)
+        campaign = await rig.given_campaign(two.engine, workspace, 5, rate_per_minute=60)
+        await one.engine.campaigns.start(workspace.id, campaign.id)
+        # Its own task is held up, so that it renews nothing; the other one claims what it drove.
+        renew = one.worker.renew
+
+        async def never(epoch: int) -> None:
+            await anyio.sleep_forever()
+
+        one.worker.renew = never  # type: ignore[method-assign]
+        two_epoch = two.dispatcher.health().epoch
+
+        async def alone() -> bool:
+            return [row.epoch for row in await storage.read(lambda tx: tx.workers.list())] == [two_epoch]
+
+        await until(alone, timeout_seconds=60)
+        one.worker.renew = renew  # type: ignore[method-assign]
+
+        async def ended() -> bool:
+            states = {person.status for person in await people(two.engine, campaign)}
+            return states <= {RecipientStatus.COMPLETED, RecipientStatus.UNKNOWN}
+
+        await until(ended, timeout_seconds=120)
+        ids = [message.dispatch_id for each in (one, two) for message in each.carrier.requests]
+        assert len(ids) == len(set(ids))
+
+
+async def test_a_stop_at_one_engine_is_heard_by_the_other_before_its_next_commit() -> None:
+    """docs/delivery-contract.md#rule-3: it stands in the database, which every commit asks."""
+    storage = MemoryStorage(clock=clock_of_loop(), workers=2)
+    async with dispatching(storage, config=QUICK) as one, dispatching(storage) as two:
+        campaigns = await _given_campaigns(one, 2, 40, rate_per_minute=60)
+        for campaign in campaigns:
+            await one.engine.campaigns.start(campaign.workspace_id, campaign.id)
+
+        async def both_send() -> bool:
+            return min(_sent(one, two)) >= 1
+
+        await until(both_send)
+        for each, campaign in zip((one, two), campaigns, strict=True):
+            await each.engine.campaigns.pause(campaign.workspace_id, campaign.id)
+        before = _sent(one, two)
+        await anyio.sleep(10)
+        assert _sent(one, two) == before
+        for campaign in campaigns:
+            open_states = {DispatchState.DISPATCHING, DispatchState.UNKNOWN}
+            for person in await people(one.engine, campaign):
+                made = await one.engine.campaigns.dispatches(campaign.workspace_id, campaign.id, person.position)
+                assert not open_states & {dispatch.state for dispatch in made}
+
+
+# -------------------------------------------------------------------------------------------- one worker
+
+
+def _claims_of(storage: Storage, noted: dict[str, float]) -> Claims:
+    return Claims(storage=storage, clock=clock_of_loop(), idle_seconds=15.0, note_pace=noted.__setitem__)
+
+
+async def _tick(storage: Storage, held: Claims) -> None:
+    free = held.to_free()
+    held.note(await storage.write(lambda tx: held.look_around(tx, free)), free)
+
+
+async def test_nothing_is_handed_over_that_is_in_work(storage: Storage) -> None:
+    """What waits to start would start beside what the next one starts; a slice ends first, and so does a request."""
+    first, second = await _join(storage, place=1), await _join(storage, place=2)
+    campaigns = await _given(storage, 2)
+    held = _claims_of(storage, {})
+    held.begin(first, alone=True)
+    wanted = [Wanted(workspace_id=THIS_WORKSPACE, campaign=one, sender=None) for one in campaigns]
+    for campaign in campaigns:
+        await storage.write(lambda tx, one=campaign: claims.may_commit(tx, THIS_WORKSPACE, [one.id], first))  # type: ignore[misc]
+    await _tick(storage, held)
+    with held.slice() as slice_, held.slice() as other:
+        assert [await slice_.take(wanted[0]), await other.take(wanted[1])] == [False, True]
+    head = (THIS_WORKSPACE, campaigns[0].id)
+    held.enter(head)
+    await _tick(storage, held)
+    assert await storage.read(lambda tx: len(tx.claims.held())) == 2
+    assert await _claim(storage, second, campaigns[0]) is None
+    held.leave(head)
+    await _tick(storage, held)
+    assert [one.subject for one in await storage.read(lambda tx: tx.claims.held())] == [campaigns[1].id]
+    assert await _claim(storage, second, campaigns[0]) == Granted(spacings={})
+
+
+async def test_what_is_not_driven_for_long_is_freed(storage: Storage) -> None:
+    """A campaign that waits for the morning is anybody's then."""
+    first, _ = await _join(storage, place=1), await _join(storage, place=2)
+    [campaign] = await _given(storage, 1)
+    held = _claims_of(storage, {})
+    held.begin(first, alone=False)
+    with held.slice() as slice_:
+        assert await slice_.take(Wanted(workspace_id=THIS_WORKSPACE, campaign=campaign, sender=None))
+    await _tick(storage, held)
+    assert await storage.read(lambda tx: len(tx.claims.held())) == 1
+    await anyio.sleep(16)
+    await _tick(storage, held)
+    assert await storage.read(lambda tx: len(tx.claims.held())) == 0
+
+
+async def test_a_worker_that_is_alone_asks_for_no_claim(storage: Storage) -> None:
+    """Nothing is written before its first commit, so that one worker costs what it did."""
+    first = await _join(storage, place=1)
+    [campaign] = await _given(storage, 1)
+    held = _claims_of(storage, {})
+    held.begin(first, alone=True)
+    with held.slice() as slice_:
+        assert await slice_.take(Wanted(workspace_id=THIS_WORKSPACE, campaign=campaign, sender=None))
+    await _tick(storage, held)
+    assert await storage.read(lambda tx: tx.claims.get(THIS_WORKSPACE, campaign.id)) is None
+
+
+# ------------------------------------------------------------------------------------------------ clocks
+
+
+@pytest.mark.parametrize("ahead", [-8.0, -0.2, 0.2, 8.0])
+def test_a_machine_goes_by_the_clock_of_the_database(ahead: float) -> None:
+    """Its own may be ahead or behind, and is set right as often as the two are compared."""
+    database, machine = ManualClock(), ManualClock(NOW + timedelta(seconds=ahead))
+    clock = SharedClock(machine)
+    clock.follow(database.now)
+    assert clock.now() == database.now()
+    machine.advance(3)
+    assert clock.now() == NOW + timedelta(seconds=3)
+    machine.set(database.now())
+    clock.follow(database.now)
+    assert clock.now() == database.now()
+
+
+@pytest.mark.parametrize("ahead", [-0.1, 0.0, 0.05])
+def test_clocks_that_hardly_differ_are_taken_for_one(ahead: float) -> None:
+    """The way to a database takes a moment, and no two looks are at once."""
+    machine = ManualClock(NOW + timedelta(seconds=ahead))
+    clock = SharedClock(machine)
+    clock.follow(lambda: NOW)
+    assert clock.now() == machine.now()
+
+
+async def test_what_a_lost_worker_left_is_settled_also_if_that_fails_at_first() -> None:
+    """Nobody else looks for it: the next heartbeat tries again."""
+    storage = MemoryStorage(clock=clock_of_loop(), workers=2)
+    async with storage:
+        made = [
+            Worker(storage=storage, clock=clock_of_loop(), config=QUICK, analyser=ProviderAnalyser()) for _ in range(2)
+        ]
+        epochs = [await worker.acquire() for worker in made]
+        settle = made[1]._settle_abandoned
+        tried: list[int] = []
+
+        async def failing() -> None:
+            tried.append(len(tried))
+            if len(tried) == 1:
+                raise StorageError("The disk is full.")
+            await settle()
+
+        made[1]._settle_abandoned = failing  # type: ignore[method-assign]
+        await storage.write(lambda tx: tx.workers.put(make_worker(epoch=epochs[0] or 0, until=NOW - timedelta(days=1))))
+        with pytest.raises(StorageError):
+            await made[1].renew(epochs[1] or 0)
+        await made[1].renew(epochs[1] or 0)
+        await made[1].renew(epochs[1] or 0)
+        assert tried == [0, 1]
+        for worker in made:
+            await worker.release()

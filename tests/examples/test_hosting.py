@@ -1,0 +1,175 @@
+"""The files of examples/hosting fit the server, and hold what they promise."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cryptography.fernet import Fernet
+
+from outreach_server.cli.serving import END_SECONDS
+from outreach_server.config import ServerConfig
+from tests.documents.commands import PROGRAM, check
+from tests.examples.running import EXAMPLES
+from tests.listening.certificates import write_pair
+
+HOSTING = EXAMPLES / "hosting"
+DOCKERFILE = (HOSTING / "Dockerfile").read_text("utf-8")
+PAGE = (EXAMPLES.parent / "docs" / "operations.md").read_text("utf-8")
+VARIABLES = {setting.variable for setting in ServerConfig.settings()}
+SOCKET = "/run/outreach/http.sock"
+MOST_EXPOSED = 2.5
+
+
+def unit(name: str) -> dict[str, list[str]]:
+    """Return the values of each key of a unit, in their order."""
+    found: dict[str, list[str]] = {}
+    for line in (HOSTING / name).read_text("utf-8").splitlines():
+        if "=" in line and not line.startswith("#"):
+            key, _, value = line.partition("=")
+            found.setdefault(key, []).append(value)
+    return found
+
+
+SERVICE = unit("outreach.service")
+
+
+def needs(*programs: str) -> pytest.MarkDecorator:
+    """Skip a test where one of these programs is missing."""
+    missing = [program for program in programs if shutil.which(program, path=search_path()) is None]
+    return pytest.mark.skipif(bool(missing), reason=f"not installed here: {', '.join(missing)}")
+
+
+def search_path() -> str:
+    """Return where programs are: this environment's too, which need not be active, and those for root."""
+    return f"{Path(sys.executable).parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"
+
+
+def run(*command: str | Path) -> str:
+    """Run a program, which must succeed, and return what it says."""
+    program = shutil.which(str(command[0]), path=search_path())
+    assert program is not None
+    done = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_the_service_starts_a_command_that_there_is(tmp_path: Path) -> None:
+    """With settings that there are."""
+    (command,) = SERVICE["ExecStart"]
+    program, *words = shlex.split(command)
+    assert Path(program).name == PROGRAM
+    check(shlex.join(words), tmp_path)
+    assert {one.partition("=")[0] for one in SERVICE["Environment"]} <= VARIABLES
+
+
+def test_the_service_waits_for_what_the_server_promises() -> None:
+    """It is killed after the server has ended by itself; readiness and watchdog come from the second process too."""
+    assert float(SERVICE["TimeoutStopSec"][0]) > END_SECONDS
+    assert float(SERVICE["WatchdogSec"][0]) >= ServerConfig().lease_seconds
+    assert (SERVICE["Type"], SERVICE["NotifyAccess"]) == (["notify"], ["all"])
+
+
+def test_the_service_and_its_socket_and_both_proxies_agree_on_a_path() -> None:
+    """And on a directory that stays while the service restarts."""
+    assert unit("outreach.socket")["ListenStream"] == [SOCKET]
+    assert f"--uds {SOCKET} " in SERVICE["ExecStart"][0]
+    assert SERVICE["RuntimeDirectory"] == [Path(SOCKET).parent.name]
+    assert SERVICE["RuntimeDirectoryPreserve"] == ["yes"]
+    assert f"server unix:{SOCKET};" in (HOSTING / "nginx.conf").read_text("utf-8")
+    assert f"reverse_proxy unix/{SOCKET}\n" in (HOSTING / "Caddyfile").read_text("utf-8")
+
+
+def test_the_service_is_hardened() -> None:
+    """It needs the network, its own directories, and nothing else."""
+    switched_on = {key for key, values in SERVICE.items() if values == ["yes"]}
+    assert switched_on >= {
+        "NoNewPrivileges", "LockPersonality", "PrivateDevices", "PrivateTmp", "ProtectClock", "ProtectControlGroups",
+        "ProtectHome", "ProtectHostname", "ProtectKernelLogs", "ProtectKernelModules", "ProtectKernelTunables",
+        "RestrictNamespaces", "RestrictRealtime", "RestrictSUIDSGID",
+    }  # fmt: skip
+    assert (SERVICE["ProtectSystem"], SERVICE["CapabilityBoundingSet"]) == (["strict"], [""])
+    assert (SERVICE["UMask"], SERVICE["StateDirectoryMode"]) == (["0077"], ["0700"])
+
+
+@needs("systemd-analyze")
+def test_systemd_finds_the_service_hardened() -> None:
+    """Its own measure: 0 is closed, 10 open."""
+    told = run("systemd-analyze", "security", "--offline=yes", HOSTING / "outreach.service")
+    level = re.search(r"exposure level for \S+: ([\d.]+)", told)
+    assert level is not None
+    assert float(level[1]) <= MOST_EXPOSED
+
+
+@needs("systemd-analyze")
+def test_systemd_can_read_both_units(tmp_path: Path) -> None:
+    """With a program in the place of the real one."""
+    for name in ("outreach.service", "outreach.socket"):
+        text = (HOSTING / name).read_text("utf-8")
+        (tmp_path / name).write_text(text.replace("/opt/outreach/outreach-server", "/bin/true"), "utf-8")
+    assert run("systemd-analyze", "verify", "--man=no", *(tmp_path / name for name in ("outreach.service",))) == ""
+
+
+@needs("hadolint")
+def test_the_dockerfile_passes_its_linter() -> None:
+    """hadolint, which comes with the development tools."""
+    assert run("hadolint", HOSTING / "Dockerfile") == ""
+
+
+def test_the_container_is_nobody_and_tells_its_health(tmp_path: Path) -> None:
+    """A number for the user, because `runAsNonRoot` looks at that; and commands and settings that there are."""
+    assert re.search(r"^USER \d{4,}:\d{4,}$", DOCKERFILE, re.MULTILINE)
+    (health,) = re.findall(r"^HEALTHCHECK [^\[]*(\[.*\])$", DOCKERFILE.replace("\\\n", " "), re.MULTILINE)
+    (entry,) = re.findall(r"^ENTRYPOINT (\[.*\])$", DOCKERFILE, re.MULTILINE)
+    (serve,) = re.findall(r"^CMD (\[.*\])$", DOCKERFILE, re.MULTILINE)
+    assert json.loads(health)[:1] == json.loads(entry)
+    for words in (json.loads(health)[1:], json.loads(serve)):
+        check(shlex.join(words), tmp_path)
+    assert set(re.findall(r"\b(OUTREACH_\w+)=", DOCKERFILE)) <= VARIABLES | {"OUTREACH_HOST_ID"}
+
+
+def test_nginx_passes_everything_on_as_it_is() -> None:
+    """No path behind the upstream's name, bodies as large as the server takes, and no probes from outside."""
+    text = (HOSTING / "nginx.conf").read_text("utf-8")
+    assert re.findall(r"proxy_pass (\S+);", text) == ["http://outreach"]
+    (megabytes,) = re.findall(r"client_max_body_size (\d+)m;", text)
+    assert int(megabytes) * 2**20 == ServerConfig().max_body_bytes
+    # Not what the client has sent: the server takes the last address that is no proxy's.
+    assert "X-Forwarded-For $remote_addr;" in text
+    for probe in ("healthz", "readyz"):
+        assert f"location = /{probe} {{ return 404; }}" in text
+        assert f"/{probe}" in (HOSTING / "Caddyfile").read_text("utf-8")
+
+
+@needs("nginx")
+def test_nginx_can_read_its_example(tmp_path: Path) -> None:
+    """With a certificate, and ports that need no rights."""
+    certificate, key = tmp_path / "fullchain.pem", tmp_path / "privkey.pem"
+    write_pair(certificate, key, name="outreach.example.com")
+    text = (HOSTING / "nginx.conf").read_text("utf-8").replace("listen 80;", "listen 18080;")
+    text = text.replace("/etc/letsencrypt/live/outreach.example.com", str(tmp_path)).replace("443 ssl", "18443 ssl")
+    (tmp_path / "site.conf").write_text(text, "utf-8")
+    web = f"http {{ access_log off; include {tmp_path}/site.conf; }}"
+    main = f"pid {tmp_path}/pid;\nerror_log stderr;\nevents {{}}\n{web}\n"
+    (tmp_path / "nginx.conf").write_text(main, "utf-8")
+    run("nginx", "-t", "-q", "-p", tmp_path, "-c", tmp_path / "nginx.conf")
+
+
+@needs("caddy")
+def test_caddy_can_read_its_example() -> None:
+    """And finds it formatted."""
+    run("caddy", "validate", "--adapter", "caddyfile", "--config", HOSTING / "Caddyfile")
+    run("caddy", "fmt", "--diff", HOSTING / "Caddyfile")
+
+
+def test_the_key_that_the_page_makes_is_one() -> None:
+    """docs/operations.md: what an operator types gives what credentials are encrypted with."""
+    (command,) = re.findall(r"key=\$\((.*)\)$", PAGE, re.MULTILINE)
+    made = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=True)
+    Fernet(made.stdout.strip())

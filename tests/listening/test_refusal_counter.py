@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from outreach_server.listening.refusal_counter import EVERY_SECONDS, RefusalCounter
+
+
+def test_many_like_events_are_one_line_and_then_a_count(caplog: pytest.LogCaptureFixture) -> None:
+    """A log is not filled by who knocks; a quiet minute later the next event is told of at once again."""
+    now = 0.0
+    tally = RefusalCounter(logging.getLogger("test.tally"), "knocked", "Somebody knocked.", now=lambda: now)
+    tally.look()
+    for _ in range(1000):
+        tally.add()
+        tally.look()
+    assert caplog.messages == ["Somebody knocked."]
+    now += EVERY_SECONDS
+    tally.look()
+    assert caplog.messages[1:] == ["Somebody knocked. (999 times in the last minute)"]
+    now += EVERY_SECONDS
+    tally.look()
+    tally.add()
+    assert caplog.messages[2:] == ["Somebody knocked."]
+    tally.add()
+    now += EVERY_SECONDS
+    tally.add()
+    assert caplog.messages[3:] == ["Somebody knocked. (2 times in the last minute)"]
+    assert caplog.records[1].__dict__["count"] == 999

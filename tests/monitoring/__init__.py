@@ -1,0 +1,1 @@
+"""Metrics, alerts, traces and the log."""

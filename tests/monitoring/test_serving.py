@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import json
+import signal
+import socket
+from typing import Any
+
+import httpx
+import pytest
+from starlette.testclient import TestClient
+
+from outreach.errors import ConfigError
+from outreach_server import ServerMetrics, create_app
+from outreach_server.cli.metrics_address import metrics_of
+from outreach_server.config import ServerConfig, host_and_port
+from tests.cli.conftest import Cli, Process, database, start, until
+from tests.monitoring.exposition import value
+
+__all__ = ["database", "start"]
+
+
+def get(url: str) -> httpx.Response:
+    """Get it from this machine, whatever proxies there are."""
+    return httpx.get(url, trust_env=False, timeout=60)
+
+
+def test_metrics_have_an_address_of_their_own_and_the_log_is_json(start: Any) -> None:
+    """The API does not know the path; the process, its requests and its database are there; each line is an object."""
+    server: Process = start(
+        "serve", "--json", "--port", "0", "--metrics", "127.0.0.1:0", "--log-format", "json", "--metrics-by-workspace"
+    )
+    told = server.document()
+    assert get(f"{told['url']}/metrics").status_code == 404
+    assert get(f"{told['url']}/healthz").status_code == 200
+
+    def shown() -> str | None:
+        answer = get(told["metrics_url"])
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith("text/plain")
+        return answer.text if "outreach_recipients_open" in answer.text else None
+
+    text = until(shown, "figures")
+    assert value(text, "outreach_http_requests_total", operation="GET /healthz", status="200") == 1
+    assert value(text, "outreach_http_requests_total", operation="GET other", status="404") == 1
+    assert value(text, "outreach_dispatcher_state", state="dispatching") == 1
+    assert value(text, "outreach_database_file_bytes", file="main") > 0
+    assert value(text, "process_resident_memory_bytes") > 0
+    assert get(told["metrics_url"].removesuffix("/metrics")).status_code == 404
+    server.signal(signal.SIGTERM)
+    assert server.wait() == 0
+    lines = [json.loads(line) for line in server.stderr.splitlines()]
+    assert {"lease_taken", "http_request", "serving"} <= {line["action"] for line in lines}
+    assert {line["request_id"] is None for line in lines if line["action"] == "http_request"} == {False}
+    with pytest.raises(httpx.ConnectError):
+        get(told["metrics_url"])
+
+
+def test_metrics_are_off_unless_asked_for(start: Any) -> None:
+    """And the log is text."""
+    server: Process = start("serve", "--json", "--port", "0", "--no-dispatch")
+    assert server.document()["metrics_url"] is None
+    server.says("Serving http://")
+    server.signal(signal.SIGTERM)
+    assert server.wait() == 0
+
+
+def test_an_address_that_is_taken_is_told_in_words() -> None:
+    """Before anything is opened."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        said = Cli("memory://").refuse("serve", "--port", "0", "--metrics", f"127.0.0.1:{port}")
+    assert f"Port {port} on 127.0.0.1 is taken" in said
+    with pytest.raises(ConfigError, match="--metrics HOST:PORT"):
+        metrics_of(ServerConfig(metrics_by_workspace=True), "o.db")
+    assert host_and_port("[::1]:9464") == ("::1", 9464)
+
+
+def test_requests_are_counted_by_operation_however_many_paths_and_methods_there_are() -> None:
+    """A path that is none, or a method that nobody knows, is `other`."""
+    metrics = ServerMetrics()
+    with TestClient(create_app("memory://", dispatch=False, metrics=metrics)) as client:
+        for number in range(50):
+            client.get(f"/calls/{number}")
+            client.get(f"/nowhere/{number}")
+            client.request(f"METHOD{number}", "/calls")
+        text = metrics.text()[0].decode()
+        scraper = TestClient(metrics.app())
+        assert scraper.get("/metrics", headers={"accept": "application/openmetrics-text"}).text.endswith("# EOF\n")
+    assert value(text, "outreach_http_requests_total", operation="GET /calls/{id:path}", status="401") == 50
+    assert value(text, "outreach_http_requests_total", operation="GET other", status="404") == 50
+    assert value(text, "outreach_http_requests_total", operation="other /calls", status="405") == 50
+    assert value(text, "outreach_http_request_duration_seconds_count", operation="GET other") == 50
+    assert len([line for line in text.splitlines() if line.startswith("outreach_http_requests_total")]) < 12

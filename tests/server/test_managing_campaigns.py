@@ -1,0 +1,212 @@
+"""/manage/campaigns: what a console does with a campaign, its recipients and their trails."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.server.conftest import Service, Tenant, sms_body
+from tests.server.test_errors import check_envelope
+
+READY = {"sms_carrier": "twilio", "sms_from_number": "+14155550100"}
+PEOPLE = [{"phone_number": number} for number in ("+14155550101", "+14155550102", "+14155550101", "12")]
+
+
+def test_a_campaign_is_shown_with_what_a_console_needs(tenant: Tenant) -> None:
+    """The fields of the interface, why it is paused, and what blocks it."""
+    made = tenant.create(**READY)
+    shown = tenant.get(f"/manage/campaigns/{made['id'].upper()}").json()
+    assert {name: shown[name] for name in made if name != "sms_opted_out_excluded"} == {
+        name: value for name, value in made.items() if name != "sms_opted_out_excluded"
+    }
+    assert (shown["pause_reason"], shown["open_recipients"], shown["blockers"]) == (None, 1, [])
+    assert tenant.post(f"/manage/campaigns/{made['id']}/start").json()["status"] == "active"
+    blocked = tenant.get(f"/manage/campaigns/{made['id']}").json()["blockers"]
+    assert [one["by"] for one in blocked] == ["no_dispatcher"]
+    assert tenant.post(f"/manage/campaigns/{made['id']}/pause").json()["pause_reason"] == "operator"
+    assert tenant.get(f"/manage/campaigns/{made['id']}").json()["pause_why"]
+
+
+def test_a_campaign_goes_from_state_to_state(tenant: Tenant) -> None:
+    """Started, paused, resumed and cancelled; a scheduled one is taken back. The trail names the API."""
+    path = f"/manage/campaigns/{tenant.create(**READY)['id']}"
+    for move, status in (("start", "active"), ("pause", "paused"), ("resume", "active"), ("cancel", "cancelled")):
+        answer = tenant.post(f"{path}/{move}")
+        assert (answer.status_code, answer.json()["status"]) == (200, status)
+    error = check_envelope(tenant.post(f"{path}/resume"), 409, "illegal_transition")
+    assert "this state is final" in error["message"]
+    start = {"schedule_type": "scheduled", "scheduled_start_at": "2999-01-01T00:00:00Z"}
+    path = f"/manage/campaigns/{tenant.create(**READY, **start)['id']}"
+    assert tenant.post(f"{path}/start", {}).json()["status"] == "scheduled"
+    assert tenant.post(f"{path}/unschedule").json()["status"] == "ready"
+
+
+def test_what_keeps_a_campaign_from_starting_is_told_by_field(tenant: Tenant) -> None:
+    """In the names of the update; placeholders without a value may be allowed."""
+    path = f"/manage/campaigns/{tenant.create(message_body='Hi {{nobody}}')['id']}"
+    error = check_envelope(tenant.post(f"{path}/start"), 409, "cannot_start")
+    assert {"sms_carrier", "sms_from_number"} <= {one["path"] for one in error["details"]}
+    assert tenant.patch(path, READY).json()["status"] == "ready"
+    error = check_envelope(tenant.post(f"{path}/start"), 409, "cannot_start")
+    assert [one["path"] for one in error["details"]] == ["placeholders"]
+    assert tenant.post(f"{path}/start", {"allow_unknown_placeholders": True}).json()["status"] == "active"
+    check_envelope(tenant.patch(path, {"name": "Later"}), 409, "conflict")
+
+
+def test_a_campaign_is_changed_field_by_field(tenant: Tenant) -> None:
+    """Null clears; a draft is what it becomes without what it needs."""
+    path = f"/manage/campaigns/{tenant.create(**READY, description='Old')['id']}"
+    hours = {"timezone": "UTC", "days": ["mon"], "start": "09:00", "end": "17:00"}
+    changed = tenant.patch(
+        path,
+        {
+            "name": "New",
+            "description": None,
+            "message_body": "Bye",
+            "sms_rate_per_minute": 7,
+            "scheduled_start_at": "2999-01-01T00:00:00Z",
+            "business_hours_config": hours,
+            "holidays_config": {"country": "US"},
+        },
+    ).json()
+    assert (changed["name"], changed["description"], changed["sms_message_body"]) == ("New", None, "Bye")
+    assert (changed["sms_rate_per_minute"], changed["schedule_type"], changed["timezone"]) == (7, "scheduled", "UTC")
+    assert changed["holidays_config"]["country"] == "US"
+    assert tenant.patch(path, {}).json() == changed | {"updated_at": tenant.get(path).json()["updated_at"]}
+    assert tenant.patch(path, {"sms_carrier": None, "scheduled_start_at": None}).json()["status"] == "draft"
+
+
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        ({"body": "Hi"}, "body"),
+        ({"name": ""}, "name"),
+        ({"name": None}, "name"),
+        ({"sms_rate_per_minute": 0}, "sms_rate_per_minute"),
+        ({"sms_rate_per_minute": "60"}, "sms_rate_per_minute"),
+        ({"sms_carrier": "pigeon"}, "sms_carrier"),
+        ({"sms_flow_id": "x"}, "sms_flow_id"),
+        ({"message_body": "a", "sms_flow_id": "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"}, "sms_flow_id"),
+        ({"agent_id": "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"}, "agent_id"),
+        ({"business_hours_config": {"timezone": "Nowhere/Here", "schedule": {}}}, "business_hours_config.timezone"),
+        ({"scheduled_start_at": "tomorrow"}, "scheduled_start_at"),
+        ([], ""),
+    ],
+)
+def test_a_wrong_change_is_refused_where_it_is_wrong(memory_tenant: Tenant, body: Any, where: str) -> None:
+    """With the names of the body, and nothing changed."""
+    path = f"/manage/campaigns/{memory_tenant.create(**READY)['id']}"
+    before = memory_tenant.get(path).json()
+    answer = memory_tenant.patch(path, body)
+    if where == "agent_id":
+        check_envelope(answer, 404, "not_found")
+    else:
+        error = check_envelope(answer, 400, "invalid_request")
+        assert [one["path"] for one in error["details"]] == [where]
+    assert memory_tenant.get(path).json() == before
+
+
+def test_a_move_is_made_once_for_a_key(tenant: Tenant) -> None:
+    """The second request gets the first answer; another campaign or body under the same key is refused."""
+    path, other = (f"/manage/campaigns/{tenant.create(**READY)['id']}" for _ in range(2))
+    first, second = (tenant.post(f"{path}/start", headers={"Idempotency-Key": "k"}) for _ in range(2))
+    assert first.json() == second.json()
+    check_envelope(tenant.post(f"{path}/start"), 409, "illegal_transition")
+    for again in (
+        tenant.post(f"{other}/start", headers={"Idempotency-Key": "k"}),
+        tenant.post(f"{path}/start", {}, headers={"Idempotency-Key": "k"}),
+    ):
+        error = check_envelope(again, 400, "invalid_request")
+        assert [one["path"] for one in error["details"]] == ["Idempotency-Key"]
+    paused = tenant.post(f"{path}/pause", headers={"Idempotency-Key": "k"})
+    assert paused.json()["status"] == "paused"
+
+
+def test_what_takes_no_body_gets_none(memory_tenant: Tenant) -> None:
+    """And a malformed key is told before the campaign is looked up."""
+    path = "/manage/campaigns/1/pause"
+    assert "takes no body" in check_envelope(memory_tenant.post(path, {}), 400, "invalid_request")["message"]
+    check_envelope(memory_tenant.post(path, headers={"Idempotency-Key": ""}), 400, "invalid_request")
+    check_envelope(memory_tenant.post(path), 404, "not_found")
+
+
+def test_recipients_are_listed_by_state_and_reason(tenant: Tenant) -> None:
+    """Page by page, each once; counts by state and reason in words."""
+    path = f"/manage/campaigns/{tenant.create(**READY, recipients=PEOPLE)['id']}"
+    found: list[Any] = []
+    query: dict[str, Any] = {"limit": 3}
+    while query:
+        page = tenant.get(f"{path}/recipients", params=query).json()
+        found += page["data"]
+        query = {"limit": 3, "after": page["next"]} if page["next"] is not None else {}
+    assert [one["position"] for one in found] == [0, 1, 2, 3]
+    assert [one["reason"] for one in found] == [None, None, "duplicate", "invalid_number"]
+    assert all(one["why"] for one in found[2:])
+
+    def positions(**wanted: str) -> list[int]:
+        listed = tenant.get(f"{path}/recipients", params=wanted).json()
+        assert listed["next"] is None
+        return [one["position"] for one in listed["data"]]
+
+    assert positions(status="skipped") == [2, 3]
+    assert positions(reason="invalid_number") == [3]
+    assert positions(status="pending", reason="duplicate") == []
+    counts = tenant.get(f"{path}/results").json()["data"]
+    assert sum(one["count"] for one in counts) == 4
+    assert {(one["status"], one["reason"], one["count"]) for one in counts} >= {("pending", None, 2)}
+    assert tenant.get(f"{path}/recipients/2").json() == found[2]
+    trail = tenant.get(f"{path}/recipients/2/trail").json()
+    assert (trail["position"], trail["reason"], trail["why"]) == (2, "duplicate", found[2]["why"])
+    assert all(step["rule_text"] for step in trail["steps"])
+
+
+@pytest.mark.parametrize("position", ["4", "-1", "x", "999999999999999999", "1" * 30, "%00"])
+def test_a_recipient_that_is_not_there_is_a_404(memory_tenant: Tenant, position: str) -> None:
+    """Whatever the path holds."""
+    path = f"/manage/campaigns/{memory_tenant.create(**READY, recipients=PEOPLE)['id']}/recipients/{position}"
+    for answer in (memory_tenant.get(path), memory_tenant.get(f"{path}/trail")):
+        check_envelope(answer, 404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("query", "where"),
+    [
+        ("limit=0", "limit"),
+        ("limit=1001", "limit"),
+        ("limit=+5", "limit"),
+        ("limit=5&limit=5", "limit"),
+        ("page=1", "page"),
+        ("status=lost", "status"),
+        ("status=", "status"),
+        ("reason=", "reason"),
+        ("reason=%00", "reason"),
+        ("after=-1", "after"),
+        (f"after={10**18}", "after"),
+        ("%FF=1", ""),
+    ],
+)
+def test_a_wrong_parameter_is_refused(memory_tenant: Tenant, query: str, where: str) -> None:
+    """Also an unknown one, which the operations of the interface ignore."""
+    path = f"/manage/campaigns/{memory_tenant.create()['id']}/recipients"
+    error = check_envelope(memory_tenant.get(f"{path}?{query}"), 400, "invalid_request")
+    assert [one["path"] for one in error["details"]] == [where]
+
+
+def test_what_was_sent_is_in_the_trail(service: Service) -> None:
+    """With the name of whoever started the campaign."""
+    tenant = service.tenant()
+    path = f"/manage/campaigns/{tenant.create(**READY)['id']}"
+    tenant.post(f"{path}/start")
+    tenant.post(f"{path}/pause")
+    steps = tenant.get(f"{path}/recipients/0/trail").json()["steps"]
+    assert {step["actor"] for step in steps if step["what"] == "campaign"} == {"api"}
+
+
+def test_the_list_of_the_interface_shows_what_was_changed(tenant: Tenant) -> None:
+    """Its cached pages are made anew."""
+    made = tenant.create(**READY)
+    assert [one["status"] for one in tenant.get("/campaigns").json()["data"]] == ["ready"]
+    tenant.post(f"/manage/campaigns/{made['id']}/start")
+    assert [one["status"] for one in tenant.get("/campaigns").json()["data"]] == ["active"]
+    assert sms_body()["name"] == made["name"]

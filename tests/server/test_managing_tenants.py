@@ -1,0 +1,161 @@
+"""Every operation that names something is asked for what is another workspace's: it is not there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+
+from outreach import FlowStep, NewCall, NewMessage
+from outreach.testing.builders import new_id
+from tests.contract.document import DOCUMENT, operations, resolve
+from tests.server.conftest import Service, Tenant
+from tests.server.test_errors import check_envelope
+
+NAMING: Final = [(path, method, one["operationId"]) for path, method, one in operations() if "{" in path]
+"""The operations with an identifier in their path."""
+
+BODIES: Final[Mapping[str, Any]] = {
+    "updateCampaign": {"name": "Mine"},
+    "resolveUnsubscribe": {"opted_out": True},
+    "updateAgent": {"name": "Mine"},
+    "updateNumber": {"rate_per_minute": 1},
+    "updateFlow": {"name": "Mine"},
+}
+"""What is sent where a body is needed."""
+
+IN_QUERIES: Final = {"listCalls": ("campaign_id", "campaigns"), "listInbound": ("after", "inbound")}
+"""Parameters that name something, and what."""
+
+
+class Property:
+    """What a workspace has, by the noun in the path."""
+
+    def __init__(self, service: Service, tenant: Tenant) -> None:
+        run, engine, workspace_id = service.run, service.engine, tenant.workspace.id
+        self.campaign = tenant.create(recipients=[{"phone_number": "+14155550101"}])
+        flow = run(engine.flows.create, workspace_id, "F", steps=[FlowStep(kind="send", body="Hi")])
+        number = run(engine.numbers.create, workspace_id, "+14155550100", carrier="twilio")
+        call = run(engine.calls.create, workspace_id, NewCall(agent_id=tenant.agent.id, to="+14155550103"))
+        message = run(engine.messages.send, workspace_id, NewMessage(to="+14155550104", body="Hi"))
+        run(
+            engine.messages.receive,
+            workspace_id,
+            from_number="+14155550177",
+            to="+14155550100",
+            body="do not stop",
+        )
+        [inbound] = run(engine.messages.list_inbound, workspace_id)
+        self.ids = {
+            "campaigns": self.campaign["id"],
+            "agents": tenant.agent.id,
+            "numbers": number.id,
+            "flows": flow.id,
+            "calls": call.id,
+            "sms": message.id,
+            "inbound": inbound.id,
+            "unsubscribes": "+14155550177",
+            # Nobody here has an account; one that is there is told apart by the engine's own tests.
+            "accounts": new_id(),
+        }
+
+    def path(self, template: str) -> str:
+        """Return a path that names what this workspace has."""
+        noun = template.removeprefix("/manage").split("/")[1]
+        path = re.sub(r"\{(id|phone)\}", self.ids[noun], template)
+        assert "{" not in path.replace("{position}", "")
+        return path.replace("{position}", "0")
+
+
+@pytest.fixture
+def world(memory_service: Service) -> tuple[Tenant, Tenant, Property]:
+    """Return somebody, an owner, and what the owner has."""
+    owner = memory_service.tenant(default_region="US")
+    return memory_service.tenant(default_region="US"), owner, Property(memory_service, owner)
+
+
+@pytest.mark.parametrize(("path", "method", "operation"), NAMING)
+def test_what_is_anothers_is_not_there(
+    world: tuple[Tenant, Tenant, Property], path: str, method: str, operation: str
+) -> None:
+    """A 404 for whoever asks, and the owner still has it: the same request goes well, or is a conflict, there."""
+    here, owner, its = world
+    body = {"json": BODIES[operation]} if operation in BODIES else {}
+    check_envelope(here.request(method.upper(), its.path(path), **body), 404, "not_found")
+    answer = owner.request(method.upper(), its.path(path), **body)
+    if not path.startswith("/manage/accounts"):
+        assert answer.status_code in {200, 409}, answer.text
+
+
+@pytest.mark.parametrize(("operation", "parameter", "noun"), [(key, *value) for key, value in IN_QUERIES.items()])
+def test_what_is_anothers_is_not_there_in_a_query(
+    world: tuple[Tenant, Tenant, Property], operation: str, parameter: str, noun: str
+) -> None:
+    """As in a path."""
+    here, owner, its = world
+    [path] = [path for path, _, one in operations() if one["operationId"] == operation]
+    query = {parameter: its.ids[noun]}
+    check_envelope(here.get(path, params=query), 404, "not_found")
+    assert owner.get(path, params=query).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PATCH", "/manage/campaigns/{own}", {"sms_flow_id": "flows"}),
+        ("PATCH", "/manage/campaigns/{calls}", {"agent_id": "agents"}),
+    ],
+)
+def test_what_is_anothers_is_not_there_in_a_body(
+    world: tuple[Tenant, Tenant, Property], method: str, path: str, body: dict[str, str]
+) -> None:
+    """A flow or an agent that a campaign is to have."""
+    here, _, its = world
+    own = here.create()["id"]
+    people = {"name": "C", "agent_id": here.agent.id, "recipients": [{"phone_number": "+14155550101"}]}
+    calls = here.post("/campaigns", people).json()["id"]
+    named = {field: its.ids[noun] for field, noun in body.items()}
+    check_envelope(here.request(method, path.format(own=own, calls=calls), json=named), 404, "not_found")
+
+
+def test_lists_show_only_ones_own(world: tuple[Tenant, Tenant, Property]) -> None:
+    """Every list is empty for whoever has nothing."""
+    here, owner, _ = world
+    paths = [path for path, method, one in operations() if method == "get" and path.startswith("/manage/")]
+    lists = [path for path in paths if "{" not in path and _has_data(path)]
+    assert len(lists) >= 7
+    for path in lists:
+        of_owner = owner.get(path).json()["data"]
+        mine = {one.get("id") for one in here.get(path).json()["data"]}
+        assert path in {"/manage/accounts", "/manage/events"} or of_owner
+        assert mine <= {here.agent.id}, path
+
+
+def _has_data(path: str) -> bool:
+    answer = resolve(DOCUMENT["paths"][path]["get"]["responses"]["200"])
+    schema = resolve(answer["content"]["application/json"]["schema"])
+    return "data" in schema["properties"]
+
+
+def test_every_identifier_in_a_query_or_body_is_tried() -> None:
+    """A new parameter or field that names something has to be added above."""
+    found = set()
+    for _, _, one in operations():
+        for parameter in map(resolve, one.get("parameters", [])):
+            if parameter["in"] == "query" and parameter["name"].endswith("_id"):
+                found.add((one["operationId"], parameter["name"]))
+        if one["tags"] == ["manage"] and "requestBody" in one:
+            schema = resolve(one["requestBody"]["content"]["application/json"]["schema"])
+            found |= {(one["operationId"], name) for name in schema["properties"] if name.endswith("_id")}
+    assert found == {
+        ("listCalls", "campaign_id"),
+        ("updateCampaign", "sms_flow_id"),
+        ("updateCampaign", "agent_id"),
+        ("createAgent", "provider_agent_id"),
+        ("updateAgent", "provider_agent_id"),
+        # Its engine tests are with those of trunks, which have no operation here.
+        ("addNumber", "trunk_id"),
+        ("updateNumber", "trunk_id"),
+    }

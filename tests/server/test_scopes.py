@@ -1,0 +1,114 @@
+"""Scopes of keys: what each operation needs, in code, in the documentation and in the answers."""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from outreach import WorkspaceStatus, WorkspaceUpdate
+from outreach.models import API_SCOPES, ApiScope
+from outreach_server import Identity
+from outreach_server.scopes import SCOPES
+from tests.contract.document import operations
+from tests.server.conftest import Service, serve
+from tests.server.test_errors import check_envelope
+
+PAGE = Path(__file__).parents[2] / "docs" / "managing.md"
+OPERATIONS = [(path, method, operation["operationId"]) for path, method, operation in operations()]
+REFUSED = [
+    (path, method, operation, scope)
+    for path, method, operation in OPERATIONS
+    for scope in API_SCOPES
+    if scope not in SCOPES[operation]
+]
+
+
+def filled(path: str) -> str:
+    """Return a path whose parameters name nothing."""
+    return re.sub(r"\{\w+\}", "1", path)
+
+
+def test_each_operation_has_its_scopes() -> None:
+    """The table names the operations of the contract, and no others."""
+    assert SCOPES.keys() == {operation for _, _, operation in OPERATIONS}
+    assert all(needed and set(needed) <= set(API_SCOPES) for needed in SCOPES.values())
+
+
+def test_the_page_has_the_same_table() -> None:
+    """Each operation stands in one row of docs/managing.md, with its scopes."""
+    told: dict[str, set[str]] = {}
+    for row in re.findall(r"^\| (`.*`) \| (`.*`) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE):
+        names, scopes = (re.findall(r"`(\w+)`", cell) for cell in row)
+        if set(scopes) <= set(API_SCOPES):
+            told |= {name: set(scopes) for name in names}
+    assert told == {operation: set(needed) for operation, needed in SCOPES.items()}
+
+
+@pytest.mark.parametrize(("path", "method", "operation", "scope"), REFUSED)
+def test_a_key_without_the_scope_gets_403(
+    memory_service: Service, path: str, method: str, operation: str, scope: ApiScope
+) -> None:
+    """Before anything of the request is looked at, and with the scopes that would do."""
+    tenant = memory_service.tenant(request_limit=1)
+    key = memory_service.run(memory_service.engine.api_keys.create, tenant.workspace.id, scopes=[scope]).api_key
+    headers = {"Authorization": f"Bearer {key}", "Idempotency-Key": ""}
+    for _ in range(2):
+        answer = memory_service.client.request(method.upper(), filled(path), headers=headers, content=b"no JSON")
+        error = check_envelope(answer, 403, "insufficient_scope")
+        assert f"needs the scope {' or '.join(SCOPES[operation])}" in error["message"]
+    update = WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED)
+    memory_service.run(memory_service.engine.workspaces.update, tenant.workspace.id, update)
+    answer = memory_service.client.request(method.upper(), filled(path), headers=headers)
+    check_envelope(answer, 403, "workspace_unavailable")
+
+
+@pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS)
+def test_a_key_with_each_scope_of_the_table_passes(
+    memory_service: Service, path: str, method: str, operation: str
+) -> None:
+    """What is wrong with the request is told then."""
+    tenant = memory_service.tenant()
+    for scope in SCOPES[operation]:
+        key = memory_service.run(memory_service.engine.api_keys.create, tenant.workspace.id, scopes=[scope]).api_key
+        headers = {"Authorization": f"Bearer {key}"}
+        answer = memory_service.client.request(method.upper(), filled(path), headers=headers, content=b"no JSON")
+        assert answer.status_code in {200, 400, 404}, answer.text
+
+
+class Host:
+    """A host that says what whoever asks may do."""
+
+    def __init__(self) -> None:
+        self.found: Any = None
+
+    async def __call__(self, _: Any) -> Any:
+        """Return what the test has put here."""
+        return self.found
+
+
+def test_a_host_returns_scopes_as_well() -> None:
+    """A workspace's identifier alone may do what keys could do before there were scopes."""
+    host = Host()
+    for service in serve("memory://", authenticate=host):
+        workspace_id = service.tenant().workspace.id
+        host.found = Identity(workspace_id=workspace_id, scopes=["read"])
+        assert service.client.get("/campaigns").status_code == 200
+        check_envelope(service.client.post("/sms"), 403, "insufficient_scope")
+        host.found = workspace_id
+        check_envelope(service.client.post("/sms"), 400, "invalid_request")
+        assert Identity(workspace_id=workspace_id).scopes == ("send",)
+
+
+@pytest.mark.parametrize("scopes", ["send", ["all"]])
+def test_wrong_scopes_of_a_host_are_told_to_nobody(scopes: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """A 500 in the envelope; the log says which there are."""
+    host = Host()
+    for service in serve("memory://", authenticate=host):
+        host.found = Identity(workspace_id=service.tenant().workspace.id, scopes=scopes)
+        check_envelope(service.client.get("/campaigns"), 500, "internal_error")
+    told = chain.from_iterable(str(record.exc_info) for record in caplog.records)
+    assert "there are send, manage, read" in "".join(told)

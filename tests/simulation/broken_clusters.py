@@ -1,0 +1,126 @@
+"""Engines that share a database wrongly; each broken on purpose in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import attrs
+import pytest
+
+from outreach.clock import SharedClock
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import DispatchOutcome
+from outreach.models.states import DispatchState
+from outreach.operations.settling import ledger
+from outreach.operations.waves import claims, workers
+from outreach.operations.waves.claims import Granted, Wanted
+from outreach.policy.settlement import Backoff
+from outreach.runners.worker import Worker
+from outreach.working_set import Transaction
+from outreach.working_set.working_set import WorkingSet
+
+
+def drive_what_others_drive(patch: pytest.MonkeyPatch) -> None:
+    """Grant every claim, and let everybody commit."""
+
+    def granted(tx: Transaction, wanted: Wanted, *, epoch: int, now: datetime) -> Granted:
+        return Granted(spacings={})
+
+    patch.setattr(claims, "claim", granted)
+    patch.setattr(claims, "may_commit", lambda *_: True)
+
+
+def keep_numbers_to_oneself(patch: pytest.MonkeyPatch) -> None:
+    """Claim campaigns alone, so that each worker knows only of its own turns at a number."""
+    patch.setattr(claims, "subjects_of", lambda campaign_id, sender: (campaign_id or claims.SINGLES,))
+
+
+def begin_a_pace_anew(patch: pytest.MonkeyPatch) -> None:
+    """Start at once what another worker has just driven."""
+
+    def at_once(tx: Transaction, campaign: Campaign, epoch: int, now: datetime) -> Mapping[str, timedelta]:
+        run = tx.runs.get(campaign.workspace_id, campaign.id)
+        if run is not None:
+            tx.runs.put(attrs.evolve(run, owner_epoch=epoch, next_slot_at=None))
+        return {}
+
+    patch.setattr(claims, "shift_campaign", at_once)
+
+
+def go_by_ones_own_clock(patch: pytest.MonkeyPatch) -> None:
+    """Let each machine go by its own clock, which differs from the database's."""
+    patch.setattr(SharedClock, "follow", lambda *_: None)
+
+
+def end_leases_by_another_clock(patch: pytest.MonkeyPatch) -> None:
+    """Take for lost whoever has not renewed its lease by a clock that is fast, and what it asks for as not sent."""
+    end_lost = workers.end_lost
+
+    def hasty(tx: Transaction, **given: Any) -> Sequence[int]:
+        now = tx.now() + timedelta(seconds=16)
+        for worker in tx.workers.list():
+            if worker.epoch != given["but"] and worker.until <= now:
+                workers.end(tx, worker.epoch)
+        return end_lost(tx, **given)
+
+    patch.setattr(workers, "end_lost", hasty)
+
+
+def keep_rows_of_others(patch: pytest.MonkeyPatch) -> None:
+    """Keep what is known of rows when another node has committed."""
+    begin = WorkingSet.begin
+
+    def keeping(self: WorkingSet) -> None:
+        if self._version is not None:
+            self._version = self.backend.version()
+        begin(self)
+
+    patch.setattr(WorkingSet, "begin", keeping)
+
+
+def abandon_what_others_do(patch: pytest.MonkeyPatch) -> None:
+    """Take what any other worker has in flight for abandoned when one is lost."""
+
+    def abandon(tx: Transaction, *, backoff: Backoff, now: datetime, limit: int) -> int:
+        left = tx.dispatches.abandoned((), limit=limit)
+        lost = DispatchOutcome(state=DispatchState.UNKNOWN, reason="worker_lost")
+        for dispatch in left:
+            ledger.settle(tx, dispatch.workspace_id, dispatch.id, lost, backoff=backoff, now=now)
+        return len(left)
+
+    patch.setattr(ledger, "mark_abandoned", abandon)
+
+
+def leave_what_is_lost(patch: pytest.MonkeyPatch) -> None:
+    """Do not look whether another worker is lost."""
+    patch.setattr(workers, "end_lost", lambda tx, **_: [])
+
+
+def tell_nobody_what_is_free(patch: pytest.MonkeyPatch) -> None:
+    """Look once at what is due, as a worker may that is alone."""
+    since = Worker.since
+
+    async def once(self: Worker, change: int) -> Any:
+        self._reload = False
+        return await since(self, change)
+
+    patch.setattr(Worker, "since", once)
+
+
+CLUSTERS: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
+    "claims exclude nobody": (drive_what_others_drive, "of .* it has None"),
+    "the turns at a number are kept in memory": (keep_numbers_to_oneself, "of .* it has None"),
+    "a pace begins anew at a handover": (begin_a_pace_anew, "the one before at|began in the minute"),
+    "each machine goes by its own clock": (go_by_ones_own_clock, "has its slot at|begins at"),
+    "a lease is over by another clock": (end_leases_by_another_clock, "nothing explains it|at the end|ended"),
+    "rows are kept when another node has stopped them": (
+        keep_rows_of_others,
+        "at the end|committed|recount|A recipient is|begins|in flight|had ended",
+    ),
+    "what living workers do is taken for abandoned": (abandon_what_others_do, "nothing explains it"),
+    "what a lost worker drove is left": (leave_what_is_lost, "at the end"),
+    "nobody is told what is free": (tell_nobody_what_is_free, "at the end"),
+}
+"""What is wrong with each cluster: the patch, and a pattern of what the simulation says when it has found out."""

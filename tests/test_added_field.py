@@ -1,0 +1,81 @@
+"""One more stored field is three edits: its model, a migration, openapi.yaml."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+FIELD = "    priority: int = bounded(1, 9, default=5)\n"
+EDITS = {
+    "outreach/models/campaign.py": (
+        ("    rate_per_minute: int = bounded(1, 600, default=60)\n", FIELD),
+        ("    rate_per_minute: int | None = None\n", FIELD),
+    ),
+    "outreach_server/openapi.yaml": (
+        (
+            "        sms_rate_per_minute:\n          type: integer\n          minimum: 1\n",
+            "        priority: {type: integer, minimum: 1, maximum: 9, description: Who goes first.}\n",
+        ),
+    ),
+}
+MIGRATION = "ALTER TABLE campaigns ADD COLUMN priority INTEGER NOT NULL DEFAULT 5;\n"
+
+TRIAL = """
+import asyncio, json
+from outreach import Outreach
+from outreach.errors import InvalidRequest
+from outreach.http import read_sms_campaign, write_campaign
+from outreach.clock import SystemClock
+
+BODY = {"channel": "sms", "name": "Sale", "message_body": "Hi", "recipients": [{"phone_number": "+14155550102"}]}
+
+
+async def main():
+    clock = SystemClock()
+    async with Outreach.open("sqlite:///field.db", dispatch=False) as engine:
+        workspace = await engine.workspaces.create("Shop")
+        for given in ({}, {"priority": 7}):
+            new, contacts = read_sms_campaign(BODY | given, this_year=2026)
+            await engine.campaigns.create_sms(workspace.id, new, contacts)
+    try:
+        read_sms_campaign(BODY | {"priority": 10}, this_year=2026)
+    except InvalidRequest as error:
+        print([(one.path, one.message) for one in error.details])
+    async with Outreach.open("sqlite:///field.db", dispatch=False) as engine:
+        page = await engine.campaigns.list(workspace.id)
+        print(sorted(write_campaign(one, now=clock.now())["priority"] for one in page.items))
+
+
+asyncio.run(main())
+"""
+
+
+def test_a_stored_field_is_three_edits(tmp_path: Path) -> None:
+    """A `priority` of campaigns, as an experiment: it is read, checked, stored, migrated and shown."""
+    for package in ("outreach", "outreach_server"):
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__", "testing"))
+    shutil.copy(ROOT / "openapi.yaml", tmp_path / "outreach_server")
+    for name, edits in EDITS.items():
+        file = tmp_path / name
+        text = file.read_text("utf-8")
+        for place, added in edits:
+            assert place in text
+            text = text.replace(place, added + place, 1)
+        file.write_text(text, "utf-8")
+    (tmp_path / "outreach/storage/sqlite/schema/9999_priority.sql").write_text(MIGRATION, "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", TRIAL],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["[('priority', 'must be between 1 and 9')]", "[5, 7]"]
