@@ -32,7 +32,7 @@ Update = Callable[[Any], Awaitable[Any]]
 STORED_AS = {"body": "body"}
 
 CLEARABLE: dict[type[Any], dict[str, Any]] = {
-    WorkspaceUpdate: {"request_limit": None, "default_region": None, "frequency_cap": None},
+    WorkspaceUpdate: dict.fromkeys(("request_limit", "default_region", "frequency_cap", "retention_days"), None),
     AgentUpdate: dict.fromkeys(
         ("from_number", "provider_agent_id", "placeholders", "voicemail", "max_call_seconds"), None
     ),

@@ -58,7 +58,8 @@ class RequestChecks:
         if dispatch.state is not DispatchState.DISPATCHING:
             raise Broken(f"The request of {dispatch_id} begins while it is {dispatch.state}.")
         workspace = workspace_of(tx, dispatch.workspace_id)
-        if workspace.status != "active":
+        # What is committed in the turn of the event loop in which a request begins may come after its last check.
+        if workspace.status != "active" and workspace.updated_at != now:
             raise Broken(f"The request of {dispatch_id} begins while the workspace is {workspace.status}.")
         if is_forbidden(tx, self._ledger, dispatch):
             raise Broken(f"The request of {dispatch_id} begins; its number is on the register.")
@@ -68,7 +69,7 @@ class RequestChecks:
         if dispatch.campaign_id is None:
             return
         campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id)
-        if campaign is None or campaign.status is not CampaignStatus.ACTIVE:
+        if campaign is None or (campaign.status is not CampaignStatus.ACTIVE and campaign.updated_at != now):
             raise Broken(f"The request of {dispatch_id} begins while its campaign is {campaign and campaign.status}.")
         if not campaign_is_open(campaign, now):
             raise Broken(f"The request of {dispatch_id} begins at {now}, outside the hours of its campaign.")

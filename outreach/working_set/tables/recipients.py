@@ -204,7 +204,8 @@ class Recipients(Table):
     ) -> Sequence[StoredContact]:
         """Return what a look at all of them needs, by position from `after` on, at most `limit`; nothing is cached."""
         number = self._rows.number(workspace_id, campaign_id)
-        rows = self._rows.query("recipients.page", RECIPIENTS, number=number, after=after, limit=limit)
+        asked: dict[str, Value] = {"number": number, "status": None, "reason": None, "after": after, "limit": limit}
+        rows = self._rows.query("recipients.page", RECIPIENTS, **asked)
         return [StoredContact(*_CONTACT_COLUMNS(row)) for row in rows]
 
     def by_phone(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[Recipient]:
