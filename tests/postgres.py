@@ -23,7 +23,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import psycopg
+import pytest
 
+from outreach.clock import Clock
+from outreach.storage.postgres.backend import PostgresBackend
 from outreach.storage.postgres.connect import connect, conninfo_of
 from outreach.storage.postgres.schema import apply_migrations
 
@@ -141,6 +144,12 @@ _EMPTY: Final = """
     UPDATE outreach.trail_numbers SET last = 0;
     UPDATE outreach.database_identity SET id = replace(gen_random_uuid()::text, '-', '');
 """
+
+
+def tell_time_by(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let databases tell the time of a test's clock, for the server's cannot be moved."""
+    monkeypatch.setattr(PostgresBackend, "own_clock", False)
+    monkeypatch.setattr(PostgresBackend, "now", lambda _: clock.now())
 
 
 def empty_database() -> str:

@@ -29,13 +29,18 @@ OpenStorage = Callable[[Clock], Storage]
         pytest.param("postgres", marks=pytest.mark.soak("the engine is the same in memory")),
     ]
 )
-def open_storage(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStorage:
+def open_storage(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenStorage:
     """Return what makes a storage, not yet entered, on a database of its own."""
     if request.param == "memory":
         return lambda clock: MemoryStorage(clock=clock)
     if request.param == "postgres":
         url = postgres.empty_database()
-        return lambda clock: postgres_storage_from_url(url, clock=clock)
+
+        def open_database(clock: Clock) -> Storage:
+            postgres.tell_time_by(clock, monkeypatch)
+            return postgres_storage_from_url(url, clock=clock)
+
+        return open_database
     return lambda clock: SqliteStorage(tmp_path / "engine.db", clock=clock)
 
 

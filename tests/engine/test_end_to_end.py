@@ -135,7 +135,9 @@ async def test_without_dispatch_nothing_is_sent(open_storage: OpenStorage) -> No
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-async def test_two_engines_on_one_database_one_dispatches_and_the_other_takes_over(tmp_path: Path, kind: str) -> None:
+async def test_two_engines_on_one_database_one_dispatches_and_the_other_takes_over(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A second server on the same database serves and does not dispatch; it takes over at once.
 
     docs/rules.md#dispatching.
@@ -143,6 +145,7 @@ async def test_two_engines_on_one_database_one_dispatches_and_the_other_takes_ov
     log = tmp_path / "carrier.jsonl"
     url = postgres.empty_database() if kind == "postgres" else f"sqlite:///{tmp_path / 'two.db'}"
     simulator = SimulatorConfig(log_file=log, latency_ms=1.0)
+    postgres.tell_time_by(clock_of_loop(), monkeypatch)
 
     def engine() -> Outreach:
         return Outreach.open(url, dispatch=True, config=QUICK, simulator=simulator, clock=clock_of_loop())

@@ -79,7 +79,9 @@ class FencedTransactions:
                 raise
             if not self._was_committed(connection.timeline, error):
                 raise
-            _log.info("A commit whose answer was lost has been found in the database.", extra={"action": "found"})
+            _log.info(
+                "A commit whose answer was lost has been found in the database.", extra={"action": "commit_found"}
+            )
         else:
             if cursor.statusmessage != "COMMIT":
                 raise errors.InFailedSqlTransaction("the transaction had failed before, and was undone")
