@@ -175,6 +175,34 @@ async def test_two_engines_on_one_database_one_dispatches_and_the_other_takes_ov
     assert sorted(entry["to"] for entry in _entries(log)) == [f"+1415555{n:04d}" for n in (0, 1, 2, 50, 51)]
 
 
+async def test_two_workers_share_a_server_and_nobody_is_reached_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both dispatch, each its own campaigns; when one ends, the other has all."""
+    log = tmp_path / "carrier.jsonl"
+    url, config = postgres.empty_database(), attrs.evolve(QUICK, max_workers=2)
+    postgres.tell_time_by(clock_of_loop(), monkeypatch)
+    simulator = SimulatorConfig(log_file=log, latency_ms=1.0)
+    first, second = (
+        Outreach.open(url, dispatch=True, config=config, simulator=simulator, clock=clock_of_loop()) for _ in range(2)
+    )
+    async with first:
+        async with second:
+            assert (first.health().dispatching, second.health().dispatching) == (True, True)
+            assert first.health().epoch != second.health().epoch
+            workspace = await given_workspace(second)
+            campaigns = [await given_campaign(second, workspace, contacts(2, first=10 * n)) for n in range(1, 5)]
+            for campaign in campaigns:
+                await second.campaigns.start(workspace.id, campaign.id)
+            for campaign in campaigns:
+                await reaches(second, campaign, "completed")
+        later = await given_campaign(first, workspace, contacts(2, first=50))
+        await first.campaigns.start(workspace.id, later.id)
+        await reaches(first, later, "completed")
+    reached = [10 * n + one for n in range(1, 6) for one in range(2)]
+    assert sorted(entry["to"] for entry in _entries(log)) == [f"+1415555{n:04d}" for n in reached]
+
+
 async def test_an_engine_may_be_opened_again_and_leaves_no_tasks_behind(open_storage: OpenStorage) -> None:
     """Opening and closing leaves nothing running; warnings are errors here, so nothing unclosed either."""
     storage = open_storage(clock_of_loop())

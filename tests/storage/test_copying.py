@@ -25,6 +25,7 @@ from outreach.models.work import Claim, DatabaseHome, WorkUnit
 from outreach.protocols.storage import Storage
 from outreach.storage.base import transfer
 from outreach.storage.opening import storage_from_url
+from outreach.storage.postgres import transfer as postgres_transfer
 from outreach.storage.postgres.transfer import PostgresEndpoint
 from outreach.storage.sqlite import schema
 from outreach.storage.sqlite.transfer import SqliteEndpoint, copied_tables
@@ -210,8 +211,10 @@ async def test_a_database_in_use_is_not_copied(
             copy_database(file, server_url)
     copy_database(file, server_url)
     async with opened(server_url):
-        with pytest.raises(DatabaseInUse, match="is open in another process"):
-            copy_database(server_url, back)
+        with monkeypatch.context() as patch:
+            patch.setattr(postgres_transfer, "_WAIT_SECONDS", 0.1)
+            with pytest.raises(DatabaseInUse, match="is open in another process"):
+                copy_database(server_url, back)
     with pytest.raises(StorageError, match="holds data already"):
         copy_database(file, server_url)
     with pytest.raises(DatabaseMissing):
@@ -267,6 +270,7 @@ KILLED = """
 import os, sys
 from outreach.database import copy_database
 from outreach.storage.base import transfer
+from outreach.storage.postgres import transfer as postgres_transfer
 from outreach.storage.postgres.transfer import PostgresEndpoint
 
 transfer._SLICE, left, insert = 1, int(sys.argv[3]), PostgresEndpoint.insert

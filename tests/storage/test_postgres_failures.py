@@ -13,6 +13,7 @@ import pytest
 from outreach.clock import SystemClock
 from outreach.errors import StorageBusy, StorageError
 from outreach.models.work import AuditEntry
+from outreach.protocols.instrumentation import Instrumentation
 from outreach.storage.postgres import PostgresStorage, postgres_storage_from_url, transactions
 from outreach.storage.postgres.transactions import FencedTransactions
 from outreach.testing.builders import make_audit_entry, make_workspace
@@ -291,6 +292,55 @@ async def test_a_lost_connection_frees_the_dispatch_lock(
         async with asyncio.timeout(60):
             while not storage.lock.acquire():  # noqa: ASYNC110 - a thread connects
                 await asyncio.sleep(0.01)
+
+
+async def test_each_worker_has_a_place_of_its_own(url: str) -> None:
+    """As many as there may be, and the lowest that is free."""
+
+    def worker() -> PostgresStorage:
+        return postgres_storage_from_url(url, clock=SystemClock(), workers=2)
+
+    async with worker() as first, worker() as second, worker() as third:
+        assert [one.lock.acquire() for one in (first, second, third)] == [1, 2, 0]
+        assert [third.lock.is_free(place) for place in (1, 2, 3)] == [False, False, True]
+        first.lock.release(2)
+        assert third.lock.acquire() == 0
+        first.lock.release(1)
+        assert (first.lock.is_free(1), second.lock.is_free(1)) == (True, True)
+        assert third.lock.acquire() == 1
+        third.lock.release()
+        assert second.lock.is_free(1)
+
+
+class Told(Instrumentation):
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.committed: list[int] = []
+        self.failed: list[tuple[int, str]] = []
+
+    def transaction_committed(self, *, operations: int, seconds: float, queued: int) -> None:
+        """Note a group."""
+        self.committed.append(operations)
+
+    def transaction_failed(self, *, operations: int, error: str) -> None:
+        """Note a group."""
+        self.failed.append((operations, error))
+
+
+async def test_transactions_are_told_of(url: str) -> None:
+    """With the server's name of an error."""
+    told = Told()
+    storage = opened(f"{url}?options=-c%20lock_timeout%3D100")
+    storage.observe(told)
+    async with storage:
+        await storage.write(append("one"))
+        with psycopg.connect(url) as other:
+            other.execute("UPDATE outreach.fence SET version = version + 1")
+            with pytest.raises(StorageBusy):
+                await storage.write(append("two"))
+            other.rollback()
+    assert (told.committed, told.failed) == ([1], [(1, "LockNotAvailable")])
 
 
 async def test_a_group_is_a_handful_of_statements(url: str) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, Final
 
 import psycopg
 from psycopg.sql import SQL, Composed, Identifier, Placeholder
@@ -15,6 +16,11 @@ from outreach.storage.base.transfer import UNFINISHED, Row, Table
 from outreach.storage.postgres.connect import OPEN_KEY, SCHEMA, PostgresConnection, connect, conninfo_of, name_of
 from outreach.storage.postgres.errors import first_line
 from outreach.storage.postgres.schema import apply_migrations, version_of
+
+_WAIT_SECONDS: Final = 3.0
+"""How long the server may take to end the sessions of a process that has just gone."""
+
+_PAUSE_SECONDS: Final = 0.05
 
 _IDENTITIES = """
     SELECT table_name::text, column_name::text FROM information_schema.columns
@@ -37,8 +43,7 @@ def postgres_endpoint(url: str, *, create: bool) -> Iterator[PostgresEndpoint]:
         with connect(conninfo) as connection, connect(conninfo) as reading:
             if not (create and UNFINISHED in version_of(connection).newer):
                 apply_migrations(connection, create=create, migrate=False)
-            [(alone,)] = connection.execute("SELECT pg_try_advisory_lock(%s)", (OPEN_KEY,)).fetchall()
-            if not alone:
+            if not _becomes_only_user(connection):
                 raise DatabaseInUse(
                     f"The database {name_of(conninfo)} is open in another process. Nothing was changed. Stop the other "
                     "process first."
@@ -51,6 +56,16 @@ def postgres_endpoint(url: str, *, create: bool) -> Iterator[PostgresEndpoint]:
         raise StorageError(
             f"The database {name_of(conninfo)} cannot be used. ({type(error).__name__}: {first_line(error)})"
         ) from error
+
+
+def _becomes_only_user(connection: PostgresConnection) -> bool:
+    """Take the lock that every open storage shares; return whether nobody else has the database open."""
+    until = time.monotonic() + _WAIT_SECONDS
+    while True:
+        [(alone,)] = connection.execute("SELECT pg_try_advisory_lock(%s)", (OPEN_KEY,)).fetchall()
+        if alone or time.monotonic() > until:
+            return bool(alone)
+        time.sleep(_PAUSE_SECONDS)
 
 
 class PostgresEndpoint:
