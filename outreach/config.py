@@ -81,7 +81,7 @@ class EngineConfig(Configurable):
         provider_timeout_seconds: After this a request without an answer is unknown.
         time_slice_seconds: How long a runner works on one unit before others get their turn.
         change_poll_seconds: How often changes of other processes are looked for.
-        max_workers: How many processes may dispatch from one SQLite file at a time; the others stand by.
+        max_workers: How many processes may dispatch from one database at a time; the others stand by.
         lease_seconds: How long a lease lasts without a heartbeat.
         heartbeat_interval_seconds: How often the lease is renewed.
         lock_retry_seconds: How often a process that may not dispatch yet asks again.

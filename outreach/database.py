@@ -1,16 +1,21 @@
-"""Database maintenance by URL: back up, check, migrate, restore. A public module; its functions block."""
+"""Database maintenance by URL: back up, check, copy, migrate, restore. A public module; its functions block."""
 
 from __future__ import annotations
 
-from outreach.models.database import Backup, DatabaseCheck, Restore
+from outreach.models.database import Backup, DatabaseCheck, DatabaseCopy, Restore
+from outreach.storage.copying import copy_database
 from outreach.storage.maintenance import backup_database, check_database, migrate_database, restore_database
+from outreach.storage.opening import shown_url
 
 __all__ = [
     "Backup",
     "DatabaseCheck",
+    "DatabaseCopy",
     "Restore",
     "backup_database",
     "check_database",
+    "copy_database",
     "migrate_database",
     "restore_database",
+    "shown_url",
 ]

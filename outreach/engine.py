@@ -58,7 +58,7 @@ from outreach.services.status import StatusQuery
 from outreach.services.trunks import Trunks
 from outreach.services.unsubscribes import Unsubscribes
 from outreach.services.workspaces import Workspaces
-from outreach.storage.opening import key_file_for, storage_from_url
+from outreach.storage.opening import is_postgres, key_file_for, storage_from_url
 from outreach.vault import SECRET_KEY_VARIABLE, Vault
 from outreach.voice.analysis import ProviderAnalyser
 from outreach.voice.simulator import SimulatedVoice
@@ -253,7 +253,7 @@ class Outreach:
         the key that accounts' credentials are encrypted with; without it there is a file for it beside the database.
 
         Args:
-            url: `sqlite:///relative.db`, `sqlite:////absolute.db` or `memory://`.
+            url: `sqlite:///relative.db`, `sqlite:////absolute.db`, `postgresql://host/database` or `memory://`.
             dispatch: Whether this process sends. The server asks for it, the command line does not.
             clock: Where the time comes from; the system by default.
             rng: Where randomness comes from; the system by default.
@@ -298,7 +298,8 @@ class Outreach:
             clock=clock,
             rng=rng,
             config=config,
-            vault=vault or Vault(keys=os.environ.get(SECRET_KEY_VARIABLE), key_file=key_file_for(url)),
+            vault=vault
+            or Vault(keys=os.environ.get(SECRET_KEY_VARIABLE), key_file=key_file_for(url), required=is_postgres(url)),
             simulator=simulator or SimulatorConfig.load(os.environ),
             analyser=analyser if analyser is not None else os.environ.get(ANALYSER_VARIABLE) or None,
             adapters=adapters,

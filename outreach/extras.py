@@ -23,6 +23,8 @@ _MODULES: Final = {
     "httpx": _Optional("httpx", "providers"),
     "jwt": _Optional("PyJWT", "providers"),
     "holidays": _Optional("holidays", "holidays"),
+    "psycopg": _Optional("psycopg", "postgres"),
+    "psycopg_pool": _Optional("psycopg-pool", "postgres"),
     "prometheus_client": _Optional("prometheus-client", "metrics"),
     "opentelemetry": _Optional("opentelemetry-api", "otel"),
     "openpyxl": _Optional("openpyxl", "xlsx"),

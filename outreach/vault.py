@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 SECRET_KEY_VARIABLE: Final = "OUTREACH_SECRET_KEY"  # noqa: S105 - a variable's name
 """One Fernet key (32 bytes, URL-safe base64), or several with commas between: the first encrypts, all decrypt."""
 
+_HOW_TO_MAKE_ONE: Final = (
+    "A key is 32 random bytes in URL-safe base64, as this prints: head -c 32 /dev/urandom | base64 | tr '+/' '-_'"
+)
+
 _PURPOSE: Final = "Storing the credentials of an account"
 
 
@@ -28,10 +32,12 @@ class Vault:
         keys: The value of `OUTREACH_SECRET_KEY`; None for the key file.
         key_file: The file of the key, created at the first encryption; None keeps one in memory, for databases in
             memory.
+        required: Whether the keys have to be given: a database on a server has no place beside it.
     """
 
-    def __init__(self, *, keys: str | None = None, key_file: Path | None = None) -> None:
+    def __init__(self, *, keys: str | None = None, key_file: Path | None = None, required: bool = False) -> None:
         self._keys = keys
+        self._required = required
         self._key_file = key_file
         self._fernet: MultiFernet | None = None
 
@@ -79,15 +85,17 @@ class Vault:
             with needed_for(_PURPOSE):
                 from cryptography.fernet import Fernet, MultiFernet
 
+            if self._required and not self._keys:
+                raise ConfigError(
+                    "Credentials in a database on a server need a key that every process has: set "
+                    f"{SECRET_KEY_VARIABLE}. {_HOW_TO_MAKE_ONE}"
+                )
             texts = self._keys.split(",") if self._keys else [self._file_key(make=make)]
             try:
                 self._fernet = MultiFernet([Fernet(text.strip()) for text in texts])
             except ValueError:
                 where = SECRET_KEY_VARIABLE if self._keys else str(self._key_file)
-                raise ConfigError(
-                    f"{where} holds no key. A key is 32 random bytes in URL-safe base64, as this prints: "
-                    "head -c 32 /dev/urandom | base64 | tr '+/' '-_'"
-                ) from None
+                raise ConfigError(f"{where} holds no key. {_HOW_TO_MAKE_ONE}") from None
         return self._fernet
 
     def _file_key(self, *, make: bool) -> str:

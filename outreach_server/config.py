@@ -104,7 +104,7 @@ class ServerConfig(EngineConfig):
     """How the server and its engine behave.
 
     Attributes:
-        database_url: The database: `sqlite:///relative.db` or `sqlite:////absolute.db`.
+        database_url: The database: `sqlite:///relative.db`, `sqlite:////absolute.db` or `postgresql://host/database`.
         listen_host: The address to listen on.
         listen_port: The port to listen on; 0 takes any that is free.
         listen_uds: A Unix socket to listen on instead of an address and a port.

@@ -39,7 +39,7 @@ def test_each_optional_module_comes_with_the_extra_that_the_error_names() -> Non
     """The command in the message installs what is missing."""
     for module, known in _MODULES.items():
         assert known.distribution in _names(PROJECT["optional-dependencies"][known.extra]), module
-    for extra in ("providers", "holidays", "metrics", "otel", "testing"):
+    for extra in ("providers", "holidays", "metrics", "otel", "postgres", "testing"):
         known_here = {known.distribution for known in _MODULES.values() if known.extra == extra}
         # httpx is in `server` too, for the demonstration; the engine needs it for providers.
         assert _names(PROJECT["optional-dependencies"][extra]) == known_here
@@ -52,10 +52,10 @@ def test_the_core_has_no_library_of_an_extra() -> None:
     """`pip install outreach` brings what the engine needs."""
     core = _names(PROJECT["dependencies"])
     extras = PROJECT["optional-dependencies"]
-    for extra in ("server", "providers", "holidays", "metrics", "otel", "testing", "xlsx"):
+    for extra in ("server", "providers", "holidays", "metrics", "otel", "postgres", "testing", "xlsx"):
         assert not core & _names(extras[extra])
     assert not core & {"starlette", "uvicorn", "rich", "pyyaml", "httpx", "cryptography", "holidays"}
-    assert extras["all"] == ["outreach[holidays,metrics,otel,providers,server,testing,xlsx]"]
+    assert extras["all"] == ["outreach[holidays,metrics,otel,postgres,providers,server,testing,xlsx]"]
     assert "outreach[all]" in extras["dev"]
 
 

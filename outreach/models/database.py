@@ -1,8 +1,8 @@
-"""Results of database maintenance: backups, checks, restores."""
+"""Results of database maintenance: backups, checks, copies, restores."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import attrs
@@ -35,6 +35,19 @@ class Restore:
 
     replaced_database: Path | None
     pending_migrations: Sequence[str]
+    key_file: Path | None
+
+
+@attrs.frozen(kw_only=True)
+class DatabaseCopy:
+    """A finished copy of a database.
+
+    Attributes:
+        rows: How many rows of each table both databases hold.
+        key_file: The file with the key of the accounts' credentials, which the copy does not contain; None if none.
+    """
+
+    rows: Mapping[str, int]
     key_file: Path | None
 
 

@@ -55,7 +55,7 @@ class DispatchLock(Protocol):
         ...
 
     def record_high_water(self, mark: HighWaterMark, *, ended: bool = False) -> None:
-        """Record the database's state outside it, so that an older copy in its place is detected.
+        """Record the database's state outside it, if there is a place, so that an older copy in its place is detected.
 
         Args:
             mark: The state.

@@ -1,6 +1,6 @@
 """Backing up, restoring, checking and migrating a database by its URL.
 
-All functions block on the disk: call them in a thread if an event loop runs.
+All functions block on the disk or the network: call them in a thread if an event loop runs.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from outreach.clock import Clock, SystemClock
+from outreach.errors import ConfigError
 from outreach.models.database import Backup, DatabaseCheck, Restore
+from outreach.storage.opening import is_postgres
 
 
 def backup_database(url: str, file: Path, *, overwrite: bool = False) -> Backup:
@@ -22,6 +24,7 @@ def backup_database(url: str, file: Path, *, overwrite: bool = False) -> Backup:
         DatabaseMissing: There is no database.
         StorageError: The file exists or cannot be written, or the database is damaged.
     """
+    _refuse_server(url, "pg_dump --schema=outreach, or your server's own backups")
     from outreach.storage.sqlite.maintenance import back_up
     from outreach.storage.sqlite.storage import path_of
 
@@ -43,6 +46,7 @@ def restore_database(url: str, file: Path, *, clock: Clock | None = None) -> Res
         DatabaseNewer: A newer version of this package made the backup.
         StorageError: The file is missing, foreign, damaged or cannot be copied.
     """
+    _refuse_server(url, "pg_restore, or your server's own backups, into a database without the schema outreach")
     from outreach.storage.sqlite.restoring import restore
     from outreach.storage.sqlite.storage import path_of
 
@@ -58,13 +62,20 @@ def check_database(url: str, *, quick: bool = False) -> DatabaseCheck:
 
     Args:
         url: The database.
-        quick: Skip indexes and references, which is several times as fast.
+        quick: Skip indexes and references of a file, and the rows of PostgreSQL, which is several times as fast.
 
     Raises:
-        ConfigError: The URL names no file.
+        ConfigError: The URL names no file and no PostgreSQL database.
         DatabaseMissing: There is no database.
         StorageError: It cannot be read at all.
     """
+    if is_postgres(url):
+        from outreach.storage.postgres import maintenance
+
+        rows = maintenance.check(url, quick=quick)
+        return DatabaseCheck(
+            problems=rows.problems, size=rows.size, log_size=0, pending_migrations=rows.pending_migrations
+        )
     from outreach.storage.sqlite.maintenance import check
     from outreach.storage.sqlite.storage import path_of
 
@@ -77,23 +88,32 @@ def check_database(url: str, *, quick: bool = False) -> DatabaseCheck:
 def migrate_database(url: str, *, on_progress: Callable[[str], None] | None = None) -> Sequence[str]:
     """Migrate a database that no process has open; return the names of the applied migrations.
 
-    Until it succeeds a backup lies beside it (`outreach.db.before-migration`).
+    Until it succeeds a backup lies beside a file (`outreach.db.before-migration`); PostgreSQL takes one transaction.
 
     Args:
         url: The database.
         on_progress: Receives a sentence about the progress every 2 s; None logs them.
 
     Raises:
-        ConfigError: The URL names no file.
+        ConfigError: The URL names no file and no PostgreSQL database.
         DatabaseMissing: There is no database.
         DatabaseNewer: A newer version of this package wrote it; nothing was changed.
         DatabaseInUse: A process has it open; nothing was changed.
         StorageError: It is unusable or damaged, or there is no room for the backup; nothing was changed.
     """
+    if is_postgres(url):
+        from outreach.storage.postgres import maintenance
+
+        return maintenance.migrate(url, on_progress=on_progress)
     from outreach.storage.sqlite.maintenance import migrate
     from outreach.storage.sqlite.storage import path_of
 
     return migrate(path_of(url), on_progress=on_progress)
+
+
+def _refuse_server(url: str, instead: str) -> None:
+    if is_postgres(url):
+        raise ConfigError(f"A PostgreSQL database is not a file: use {instead}.")
 
 
 def _key_file(path: Path) -> Path | None:

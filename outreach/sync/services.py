@@ -2490,7 +2490,7 @@ class Outreach(Engine):
         the key that accounts' credentials are encrypted with; without it there is a file for it beside the database.
 
         Args:
-            url: `sqlite:///relative.db`, `sqlite:////absolute.db` or `memory://`.
+            url: `sqlite:///relative.db`, `sqlite:////absolute.db`, `postgresql://host/database` or `memory://`.
             dispatch: Whether this process sends. The server asks for it, the command line does not.
             clock: Where the time comes from; the system by default.
             rng: Where randomness comes from; the system by default.

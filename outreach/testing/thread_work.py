@@ -13,8 +13,10 @@ import aiosqlite.core
 import anyio.lowlevel
 from anyio._backends import _asyncio as backend
 
-_aiosqlite: Any = aiosqlite.core
-_plain_queue: Final = _aiosqlite.SimpleQueue
+from outreach.storage.base import threads
+
+_WITH_QUEUES: Final[tuple[Any, ...]] = (aiosqlite.core, threads)
+"""The modules whose threads take their work from queues."""
 
 _watching: dict[asyncio.AbstractEventLoop, ThreadWork] = {}
 """The open loops with virtual time."""
@@ -106,20 +108,22 @@ def anyio_threads_work(loop: asyncio.AbstractEventLoop) -> bool:
     return len(workers) > len(variables.get(backend._threadpool_idle_workers, ()))
 
 
-def watch_aiosqlite(loop: asyncio.AbstractEventLoop, work: ThreadWork) -> None:
-    """Count what connections of aiosqlite that are made on a loop have to do.
+def watch_storages(loop: asyncio.AbstractEventLoop, work: ThreadWork) -> None:
+    """Count what the threads of storages that are opened on a loop have to do.
 
-    aiosqlite tells nobody whether its threads work, so that its queues are replaced while such a loop is open.
+    They tell nobody whether they work, so that their queues are replaced while such a loop is open.
     """
     _watching[loop] = work
-    _aiosqlite.SimpleQueue = _queue_for_thread
+    for module in _WITH_QUEUES:
+        module.SimpleQueue = _queue_for_thread
 
 
-def leave_aiosqlite(loop: asyncio.AbstractEventLoop) -> None:
+def leave_storages(loop: asyncio.AbstractEventLoop) -> None:
     """Count no more for a loop; nothing happens for one that was not watched."""
     _watching.pop(loop, None)
     if not _watching:
-        _aiosqlite.SimpleQueue = _plain_queue
+        for module in _WITH_QUEUES:
+            module.SimpleQueue = queue.SimpleQueue
 
 
 def _queue_for_thread() -> queue.SimpleQueue[Any]:

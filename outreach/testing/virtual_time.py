@@ -27,7 +27,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVar, TypeVarTuple
 
 from outreach.clock import Clock, SystemClock
-from outreach.testing.thread_work import ThreadWork, anyio_threads_work, leave_aiosqlite, watch_aiosqlite
+from outreach.testing.thread_work import ThreadWork, anyio_threads_work, leave_storages, watch_storages
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
@@ -135,11 +135,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self.max_thread_seconds = max_thread_seconds
         super().__init__(self._selecting)
         self.clock: VirtualClock = _TickingClock(self, start)
-        watch_aiosqlite(self, self._threads)
+        watch_storages(self, self._threads)
 
     def close(self) -> None:
         """Close the loop."""
-        leave_aiosqlite(self)
+        leave_storages(self)
         super().close()
 
     def time(self) -> float:

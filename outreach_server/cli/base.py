@@ -160,7 +160,7 @@ def database_option() -> click.Option:
     return click.Option(
         ["--database"],
         metavar="URL",
-        help="The database: sqlite:///relative.db or sqlite:////absolute.db. "
+        help="The database: sqlite:///relative.db, sqlite:////absolute.db or postgresql://host/database. "
         f"[env: {DATABASE_VARIABLE}; default: {DEFAULT_DATABASE}]",
         expose_value=False,
         callback=_remember_database,

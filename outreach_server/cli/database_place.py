@@ -7,6 +7,8 @@ from typing import Final
 
 import attrs
 
+from outreach.database import shown_url
+
 _SQLITE: Final = "sqlite:///"
 
 
@@ -15,7 +17,7 @@ class DatabasePlace:
     """The place of a database.
 
     Attributes:
-        path: The absolute path of its file; its URL if it is not a file.
+        path: The absolute path of its file; its URL, without user and password, if it is not a file.
         new: Whether it does not exist yet.
     """
 
@@ -26,6 +28,6 @@ class DatabasePlace:
 def place_of(url: str) -> DatabasePlace:
     """Return the place of a database, before it is opened."""
     if not url.startswith(_SQLITE):
-        return DatabasePlace(path=url, new=False)
+        return DatabasePlace(path=shown_url(url), new=False)
     path = Path(url.removeprefix(_SQLITE)).absolute()
     return DatabasePlace(path=str(path), new=not path.exists())

@@ -1,4 +1,4 @@
-"""`db`: maintenance of the database file."""
+"""`db`: maintenance of the database."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ import anyio
 import click
 
 from outreach import Outreach, OutreachError
-from outreach.database import Restore, backup_database, check_database, migrate_database, restore_database
+from outreach.database import (
+    Restore,
+    backup_database,
+    check_database,
+    copy_database,
+    migrate_database,
+    restore_database,
+    shown_url,
+)
 from outreach_server.cli.base import EXIT_FAILED, Group, state
 from outreach_server.cli.output import note, show
 
@@ -20,7 +28,7 @@ FILE: Final = click.Path(path_type=Path, dir_okay=False)
 
 @click.group(cls=Group)
 def db() -> None:
-    """Back up, restore, check and migrate the database."""
+    """Back up, restore, check, copy and migrate the database."""
 
 
 @db.command()
@@ -95,7 +103,7 @@ def check(quick: bool) -> None:
     found = check_database(state().database, quick=quick)
     show(
         {
-            "database": state().database,
+            "database": shown_url(state().database),
             "ok": not found.problems,
             "problems": list(found.problems),
             "bytes": found.size,
@@ -104,14 +112,42 @@ def check(quick: bool) -> None:
         }
     )
     if found.problems:
-        note("Restore a backup, with the server stopped: outreach-server db restore FILE")
+        if state().database.startswith("sqlite:"):
+            note("Restore a backup, with the server stopped: outreach-server db restore FILE")
         sys.exit(EXIT_FAILED)
+
+
+@db.command()
+@click.argument("target", metavar="URL")
+def copy(target: str) -> None:
+    """Copy the whole database into a new one at URL; no server may be running on either.
+
+    From SQLite to PostgreSQL, or back. Counts and checksums are compared. A copy that was interrupted goes on when it
+    is run again; until it is finished, nobody can open the new database.
+    """
+    done = copy_database(state().database, target, on_progress=note)
+    key_file = str(done.key_file) if done.key_file is not None else None
+    show(
+        {
+            "from": shown_url(state().database),
+            "to": shown_url(target),
+            "rows": sum(done.rows.values()),
+            "rows_of_tables": dict(done.rows),
+            "key_file": key_file,
+        }
+    )
+    note(
+        "Campaigns that are active or scheduled are paused at the first start on the new database. Do not start a "
+        "server on the old one any more, and resume each campaign that should continue."
+    )
+    if key_file is not None:
+        note(f"The key of the accounts' credentials is not in it: set OUTREACH_SECRET_KEY to the text of {key_file}.")
 
 
 @db.command()
 def migrate() -> None:
     """Migrate a database of an older version; no server may be running on it."""
     steps = migrate_database(state().database, on_progress=note)
-    show({"database": state().database, "applied": list(steps)})
+    show({"database": shown_url(state().database), "applied": list(steps)})
     if not steps:
         note("It was up to date.")

@@ -10,6 +10,7 @@ from typing import Final
 import click
 
 from outreach import ConfigError, Outreach
+from outreach.database import shown_url
 from outreach_server.cli.base import state
 from outreach_server.cli.database_place import place_of
 from outreach_server.cli.metrics_address import answering, metrics_of
@@ -79,7 +80,7 @@ def serve(carriers: tuple[str, ...], **flags: str | bool | None) -> None:
 
         def started() -> None:
             if as_json:
-                shown = {"database": url, "database_path": place.path, "database_is_new": place.new}
+                shown = {"database": shown_url(url), "database_path": place.path, "database_is_new": place.new}
                 echo_json({"url": addresses[0], **shown, "dispatch": dispatch, "metrics_url": scraped})
             what = "New database" if place.new else "Database"
             _announce(

@@ -29,6 +29,7 @@ ELSEWHERE = {
     "db backup",
     "db restore",
     "db check",
+    "db copy",
     "db migrate",
     "healthcheck",
 }
@@ -122,6 +123,7 @@ DESIGNED = {
     "db backup": {"--overwrite"},
     "db restore": set(),
     "db check": {"--quick"},
+    "db copy": set(),
     "db migrate": set(),
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Fixtures of the engine's tests: in memory, and for `make soak` on SQLite too where they ask for a storage."""
+"""Fixtures of the engine's tests: in memory, and for `make soak` on each storage where they ask for one."""
 
 from __future__ import annotations
 
@@ -10,21 +10,37 @@ import pytest
 from outreach import Outreach
 from outreach.clock import Clock
 from outreach.protocols.storage import Storage
+from outreach.storage.postgres import postgres_storage_from_url
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import make_workspace
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE
 from outreach.testing.virtual_time import clock_of_loop
+from tests import postgres
 
 OpenStorage = Callable[[Clock], Storage]
 
 
-@pytest.fixture(params=["memory", pytest.param("sqlite", marks=pytest.mark.soak("the engine is the same in memory"))])
-def open_storage(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStorage:
+@pytest.fixture(
+    params=[
+        "memory",
+        pytest.param("sqlite", marks=pytest.mark.soak("the engine is the same in memory")),
+        pytest.param("postgres", marks=pytest.mark.soak("the engine is the same in memory")),
+    ]
+)
+def open_storage(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenStorage:
     """Return what makes a storage, not yet entered, on a database of its own."""
     if request.param == "memory":
         return lambda clock: MemoryStorage(clock=clock)
+    if request.param == "postgres":
+        url = postgres.empty_database()
+
+        def open_database(clock: Clock) -> Storage:
+            postgres.tell_time_by(clock, monkeypatch)
+            return postgres_storage_from_url(url, clock=clock)
+
+        return open_database
     return lambda clock: SqliteStorage(tmp_path / "engine.db", clock=clock)
 
 

@@ -101,19 +101,21 @@ async def test_a_page_is_read_once_while_nothing_of_its_workspace_changes(place:
     """Each other answer is the same bytes, and waits for nobody, whatever is written elsewhere."""
     await place.write(publishing(*(make_campaign(name=f"n{number}") for number in range(3))))
     first = await place.engine.campaigns.list_json(THIS_WORKSPACE, page_size=2)
+    # Where the list's revision is not known without a read, each answer takes one, and no more.
+    asked = 1 if place.storage.campaign_list_revision(THIS_WORKSPACE) is None else 0
     reads = place.storage.reads
     for _ in range(5):
         assert await place.engine.campaigns.list_json(THIS_WORKSPACE, page_size=2) is first
-    assert place.storage.reads == reads
+    assert place.storage.reads == reads + 5 * asked
     await place.write(
         lambda tx: tx.workspaces.insert(make_workspace(id="w3", name="Third")),
         publishing(make_campaign(workspace_id=OTHER_WORKSPACE)),
     )
     assert await place.engine.campaigns.list_json(THIS_WORKSPACE, page_size=2) is first
-    assert place.storage.reads == reads
+    assert place.storage.reads == reads + 6 * asked
     await place.write(publishing(make_campaign()))
     assert await place.engine.campaigns.list_json(THIS_WORKSPACE, page_size=2) != first
-    assert place.storage.reads == reads + 1
+    assert place.storage.reads == reads + 6 * asked + 1
 
 
 async def test_whatever_is_changed_shows_at_once(place: Place) -> None:

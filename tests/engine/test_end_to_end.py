@@ -17,6 +17,7 @@ from outreach.policy.pacing import spacing
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.virtual_time import clock_of_loop
+from tests import postgres
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, contacts, given_campaign, given_workspace, reaches, until
 from tests.pace import assert_pace
@@ -133,13 +134,18 @@ async def test_without_dispatch_nothing_is_sent(open_storage: OpenStorage) -> No
         assert (await engine.campaigns.get(workspace.id, campaign.id)).counters.pending == 2
 
 
-async def test_two_engines_on_one_file_one_dispatches_and_the_other_takes_over(tmp_path: Path) -> None:
-    """A second server on the same file serves and does not dispatch; it takes over at once.
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_two_engines_on_one_database_one_dispatches_and_the_other_takes_over(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second server on the same database serves and does not dispatch; it takes over at once.
 
     docs/rules.md#dispatching.
     """
-    log, url = tmp_path / "carrier.jsonl", f"sqlite:///{tmp_path / 'two.db'}"
+    log = tmp_path / "carrier.jsonl"
+    url = postgres.empty_database() if kind == "postgres" else f"sqlite:///{tmp_path / 'two.db'}"
     simulator = SimulatorConfig(log_file=log, latency_ms=1.0)
+    postgres.tell_time_by(clock_of_loop(), monkeypatch)
 
     def engine() -> Outreach:
         return Outreach.open(url, dispatch=True, config=QUICK, simulator=simulator, clock=clock_of_loop())
@@ -167,6 +173,34 @@ async def test_two_engines_on_one_file_one_dispatches_and_the_other_takes_over(t
             await second.campaigns.start(workspace.id, later.id)
             await reaches(second, later, "completed")
     assert sorted(entry["to"] for entry in _entries(log)) == [f"+1415555{n:04d}" for n in (0, 1, 2, 50, 51)]
+
+
+async def test_two_workers_share_a_server_and_nobody_is_reached_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both dispatch, each its own campaigns; when one ends, the other has all."""
+    log = tmp_path / "carrier.jsonl"
+    url, config = postgres.empty_database(), attrs.evolve(QUICK, max_workers=2)
+    postgres.tell_time_by(clock_of_loop(), monkeypatch)
+    simulator = SimulatorConfig(log_file=log, latency_ms=1.0)
+    first, second = (
+        Outreach.open(url, dispatch=True, config=config, simulator=simulator, clock=clock_of_loop()) for _ in range(2)
+    )
+    async with first:
+        async with second:
+            assert (first.health().dispatching, second.health().dispatching) == (True, True)
+            assert first.health().epoch != second.health().epoch
+            workspace = await given_workspace(second)
+            campaigns = [await given_campaign(second, workspace, contacts(2, first=10 * n)) for n in range(1, 5)]
+            for campaign in campaigns:
+                await second.campaigns.start(workspace.id, campaign.id)
+            for campaign in campaigns:
+                await reaches(second, campaign, "completed")
+        later = await given_campaign(first, workspace, contacts(2, first=50))
+        await first.campaigns.start(workspace.id, later.id)
+        await reaches(first, later, "completed")
+    reached = [10 * n + one for n in range(1, 6) for one in range(2)]
+    assert sorted(entry["to"] for entry in _entries(log)) == [f"+1415555{n:04d}" for n in reached]
 
 
 async def test_an_engine_may_be_opened_again_and_leaves_no_tasks_behind(open_storage: OpenStorage) -> None:

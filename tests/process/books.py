@@ -12,6 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
+import psycopg
+from psycopg.rows import dict_row
+
+from outreach.storage.postgres.connect import conninfo_of
+from outreach.storage.postgres.sql import for_driver
 
 OPEN: Final = frozenset({"pending", "waiting", "dispatching", "in_progress", "unknown"})
 
@@ -35,10 +40,12 @@ class Books:
     Attributes:
         database: The SQLite file.
         log: The simulator's log.
+        server_url: The URL of a PostgreSQL database to use instead of the file.
     """
 
     database: Path
     log: Path
+    server_url: str | None = attrs.field(default=None, repr=False)
 
     def accepted(self) -> list[Accepted]:
         """Return what the simulator accepted, in order."""
@@ -71,7 +78,10 @@ class Books:
         return {number: sorted(moments) for number, moments in found.items()}
 
     def rows(self, query: str, **values: object) -> list[dict[str, Any]]:
-        """Return the rows of a query; the file is only read."""
+        """Return the rows of a query; the database is only read."""
+        if self.server_url is not None:
+            with psycopg.connect(conninfo_of(self.server_url), row_factory=dict_row) as server:
+                return server.execute(for_driver(query), values).fetchall()
         with closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True, timeout=30)) as connection:
             connection.row_factory = sqlite3.Row
             return [dict(row) for row in connection.execute(query, values)]

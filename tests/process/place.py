@@ -40,6 +40,7 @@ class Place:
     Attributes:
         directory: Everything lies below it.
         database: The SQLite file.
+        server_url: The URL of a PostgreSQL database to use instead of the file.
         books: The database and the simulator's log, to be read.
         workspace_id: A sandbox.
         api_key: A key of it.
@@ -54,13 +55,14 @@ class Place:
     api_key: str = attrs.field(default="", repr=False)
     latency_ms: float = 20.0
     call_seconds: float = 2.0
+    server_url: str | None = attrs.field(default=None, repr=False)
     _started: list[EngineProcess] = attrs.field(factory=list)
     _used: int = 0
 
     @property
     def url(self) -> str:
         """The database's URL."""
-        return f"sqlite:///{self.database}"
+        return self.server_url or f"sqlite:///{self.database}"
 
     @property
     def spool(self) -> Path:
@@ -180,13 +182,20 @@ class Place:
 
 
 @contextmanager
-def open_place(directory: Path, *, request_limit: int | None = 1_000_000) -> Iterator[Place]:
+def open_place(
+    directory: Path, *, request_limit: int | None = 1_000_000, server_url: str | None = None
+) -> Iterator[Place]:
     """Make a place in a directory, and end its servers at the end.
 
     The request limit is one that is never reached: requests are counted, as they are by default.
     """
     database = directory / "outreach.db"
-    place = Place(directory=directory, database=database, books=Books(database=database, log=directory / "log.jsonl"))
+    place = Place(
+        directory=directory,
+        database=database,
+        books=Books(database=database, log=directory / "log.jsonl", server_url=server_url),
+        server_url=server_url,
+    )
     place.spool.mkdir()
     place.create_demo_workspace(request_limit=request_limit)
     try:

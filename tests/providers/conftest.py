@@ -6,12 +6,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cryptography.fernet import Fernet
 
+from outreach.vault import SECRET_KEY_VARIABLE
+from tests import postgres
 from tests.process.place import Place, open_place
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
+@pytest.fixture(
+    params=["sqlite", pytest.param("postgres", marks=pytest.mark.soak("what is asked of a provider is the same"))]
+)
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     """An empty database, where servers can be started."""
-    with open_place(tmp_path) as made:
+    server_url = None
+    if request.param == "postgres":
+        server_url = postgres.empty_database()
+        # There is no file beside the database that could hold it.
+        monkeypatch.setenv(SECRET_KEY_VARIABLE, Fernet.generate_key().decode())
+    with open_place(tmp_path, server_url=server_url) as made:
         yield made

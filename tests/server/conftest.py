@@ -19,6 +19,7 @@ from outreach import Agent, Outreach, Workspace
 from outreach.models import API_SCOPES
 from outreach.protocols import SystemClock
 from outreach_server import create_app
+from tests import postgres
 from tests.contract.checked_client import CheckedClient
 
 T = TypeVar("T")
@@ -104,9 +105,17 @@ def sms_body(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in body.items() if value is not ...}
 
 
-@pytest.fixture(params=["memory", pytest.param("sqlite", marks=pytest.mark.soak("the server is the same in memory"))])
+@pytest.fixture(
+    params=[
+        "memory",
+        pytest.param("sqlite", marks=pytest.mark.soak("the server is the same in memory")),
+        pytest.param("postgres", marks=pytest.mark.soak("the server is the same in memory")),
+    ]
+)
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Name a database of each storage."""
+    if request.param == "postgres":
+        return postgres.empty_database()
     return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'outreach.db'}"
 
 

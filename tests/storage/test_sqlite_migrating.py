@@ -20,10 +20,10 @@ from sqlite_utils import Database, Migrations
 from outreach.clock import SystemClock
 from outreach.database import migrate_database
 from outreach.errors import DatabaseInUse, StorageError
+from outreach.storage.base import progress
 from outreach.storage.sqlite import (
     SqliteStorage,
     migration_backup,
-    progress,
     schema,
 )
 from tests.storage.sqlite_support import opened
@@ -33,7 +33,8 @@ ENTRIES = 20_000
 KILLED = """
 import sys, time
 from outreach.database import migrate_database
-from outreach.storage.sqlite import migration_backup, progress, schema
+from outreach.storage.base import progress
+from outreach.storage.sqlite import migration_backup, schema
 
 progress.PROGRESS_SECONDS, progress._OPERATIONS = 0.0, 1000
 where = sys.argv[2]

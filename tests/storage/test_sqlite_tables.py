@@ -14,6 +14,7 @@ from outreach import working_set
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import DispatchState, RecipientStatus
 from outreach.models.work import WorkUnit
+from outreach.storage.base.queries import parse
 from outreach.storage.sqlite import SqliteStorage, schema, sql
 from outreach.storage.sqlite.backend import Session
 from outreach.working_set import AlreadyExists, Transaction
@@ -214,14 +215,14 @@ def test_every_query_is_used() -> None:
 
 def test_a_query_is_there_once_and_says_why() -> None:
     """Mistakes in the files are found when they are read."""
-    assert dict(sql.parse("-- File.\n\n-- one --\n-- Why.\nSELECT 1\n\n-- two --\n-- Why.\nSELECT 2")) == {
+    assert dict(parse("-- File.\n\n-- one --\n-- Why.\nSELECT 1\n\n-- two --\n-- Why.\nSELECT 2", {})) == {
         "one": "-- Why.\nSELECT 1",
         "two": "-- Why.\nSELECT 2",
     }
     with pytest.raises(ValueError, match="'one' is there twice"):
-        sql.parse("-- one --\n-- Why.\nSELECT 1\n-- one --\n-- Why.\nSELECT 1")
+        parse("-- one --\n-- Why.\nSELECT 1\n-- one --\n-- Why.\nSELECT 1", {})
     with pytest.raises(ValueError, match="'one' has no comment"):
-        sql.parse("-- one --\nSELECT 1")
+        parse("-- one --\nSELECT 1", {})
 
 
 @pytest.mark.anyio

@@ -15,11 +15,11 @@ import pytest
 
 from outreach.clock import SystemClock
 from outreach.errors import StorageBusy, StorageError
+from outreach.storage.base import writer
 from outreach.storage.sqlite import (
     SqliteStorage,
     connect,
     thread,
-    writer,
 )
 from outreach.storage.sqlite.thread import BUSY_SECONDS
 from outreach.working_set import AlreadyExists, Transaction

@@ -14,12 +14,13 @@ import pytest
 from outreach.models.campaign import Counters
 from outreach.models.states import DispatchState, RecipientStatus
 from outreach.models.work import WorkUnit
+from outreach.storage.base.group_commit import commit_group
+from outreach.storage.base.jobs import Job
 from outreach.storage.sqlite.backend import Session, SqliteBackend
 from outreach.storage.sqlite.errors import as_caller_error
-from outreach.storage.sqlite.group_commit import commit_group
-from outreach.storage.sqlite.jobs import Job
 from outreach.storage.sqlite.memory import empty_database, open_image, write_now
 from outreach.storage.sqlite.schema import apply_migrations
+from outreach.storage.sqlite.transactions import Transactions
 from outreach.testing.builders import (
     NOW,
     WORKSPACE_ID,
@@ -96,7 +97,9 @@ def run_group(session: Session, *operations: Callable[[Transaction], Any]) -> li
     group: list[Job] = []
     session.rows.read_only = False
     while waiting:
-        commit_group(session, lambda: waiting.pop(0) if waiting else None, group)
+        commit_group(
+            session, lambda: waiting.pop(0) if waiting else None, group, control=Transactions(session.connection)
+        )
     return [job.error or job.result for job in group]
 
 

@@ -55,7 +55,7 @@ async def open_writer(
         StorageError: The file is foreign or unusable.
     """
     if create:
-        _create_private(path)
+        create_private(path)
     else:
         _require_file(path)
     return await _open(path, partial(_prepare_writer, migrate=migrate), read_only=False, clock=clock)
@@ -81,7 +81,7 @@ def _require_file(path: Path) -> None:
         raise DatabaseMissing(f"There is no database at {str(path.absolute())!r}.")
 
 
-def _create_private(path: Path) -> None:
+def create_private(path: Path) -> None:
     """Create a missing file that only its owner can read; SQLite gives `-wal` and `-shm` the same mode."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))

@@ -12,8 +12,8 @@ from typing import Final
 from urllib.parse import quote
 
 from outreach.errors import DatabaseMissing, StorageError
+from outreach.storage.base.progress import Progress
 from outreach.storage.sqlite.errors import translate
-from outreach.storage.sqlite.progress import Progress
 
 PAGES_AT_A_TIME: Final = 4096
 MAX_PROBLEMS: Final = 20

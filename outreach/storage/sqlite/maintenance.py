@@ -12,11 +12,11 @@ import attrs
 
 from outreach.clock import SystemClock
 from outreach.errors import DatabaseMissing, StorageError
+from outreach.storage.base.progress import ProgressCallback
 from outreach.storage.sqlite.connect import BUSY_SECONDS
 from outreach.storage.sqlite.copying import copy_database, integrity_problems, open_read_only, sibling_path, sync
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.lock import SqliteDispatchLock
-from outreach.storage.sqlite.progress import ProgressCallback
 from outreach.storage.sqlite.schema import apply_migrations, version_of
 from outreach.storage.sqlite.watch import FileWatch
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from outreach.errors import StorageError
+from outreach.storage.base.progress import Progress
 from outreach.storage.sqlite.copying import copy_database, open_read_only, remove, sibling_path, sync
 from outreach.storage.sqlite.errors import translate
-from outreach.storage.sqlite.progress import Progress
 
 BACKUP_SUFFIX: Final = ".before-migration"
 """The suffix of the backup's name."""

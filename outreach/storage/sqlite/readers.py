@@ -12,8 +12,9 @@ from typing import Any, Final
 import aiosqlite
 
 from outreach.protocols.storage import Operation
+from outreach.storage.base.jobs import Job, Queue, deliver
 from outreach.storage.sqlite.backend import Session
-from outreach.storage.sqlite.jobs import Job, Queue, deliver
+from outreach.storage.sqlite.errors import as_caller_error
 from outreach.storage.sqlite.thread import LockWait, close, post
 from outreach.storage.sqlite.watch import FileWatch
 
@@ -76,7 +77,7 @@ class _Reader:
             self._session.rows.forget()
             job.run(self._session.transaction)
         except BaseException as error:  # whatever it is, it is the caller's
-            job.fail(error)
+            job.fail(as_caller_error(error))
         finally:
             # SQLite may have ended the transaction after a disk error.
             with suppress(sqlite3.Error):

@@ -91,9 +91,6 @@ def _with_raw(connection: aiosqlite.Connection, function: Callable[[sqlite3.Conn
 BUSY_SECONDS: Final = 5.0
 """How long a transaction waits for another process's lock."""
 
-BULK_SECONDS: Final = 30.0
-"""How long bulk work waits for it, because a failure would lose a long load."""
-
 LAST_SECONDS: Final = 0.5
 """How much longer, once the storage is closing."""
 

@@ -20,11 +20,12 @@ from outreach.models.campaign import Counters
 from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.models.work import DatabaseHome, HighWaterMark
 from outreach.protocols.storage import DispatchLock, Operation
+from outreach.storage.base.group_commit import commit_group
+from outreach.storage.base.jobs import Job
 from outreach.storage.sqlite.backend import Session, SqliteBackend
-from outreach.storage.sqlite.group_commit import commit_group
-from outreach.storage.sqlite.jobs import Job
 from outreach.storage.sqlite.memory import empty_database, open_image
 from outreach.storage.sqlite.schema import apply_migrations
+from outreach.storage.sqlite.transactions import Transactions
 from outreach.testing.simulation.faults import Faults
 from outreach.testing.simulation.touched import NotingTransaction, Touched
 from outreach.working_set import Transaction
@@ -75,7 +76,7 @@ class Database:
         if self._writes % _SPOILED == 0:
             jobs.insert(0, Job(operation=partial(_spoil, by.session), bulk=False, done=_NOBODY_WAITS))
         asked = jobs[-1]
-        commit_group(by.session, lambda: jobs.pop(0) if jobs else None, [])
+        commit_group(by.session, lambda: jobs.pop(0) if jobs else None, [], control=Transactions(by.session.connection))
         self._commits += 1
         by.committed()
         self._reader.rows.forget()

@@ -41,6 +41,15 @@ AWKWARD_TEXTS: Final = {
     "long": "ü😀" * 50_000,
 }
 
+MAX_KEY_LENGTH: Final = 250
+"""Identifiers, keys and phone numbers have at most so many characters; a storage need not take longer ones."""
+
+
+def as_key(text: str) -> str:
+    """Return a text as an identifier, key or phone number may be."""
+    return text[:MAX_KEY_LENGTH]
+
+
 awkward_texts = pytest.mark.parametrize("text", AWKWARD_TEXTS.values(), ids=AWKWARD_TEXTS.keys())
 
 AWKWARD_MOMENTS: Final = (

@@ -17,6 +17,7 @@ from outreach.testing.storage_tables.base_contract import (
     THIS_WORKSPACE,
     TICK,
     ContractBase,
+    as_key,
     awkward_moments,
     awkward_texts,
     given_recipients,
@@ -40,7 +41,7 @@ class CallsContract(ContractBase):
         agent_id = await given_agent(storage)
         texts = dict.fromkeys(("provider_call_id", "from_number", "answered_by", "error", "summary"), text)
         variables = {"z": text, text: "1", "a": ""}
-        full = make_call(agent_id=agent_id, to=text, variables=variables, outcome="voicemail", **texts)
+        full = make_call(agent_id=agent_id, to=as_key(text), variables=variables, outcome="voicemail", **texts)
         bare = make_call(agent_id=agent_id)
 
         def insert(tx: Transaction) -> None:
@@ -263,11 +264,14 @@ class CallsContract(ContractBase):
     @awkward_texts
     async def test_a_message_of_a_carrier_is_taken_in_once(self, storage: Storage, text: str) -> None:
         """(workspace, provider, its identifier) is unique; what has no identifier comes as often as it comes."""
-        first = make_inbound(provider=text, provider_id=text, keyword="stop")
+        first = make_inbound(provider=as_key(text), provider_id=text, keyword="stop")
         others = [
             make_inbound(provider="telnyx", provider_id=first.provider_id),
-            make_inbound(workspace_id=OTHER_WORKSPACE, provider=text, provider_id=text),
-            *(make_inbound(provider=provider, provider_id=None) for provider in (text, text, None, None)),
+            make_inbound(workspace_id=OTHER_WORKSPACE, provider=as_key(text), provider_id=text),
+            *(
+                make_inbound(provider=provider, provider_id=None)
+                for provider in (as_key(text), as_key(text), None, None)
+            ),
             *(make_inbound(provider=None, provider_id=text) for _ in range(2)),
         ]
 

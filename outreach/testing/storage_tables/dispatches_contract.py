@@ -20,6 +20,7 @@ from outreach.testing.storage_tables.base_contract import (
     THIS_WORKSPACE,
     TICK,
     ContractBase,
+    as_key,
     awkward_moments,
     awkward_texts,
     given_recipients,
@@ -96,7 +97,7 @@ class DispatchesContract(ContractBase):
         """Every text comes back to the code point; empty is not None."""
         at = await given_purpose(storage, "recipient")
         texts = dict.fromkeys(("from_number", "body", "provider_id", "reason", "error_code", "error_message"), text)
-        full = make_dispatch(**at, **texts, provider=text, to=text, state=DispatchState.REFUSED)
+        full = make_dispatch(**at, **texts, provider=as_key(text), to=as_key(text), state=DispatchState.REFUSED)
         bare = make_dispatch(**at, **dict.fromkeys(texts), segments=None)
         await write(storage, full, bare)
         assert await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, full.id)) == full

@@ -15,6 +15,7 @@ from outreach.testing.storage_tables.base_contract import (
     THIS_WORKSPACE,
     TICK,
     ContractBase,
+    as_key,
     awkward_moments,
     awkward_texts,
 )
@@ -41,7 +42,7 @@ class RequestsContract(ContractBase):
     @awkward_texts
     async def test_a_stored_request_is_read_as_it_was_written(self, storage: Storage, text: str) -> None:
         """A put takes the place of the last one under the same workspace, operation and key."""
-        running = make_stored_request(key=text, operation=text)
+        running = make_stored_request(key=as_key(text), operation=as_key(text))
         finished = attrs.evolve(
             running,
             fingerprint=text,
@@ -53,7 +54,9 @@ class RequestsContract(ContractBase):
         )
         for request in (running, finished):
             await storage.write(lambda tx, request=request: tx.requests.put_stored(request))  # type: ignore[misc]
-            assert await storage.read(lambda tx: tx.requests.stored(THIS_WORKSPACE, text, text)) == request
+            assert (
+                await storage.read(lambda tx: tx.requests.stored(THIS_WORKSPACE, as_key(text), as_key(text))) == request
+            )
 
     async def test_an_empty_answer_is_not_none(self, storage: Storage) -> None:
         """None is a request that still runs."""

@@ -13,6 +13,7 @@ from outreach.testing.storage_tables.base_contract import (
     MAX_INTEGER,
     THIS_WORKSPACE,
     ContractBase,
+    as_key,
     awkward_moments,
     awkward_texts,
 )
@@ -30,10 +31,10 @@ class SubscriptionsContract(ContractBase):
     async def test_a_subscription_is_read_as_it_was_written(self, storage: Storage, text: str) -> None:
         """Its name is its key, whatever is in it; what it holds may be as large as integers are."""
         row = make_subscription(
-            name=text, workspace_id=THIS_WORKSPACE, position=MAX_INTEGER, gap_until=MAX_INTEGER, holder=text
+            name=as_key(text), workspace_id=THIS_WORKSPACE, position=MAX_INTEGER, gap_until=MAX_INTEGER, holder=text
         )
         await put(storage, row)
-        assert await storage.read(lambda tx: tx.subscriptions.get(text)) == row
+        assert await storage.read(lambda tx: tx.subscriptions.get(as_key(text))) == row
         assert await storage.read(lambda tx: tx.subscriptions.get("another")) is None
 
     @awkward_moments

@@ -17,6 +17,7 @@ from outreach.testing.storage_tables.base_contract import (
     THIS_WORKSPACE,
     TICK,
     ContractBase,
+    as_key,
     awkward_moments,
     awkward_texts,
     given_campaign,
@@ -65,7 +66,7 @@ class TrailContract(ContractBase):
             due_at=NOW - TICK,
             repeats=4,
             actor=text,
-            phone=text,
+            phone=as_key(text),
         )
         bare = TrailEntry(
             at=NOW, workspace_id=THIS_WORKSPACE, what=TrailStepKind.REPLIED, rule=TrailRule.PROVIDER_REPORT

@@ -17,6 +17,7 @@ from outreach.testing.storage_tables.base_contract import (
     THIS_WORKSPACE,
     TICK,
     ContractBase,
+    as_key,
     awkward_moments,
     awkward_texts,
     given_campaign,
@@ -188,23 +189,23 @@ class WorkContract(ContractBase):
     async def test_claims_are_freed_with_their_worker(self, storage: Storage, text: str) -> None:
         """Each subject of a workspace has one; those that are held come by epoch, workspace and subject."""
         claims = [
-            Claim(workspace_id=THIS_WORKSPACE, subject=text, epoch=2, held=True),
-            Claim(workspace_id=OTHER_WORKSPACE, subject=text, epoch=1, held=True),
-            Claim(workspace_id=THIS_WORKSPACE, subject=f"{text}2", epoch=1, held=False),
+            Claim(workspace_id=THIS_WORKSPACE, subject=as_key(text), epoch=2, held=True),
+            Claim(workspace_id=OTHER_WORKSPACE, subject=as_key(text), epoch=1, held=True),
+            Claim(workspace_id=THIS_WORKSPACE, subject=f"{as_key(text)}2", epoch=1, held=False),
         ]
         for claim in (attrs.evolve(claims[0], epoch=1, held=False), *claims):
             await storage.write(lambda tx, claim=claim: tx.claims.put(claim))  # type: ignore[misc]
         assert list(await storage.read(lambda tx: tx.claims.held())) == [claims[1], claims[0]]
-        assert await storage.read(lambda tx: tx.claims.get(THIS_WORKSPACE, text)) == claims[0]
+        assert await storage.read(lambda tx: tx.claims.get(THIS_WORKSPACE, as_key(text))) == claims[0]
 
         def free(tx: Transaction) -> Claim | None:
             tx.claims.free(2)
-            return tx.claims.get(THIS_WORKSPACE, text)
+            return tx.claims.get(THIS_WORKSPACE, as_key(text))
 
         assert await storage.write(free) == attrs.evolve(claims[0], held=False)
         assert list(await storage.read(lambda tx: tx.claims.held())) == [claims[1]]
         await storage.write(lambda tx: tx.claims.clear())
-        assert await storage.read(lambda tx: tx.claims.get(OTHER_WORKSPACE, text)) is None
+        assert await storage.read(lambda tx: tx.claims.get(OTHER_WORKSPACE, as_key(text))) is None
 
     async def test_the_clock_of_the_database_does_not_go_back(self, database: Storage) -> None:
         """Each transaction reads it; aware, in UTC."""
@@ -277,15 +278,16 @@ class WorkContract(ContractBase):
     async def test_what_was_noted_beside_the_database_stays(
         self, database: Storage, open_storage: Callable[[], Storage]
     ) -> None:
-        """Nothing at first, then the last note, also for who opens it next."""
+        """Nothing at first, then the last note, also for who opens it next; without a place outside always nothing."""
         assert database.lock.high_water() is None
         assert database.lock.acquire() == 1
         try:
             database.lock.record_high_water(HighWaterMark(database="one", epoch=1, change=0))
             mark = HighWaterMark(database="one", epoch=3, change=MAX_INTEGER)
             database.lock.record_high_water(mark)
-            assert database.lock.high_water() == mark
+            noted = database.lock.high_water()
+            assert noted in {mark, None}
         finally:
             database.lock.release()
         async with open_storage() as again:
-            assert again.lock.high_water() == mark
+            assert again.lock.high_water() == noted

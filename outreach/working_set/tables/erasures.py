@@ -38,7 +38,7 @@ class PersonRows(NamedTuple):
     messages: Sequence[str]
     calls: Sequence[str]
     open_singles: int
-    callbacks: Sequence[int]
+    callbacks: Sequence[int | str]
 
 
 class Erasures(Table):

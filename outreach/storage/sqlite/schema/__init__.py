@@ -17,9 +17,10 @@ import attrs
 from sqlite_utils import Database, Migrations
 
 from outreach.errors import DatabaseInUse, DatabaseNewer, DatabaseOlder, StorageError
+from outreach.storage.base.progress import Progress, ProgressCallback
+from outreach.storage.base.transfer import UNFINISHED, UNFINISHED_MESSAGE
 from outreach.storage.sqlite.copying import integrity_problems
 from outreach.storage.sqlite.migration_backup import backup_during_migration, remove_migration_backup
-from outreach.storage.sqlite.progress import Progress, ProgressCallback
 
 MIGRATIONS: Final = Migrations("outreach")
 
@@ -117,6 +118,17 @@ def _migrate(raw: sqlite3.Connection, database: Database, progress: Progress) ->
 
 
 @contextmanager
+def only_user(raw: sqlite3.Connection) -> Iterator[None]:
+    """Keep every other process from the database within the block, or raise `DatabaseInUse` if one has it open."""
+    _require_only_user(raw)
+    try:
+        with _locked(raw):
+            yield
+    finally:
+        _set_journal(raw, "WAL")
+
+
+@contextmanager
 def _locked(raw: sqlite3.Connection) -> Iterator[None]:
     """Keep every other process from the database within the block, also between transactions."""
     raw.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -140,7 +152,7 @@ def _require_only_user(raw: sqlite3.Connection) -> None:
         if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
             raise
         raise DatabaseInUse(
-            "This database must be migrated, but another process has it open. "
+            "This database must not be open elsewhere, but another process has it open. "
             "Nothing was changed. Stop the other process first."
         ) from error
 
@@ -206,6 +218,8 @@ def version_of(raw: sqlite3.Connection) -> Version:
 def _pending(database: Database) -> tuple[bool, Sequence[str]]:
     """Return whether a database is new, and its pending migrations; raise if it is newer or foreign."""
     version = version_of(database.conn)
+    if UNFINISHED in version.newer:
+        raise StorageError(UNFINISHED_MESSAGE)
     if version.newer:
         raise DatabaseNewer(
             f"This database was written by a newer version of this package: it has {', '.join(version.newer)}. "

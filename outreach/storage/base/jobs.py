@@ -13,7 +13,6 @@ from typing import Any
 import attrs
 
 from outreach.protocols.storage import Operation
-from outreach.storage.sqlite.errors import as_caller_error
 from outreach.working_set import Transaction
 
 
@@ -40,9 +39,13 @@ class Job:
         self.result = self.operation(transaction)
 
     def fail(self, error: BaseException) -> None:
-        """Set the caller's error, translated if it is SQLite's."""
+        """Set the caller's error."""
         self.result = None
-        self.error = as_caller_error(error)
+        self.error = error
+
+    def forget_outcome(self) -> None:
+        """Forget what came of a run that was undone."""
+        self.result = self.error = None
 
     async def outcome(self) -> Any:
         """Wait for the job; return the operation's result or raise its error."""

@@ -1,0 +1,1 @@
+"""What storages share: queued jobs, group commit, files of named queries, progress of long work."""

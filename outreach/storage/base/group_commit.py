@@ -1,0 +1,183 @@
+"""Group commit: operations in one transaction, each undone by itself if it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from outreach.errors import DatabaseReplaced, StorageError
+from outreach.storage.base.jobs import Job
+from outreach.working_set import Transaction
+from outreach.working_set.journal import RollbackRequired
+from outreach.working_set.working_set import WorkingSet
+
+
+class CommitUnknown(StorageError):
+    """It could not be found out whether a transaction was committed."""
+
+
+class Session(Protocol):
+    """A connection's working set and tables."""
+
+    rows: WorkingSet
+    transaction: Transaction
+
+
+class TransactionControl(Protocol):
+    """How transactions of a session begin and end."""
+
+    def begin(self) -> None:
+        """Begin a transaction."""
+        ...
+
+    def commit(self) -> None:
+        """Commit the transaction.
+
+        Raises:
+            CommitUnknown: Nobody can tell whether it was committed.
+            Exception: Nothing was written.
+        """
+        ...
+
+    def roll_back(self) -> None:
+        """Undo the transaction, if there is one; must not raise."""
+        ...
+
+    def check_open(self, error: BaseException) -> None:
+        """Raise if the transaction cannot go on after a job's error.
+
+        Raises:
+            RollbackRequired: The others have to run again, each alone.
+            Exception: The database's error: the whole group has failed.
+        """
+        ...
+
+    def may_run_again(self, error: BaseException) -> bool:
+        """Return whether what failed by this error may be run again, after waiting for a moment."""
+        ...
+
+    def as_caller_error(self, error: BaseException) -> BaseException:
+        """Return an operation's error for its caller: the driver's translated, any other as it is."""
+        ...
+
+    def as_storage_error(self, error: BaseException) -> StorageError | None:
+        """Return a driver's error translated; None for any other."""
+        ...
+
+    def name_of(self, error: BaseException) -> str:
+        """Return an error's short name: the database's own, such as `SQLITE_FULL`, or that of its class."""
+        ...
+
+
+def commit_group(
+    session: Session, take: Callable[[], Job | None], group: list[Job], *, control: TransactionControl
+) -> None:
+    """Run jobs in one transaction until none is left, and commit; each job then has its outcome.
+
+    A failed job is undone alone. If its rows have reached the database, the transaction is rolled back and every other
+    job runs again in a transaction of its own. A transaction that was lost on the way is run again.
+
+    Args:
+        session: The connection.
+        take: Returns the next job; None to commit.
+        group: Receives the jobs in order.
+        control: How transactions begin and end.
+
+    Raises:
+        Exception: The group failed: the disk is full, the database is locked or away, or worse.
+    """
+    while True:
+        try:
+            _run_group(session, take, group, control)
+        except RollbackRequired:
+            _roll_back(session, control)
+            for job in group:
+                if job.error is None:
+                    _commit_alone(session, job, control)
+            return
+        except BaseException as error:
+            _roll_back(session, control)
+            if not control.may_run_again(error):
+                raise
+            take = _again(group, take)
+        else:
+            return
+
+
+def _again(group: list[Job], take: Callable[[], Job | None]) -> Callable[[], Job | None]:
+    """Return what takes the jobs of a lost transaction once more, and then those that have come since."""
+    jobs = [job for job in group if not job.dropped]
+    group.clear()
+    for job in jobs:
+        job.forget_outcome()
+    return lambda: jobs.pop(0) if jobs else take()
+
+
+def _run_group(session: Session, take: Callable[[], Job | None], group: list[Job], control: TransactionControl) -> None:
+    control.begin()
+    session.rows.begin()
+    while (job := take()) is not None:
+        group.append(job)
+        _run(session, job, control)
+    session.rows.flush()
+    control.commit()
+    session.rows.commit()
+
+
+def _run(session: Session, job: Job, control: TransactionControl) -> None:
+    """Run a job in the group's transaction.
+
+    Raises:
+        RollbackRequired: It failed and cannot be undone alone, or a row of the group was refused.
+        Exception: The database has lost the whole transaction, as on a full disk.
+    """
+    savepoint = session.rows.savepoint()
+    try:
+        job.run(session.transaction)
+    except RollbackRequired:
+        raise
+    except BaseException as error:  # whatever it is, it is the caller's
+        job.fail(control.as_caller_error(error))
+        control.check_open(error)
+        session.rows.rollback_to(savepoint)
+
+
+def _commit_alone(session: Session, job: Job, control: TransactionControl) -> None:
+    """Run a job again in its own transaction."""
+    while True:
+        try:
+            control.begin()
+            session.rows.begin()
+            session.rows.savepoint()
+            job.run(session.transaction)
+            session.rows.flush()
+            control.commit()
+            session.rows.commit()
+        except BaseException as error:  # whatever it is, it is the caller's
+            _roll_back(session, control)
+            if control.may_run_again(error):
+                continue
+            cause = error.__cause__ if isinstance(error, RollbackRequired) and error.__cause__ is not None else error
+            job.fail(control.as_caller_error(cause))
+        return
+
+
+def _roll_back(session: Session, control: TransactionControl) -> None:
+    session.rows.forget()
+    control.roll_back()
+
+
+def fail_jobs(jobs: Sequence[Job], error: Exception, *, control: TransactionControl) -> None:
+    """Fail the jobs without an error of their own: nothing was written, unless the error says that nobody knows."""
+    translated = control.as_storage_error(error)
+    kind = StorageError if translated is None else type(translated)
+    reason = f"{type(error).__name__}: {error}" if translated is None else translated.message
+    for job in jobs:
+        if job.error is None and isinstance(error, DatabaseReplaced):
+            job.fail(DatabaseReplaced(error.message))
+        elif job.error is None and isinstance(error, CommitUnknown):
+            job.fail(CommitUnknown(error.message))
+        elif job.error is None:
+            failure = kind(f"Nothing was written. {reason}")
+            failure.__cause__ = error
+            job.fail(failure)

@@ -1,0 +1,137 @@
+"""Connecting: the settings of every connection, and the pool."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import psycopg
+from psycopg import Connection
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.types.numeric import Int8Dumper
+from psycopg_pool import ConnectionPool
+
+from outreach.errors import ConfigError
+
+SCHEMA: Final = "outreach"
+
+OPEN_KEY: Final = 0x6F757472_0001
+"""The advisory lock that every open storage shares, and that a migration or a copy takes alone."""
+
+MIGRATION_KEY: Final = 0x6F757472_0002
+"""The advisory lock of whoever looks whether there is something to migrate."""
+
+DISPATCH_KEY: Final = 0x6F757472_0003
+"""The advisory lock of the first worker's place; those of the others follow it."""
+
+BUSY_SECONDS: Final = 5.0
+"""How long a transaction waits for another process's lock, and for a connection."""
+
+IDLE_SECONDS: Final = 10.0
+"""After this long without a word within a transaction the server ends it: a process that stands still holds the others
+up no longer."""
+
+_SERVER_SETTINGS: Final = {
+    "search_path": SCHEMA,
+    "lock_timeout": f"{BUSY_SECONDS * 1000:.0f}",
+    "idle_in_transaction_session_timeout": f"{IDLE_SECONDS * 1000:.0f}",
+    "client_min_messages": "warning",
+    # Every query follows an index, also where the statistics are too old to show that it pays.
+    "enable_seqscan": "off",
+    "jit": "off",
+    "max_parallel_workers_per_gather": "0",
+}
+
+_CLIENT_SETTINGS: Final = {
+    "application_name": "outreach",
+    "connect_timeout": "5",
+    # A server that has gone without a word is noticed within some seconds.
+    "keepalives_idle": "5",
+    "keepalives_interval": "2",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "10000",
+}
+
+# Commits have to survive a crash, whatever the server's default is. The timeline tells a failover.
+_CONFIGURE: Final = f"""
+    SELECT
+        pg_advisory_lock_shared({OPEN_KEY}),
+        CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', false) END,
+        CASE WHEN NOT pg_is_in_recovery() THEN substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END
+"""
+
+
+class PostgresConnection(Connection[tuple[Any, ...]]):
+    """A connection that knows on which timeline its server was when it connected."""
+
+    timeline: str = ""
+
+
+Pool = ConnectionPool[PostgresConnection]
+
+
+def conninfo_of(url: str) -> str:
+    """Return how to connect to the database of a URL, with the settings of every connection.
+
+    Raises:
+        ConfigError: The URL is not one of PostgreSQL, or names no database.
+    """
+    try:
+        given = conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        # The driver quotes the URL, and so its password.
+        reason = str(error).strip().replace(url, "...")
+        raise ConfigError(
+            f"The database's URL is not valid: {reason}. Write postgresql://user:password@host:5432/database"
+        ) from None
+    if not given.get("dbname"):
+        raise ConfigError("The database's URL names no database. Write postgresql://user:password@host:5432/database")
+    options = " ".join(f"-c {name}={value}" for name, value in _SERVER_SETTINGS.items())
+    # The URL's own options come last, and win.
+    ours = {**_CLIENT_SETTINGS, **given, "options": f"{options} {given.get('options', '')}".strip()}
+    return make_conninfo(**ours)  # type: ignore[arg-type]
+
+
+def name_of(conninfo: str) -> str:
+    """Return which database this is, for messages: without user and password."""
+    given = conninfo_to_dict(conninfo)
+    host = given.get("host") or given.get("hostaddr") or "this machine"
+    port = f":{given['port']}" if given.get("port") else ""
+    return f"{given.get('dbname')!r} at {host}{port}"
+
+
+def connect(conninfo: str) -> PostgresConnection:
+    """Open a connection outside transactions; may raise `psycopg.OperationalError`."""
+    connection = PostgresConnection.connect(conninfo, autocommit=True, prepare_threshold=3)
+    # One type for all integers: a statement is prepared once.
+    connection.adapters.register_dumper(int, Int8Dumper)
+    return connection
+
+
+def open_pool(conninfo: str, *, size: int) -> Pool:
+    """Return an open pool of connections; may raise `psycopg.OperationalError`."""
+    pool = ConnectionPool(
+        conninfo,
+        connection_class=PostgresConnection,
+        kwargs={"autocommit": True, "prepare_threshold": 3},
+        configure=_configure,
+        min_size=2,
+        max_size=size,
+        timeout=BUSY_SECONDS,
+        num_workers=2,
+        name="outreach",
+        open=False,
+    )
+    try:
+        pool.open(wait=True, timeout=2 * BUSY_SECONDS)
+    except BaseException:
+        pool.close(timeout=0)
+        raise
+    return pool
+
+
+def _configure(connection: PostgresConnection) -> None:
+    connection.adapters.register_dumper(int, Int8Dumper)
+    [row] = connection.execute(_CONFIGURE).fetchall()
+    if row[2] is None:
+        raise psycopg.OperationalError("the server is a standby, which cannot be written")
+    connection.timeline = row[2]

@@ -1,0 +1,89 @@
+"""PostgreSQL's errors: which are about a row, which pass by, and what callers are told."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import psycopg
+from psycopg import errors
+
+from outreach.errors import StorageBusy, StorageError
+from outreach.working_set import AlreadyExists
+
+_ROW_CLASSES: Final = frozenset({"21", "22", "23", "42", "54"})
+"""Classes of SQLSTATE: cardinality, data, integrity, names and types, limits of a row or an index."""
+
+_PASSING: Final = frozenset(
+    {
+        "25006",  # read-only: a standby, or a server that is being demoted
+        "25P03",  # idle in a transaction for too long
+        "40001",  # serialization failure
+        "40P01",  # deadlock
+        "57P01",  # admin shutdown
+        "57P02",  # crash shutdown
+        "57P03",  # cannot connect now
+        "57P05",  # idle for too long
+    }
+)
+
+_MESSAGES: Final = {
+    "53100": "The disk of the database server is full. Make room; nothing that was committed is lost.",
+    "53300": "The database server has no connection left. Raise its max_connections, or run fewer processes.",
+    "55P03": "The database is locked by another process that has been writing for long. Try again.",
+    "42501": "This user may not do that in the database: it must own the schema `outreach`.",
+    "3D000": "There is no such database: create it first (createdb).",
+}
+
+
+def is_row_error(error: Exception) -> bool:
+    """Return whether an error is about a row rather than the database."""
+    if not isinstance(error, psycopg.Error):
+        return True
+    if error.sqlstate is not None:
+        return error.sqlstate[:2] in _ROW_CLASSES
+    # Found by the driver itself, before anything was sent.
+    return isinstance(error, psycopg.DataError | psycopg.ProgrammingError)
+
+
+def is_passing(error: BaseException) -> bool:
+    """Return whether an error may be gone when the operation runs again: nothing of it was written."""
+    if not isinstance(error, psycopg.OperationalError | psycopg.InternalError):
+        return False
+    if error.sqlstate is not None:
+        return error.sqlstate in _PASSING or error.sqlstate.startswith("08")
+    # Without a code it is the connection that failed.
+    return isinstance(error, psycopg.OperationalError)
+
+
+def is_busy(error: BaseException) -> bool:
+    """Return whether another process held a lock for too long."""
+    return isinstance(error, errors.LockNotAvailable)
+
+
+def as_caller_error(error: BaseException) -> BaseException:
+    """Return the error for the caller: the driver's translated, any other as it is."""
+    refused: Exception
+    if isinstance(error, errors.UniqueViolation):
+        refused = AlreadyExists(f"There is such a row already. ({first_line(error)})")
+    elif isinstance(error, errors.ForeignKeyViolation):
+        refused = LookupError("A row refers to something that is not there, or is referred to.")
+    else:
+        return translate(error) if isinstance(error, psycopg.Error) else error
+    refused.__cause__ = error
+    return refused
+
+
+def translate(error: psycopg.Error) -> StorageError:
+    """Return the storage error for a driver's error, which is its cause."""
+    lost = "The connection to the database was lost." if is_passing(error) else "The database cannot be used."
+    message = _MESSAGES.get(error.sqlstate or "", lost)
+    kind = StorageBusy if is_busy(error) else StorageError
+    translated = kind(f"{message} ({type(error).__name__}: {first_line(error)})")
+    translated.__cause__ = error
+    return translated
+
+
+def first_line(error: BaseException) -> str:
+    """Return an error's first line: what follows may quote the values of a row."""
+    lines = str(error).splitlines()
+    return lines[0].strip() if lines else ""

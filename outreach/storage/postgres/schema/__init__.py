@@ -1,0 +1,153 @@
+"""The schema and its migrations: the SQL files here by name, all pending ones in one transaction, forward only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Final
+
+import attrs
+from psycopg import sql
+
+from outreach.errors import DatabaseInUse, DatabaseMissing, DatabaseNewer, DatabaseOlder, StorageError
+from outreach.storage.base.progress import Progress, ProgressCallback
+from outreach.storage.base.transfer import UNFINISHED, UNFINISHED_MESSAGE
+from outreach.storage.postgres.connect import MIGRATION_KEY, OPEN_KEY, SCHEMA, PostgresConnection
+
+_WAIT_SECONDS: Final = 60
+"""How long opening waits for another process's migration."""
+
+
+@attrs.frozen(kw_only=True)
+class Version:
+    """The version of a database.
+
+    Attributes:
+        applied: Its applied migrations.
+        pending_migrations: Migrations of this package that it lacks.
+        newer: Its migrations that this package does not know.
+        is_foreign: Whether its schema `outreach` holds tables, but none of this package.
+    """
+
+    applied: Sequence[str]
+    pending_migrations: Sequence[str]
+    newer: Sequence[str]
+    is_foreign: bool
+
+
+@cache
+def migrations() -> Mapping[str, str]:
+    """Return the script of each migration, in order."""
+    files = sorted(resources.files(__name__).iterdir(), key=lambda file: file.name)
+    return {file.name.removesuffix(".sql"): file.read_text("utf-8") for file in files if file.name.endswith(".sql")}
+
+
+def version_of(connection: PostgresConnection) -> Version:
+    """Return a database's version without changing it."""
+    [(recorded, tables)] = connection.execute(
+        "SELECT to_regclass(%s) IS NOT NULL, (SELECT COUNT(*) FROM pg_tables WHERE schemaname = %s)",
+        (f"{SCHEMA}.migrations", SCHEMA),
+    ).fetchall()
+    query = "SELECT name FROM outreach.migrations ORDER BY name"
+    applied = [name for (name,) in connection.execute(query).fetchall()] if recorded else []
+    return Version(
+        applied=applied,
+        pending_migrations=[name for name in migrations() if name not in applied],
+        newer=[name for name in applied if name not in migrations()],
+        is_foreign=not recorded and tables > 0,
+    )
+
+
+def apply_migrations(
+    connection: PostgresConnection,
+    *,
+    create: bool = True,
+    migrate: bool = True,
+    on_progress: ProgressCallback | None = None,
+) -> Sequence[str]:
+    """Apply the pending migrations, all or none; return their names.
+
+    Of two processes that open a database at once, the second finds the work done. A database with content is migrated
+    only while no other process has it open.
+
+    Args:
+        connection: Outside a transaction.
+        create: Whether a database without the schema gets it.
+        migrate: Whether a database with content may be changed.
+        on_progress: Receives the progress of a long migration; None logs it.
+
+    Raises:
+        DatabaseMissing: There is no schema, and `create` is false.
+        DatabaseOlder: Migrations are pending and `migrate` is false.
+        DatabaseInUse: Migrations are pending and another process has the database open; nothing was changed.
+        DatabaseNewer: It has migrations that this version does not know; nothing was changed.
+        StorageError: The schema holds something else; nothing was changed.
+        psycopg.Error: A step failed; nothing was changed.
+    """
+    version = _checked(connection)
+    if not version.pending_migrations:
+        return ()
+    if not version.applied and not create:
+        raise DatabaseMissing("The database has no schema `outreach`: nothing has been stored in it yet.")
+    if version.applied and not migrate:
+        raise DatabaseOlder(
+            "This database was written by an older version of this package: its migrations "
+            f"{', '.join(version.pending_migrations)} are pending. "
+            "Nothing was changed. The process that dispatches from it applies them when it opens it."
+        )
+    progress = Progress("Bringing the database up to date", on_progress)
+    with connection.transaction():
+        connection.execute(f"SET LOCAL lock_timeout = '{_WAIT_SECONDS}s'")
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_KEY,))
+        version = _checked(connection)
+        if version.applied and version.pending_migrations:
+            _require_only_user(connection)
+        if not version.applied:
+            connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(SCHEMA)))
+            connection.execute("CREATE TABLE migrations (name TEXT PRIMARY KEY, applied_at TIMESTAMPTZ NOT NULL)")
+        for number, name in enumerate(version.pending_migrations, start=1):
+            progress.at(f"step {number} of {len(version.pending_migrations)}, {name}")
+            connection.execute(migrations()[name])
+            connection.execute("INSERT INTO migrations (name, applied_at) VALUES (%s, now())", (name,))
+    progress.done("The database is up to date")
+    return version.pending_migrations
+
+
+def column_types(connection: PostgresConnection) -> Mapping[str, Mapping[str, str]]:
+    """Return the type of each column of each table."""
+    rows = connection.execute(
+        "SELECT table_name::text, column_name::text, data_type::text FROM information_schema.columns "
+        "WHERE table_schema = %s",
+        (SCHEMA,),
+    ).fetchall()
+    types: dict[str, dict[str, str]] = {}
+    for table, column, kind in rows:
+        types.setdefault(table, {})[column] = kind
+    return types
+
+
+def _checked(connection: PostgresConnection) -> Version:
+    version = version_of(connection)
+    if UNFINISHED in version.newer:
+        raise StorageError(UNFINISHED_MESSAGE)
+    if version.newer:
+        raise DatabaseNewer(
+            f"This database was written by a newer version of this package: it has {', '.join(version.newer)}. "
+            "Nothing was changed. Install that version."
+        )
+    if version.is_foreign:
+        raise StorageError(
+            "The schema `outreach` of this database holds the tables of something else. Nothing was changed. Name "
+            "another database."
+        )
+    return version
+
+
+def _require_only_user(connection: PostgresConnection) -> None:
+    [(alone,)] = connection.execute("SELECT pg_try_advisory_xact_lock(%s)", (OPEN_KEY,)).fetchall()
+    if not alone:
+        raise DatabaseInUse(
+            "This database must not be open elsewhere, but another process has it open. "
+            "Nothing was changed. Stop the other process first."
+        )

@@ -1,0 +1,50 @@
+-- Callback events.
+
+-- waiting --
+-- Early events of an identifier; the terms are those of their two indexes.
+SELECT {callbacks} FROM callbacks
+WHERE workspace_id = :workspace_id
+    AND report::json ->> 'provider' = :provider
+    AND (report::json ->> 'provider_id' = :provider_id OR report::json ->> 'telephony_id' = :provider_id)
+    AND report IS NOT NULL
+ORDER BY received_at, event_id
+LIMIT :limit
+
+-- waited_for --
+-- The identifiers that early events wait for: nearly always none.
+SELECT wanted.value::text AS value FROM json_array_elements(:wanted::json) AS wanted (value)
+WHERE EXISTS (
+    SELECT 1 FROM callbacks
+    WHERE workspace_id = wanted.value ->> 0
+        AND report::json ->> 'provider' = wanted.value ->> 1
+        AND report::json ->> 'provider_id' = wanted.value ->> 2
+        AND report IS NOT NULL
+) OR EXISTS (
+    SELECT 1 FROM callbacks
+    WHERE workspace_id = wanted.value ->> 0
+        AND report::json ->> 'provider' = wanted.value ->> 1
+        AND report::json ->> 'telephony_id' = wanted.value ->> 2
+        AND report IS NOT NULL
+)
+
+-- list --
+-- Newest first.
+SELECT {callbacks} FROM callbacks
+WHERE workspace_id = :workspace_id
+ORDER BY received_at DESC, account_id DESC, event_id DESC
+LIMIT :limit
+
+-- sweep --
+-- In slices, the oldest of each workspace first: an index of all would slow down every callback.
+DELETE FROM callbacks WHERE ctid = ANY (ARRAY(
+    SELECT old.ctid
+    FROM workspaces
+    CROSS JOIN LATERAL (
+        SELECT callbacks.ctid, callbacks.received_at FROM callbacks
+        WHERE callbacks.workspace_id = workspaces.id AND callbacks.received_at < :before
+        ORDER BY callbacks.received_at
+        LIMIT :limit
+    ) AS old
+    ORDER BY workspaces.created_at, workspaces.id, old.received_at
+    LIMIT :limit
+))

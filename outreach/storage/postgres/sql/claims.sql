@@ -1,0 +1,13 @@
+-- Which worker drives what.
+
+-- held --
+-- Read by each worker at its heartbeat, where there are several.
+SELECT {claims} FROM claims WHERE held = 1 ORDER BY epoch, workspace_id, subject
+
+-- free --
+-- When a worker ends: whoever claims next knows that another one was there before.
+UPDATE claims SET held = 0 WHERE epoch = :epoch AND held = 1
+
+-- clear --
+-- When a worker begins alone.
+DELETE FROM claims

@@ -1,0 +1,239 @@
+-- Erasing people: their numbers, names and texts go; what is counted stays.
+
+-- hide --
+-- A campaign that never started becomes one whose loading was given up, which is swept also after a crash.
+UPDATE campaigns SET loading_until = :now
+WHERE id = :campaign_id AND workspace_id = :workspace_id AND loading_until IS NULL
+
+-- note_purged --
+-- Its entries of the trail were seen, unlike those of a loading that was given up.
+UPDATE trail_purged SET until = greatest(until, COALESCE(
+    (SELECT MAX(number) FROM trail WHERE campaign_number = :number), 0
+))
+WHERE id = 1
+
+-- delete_run --
+-- It was scheduled once.
+DELETE FROM runs WHERE campaign_number = :number
+
+-- begin --
+-- From then on the erasure is finished by whoever comes by.
+INSERT INTO erasures (campaign_number, figures, next_position) VALUES (:number, :figures, 0)
+
+-- figures --
+-- What the report of an erased campaign keeps.
+SELECT figures FROM erasures WHERE campaign_number = :number
+
+-- unfinished --
+-- Nearly always none.
+SELECT campaigns.workspace_id, campaigns.id, erasures.next_position
+FROM erasures
+JOIN campaigns ON campaigns.number = erasures.campaign_number
+WHERE erasures.next_position IS NOT NULL
+    AND (:workspace_id::text IS NULL OR campaigns.workspace_id = :workspace_id::text)
+ORDER BY erasures.campaign_number
+LIMIT 1
+
+-- last_position --
+-- The end of a key.
+SELECT MAX(position) FROM recipients WHERE campaign_number = :number
+
+-- advance --
+-- How far it has come.
+UPDATE erasures SET next_position = :next_position WHERE campaign_number = :number
+
+-- recipients --
+-- A slice of a campaign's contacts.
+UPDATE recipients SET
+    phone_number = '',
+    phone = NULL,
+    first_name = NULL,
+    last_name = NULL,
+    email = NULL,
+    company = NULL,
+    custom_variables = NULL,
+    external_id = NULL
+WHERE campaign_number = :number AND position BETWEEN :first AND :last
+
+-- dispatches --
+-- Their requests.
+UPDATE dispatches SET to_number = '', body = NULL, error_message = NULL
+WHERE campaign_number = :number AND campaign_number IS NOT NULL AND position BETWEEN :first AND :last
+
+-- calls --
+-- Their calls.
+UPDATE calls SET to_number = '', variables = '{}', summary = NULL
+WHERE campaign_number = :number AND campaign_number IS NOT NULL AND position BETWEEN :first AND :last
+
+-- due_campaign --
+-- The oldest that has ended before the retention of its workspace, and has nothing open.
+SELECT campaigns.workspace_id, campaigns.id
+FROM workspaces
+JOIN campaigns ON campaigns.workspace_id = workspaces.id
+WHERE workspaces.retention_days IS NOT NULL
+    AND (:workspace_id::text IS NULL OR workspaces.id = :workspace_id::text)
+    AND campaigns.completed_at IS NOT NULL
+    AND campaigns.erased_at IS NULL
+    AND campaigns.loading_until IS NULL
+    AND campaigns.completed_at < to_char(
+        (:now::timestamptz AT TIME ZONE 'UTC') - make_interval(days => workspaces.retention_days::integer),
+        'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'
+    )
+    AND campaigns.recipients_open = 0
+ORDER BY campaigns.completed_at
+LIMIT 1
+
+-- with_retention --
+-- Workspaces that keep nothing for good.
+SELECT id, retention_days FROM workspaces
+WHERE retention_days IS NOT NULL AND (:workspace_id::text IS NULL OR id = :workspace_id::text)
+ORDER BY id
+
+-- old_messages --
+-- Single messages that ended before a moment.
+SELECT id FROM messages
+WHERE workspace_id = :workspace_id AND ended_at IS NOT NULL AND to_number <> '' AND ended_at < :before
+ORDER BY ended_at
+LIMIT :limit
+
+-- old_calls --
+-- Single calls that ended before a moment.
+SELECT id FROM calls
+WHERE workspace_id = :workspace_id
+    AND ended_at IS NOT NULL
+    AND to_number <> ''
+    AND campaign_number IS NULL
+    AND ended_at < :before
+ORDER BY ended_at
+LIMIT :limit
+
+-- messages --
+-- Texts and numbers of single messages.
+UPDATE messages SET to_number = :name, body = ''
+WHERE workspace_id = :workspace_id AND id IN (SELECT json_array_elements_text(:ids::json))
+
+-- dispatches_of_messages --
+-- Their requests.
+UPDATE dispatches SET to_number = :name, body = NULL, error_message = NULL
+WHERE workspace_id = :workspace_id
+    AND message_id IS NOT NULL
+    AND message_id IN (SELECT json_array_elements_text(:ids::json))
+
+-- single_calls --
+-- Variables, summaries and numbers of calls.
+UPDATE calls SET to_number = :name, variables = '{}', summary = NULL
+WHERE workspace_id = :workspace_id AND id IN (SELECT json_array_elements_text(:ids::json))
+
+-- dispatches_of_calls --
+-- Their requests.
+UPDATE dispatches SET to_number = :name, body = NULL, error_message = NULL
+WHERE workspace_id = :workspace_id
+    AND call_id IS NOT NULL
+    AND call_id IN (SELECT json_array_elements_text(:ids::json))
+
+-- old_inbound --
+-- Messages that came in before a moment.
+DELETE FROM inbound_messages WHERE id = ANY (ARRAY(
+    SELECT id FROM inbound_messages
+    WHERE workspace_id = :workspace_id AND received_at < :before
+    ORDER BY received_at
+    LIMIT :limit
+))
+
+-- old_callbacks --
+-- Events of providers that came before a moment.
+DELETE FROM callbacks WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM callbacks
+    WHERE workspace_id = :workspace_id AND received_at < :before
+    ORDER BY received_at
+    LIMIT :limit
+))
+
+-- old_trail --
+-- Numbers in the trail; what happened stays.
+UPDATE trail SET phone = NULL WHERE number = ANY (ARRAY(
+    SELECT number FROM trail
+    WHERE workspace_id = :workspace_id AND phone IS NOT NULL AND number < :until
+    LIMIT :limit
+))
+
+-- next_in_trail --
+-- Entries are numbered in the order of time: a few of these find where a time begins, without an index of times.
+SELECT number, at FROM trail WHERE number >= :number ORDER BY number LIMIT 1
+
+-- old_register --
+-- Numbers on the register that become hashes.
+SELECT {unsubscribes} FROM unsubscribes
+WHERE workspace_id = :workspace_id
+    AND substr(phone, 1, 1) <> '#'
+    AND scope <> 'held'
+    AND created_at < :before
+ORDER BY created_at
+LIMIT :limit
+
+-- loading --
+-- Whether contacts are being loaded.
+SELECT 1 FROM campaigns
+WHERE loading_until IS NOT NULL AND loading_until >= :now AND workspace_id = :workspace_id
+LIMIT 1
+
+-- recipients_of_person --
+-- One search of the index for each campaign.
+SELECT {recipients}
+FROM campaigns
+JOIN recipients ON recipients.campaign_number = campaigns.number
+    AND recipients.phone = :phone
+WHERE campaigns.workspace_id = :workspace_id AND campaigns.loading_until IS NULL
+LIMIT :limit
+
+-- messages_of_person --
+-- Asked once, by an operator: all messages are read.
+SELECT id, ended_at IS NULL FROM messages WHERE workspace_id = :workspace_id AND to_number = :phone LIMIT :limit
+
+-- calls_of_person --
+-- The same for calls.
+SELECT id, status NOT IN ('completed', 'busy', 'no-answer', 'failed', 'canceled', 'unconfirmed')
+FROM calls
+WHERE workspace_id = :workspace_id AND to_number = :phone
+LIMIT :limit
+
+-- callbacks_of_person --
+-- The same for events, which hold the number in the provider's own notation.
+SELECT json_build_array(account_id, event_id)::text AS rowid FROM callbacks
+WHERE workspace_id = :workspace_id AND position(convert_to(:digits::text, 'UTF8') IN body) > 0
+LIMIT :limit
+
+-- person_in_recipients --
+-- A person's places in campaigns; the name stands for the number in all of them.
+UPDATE recipients SET
+    phone_number = :name,
+    phone = :name,
+    first_name = NULL,
+    last_name = NULL,
+    email = NULL,
+    company = NULL,
+    custom_variables = NULL,
+    external_id = NULL
+WHERE campaign_number = :number AND position = :position
+
+-- person_in_dispatches --
+-- All requests to the person.
+UPDATE dispatches SET to_number = :name, body = NULL, error_message = NULL
+WHERE to_number = :phone AND workspace_id = :workspace_id
+
+-- person_in_inbound --
+-- What the person wrote.
+UPDATE inbound_messages SET from_number = :name, body = ''
+WHERE workspace_id = :workspace_id AND from_number = :phone
+
+-- person_in_trail --
+-- Opt-outs, opt-ins and replies in the trail.
+UPDATE trail SET phone = :name WHERE workspace_id = :workspace_id AND phone = :phone
+
+-- person_in_callbacks --
+-- The event stays known, so that it is not taken for a new one.
+UPDATE callbacks SET body = '', report = NULL
+FROM json_array_elements_text(:ids::json) AS wanted (value)
+WHERE workspace_id = :workspace_id
+    AND account_id = wanted.value::json ->> 0
+    AND event_id = wanted.value::json ->> 1

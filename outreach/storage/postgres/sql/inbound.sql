@@ -1,0 +1,34 @@
+-- Inbound messages.
+
+-- list --
+-- Newest first.
+SELECT {inbound_messages} FROM inbound_messages
+WHERE workspace_id = :workspace_id AND (received_at, id) < (:after_at, :after_id)
+ORDER BY received_at DESC, id DESC
+LIMIT :limit
+
+-- list_unclear --
+-- Newest first; few, with an index of their own.
+SELECT {inbound_messages} FROM inbound_messages
+WHERE workspace_id = :workspace_id AND unclear = 1 AND (received_at, id) < (:after_at, :after_id)
+ORDER BY received_at DESC, id DESC
+LIMIT :limit
+
+-- replied_since --
+-- Whether a number has written: the first entry of the index is enough.
+SELECT 1 FROM inbound_messages
+WHERE workspace_id = :workspace_id AND from_number = :phone AND received_at >= :since
+LIMIT 1
+
+-- senders_among --
+-- The same for many numbers: one search of the index for each.
+SELECT wanted.value FROM json_array_elements_text(:phones::json) AS wanted (value)
+WHERE EXISTS (
+    SELECT 1 FROM inbound_messages
+    WHERE workspace_id = :workspace_id AND from_number = wanted.value AND received_at >= :since
+)
+
+-- last_keyword --
+-- Keywords count in the order in which they were written; read for each inbound keyword.
+SELECT max(written_at) FROM inbound_messages
+WHERE workspace_id = :workspace_id AND from_number = :phone AND keyword = :keyword

@@ -1,0 +1,245 @@
+-- Recipients. Their campaign's number was looked up within its workspace.
+
+-- taken --
+-- Checked before writing, so that a set is refused as a whole.
+SELECT position FROM recipients WHERE campaign_number = :number AND position BETWEEN :first AND :last
+
+-- insert --
+-- Thousands at once, with only the columns of a new recipient.
+COPY recipients (
+    campaign_number, position, phone_number, phone, first_name, last_name, email, company, custom_variables,
+    external_id, status, reason, ended_at
+) FROM STDIN
+
+-- known_phones --
+-- One index search for each number.
+SELECT DISTINCT recipients.phone
+FROM json_array_elements_text(:phones::json) AS wanted (value)
+JOIN recipients ON recipients.phone = wanted.value
+    AND recipients.campaign_number = :number
+
+-- stopped_since --
+-- From the few new register entries to their recipients: never over all recipients.
+SELECT {recipients}
+FROM unsubscribes
+JOIN recipients ON recipients.phone = unsubscribes.phone
+    AND recipients.campaign_number = :number
+WHERE unsubscribes.workspace_id = :workspace_id
+    AND unsubscribes.created_at >= :since
+    AND unsubscribes.scope IN ('all', :channel)
+
+-- due_waiting_for --
+-- For many campaigns, each in the order of the index `recipients_waiting_for`; few are sorted.
+SELECT {recipients}
+FROM json_array_elements_text(:wanted::json) AS wanted (value)
+CROSS JOIN LATERAL (
+    SELECT due.* FROM recipients AS due
+    WHERE due.campaign_number = wanted.value::bigint
+        AND due.status = 'waiting'
+        AND due.reason = :reason
+        AND due.due_at <= :now
+    ORDER BY due.due_at NULLS FIRST, due.position
+    LIMIT :limit
+) AS recipients
+ORDER BY recipients.due_at, recipients.position
+
+-- due_waiting_else --
+-- In the order of the index `recipients_waiting_due`; the few that wait for that reason are skipped.
+SELECT {recipients}
+FROM json_array_elements_text(:wanted::json) AS wanted (value)
+CROSS JOIN LATERAL (
+    SELECT due.* FROM recipients AS due
+    WHERE due.campaign_number = wanted.value::bigint
+        AND due.status = 'waiting'
+        AND due.reason IS DISTINCT FROM :reason
+        AND due.due_at <= :now
+    ORDER BY due.due_at NULLS FIRST, due.position
+    LIMIT :limit
+) AS recipients
+ORDER BY recipients.due_at, recipients.position
+
+-- due_pending --
+-- In the order of the index `recipients_pending`.
+SELECT {recipients}
+FROM json_array_elements_text(:wanted::json) AS wanted (value)
+CROSS JOIN LATERAL (
+    SELECT due.* FROM recipients AS due
+    WHERE due.campaign_number = wanted.value::bigint
+        AND due.status = 'pending'
+    ORDER BY due.position
+    LIMIT :limit
+) AS recipients
+ORDER BY recipients.position
+
+-- next_due --
+-- The first entries of two indexes.
+SELECT MIN(due_at) AS due_at FROM (
+    SELECT MIN(due_at) AS due_at FROM recipients
+    WHERE status = 'waiting'
+        AND due_at IS NOT NULL
+        AND campaign_number = :number
+    UNION ALL
+    SELECT MIN(due_at) AS due_at FROM recipients
+    WHERE status IN ('dispatching', 'in_progress', 'unknown')
+        AND status = 'in_progress'
+        AND due_at IS NOT NULL
+        AND campaign_number = :number
+) AS found
+
+-- overdue_in_progress --
+-- Whose receipt wait has ended. The second condition is that of the index, word for word.
+SELECT {recipients} FROM recipients
+WHERE campaign_number = :number
+    AND status IN ('dispatching', 'in_progress', 'unknown')
+    AND status = 'in_progress'
+    AND due_at <= :now
+ORDER BY due_at NULLS FIRST, position
+LIMIT :limit
+
+-- in_progress_after --
+-- Whose receipt wait is longer than any wait may be.
+SELECT {recipients} FROM recipients
+WHERE campaign_number = :number
+    AND status IN ('dispatching', 'in_progress', 'unknown')
+    AND status = 'in_progress'
+    AND due_at > :after
+ORDER BY due_at NULLS FIRST, position
+LIMIT :limit
+
+-- postponed --
+-- In the order of the index `recipients_waiting_for`.
+SELECT {recipients} FROM recipients
+WHERE campaign_number = :number
+    AND status = 'waiting'
+    AND reason = :reason
+    AND due_at > :now
+ORDER BY due_at NULLS FIRST, position
+LIMIT :limit
+
+-- waiting_for_phone --
+-- From a number to the few that wait with it, in any campaign.
+SELECT {recipients}
+FROM recipients
+JOIN campaigns ON campaigns.number = recipients.campaign_number
+WHERE recipients.status = 'waiting'
+    AND recipients.phone = :phone
+    AND campaigns.workspace_id = :workspace_id
+ORDER BY campaigns.id, recipients.position
+
+-- in_flight --
+-- The index holds only these.
+SELECT COUNT(*) FROM recipients
+WHERE campaign_number = :number
+    AND status IN ('dispatching', 'in_progress', 'unknown')
+
+-- closable --
+-- Two indexes, each read in order and only up to the limit: a campaign closes in many slices.
+SELECT * FROM (
+    SELECT {recipients} FROM recipients
+    WHERE status = 'pending'
+        AND campaign_number = :number
+    ORDER BY position
+    LIMIT :limit
+) AS pending
+UNION ALL
+SELECT * FROM (
+    SELECT {recipients} FROM recipients
+    WHERE status = 'waiting'
+        AND campaign_number = :number
+    ORDER BY due_at NULLS FIRST, position
+    LIMIT :limit
+) AS waiting
+LIMIT :limit
+
+-- page --
+-- In the order of the key, whatever is asked for: no index holds the states that have ended.
+SELECT {recipients} FROM recipients
+WHERE campaign_number = :number
+    AND position > :after
+    AND (:status::text IS NULL OR status = :status::text)
+    AND (:reason::text IS NULL OR reason = :reason::text)
+ORDER BY position
+LIMIT :limit
+
+-- by_phone --
+-- For opt-outs.
+SELECT {recipients} FROM recipients
+WHERE campaign_number = :number
+    AND phone = :phone
+ORDER BY position
+
+-- without_phone --
+-- Supplied texts that are not numbers; the index holds only these.
+SELECT {recipients} FROM recipients
+WHERE campaign_number = :number
+    AND phone IS NULL
+    AND left(phone_number, 200) = left(:phone_number, 200)
+    AND phone_number = :phone_number
+ORDER BY position
+
+-- with_external_id --
+-- From the application's id to the few of the workspace that have it, the newest campaign first.
+SELECT {recipients} FROM recipients
+JOIN campaigns ON campaigns.number = recipients.campaign_number
+WHERE left(recipients.external_id, 200) = left(:external_id, 200)
+    AND recipients.external_id = :external_id
+    AND campaigns.workspace_id = :workspace_id
+    AND campaigns.loading_until IS NULL
+ORDER BY campaigns.created_at DESC, campaigns.id, recipients.position
+LIMIT :limit
+
+-- with_external_id_in --
+-- The same within one campaign: one search in the index.
+SELECT {recipients} FROM recipients
+WHERE left(recipients.external_id, 200) = left(:external_id, 200)
+    AND recipients.external_id = :external_id
+    AND recipients.campaign_number = :number
+ORDER BY recipients.position
+LIMIT :limit
+
+-- external_ids --
+-- By the key, one search for each recipient of a stretch of the trail.
+SELECT recipients.campaign_number, recipients.position, recipients.external_id
+FROM json_array_elements(:wanted::json) AS wanted (value)
+JOIN recipients ON recipients.campaign_number = (wanted.value ->> 0)::bigint
+    AND recipients.position = (wanted.value ->> 1)::bigint
+WHERE recipients.external_id IS NOT NULL
+
+-- groups --
+-- The states of all recipients; no reason sorts before every reason.
+SELECT status, reason, COUNT(*) FROM recipients
+WHERE campaign_number = :number
+GROUP BY status, reason
+ORDER BY status, reason NULLS FIRST
+
+-- count_waiting --
+-- From the active campaigns to those of their recipients that wait, up to a limit.
+SELECT reason, COUNT(*) FROM (
+    SELECT recipients.reason AS reason
+    FROM campaigns
+    JOIN recipients ON recipients.campaign_number = campaigns.number AND recipients.status = 'waiting'
+    WHERE campaigns.status = 'active' AND campaigns.loading_until IS NULL
+    LIMIT :limit
+) AS waiting
+GROUP BY reason
+ORDER BY reason NULLS FIRST
+
+-- recount --
+-- `outreach.models.campaign.contribution` as an aggregate; the contract suite compares both.
+SELECT
+    COUNT(*) AS recipients_total,
+    COUNT(*) FILTER (WHERE is_open AND dispatched = 0 AND attempts = 0) AS recipients_pending,
+    COUNT(*) FILTER (WHERE NOT is_open AND dispatched = 1) AS recipients_completed,
+    COUNT(*) FILTER (WHERE successful = 1) AS recipients_successful,
+    COUNT(*) FILTER (WHERE status = 'failed') AS recipients_failed,
+    COUNT(*) FILTER (WHERE is_open) AS recipients_open
+FROM (
+    SELECT
+        status,
+        dispatched,
+        attempts,
+        successful,
+        status IN ('pending', 'waiting', 'dispatching', 'in_progress', 'unknown') AS is_open
+    FROM recipients
+    WHERE campaign_number = :number
+) AS counted

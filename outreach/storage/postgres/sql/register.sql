@@ -1,0 +1,22 @@
+-- The unsubscribe register.
+
+-- list --
+-- Paged in the order of the key: the register may hold millions.
+SELECT {unsubscribes} FROM unsubscribes
+WHERE workspace_id = :workspace_id AND phone > :after
+ORDER BY phone
+LIMIT :limit
+
+-- stopped --
+-- For loading: one key search for each number.
+SELECT unsubscribes.phone
+FROM json_array_elements_text(:phones::json) AS wanted (value)
+JOIN unsubscribes ON unsubscribes.workspace_id = :workspace_id AND unsubscribes.phone = wanted.value
+WHERE unsubscribes.scope IN ('all', :channel)
+
+-- held --
+-- Numbers under review, the latest first; few, with an index of their own.
+SELECT {unsubscribes} FROM unsubscribes
+WHERE scope = 'held' AND (:workspace_id::text IS NULL OR workspace_id = :workspace_id::text)
+ORDER BY created_at DESC, workspace_id DESC, phone DESC
+LIMIT :limit

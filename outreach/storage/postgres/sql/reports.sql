@@ -1,0 +1,151 @@
+-- Figures of reports, by sets. The most frequent result is left out of each GROUP BY, and is what is missing to the total.
+
+-- results --
+-- Contacts by result, without those of the plain good end.
+SELECT status, reason, COUNT(*), SUM(dispatched)::bigint
+FROM recipients
+WHERE campaign_number = :number AND (status <> 'completed' OR reason IS NOT NULL OR dispatched = 0)
+GROUP BY status, reason
+ORDER BY status, reason NULLS FIRST
+
+-- accepted --
+-- The messages that were accepted and of which there is nothing else to say, in one pass: delivered, failed, segments.
+SELECT
+    COUNT(*),
+    COUNT(*) FILTER (WHERE report = 'delivered'),
+    COUNT(*) FILTER (WHERE report IN ('failed', 'canceled')),
+    COALESCE(SUM(segments), 0)::bigint
+FROM dispatches
+WHERE campaign_number = :number AND state = 'accepted' AND reason IS NULL AND error_code IS NULL
+
+-- others --
+-- All other messages, by what is known of them.
+SELECT provider, state, report, reason, error_code, COUNT(*), COALESCE(SUM(segments), 0)::bigint, MAX(error_message)
+FROM dispatches
+WHERE campaign_number = :number AND (reason IS NOT NULL OR state <> 'accepted' OR error_code IS NOT NULL)
+GROUP BY provider, state, report, reason, error_code
+ORDER BY provider, state, report NULLS FIRST, reason NULLS FIRST, error_code NULLS FIRST
+
+-- calls --
+-- Calls by status and outcome, with how many were answered and the seconds between answer and end.
+SELECT
+    status,
+    outcome,
+    COUNT(*),
+    COUNT(answered_at),
+    COALESCE(SUM(CASE
+        WHEN answered_at IS NOT NULL AND ended_at IS NOT NULL
+        THEN greatest(0, round(extract(epoch FROM ended_at::timestamptz - answered_at::timestamptz)))
+    END), 0)::bigint
+FROM calls
+WHERE campaign_number = :number AND campaign_number IS NOT NULL
+GROUP BY status, outcome
+ORDER BY status, outcome NULLS FIRST
+
+-- first_and_last --
+-- The ends of an index.
+SELECT
+    (
+        SELECT created_at FROM dispatches
+        WHERE campaign_number = :number AND campaign_number IS NOT NULL
+        ORDER BY created_at LIMIT 1
+    ),
+    (
+        SELECT created_at FROM dispatches
+        WHERE campaign_number = :number AND campaign_number IS NOT NULL
+        ORDER BY created_at DESC LIMIT 1
+    )
+
+-- requests_between --
+-- One range of the index for each stretch of time.
+SELECT (
+    SELECT COUNT(*) FROM dispatches
+    WHERE campaign_number = :number
+        AND campaign_number IS NOT NULL
+        AND created_at >= wanted.value ->> 0
+        AND created_at < wanted.value ->> 1
+)
+FROM json_array_elements(:wanted::json) WITH ORDINALITY AS wanted (value, place)
+ORDER BY wanted.place
+
+-- replies --
+-- Messages of numbers whose last request before them was of this campaign. From the few that came in, never from all
+-- contacts.
+SELECT received_at, from_number
+FROM inbound_messages
+WHERE workspace_id = :workspace_id
+    AND received_at >= :since
+    AND received_at < :until
+    AND :number = (
+        SELECT campaign_number FROM dispatches
+        WHERE to_number = inbound_messages.from_number
+            AND dispatches.workspace_id = :workspace_id
+            AND created_at <= inbound_messages.received_at
+            AND campaign_number IS NOT NULL
+            AND state NOT IN ('not_sent', 'withdrawn', 'deferred')
+        ORDER BY dispatches.created_at DESC, dispatches.number DESC
+        LIMIT 1
+    )
+ORDER BY received_at
+
+-- opt_outs --
+-- The same for those who came onto the register by themselves.
+SELECT created_at
+FROM unsubscribes
+WHERE workspace_id = :workspace_id
+    AND created_at >= :since
+    AND created_at < :until
+    AND source IN ('keyword', 'carrier', 'call')
+    AND :number = (
+        SELECT campaign_number FROM dispatches
+        WHERE to_number = unsubscribes.phone
+            AND dispatches.workspace_id = :workspace_id
+            AND dispatches.created_at <= unsubscribes.created_at
+            AND campaign_number IS NOT NULL
+            AND state NOT IN ('not_sent', 'withdrawn', 'deferred')
+        ORDER BY dispatches.created_at DESC, dispatches.number DESC
+        LIMIT 1
+    )
+ORDER BY created_at
+
+-- replies_of --
+-- The same messages for some numbers, with their texts.
+SELECT inbound_messages.from_number, inbound_messages.received_at, inbound_messages.body
+FROM json_array_elements_text(:phones::json) AS wanted (value)
+JOIN inbound_messages
+    ON inbound_messages.workspace_id = :workspace_id
+    AND inbound_messages.from_number = wanted.value
+    AND inbound_messages.received_at >= :since
+    AND inbound_messages.received_at < :until
+WHERE :number = (
+    SELECT campaign_number FROM dispatches
+    WHERE to_number = inbound_messages.from_number
+        AND dispatches.workspace_id = :workspace_id
+        AND created_at <= inbound_messages.received_at
+        AND campaign_number IS NOT NULL
+        AND state NOT IN ('not_sent', 'withdrawn', 'deferred')
+    ORDER BY dispatches.created_at DESC, dispatches.number DESC
+    LIMIT 1
+)
+ORDER BY inbound_messages.received_at
+
+-- opt_outs_of --
+-- The same opt-outs for some numbers.
+SELECT unsubscribes.phone, unsubscribes.created_at
+FROM json_array_elements_text(:phones::json) AS wanted (value)
+JOIN unsubscribes
+    ON unsubscribes.workspace_id = :workspace_id
+    AND unsubscribes.phone = wanted.value
+    AND unsubscribes.created_at >= :since
+    AND unsubscribes.created_at < :until
+WHERE source IN ('keyword', 'carrier', 'call')
+    AND :number = (
+        SELECT campaign_number FROM dispatches
+        WHERE to_number = unsubscribes.phone
+            AND dispatches.workspace_id = :workspace_id
+            AND dispatches.created_at <= unsubscribes.created_at
+            AND campaign_number IS NOT NULL
+            AND state NOT IN ('not_sent', 'withdrawn', 'deferred')
+        ORDER BY dispatches.created_at DESC, dispatches.number DESC
+        LIMIT 1
+    )

@@ -1,0 +1,35 @@
+-- Due times, and what has changed.
+
+-- last_change --
+-- Read when a dispatcher starts.
+SELECT change FROM last_change
+
+-- set_last_change --
+-- Kept apart from the units, so that deleting the latest does not reuse a number.
+UPDATE last_change SET change = :change
+
+-- due --
+-- In the order of the index `work_due`, which leaves out idle units.
+SELECT {work} FROM work WHERE due_at IS NOT NULL ORDER BY due_at, change
+
+-- oldest_single --
+-- The first message or call that is due; few campaigns come before it in the order of the index.
+SELECT due_at FROM work
+WHERE due_at <= :now
+    AND kind IN ('call', 'message')
+    AND (:workspace_id::text IS NULL OR workspace_id = :workspace_id::text)
+ORDER BY due_at, change
+LIMIT 1
+
+-- since --
+-- Read by a running dispatcher.
+SELECT {work} FROM work WHERE change > :change ORDER BY change
+
+-- forget --
+-- Calls and messages come by the million and end soon; the oldest changes first.
+DELETE FROM work WHERE change = ANY (ARRAY(
+    SELECT change FROM work
+    WHERE due_at IS NULL AND kind IN ('call', 'message')
+    ORDER BY change
+    LIMIT :limit
+))

@@ -1,0 +1,203 @@
+"""A database in PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final, Self, TypeVar, cast
+
+import psycopg
+
+from outreach.clock import Clock
+from outreach.errors import StorageError
+from outreach.protocols.instrumentation import Instrumentation
+from outreach.protocols.storage import Operation
+from outreach.storage.base.threads import Worker
+from outreach.storage.base.writer import GroupWriter
+from outreach.storage.postgres.backend import Session
+from outreach.storage.postgres.connect import Pool, connect, conninfo_of, name_of, open_pool
+from outreach.storage.postgres.errors import first_line, is_busy
+from outreach.storage.postgres.lock import PostgresDispatchLock
+from outreach.storage.postgres.readers import Readers
+from outreach.storage.postgres.schema import apply_migrations, column_types
+from outreach.storage.postgres.sql import Types
+from outreach.storage.postgres.transactions import FencedTransactions
+
+T = TypeVar("T")
+
+_READERS: Final = 4
+"""Reads at the same time: each needs a connection, and processes are many."""
+
+_CLOSE_SECONDS: Final = 3.0
+"""How long closing waits for queued operations."""
+
+_READ_CLOSE_SECONDS: Final = 0.5
+"""How long it waits for reads: interrupting one loses nothing."""
+
+_log = logging.getLogger(__name__)
+
+
+class PostgresStorage:
+    """A database in PostgreSQL; see `outreach.protocols.storage.Storage`.
+
+    Any number of processes on any machines may open it; as many as allowed dispatch. Each has up to six connections.
+
+    Args:
+        conninfo: How to connect.
+        clock: Measures how long a group of operations lasts.
+        create: Whether opening creates the schema `outreach` in a database without it.
+        migrate: Whether opening migrates an older schema.
+        workers: How many processes may dispatch from it at a time; the others stand by.
+    """
+
+    def __init__(
+        self, conninfo: str, *, clock: Clock, create: bool = True, migrate: bool = True, workers: int = 1
+    ) -> None:
+        self._conninfo = conninfo
+        self._clock = clock
+        self._create = create
+        self._migrate = migrate
+        self._lock = PostgresDispatchLock(conninfo, workers=workers)
+        self._instrumentation = Instrumentation()
+        self._open: _Open | None = None
+
+    async def __aenter__(self) -> Self:
+        """Connect, and create or migrate the schema."""
+        if self._open is not None:
+            raise StorageError("The storage is open already.")
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError as error:
+            raise StorageError("PostgreSQL storage runs under asyncio, not under trio.") from error
+        connected, cancelled = await _in_thread(self._connect)
+        pool, types = connected.result()
+        self._open = _Open(pool, types, self._clock, self._instrumentation)
+        if cancelled is not None:
+            await self._close()
+            raise cancelled
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        """Finish queued operations, disconnect, and release the dispatch lock."""
+        cancelled = await self._close()
+        if cancelled is not None:
+            raise cancelled
+
+    def observe(self, instrumentation: Instrumentation) -> None:
+        """Tell this instrumentation of each transaction, from the next opening on."""
+        self._instrumentation = instrumentation
+
+    async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
+        """Run an operation in a transaction; return its result after the commit."""
+        if self._open is None:
+            raise _not_open()
+        return cast("T", await self._open.groups.run(operation, bulk=bulk))
+
+    async def read(self, operation: Operation[T]) -> T:
+        """Run an operation on a snapshot; return its result."""
+        if self._open is None:
+            raise _not_open()
+        return cast("T", await self._open.readers.run(operation))
+
+    def campaign_list_revision(self, workspace_id: str) -> int | None:
+        """Return None: asking the server takes a round trip, for which the event loop must not wait."""
+        return None
+
+    @property
+    def lock(self) -> PostgresDispatchLock:
+        """The dispatch lock."""
+        return self._lock
+
+    async def _close(self) -> asyncio.CancelledError | None:
+        """Disconnect, and return the cancellation that came meanwhile."""
+        opened, self._open = self._open, None
+        cancelled = None
+        if opened is not None:
+            _, cancelled = await _in_thread(opened.close)
+        self._lock.close()
+        return cancelled
+
+    def _connect(self) -> tuple[Pool, Types]:
+        try:
+            with connect(self._conninfo) as connection:
+                apply_migrations(connection, create=self._create, migrate=self._migrate)
+                types = column_types(connection)
+            self._lock.open()
+            return open_pool(self._conninfo, size=1 + _READERS), types
+        except psycopg.Error as error:
+            self._lock.close()
+            raise StorageError(
+                f"The database {name_of(self._conninfo)} cannot be used. ({type(error).__name__}: {first_line(error)})"
+            ) from error
+
+
+class _Open:
+    """What an open storage consists of."""
+
+    def __init__(self, pool: Pool, types: Types, clock: Clock, instrumentation: Instrumentation) -> None:
+        self._pool = pool
+        session = Session(types)
+        self._control = FencedTransactions(pool, session)
+        self._writer = Worker("outreach-postgres-writer")
+        self.groups = GroupWriter(
+            session,
+            control=self._control,
+            wake=lambda: self._writer.post(self.groups.work),
+            clock=clock,
+            bulk_waits_for=is_busy,
+            instrumentation=instrumentation,
+        )
+        self.readers = Readers(pool, types, count=_READERS)
+
+    def close(self) -> None:
+        """Finish queued operations for a moment, then disconnect; blocks."""
+        self._control.end()
+        self._writer.finish()
+        for reader in self.readers.readers:
+            reader.worker.finish()
+        ended = self._writer.join(_CLOSE_SECONDS)
+        for reader in self.readers.readers:
+            if not reader.worker.join(_READ_CLOSE_SECONDS):
+                reader.cancel()
+                ended = reader.worker.join(_READ_CLOSE_SECONDS) and ended
+        self._pool.close(timeout=1)
+        if not ended:
+            _log.error(
+                "The database was not closed, because its server does not respond. Committed data is safe.",
+                extra={"action": "not_closed"},
+            )
+
+
+async def _in_thread(function: Callable[[], T]) -> tuple[asyncio.Future[T], asyncio.CancelledError | None]:
+    """Run a function in a thread to its end, whoever is cancelled: half of it would leave connections behind.
+
+    Returns:
+        The finished future, and the cancellation that came meanwhile.
+    """
+    running = asyncio.get_running_loop().run_in_executor(None, function)
+    cancelled = None
+    while not running.done():
+        try:
+            await asyncio.wait({running})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    return running, cancelled
+
+
+def _not_open() -> StorageError:
+    return StorageError("The storage is not open: use it inside `async with`.")
+
+
+def postgres_storage_from_url(
+    url: str, *, clock: Clock, create: bool = True, migrate: bool = True, workers: int = 1
+) -> PostgresStorage:
+    """Return the unopened storage of a URL such as `postgresql://user:password@host:5432/database`.
+
+    Raises:
+        ConfigError: The URL is not valid.
+    """
+    return PostgresStorage(conninfo_of(url), clock=clock, create=create, migrate=migrate, workers=workers)

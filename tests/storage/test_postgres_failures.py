@@ -1,0 +1,373 @@
+"""What happens to operations when PostgreSQL, or the way to it, fails."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import psycopg
+import pytest
+
+from outreach.clock import SystemClock
+from outreach.errors import StorageBusy, StorageError
+from outreach.models.work import AuditEntry
+from outreach.protocols.instrumentation import Instrumentation
+from outreach.storage.postgres import PostgresStorage, postgres_storage_from_url, transactions
+from outreach.storage.postgres.transactions import FencedTransactions
+from outreach.testing.builders import make_audit_entry, make_workspace
+from outreach.working_set import Transaction
+from tests import postgres
+from tests.cutting_proxy import CuttingProxy
+
+pytestmark = pytest.mark.anyio
+
+Look = Callable[[FencedTransactions, str, psycopg.Error], bool]
+
+
+@pytest.fixture
+def url() -> str:
+    """A database that is as good as new."""
+    return postgres.empty_database()
+
+
+@pytest.fixture
+def proxy() -> Iterator[CuttingProxy]:
+    """A way to the server that can be cut."""
+    with CuttingProxy(postgres.server().port) as made:
+        yield made
+
+
+@pytest.fixture
+async def storage(url: str, proxy: CuttingProxy) -> AsyncIterator[PostgresStorage]:
+    """The database by way of the proxy."""
+    async with opened(url.replace(f":{postgres.server().port}/", f":{proxy.port}/")) as made:
+        yield made
+
+
+def opened(url: str) -> PostgresStorage:
+    """Return a storage, not yet entered."""
+    return postgres_storage_from_url(url, clock=SystemClock())
+
+
+def append(subject: str) -> Callable[[Transaction], str]:
+    """Return an operation that appends an entry to the audit log."""
+
+    def operation(tx: Transaction) -> str:
+        tx.audit.append(make_audit_entry(subject=subject))
+        return subject
+
+    return operation
+
+
+async def subjects(storage: PostgresStorage) -> list[str]:
+    """Return the subjects of the audit log, the oldest first."""
+
+    def read(tx: Transaction) -> list[AuditEntry]:
+        return list(tx.audit.list(None))
+
+    return [entry.subject for entry in await storage.read(read)][::-1]
+
+
+async def test_a_commit_whose_answer_was_lost_is_found(
+    storage: PostgresStorage, proxy: CuttingProxy, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is not done again, and its caller is answered as ever."""
+    caplog.set_level(logging.INFO, logger="outreach")
+    proxy.cut = "after"
+    assert await storage.write(append("one")) == "one"
+    assert proxy.cut is None
+    assert "whose answer was lost has been found" in caplog.text
+    await storage.write(append("two"))
+    assert await subjects(storage) == ["one", "two"]
+
+
+async def test_an_operation_that_the_server_never_committed_runs_again(
+    storage: PostgresStorage, proxy: CuttingProxy
+) -> None:
+    """And nothing of the first time is left."""
+    runs = 0
+
+    def operation(tx: Transaction) -> None:
+        nonlocal runs
+        runs += 1
+        append(f"run {runs}")(tx)
+
+    proxy.cut = "before"
+    await storage.write(operation)
+    assert proxy.cut is None
+    assert await subjects(storage) == ["run 2"]
+
+
+@pytest.mark.parametrize(("cut", "kept"), [("after", ["lost", "other"]), ("before", ["other", "lost"])])
+async def test_a_lost_commit_is_told_from_those_of_others(
+    url: str, storage: PostgresStorage, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch, cut: str, kept: list[str]
+) -> None:
+    """Others may have written since, over which the state of the fence says nothing any more."""
+    look: Look = FencedTransactions._was_committed
+    with psycopg.connect(url, autocommit=True) as other:
+
+        def later(self: FencedTransactions, timeline: str, lost: psycopg.Error) -> bool:
+            other.execute(
+                "UPDATE outreach.fence SET version = version + 1, writer = 'other';"
+                "INSERT INTO outreach.audit (at, actor, action, subject) VALUES ('2026', 'a', 'b', 'other')"
+            )
+            return look(self, timeline, lost)
+
+        monkeypatch.setattr(FencedTransactions, "_was_committed", later)
+        proxy.cut = "after" if cut == "after" else "before"
+        await storage.write(append("lost"))
+    rows = postgres.server().execute("SELECT subject FROM outreach.audit ORDER BY number", url.rpartition("/")[2])
+    assert [subject for (subject,) in rows] == kept
+
+
+@pytest.mark.parametrize("cut", ["after", "before"])
+async def test_what_another_server_cannot_know_is_not_guessed(
+    url: str, storage: PostgresStorage, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch, cut: str
+) -> None:
+    """After a failover a transaction's number may be another's, unless nobody has written since."""
+    look: Look = FencedTransactions._was_committed
+    with psycopg.connect(url, autocommit=True) as other:
+
+        def after_failover(self: FencedTransactions, timeline: str, lost: psycopg.Error) -> bool:
+            other.execute("UPDATE outreach.fence SET version = version + 2, writer = 'other'")
+            return look(self, "00000000", lost)
+
+        monkeypatch.setattr(FencedTransactions, "_was_committed", after_failover)
+        proxy.cut = "after" if cut == "after" else "before"
+        with pytest.raises(StorageError, match="another server has taken over since: it may have been written"):
+            await storage.write(append("lost"))
+    monkeypatch.undo()
+    await storage.write(append("next"))
+
+
+async def test_a_commit_that_nobody_can_be_asked_about_is_reported_as_unknown(
+    storage: PostgresStorage, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message does not claim that nothing was written; later operations work."""
+    monkeypatch.setattr(transactions, "FIND_OUT_SECONDS", 0.0)
+    proxy.cut, proxy.refusing = "after", True
+    writing = asyncio.create_task(storage.write(append("one")))
+    async with asyncio.timeout(60):
+        while proxy.cut is not None:  # noqa: ASYNC110 - another thread sets it
+            await asyncio.sleep(0.001)
+    # The other connections are idle, and would be asked.
+    proxy.cut_all()
+    with pytest.raises(StorageError, match="it may have been written") as caught:
+        await writing
+    assert not caught.value.message.startswith("Nothing")
+    proxy.refusing = False
+    await storage.write(append("two"))
+    assert await subjects(storage) == ["one", "two"]
+
+
+async def test_a_cut_within_an_operation_runs_its_group_again(storage: PostgresStorage, proxy: CuttingProxy) -> None:
+    """Each of them once, also those that had run before the cut."""
+    cuts = 0
+
+    def operation(tx: Transaction) -> None:
+        nonlocal cuts
+        append("cut")(tx)
+        tx.workspaces.list()
+        if not cuts:
+            cuts += 1
+            proxy.cut_all()
+        tx.workspaces.list()
+
+    results = await asyncio.gather(
+        storage.write(append("before")), storage.write(operation), storage.write(append("after"))
+    )
+    assert list(results) == ["before", None, "after"]
+    assert sorted(await subjects(storage)) == ["after", "before", "cut"]
+
+
+@pytest.mark.parametrize("code", ["40001", "40P01"])
+async def test_a_serialization_failure_or_deadlock_runs_the_group_again(storage: PostgresStorage, code: str) -> None:
+    """Nobody hears of it."""
+    failures = 0
+
+    def operation(tx: Transaction) -> None:
+        nonlocal failures
+        append("one")(tx)
+        failures += 1
+        if failures == 1:
+            raise_in_database(tx, code)
+
+    await asyncio.gather(storage.write(append("zero")), storage.write(operation))
+    assert failures == 2
+    assert sorted(await subjects(storage)) == ["one", "zero"]
+
+
+async def test_an_error_of_a_statement_fails_its_operation_and_no_other(storage: PostgresStorage) -> None:
+    """PostgreSQL undoes the whole transaction; the others of the group run again."""
+
+    def broken(tx: Transaction) -> None:
+        append("broken")(tx)
+        raise_in_database(tx, "22012")
+
+    results = await asyncio.gather(
+        storage.write(append("one")),
+        storage.write(broken),
+        storage.write(append("two")),
+        return_exceptions=True,
+    )
+    assert [results[0], results[2]] == ["one", "two"]
+    assert isinstance(results[1], StorageError)
+    assert sorted(await subjects(storage)) == ["one", "two"]
+
+
+async def test_a_swallowed_error_is_not_taken_for_a_commit(storage: PostgresStorage) -> None:
+    """The server undoes such a transaction at its commit, without an error of its own."""
+
+    def swallow(tx: Transaction) -> None:
+        append("one")(tx)
+        with pytest.raises(psycopg.Error):
+            raise_in_database(tx, "22012")
+
+    with pytest.raises(StorageError):
+        await storage.write(swallow)
+    assert await subjects(storage) == []
+
+
+async def test_cached_rows_are_forgotten_when_another_process_has_written(url: str, storage: PostgresStorage) -> None:
+    """And kept while nobody has."""
+    await storage.write(lambda tx: tx.workspaces.insert(make_workspace(name="First")))
+    workspace = make_workspace()
+
+    def name(tx: Transaction) -> str:
+        found = tx.workspaces.get(workspace.id)
+        assert found is not None
+        return found.name
+
+    assert await storage.write(name) == "First"
+    async with opened(url) as other:
+        await other.write(lambda tx: tx.workspaces.update(make_workspace(name="Second")))
+    assert await storage.write(name) == "Second"
+    postgres.server().execute("UPDATE outreach.workspaces SET name = 'Unseen'", url.rpartition("/")[2])
+    assert await storage.write(name) == "Second"
+
+
+async def test_a_restart_of_the_server_is_survived(storage: PostgresStorage) -> None:
+    """Also a crash: who writes meanwhile waits, and who reads is answered."""
+    await storage.write(append("before"))
+    for how in (signal.SIGINT, signal.SIGQUIT):
+        await asyncio.to_thread(postgres.server().stop, how)
+        waiting = asyncio.create_task(storage.write(append(how.name)))
+        await asyncio.to_thread(postgres.server().start)
+        assert await waiting == how.name
+        assert (await subjects(storage))[-1] == how.name
+
+
+async def test_who_waits_too_long_for_the_fence_is_told(url: str) -> None:
+    """A lock of another process has an end; the URL's own options count more than the defaults."""
+    async with opened(f"{url}?options=-c%20lock_timeout%3D50") as storage:
+        with psycopg.connect(url) as other:
+            other.execute("UPDATE outreach.fence SET version = version + 1")
+            with pytest.raises(StorageBusy, match=r"Nothing was written\. The database is locked"):
+                await storage.write(append("one"))
+            other.rollback()
+        await storage.write(append("two"))
+        assert await subjects(storage) == ["two"]
+
+
+async def test_a_lost_connection_frees_the_dispatch_lock(
+    url: str, storage: PostgresStorage, proxy: CuttingProxy
+) -> None:
+    """Whoever takes it then fences the one before by the lease."""
+    assert storage.lock.acquire() == 1
+    async with opened(url) as other:
+        assert other.lock.acquire() == 0
+        assert (storage.lock.is_free(1), other.lock.is_free(1)) == (False, False)
+        assert storage.lock.home() == other.lock.home() is not None
+        proxy.cut_all()
+        async with asyncio.timeout(60):
+            while not other.lock.acquire():  # noqa: ASYNC110 - the server frees it
+                await asyncio.sleep(0.01)
+        storage.lock.release()
+        assert storage.lock.acquire() == 0
+        assert not storage.lock.is_free(1)
+        other.lock.release()
+        # It has connected anew, and can hold it again.
+        async with asyncio.timeout(60):
+            while not storage.lock.acquire():  # noqa: ASYNC110 - a thread connects
+                await asyncio.sleep(0.01)
+
+
+async def test_each_worker_has_a_place_of_its_own(url: str) -> None:
+    """As many as there may be, and the lowest that is free."""
+
+    def worker() -> PostgresStorage:
+        return postgres_storage_from_url(url, clock=SystemClock(), workers=2)
+
+    async with worker() as first, worker() as second, worker() as third:
+        assert [one.lock.acquire() for one in (first, second, third)] == [1, 2, 0]
+        assert [third.lock.is_free(place) for place in (1, 2, 3)] == [False, False, True]
+        first.lock.release(2)
+        assert third.lock.acquire() == 0
+        first.lock.release(1)
+        assert (first.lock.is_free(1), second.lock.is_free(1)) == (True, True)
+        assert third.lock.acquire() == 1
+        third.lock.release()
+        assert second.lock.is_free(1)
+
+
+class Told(Instrumentation):
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.committed: list[int] = []
+        self.failed: list[tuple[int, str]] = []
+
+    def transaction_committed(self, *, operations: int, seconds: float, queued: int) -> None:
+        """Note a group."""
+        self.committed.append(operations)
+
+    def transaction_failed(self, *, operations: int, error: str) -> None:
+        """Note a group."""
+        self.failed.append((operations, error))
+
+
+async def test_transactions_are_told_of(url: str) -> None:
+    """With the server's name of an error."""
+    told = Told()
+    storage = opened(f"{url}?options=-c%20lock_timeout%3D100")
+    storage.observe(told)
+    async with storage:
+        await storage.write(append("one"))
+        with psycopg.connect(url) as other:
+            other.execute("UPDATE outreach.fence SET version = version + 1")
+            with pytest.raises(StorageBusy):
+                await storage.write(append("two"))
+            other.rollback()
+    assert (told.committed, told.failed) == ([1], [(1, "LockNotAvailable")])
+
+
+async def test_a_group_is_a_handful_of_statements(url: str) -> None:
+    """Whatever the number of rows."""
+    async with opened(url) as storage:
+        await storage.write(lambda tx: tx.workspaces.insert(make_workspace()))
+        asked: list[str] = []
+
+        def operation(tx: Transaction) -> None:
+            connection = tx.workspaces._rows.backend.connection  # type: ignore[attr-defined]
+            execute = connection.execute
+
+            def counted(*given: object, **more: object) -> object:
+                asked.append(str(given[0]))
+                return execute(*given, **more)
+
+            connection.execute = counted
+            for _ in range(200):
+                append("x")(tx)
+            tx.audit.list(None, limit=1)
+            connection.execute = execute
+
+        await storage.write(operation)
+        assert len(asked) == 2, asked
+
+
+def raise_in_database(tx: Transaction, code: str) -> None:
+    """Have the database raise an error."""
+    connection = tx.workspaces._rows.backend.connection  # type: ignore[attr-defined]
+    connection.execute(f"DO $$ BEGIN RAISE EXCEPTION 'on purpose' USING ERRCODE = '{code}'; END $$")

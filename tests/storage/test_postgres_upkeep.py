@@ -1,0 +1,203 @@
+"""Migrating, checking and naming PostgreSQL databases."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from outreach import ConfigError, Outreach
+from outreach.clock import SystemClock
+from outreach.database import backup_database, check_database, migrate_database, restore_database, shown_url
+from outreach.errors import DatabaseInUse, DatabaseMissing, DatabaseNewer, DatabaseOlder, StorageError
+from outreach.storage.opening import storage_from_url
+from outreach.storage.postgres import PostgresStorage, postgres_storage_from_url, schema
+from outreach.testing.builders import make_workspace
+from outreach.testing.storage_tables.base_contract import given_recipients
+from tests import postgres
+
+UNSAFE_SERVER = [
+    "The server runs with fsync = off: a power cut may lose or damage what was committed.",
+    "The server runs with full_page_writes = off: a power cut may lose or damage what was committed.",
+]
+"""What a check says of the server of these tests."""
+
+
+@pytest.fixture
+def url() -> str:
+    """A database that is as good as new."""
+    return postgres.empty_database()
+
+
+@pytest.fixture
+def bare_url() -> Iterator[str]:
+    """A database without the schema."""
+    with postgres.server().database() as name:
+        yield postgres.server().url(name)
+
+
+@pytest.fixture
+def newer(monkeypatch: pytest.MonkeyPatch) -> Mapping[str, str]:
+    """One migration more than the database has."""
+    more = {**schema.migrations(), "0002_more": "CREATE TABLE outreach.more (id BIGINT)"}
+    monkeypatch.setattr(schema, "migrations", lambda: more)
+    return more
+
+
+def opened(url: str, *, create: bool = True, migrate: bool = True) -> PostgresStorage:
+    """Return a storage, not yet entered."""
+    return postgres_storage_from_url(url, clock=SystemClock(), create=create, migrate=migrate)
+
+
+async def refuse(storage: PostgresStorage, error: type[StorageError], words: str) -> None:
+    """Check that a storage cannot be opened, and why."""
+    with pytest.raises(error, match=words):
+        async with storage:
+            pass
+
+
+@pytest.mark.anyio
+async def test_the_schema_is_made_where_it_is_asked_for(bare_url: str) -> None:
+    """Two at once find the same one, and nothing else of the database is touched."""
+    await refuse(opened(bare_url, create=False), DatabaseMissing, "has no schema `outreach`")
+    with pytest.raises(DatabaseMissing):
+        check_database(bare_url)
+    async with asyncio.TaskGroup() as group:
+        for _ in range(3):
+            group.create_task(open_and_close(bare_url))
+    name = bare_url.rpartition("/")[2]
+    assert postgres.server().execute("SELECT name FROM outreach.migrations", name) == [("0001_first",)]
+    assert postgres.server().execute("SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'public'", name) == [(0,)]
+
+
+async def open_and_close(url: str) -> None:
+    """Open a database, and close it."""
+    async with opened(url) as storage:
+        await storage.read(lambda tx: tx.workspaces.list())
+
+
+@pytest.mark.anyio
+async def test_an_older_database_is_migrated_by_its_only_user(url: str, newer: Mapping[str, str]) -> None:
+    """Who does not dispatch leaves it alone, and so does everybody while another has it open."""
+    with postgres.server().database(template=postgres.template()) as name:
+        older = postgres.server().url(name)
+        assert list(check_database(older).pending_migrations) == ["0002_more"]
+        await refuse(opened(older, migrate=False), DatabaseOlder, "0002_more are pending")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(schema, "migrations", lambda: {"0001_first": newer["0001_first"]})
+            async with opened(older):
+                patch.undo()
+                await refuse(opened(older), DatabaseInUse, "another process has it open")
+        assert migrate_database(older) == ["0002_more"]
+        assert migrate_database(older) == ()
+        await open_and_close(older)
+
+
+@pytest.mark.anyio
+async def test_a_migration_that_fails_changes_nothing(
+    newer: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All pending ones are one transaction."""
+    monkeypatch.setattr(schema, "migrations", lambda: {**newer, "0003_broken": "SELECT 1 / 0"})
+    with postgres.server().database(template=postgres.template()) as name:
+        with pytest.raises(StorageError, match="division by zero"):
+            migrate_database(postgres.server().url(name))
+        assert postgres.server().execute("SELECT to_regclass('outreach.more')", name) == [(None,)]
+
+
+@pytest.mark.anyio
+async def test_what_is_newer_or_foreign_is_refused(bare_url: str) -> None:
+    """And not changed."""
+    name = bare_url.rpartition("/")[2]
+    postgres.server().execute("CREATE SCHEMA outreach CREATE TABLE theirs (id BIGINT)", name)
+    await refuse(opened(bare_url), StorageError, "tables of something else")
+    assert check_database(bare_url).problems[-1] == "The schema `outreach` holds the tables of something else."
+    with postgres.server().database(template=postgres.template()) as newer:
+        postgres.server().execute("INSERT INTO outreach.migrations VALUES ('0099_later', now())", newer)
+        await refuse(opened(postgres.server().url(newer)), DatabaseNewer, "it has 0099_later")
+        assert "0099_later" in check_database(postgres.server().url(newer)).problems[-1]
+
+
+@pytest.mark.anyio
+async def test_a_check_reads_all_rows_and_finds_what_does_not_fit(url: str) -> None:
+    """A quick one looks at the server and its indexes only."""
+    async with opened(url) as storage:
+        await storage.write(lambda tx: tx.workspaces.insert(make_workspace()))
+        campaign = await given_recipients(storage, 3)
+        # Beside a server: it only reads.
+        found = check_database(url)
+    assert found.problems == UNSAFE_SERVER
+    assert found.size > 100_000
+    name = url.rpartition("/")[2]
+    for spoiled in (
+        "UPDATE outreach.campaign_counts SET count = 7",
+        "UPDATE outreach.campaigns SET recipients_open = 7",
+        "DELETE FROM outreach.campaign_names",
+        "INSERT INTO outreach.trail (number, at, workspace_id, what, rule, repeats) VALUES (9, '', '', '', '', 0)",
+    ):
+        postgres.server().execute(spoiled, name)
+    assert check_database(url, quick=True).problems == UNSAFE_SERVER
+    assert check_database(url).problems == [
+        *UNSAFE_SERVER,
+        f"The number of campaigns of {campaign.workspace_id} is not that of its list.",
+        f"The counters of campaign {campaign.id} are not those of its recipients.",
+        f"Campaign {campaign.id} is not in the index of names.",
+        "Entry 9 of the trail has a higher number than the last that was given.",
+    ]
+
+
+def test_what_works_on_files_says_what_to_use_instead(tmp_path: Path) -> None:
+    """No file is written."""
+    with pytest.raises(ConfigError, match="pg_dump"):
+        backup_database("postgresql://host/db", tmp_path / "backup")
+    with pytest.raises(ConfigError, match="pg_restore"):
+        restore_database("postgresql://host/db", tmp_path / "backup")
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("postgresql://host", "names no database"),
+        ("postgresql://user:secret@host/db?no_such_option=1", "not valid"),
+        ("postgresql://user:secret@[host/db", "not valid"),
+        ("mysql://host/db", "names no database"),
+    ],
+)
+def test_a_url_that_names_no_database_is_refused(url: str, words: str) -> None:
+    """Without its password in the message."""
+    with pytest.raises(ConfigError, match=words) as caught:
+        storage_from_url(url, clock=SystemClock())
+    assert "secret" not in caught.value.message
+
+
+@pytest.mark.anyio
+async def test_a_server_that_is_not_there_is_named_without_the_password() -> None:
+    """Nor the user."""
+    storage = opened("postgresql://anna:secret@127.0.0.1:1/db")
+    with pytest.raises(StorageError, match=r"The database 'db' at 127\.0\.0\.1:1 cannot be used") as caught:
+        async with storage:
+            pass
+    assert "secret" not in caught.value.message
+    with pytest.raises(StorageError, match="does not exist"):
+        check_database(postgres.server().url("no_such_database"))
+
+
+def test_a_url_is_shown_without_user_and_password() -> None:
+    """Nor options, which may hold them too."""
+    assert shown_url("postgresql://anna:p%40ss@host:5432/db?password=x") == "postgresql://host:5432/db"
+    assert shown_url("postgresql:///db") == "postgresql:///db"
+    assert shown_url("sqlite:///outreach.db") == "sqlite:///outreach.db"
+
+
+@pytest.mark.anyio
+async def test_credentials_need_a_key_that_every_process_has(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that this process makes up would be lost with it."""
+    monkeypatch.delenv("OUTREACH_SECRET_KEY", raising=False)
+    async with Outreach.open(url, dispatch=False) as engine:
+        workspace = await engine.workspaces.create("Acme")
+        with pytest.raises(ConfigError, match="set OUTREACH_SECRET_KEY"):
+            await engine.accounts.connect(
+                workspace.id, "twilio", {"account_sid": "AC" + "1" * 32, "auth_token": "t" * 32}
+            )
