@@ -88,6 +88,8 @@ def test_a_query_takes_the_same_values_and_returns_the_same_columns(
     values: dict[str, Any] = {one: 1 if one in _NUMBERS - _TEXTS.get(name, set()) else "[]" for one in given}
     if "now" in values:
         values["now"] = "2026-11-20T16:10:25.000000Z"
+    if "by_country" in values:
+        values["by_country"] = True
     if "phrase" in values:
         values["phrase"] = '"abcd"'
     with connection.transaction(force_rollback=True):

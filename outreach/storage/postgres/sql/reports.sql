@@ -149,3 +149,35 @@ WHERE source IN ('keyword', 'carrier', 'call')
         ORDER BY dispatches.created_at DESC, dispatches.number DESC
         LIMIT 1
     )
+
+-- segments --
+-- Segments of accepted messages by provider and, if prices depend on it, by the digits that decide about the country: the
+-- area code in North America, else five digits behind the calling code. One number of each group stands for all.
+SELECT provider, MAX(to_number), COALESCE(SUM(segments), 0)::bigint
+FROM dispatches
+WHERE campaign_number = :number AND state = 'accepted'
+GROUP BY
+    provider,
+    CASE WHEN :by_country::boolean THEN substr(
+        to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END
+    ) END
+ORDER BY 1, 2
+
+-- minutes --
+-- The same for the begun minutes of answered calls.
+SELECT
+    provider,
+    MAX(to_number),
+    COALESCE(SUM(div(
+        greatest(0, round(extract(epoch FROM ended_at::timestamptz - answered_at::timestamptz))) + 59, 60
+    )), 0)::bigint
+FROM calls
+WHERE campaign_number = :number
+    AND answered_at IS NOT NULL
+    AND ended_at IS NOT NULL
+GROUP BY
+    provider,
+    CASE WHEN :by_country::boolean THEN substr(
+        to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END
+    ) END
+ORDER BY 1, 2
