@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 
 from outreach import Agent, Outreach, Workspace
 from outreach.models import API_SCOPES
-from outreach.protocols import SystemClock
+from outreach.protocols import Carrier, SystemClock
 from outreach_server import create_app
 from tests import postgres
 from tests.contract.checked_client import CheckedClient
@@ -119,10 +119,12 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'outreach.db'}"
 
 
-def serve(url: str, *, dispatch: bool = False, mount: str = "", **options: Any) -> Iterator[Service]:
-    """Run a server in a host app that opens the engine."""
+def serve(
+    url: str, *, dispatch: bool = False, mount: str = "", carrier: Carrier | None = None, **options: Any
+) -> Iterator[Service]:
+    """Run a server in a host app that opens the engine; a carrier takes the messages of sandboxes."""
     clock = MovableClock()
-    engine = Outreach.open(url, clock=clock, dispatch=dispatch)
+    engine = Outreach.open(url, clock=clock, dispatch=dispatch, sandbox_carrier=carrier)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
