@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from outreach.clock import Clock
+from outreach.errors import StorageError
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
 from outreach.storage.base.group_commit import Session, TransactionControl, commit_group, fail_jobs
@@ -95,6 +96,10 @@ class GroupWriter:
             fail_jobs(failed, error, control=self._control)
             self._instrumentation.transaction_failed(operations=len(failed), error=self._control.name_of(error))
             return failed
+        for job in group:
+            # The others ran again without it.
+            if isinstance(job.error, StorageError) and (cause := job.error.__cause__) is not None:
+                self._instrumentation.transaction_failed(operations=1, error=self._control.name_of(cause))
         self._instrumentation.transaction_committed(
             operations=len(group), seconds=self._clock.monotonic() - begun, queued=self._queue.waiting
         )
