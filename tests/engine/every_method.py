@@ -24,7 +24,7 @@ from outreach import (
     Workspace,
 )
 from outreach.http import StoredAnswer
-from outreach.models import NewAgent, NewFlow, NewNumber, NewUnsubscribes, Price, PriceTable
+from outreach.models import NewAgent, NewFlow, NewNumber, NewUnsubscribes, Price, PriceTable, TrialMessage
 from outreach.testing.builders import make_call, make_message, make_workspace, new_id
 
 _BY_NAME: dict[str, Any] = {
@@ -47,6 +47,9 @@ _BY_NAME: dict[str, Any] = {
     "to": "+14155550102",
     "body": "Hi",
     "results": ["failed"],
+    "include": [],
+    "archived": True,
+    "test": TrialMessage(contact="+14155550101", to="+14155550102"),
     "kind": "csv",
     "recipients": [NewRecipient(phone_number="+14155550101")],
     "url": "https://example.com/",
