@@ -31,7 +31,8 @@ ANSWERS = [
     (method, path, status, name, resolve(example)["value"])
     for path, method, operation in operations()
     for status, response in operation["responses"].items()
-    for name, example in resolve(response)["content"][JSON]["examples"].items()
+    # A report as a page and an export have no JSON.
+    for name, example in resolve(response)["content"].get(JSON, {"examples": {}})["examples"].items()
 ]
 
 
