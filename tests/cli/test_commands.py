@@ -318,8 +318,8 @@ def test_a_command_answers_with_one_document_or_with_text(
     flow.write_text('{"steps": [{"kind": "send", "body": "Hi"}, {"kind": "wait", "wait_minutes": 5}]}')
     given = {**things, "FLOW": str(flow)}
     args = [given.get(word, word) for word in (name + " " + CALLS[name]).split()]
-    # Nobody dispatches here, which `status` tells by its exit status too.
-    expected = 3 if name == "status" else 0
+    # Nobody dispatches what is active here, which `status` tells by its exit status too.
+    expected = 4 if name == "status" else 0
     answer = cli.run(*args, "--json")
     assert answer.exit_code == expected, answer.output
     assert isinstance(json.loads(answer.stdout), dict | list)
