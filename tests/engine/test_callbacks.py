@@ -239,9 +239,10 @@ async def test_a_provider_tells_nothing_of_anothers_requests(open_storage: OpenS
         caller, message_id, dispatch_id = await _given(engine, workspace_id)
 
         def elsewhere(tx: Transaction) -> None:
-            # Past the table, which lets nobody change what was asked for.
+            # Past the table, which lets nobody change what was asked for; drivers differ in their placeholders.
             rows: Any = tx.dispatches._rows
-            rows.backend.connection.execute("UPDATE dispatches SET provider = 'telnyx' WHERE id = ?", [dispatch_id])
+            changed = f"UPDATE dispatches SET provider = 'telnyx' WHERE id = '{dispatch_id}'"  # noqa: S608
+            rows.backend.connection.execute(changed)
             rows.evict(DISPATCHES, (workspace_id, dispatch_id))
 
         await engine._storage.write(elsewhere)
