@@ -19,7 +19,7 @@ MAX_LIMIT: Final = 1000
 DEFAULT_LIMIT: Final = 100
 
 _DIGITS: Final = re.compile(r"[0-9]{1,18}")
-_DECIMAL: Final = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?")
+_NUMBER: Final = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?")
 _UNSTORABLE: Final = re.compile(r"[\x00\ud800-\udfff]")
 _MAX_TEXT_LENGTH: Final = 255
 
@@ -63,10 +63,10 @@ def whole(least: int, most: int) -> Rule:
 
 
 def number(least: float, most: float) -> Rule:
-    """Return the rule of a decimal number within bounds, without an exponent."""
+    """Return the rule of a number within bounds, as JSON writes it."""
 
     def rule(text: str) -> float:
-        if not _DECIMAL.fullmatch(text) or not least <= float(text) <= most:
+        if not _NUMBER.fullmatch(text) or not least <= float(text) <= most:
             raise ValueError(f"must be a number from {least:g} to {most:g}, such as 0.5")
         return float(text)
 

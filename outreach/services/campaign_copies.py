@@ -126,8 +126,8 @@ class CampaignCopies(CampaignCreation):
 
         Raises:
             NotFound: The workspace has no such campaign, or its agent or trunk is gone.
-            Conflict: Its contacts were erased.
-            InvalidRequest: A result or name is unknown, nobody is left, the flow is gone, a calling campaign got a
+            Conflict: Its contacts were erased, or nobody with these results is left.
+            InvalidRequest: A result or name is unknown, the flow is gone, a calling campaign got a
                 text, or the key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
@@ -214,7 +214,7 @@ class CampaignCopies(CampaignCreation):
         except InvalidRequest:
             if taken["contacts"]:
                 raise
-            raise InvalidRequest.at("results", _nobody(wanted, left_out)) from None
+            raise Conflict(_nobody(wanted, left_out)) from None
         return whole(created)
 
     async def _replayed(self, workspace_id: str, answer: StoredAnswer) -> tuple[CampaignCreated, Mapping[str, Any]]:
@@ -402,6 +402,6 @@ def _checked_results(results: Sequence[str]) -> frozenset[str]:
 
 def _nobody(wanted: frozenset[str], left_out: Counter[str]) -> str:
     if not left_out:
-        return f"nobody has the result {' or '.join(sorted(wanted))}"
+        return f"Nobody has the result {' or '.join(sorted(wanted))}."
     parts = ", ".join(f"{count} {cause.replace('_', ' ')}" for cause, count in left_out.items())
-    return f"everybody with these results is left out: {parts}; include them to contact them all the same"
+    return f"Everybody with these results is left out: {parts}. Include them to contact them all the same."

@@ -1248,8 +1248,8 @@ class Campaigns(Service[AsyncCampaigns]):
 
         Raises:
             NotFound: The workspace has no such campaign, or its agent or trunk is gone.
-            Conflict: Its contacts were erased.
-            InvalidRequest: A result or name is unknown, nobody is left, the flow is gone, a calling campaign got a
+            Conflict: Its contacts were erased, or nobody with these results is left.
+            InvalidRequest: A result or name is unknown, the flow is gone, a calling campaign got a
                 text, or the key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """

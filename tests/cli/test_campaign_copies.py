@@ -46,7 +46,7 @@ def test_a_follow_up_takes_the_failed(cli: Cli, workspace_id: str, made: str) ->
     assert (document["total_recipients"], document["selected"], document["left_out"]) == (1, 1, {})
     assert document["sms_message_body"] == "Again"
     assert "nonsense" in cli.refuse("campaigns", "follow-up", made, "--results", "nonsense")
-    assert "nobody has the result" in cli.refuse("campaigns", "follow-up", made, "--results", "expired")
+    assert "Nobody has the result" in cli.refuse("campaigns", "follow-up", made, "--results", "expired")
 
 
 def test_a_campaign_under_way_is_edited(cli: Cli, workspace_id: str, made: str) -> None:

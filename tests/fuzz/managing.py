@@ -53,11 +53,12 @@ def repair(operation: str, body: Body) -> None:
 
 
 def keep_to_the_channel_and_the_stored_times(body: Body) -> None:
-    """Leave out an agent, which an SMS campaign has not, and an expiry, which the stored start may follow.
+    """Leave out what an SMS campaign has not, and an expiry, which the stored start may follow.
 
     Reason: both depend on the campaign.
     """
     body.pop("agent_id", None)
+    body.pop("batch_concurrency", None)
     if body.get("scheduled_expires_at") is not None:
         del body["scheduled_expires_at"]
 
