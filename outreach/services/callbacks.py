@@ -146,6 +146,9 @@ class Callbacks:
         return await self._context.storage.read(operation)
 
     async def _account(self, account_id: str) -> Account:
+        if not account_id.isprintable():
+            # No id has such characters, and some databases refuse them.
+            raise NotFound("account", account_id)
         account = await self._context.storage.read(lambda tx: tx.accounts.find(account_id))
         if account is None:
             raise NotFound("account", account_id)

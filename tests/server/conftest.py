@@ -112,9 +112,11 @@ def sms_body(**fields: Any) -> dict[str, Any]:
         pytest.param("postgres", marks=pytest.mark.soak("the server is the same in memory")),
     ]
 )
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def database_url(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     """Name a database of each storage."""
     if request.param == "postgres":
+        # There is no file beside a database on a server that a key could be in.
+        monkeypatch.setenv("OUTREACH_SECRET_KEY", "B" * 43 + "=")
         return postgres.empty_database()
     return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'outreach.db'}"
 

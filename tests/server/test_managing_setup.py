@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from cryptography.fernet import Fernet
 
 from outreach import FlowStep
 from tests.server.conftest import Service, Tenant
@@ -125,10 +124,8 @@ def test_settings_are_shown_and_changed(tenant: Tenant) -> None:
         assert [one["path"] for one in error["details"]] == list(body)
 
 
-def test_accounts_have_no_secrets(memory_service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_accounts_have_no_secrets(service: Service) -> None:
     """What is secret is only said to be set; another workspace's account is not there."""
-    monkeypatch.setenv("OUTREACH_SECRET_KEY", Fernet.generate_key().decode())
-    service = memory_service
     tenant, other = service.tenant(), service.tenant()
     credentials = {"account_sid": f"AC{'0' * 32}", "auth_token": "a-secret-of-theirs"}
     account = service.run(service.engine.accounts.connect, tenant.workspace.id, "twilio", credentials)
