@@ -17,7 +17,7 @@ class CuttingProxy:
     Attributes:
         cut: At the next commit: cut the connection before the server hears of it, or when it has answered; None to
             forward everything.
-        refusing: Whether new connections are refused.
+        refusing: Whether new connections are refused; a cut then takes the other ones along, before its own.
     """
 
     def __init__(self, port: int) -> None:
@@ -46,12 +46,13 @@ class CuttingProxy:
         self._listening.close()
         self.cut_all()
 
-    def cut_all(self) -> None:
-        """Cut every connection."""
+    def cut_all(self, *, but: socket.socket | None = None) -> None:
+        """Cut every connection, or every one but a client's."""
         with self._lock:
             pairs, self._pairs = self._pairs, []
         for pair in pairs:
-            _close(*pair)
+            if pair[0] is not but:
+                _close(*pair)
 
     def _accept(self) -> None:
         while True:
@@ -88,6 +89,8 @@ class CuttingProxy:
         with suppress(OSError):
             while data := server.recv(65536):
                 if cutting.is_set():
+                    if self.refusing:
+                        self.cut_all(but=client)
                     break
                 client.sendall(data)
         _close(client, server)
