@@ -20,6 +20,7 @@ from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import Report
 from outreach.models.work import HighWaterMark, WorkItem
 from outreach.operations.campaigns import trail
+from outreach.operations.erasure.applying import apply_retention
 from outreach.operations.settling import callbacks, ledger
 from outreach.operations.waves import leases, provider_throttles, singles, workers
 from outreach.policy.settlement import Backoff
@@ -29,7 +30,6 @@ from outreach.protocols.voice import Analyser
 from outreach.runners.batcher import Batcher
 from outreach.runners.claims import Claims, Team
 from outreach.runners.provider_log import SafeAnalyser
-from outreach.runners.retention import apply_retention
 from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
@@ -50,6 +50,9 @@ _ENGINE_PAUSE_TEXTS: Final = {
 
 _MAX_KNOWN: Final = 10_000
 """Campaigns whose logged pause is remembered; paces of other workers before those that are free are dropped."""
+
+_MAX_ERASED_SLICES: Final = 100
+"""Of one sweep: the next one goes on."""
 
 _MAX_ROWS: Final = 200
 """Rows that one housekeeping transaction changes; outcomes and reports that share one."""
@@ -422,7 +425,14 @@ class Worker:
         await self._storage.write(lambda tx: tx.work.delete_idle(limit=_MAX_ROWS), bulk=True)
         oldest = self._clock.now() - timedelta(days=self._config.callback_retention_days)
         await self._storage.write(lambda tx: tx.callbacks.sweep(oldest, limit=_MAX_ROWS), bulk=True)
-        await apply_retention(self._storage, self._clock, limit=_MAX_ROWS)
+        await apply_retention(
+            self._storage,
+            self._clock,
+            workspace_id=None,
+            actor=trail.ENGINE,
+            limit=_MAX_ROWS,
+            max_slices=_MAX_ERASED_SLICES,
+        )
 
     async def _delete_leftover(self, workspace_id: str, campaign_id: str) -> None:
         """Delete the leftover of a failed load, in slices because it may have a million recipients."""

@@ -10,9 +10,9 @@ from outreach.models.campaign import Campaign
 from outreach.models.erasure import PurgeResult, RetentionResult
 from outreach.operations.campaigns.reporting import make_report
 from outreach.operations.common import campaign_of, workspace_of
+from outreach.operations.erasure.applying import apply_retention
 from outreach.operations.erasure.campaigns import NOT_STARTED, begin_erasure, discard, erase_slice, require_deletable
 from outreach.operations.erasure.people import purge_person
-from outreach.operations.erasure.retention import due_report, retention_slice
 from outreach.policy.phones import canonical_phone
 from outreach.policy.pseudonyms import PREFIX
 from outreach.services.context import ServiceContext
@@ -147,22 +147,11 @@ class Erasure:
         storage = self._context.storage
         if workspace_id is not None:
             await storage.read(lambda tx: workspace_of(tx, workspace_id))
-        campaigns = 0
-        for done in range(max_slices):
-            now = self._context.now()
-            report = await storage.read(lambda tx, now=now: due_report(tx, workspace_id, now=now))  # type: ignore[misc]
-            if report is not None:
-                await storage.write(
-                    lambda tx, report=report, now=now: begin_erasure(tx, report, now=now, actor=actor)  # type: ignore[misc]
-                )
-                campaigns += 1
-                continue
-            salt = secrets.token_hex(_TOKEN_BYTES)
-            if not await storage.write(
-                lambda tx, salt=salt, now=now: retention_slice(  # type: ignore[misc]
-                    tx, workspace_id, salt=salt, now=now, limit=SLICE
-                ),
-                bulk=True,
-            ):
-                return RetentionResult(campaigns=campaigns, slices=done - campaigns, more=False)
-        return RetentionResult(campaigns=campaigns, slices=max_slices - campaigns, more=True)
+        return await apply_retention(
+            storage,
+            self._context.clock,
+            workspace_id=workspace_id,
+            actor=actor,
+            limit=SLICE,
+            max_slices=max_slices,
+        )

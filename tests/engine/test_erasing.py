@@ -24,9 +24,9 @@ from outreach.convert.json_reports import read_campaign_report, write_campaign_r
 from outreach.models.campaign import Campaign
 from outreach.models.campaign_report import CampaignReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
+from outreach.operations.erasure.applying import apply_retention
 from outreach.operations.erasure.campaigns import erase_slice
 from outreach.protocols.storage import Storage
-from outreach.runners.retention import apply_retention
 from outreach.services import erasure
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.builders import (
@@ -173,7 +173,7 @@ async def test_an_erasure_that_a_crash_interrupts_is_finished(
         return sum([bool(one.phone) async for one in writing.campaigns.iter_recipients(THIS_WORKSPACE, campaign.id)])
 
     assert await left() == 20
-    await apply_retention(storage, clock, limit=10)
+    await apply_retention(storage, clock, workspace_id=None, actor="engine", limit=10, max_slices=100)
     assert await left() == 0
 
 
@@ -433,7 +433,7 @@ async def test_the_retention_goes_in_slices_and_says_whether_more_is_left(
     clock.advance((3 * DAY).total_seconds())
     first = await writing.erasure.apply_retention(max_slices=2)
     assert (first.campaigns, first.slices, first.more) == (1, 1, True)
-    await apply_retention(storage, clock, limit=10)
+    await apply_retention(storage, clock, workspace_id=None, actor="engine", limit=10, max_slices=100)
     rest = await writing.erasure.apply_retention()
     assert (rest.slices, rest.more) == (0, False)
     for days in (0, 36_501, True):
