@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-from outreach.models.account import PROVIDERS, Account, AccountSummary, AdapterProblem, CallbackRecord, Provider
-from outreach.models.base import CARRIERS, UNSET, CarrierName, Channel, Page, Unset
+from outreach.models.account import (
+    PROVIDERS,
+    Account,
+    AccountSummary,
+    AdapterProblem,
+    CallbackRecord,
+    Provider,
+    ProviderKind,
+)
+from outreach.models.base import (
+    CARRIERS,
+    UNSET,
+    CarrierName,
+    Channel,
+    CliMode,
+    Page,
+    ScheduleType,
+    SmsMessageSource,
+    SmsMode,
+    Unset,
+)
 from outreach.models.bounds import Bounds, Length, bounds_of
 from outreach.models.call import Call, CallOutcome, NewCall
 from outreach.models.campaign import (
+    AgentSnapshot,
     CallerIdAllocation,
     Campaign,
     CampaignCreated,
@@ -26,7 +46,7 @@ from outreach.models.campaign_report import (
     ResultCount,
     TimeBucket,
 )
-from outreach.models.dispatch import Dispatch, DispatchCount, FailureClass, UnknownDispatchCount
+from outreach.models.dispatch import Dispatch, DispatchCount, FailureClass, OperatorDecision, UnknownDispatchCount
 from outreach.models.erasure import PurgeResult, RetentionResult
 from outreach.models.failures import Explanation, ProviderFailure, RecipientOutcome
 from outreach.models.figures import CampaignGroup, EngineFigures
@@ -37,8 +57,8 @@ from outreach.models.forecast import (
     ForecastHour,
     ForecastPhase,
 )
-from outreach.models.hours import BusinessHours, Holiday, HolidayCalendar, TimeWindow
-from outreach.models.message import InboundMessage, Message, NewMessage, TrialMessage
+from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, TimeWindow
+from outreach.models.message import InboundMessage, Keyword, Message, NewMessage, ReplyPurpose, TrialMessage
 from outreach.models.preflight import (
     ContactExample,
     ContactPreview,
@@ -56,6 +76,7 @@ from outreach.models.prices import Cost, CostLine, Price, PriceKind, PriceTable
 from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount
 from outreach.models.resources import (
     Agent,
+    AgentDirection,
     AgentUpdate,
     Flow,
     FlowStep,
@@ -68,6 +89,7 @@ from outreach.models.resources import (
     Trunk,
     TrunkUpdate,
     VoicemailPolicy,
+    VoiceProviderName,
 )
 from outreach.models.settings import (
     CallSettings,
@@ -97,6 +119,7 @@ from outreach.models.status import (
     DispatcherState,
     DispatchOverview,
     EngineStatus,
+    FindingKind,
     PausedCampaign,
     Readiness,
     RunningCampaign,
@@ -106,7 +129,7 @@ from outreach.models.status import (
     ThrottledProvider,
 )
 from outreach.models.trail import ContactHistory, TrailRule, TrailStep, TrailStepKind
-from outreach.models.unsubscribe import NewUnsubscribes, RegisterImport, Unsubscribe
+from outreach.models.unsubscribe import NewUnsubscribes, RegisterImport, Unsubscribe, UnsubscribeScope
 from outreach.models.work import AuditEntry
 from outreach.models.workspace import (
     API_SCOPES,
@@ -122,6 +145,7 @@ from outreach.models.workspace import (
 __all__ = [
     "API_SCOPES",
     "CARRIERS",
+    "DAYS",
     "DEFAULT_SCOPES",
     "PROVIDERS",
     "UNSET",
@@ -130,6 +154,8 @@ __all__ = [
     "AccountSummary",
     "AdapterProblem",
     "Agent",
+    "AgentDirection",
+    "AgentSnapshot",
     "AgentUpdate",
     "ApiAccess",
     "ApiKey",
@@ -156,6 +182,7 @@ __all__ = [
     "CampaignUpdate",
     "CarrierName",
     "Channel",
+    "CliMode",
     "ContactExample",
     "ContactHistory",
     "ContactPreview",
@@ -181,6 +208,7 @@ __all__ = [
     "ExportedReply",
     "FailureClass",
     "FailureCount",
+    "FindingKind",
     "Flow",
     "FlowStep",
     "FlowUpdate",
@@ -194,6 +222,7 @@ __all__ = [
     "Holiday",
     "HolidayCalendar",
     "InboundMessage",
+    "Keyword",
     "LeftOut",
     "LeftOutRule",
     "Length",
@@ -211,6 +240,7 @@ __all__ = [
     "NewUnsubscribes",
     "Number",
     "NumberUpdate",
+    "OperatorDecision",
     "Page",
     "PauseReason",
     "PausedCampaign",
@@ -221,6 +251,7 @@ __all__ = [
     "PriceTable",
     "Provider",
     "ProviderFailure",
+    "ProviderKind",
     "PurgeResult",
     "Readiness",
     "Recipient",
@@ -229,14 +260,18 @@ __all__ = [
     "RecipientStatus",
     "RegisterImport",
     "RenderedMessage",
+    "ReplyPurpose",
     "ReplySettings",
     "ReplySettingsUpdate",
     "ReplyText",
     "ResultCount",
     "RetentionResult",
     "RunningCampaign",
+    "ScheduleType",
     "SegmentShare",
     "Severity",
+    "SmsMessageSource",
+    "SmsMode",
     "SmsSettings",
     "SmsSettingsUpdate",
     "StartCheck",
@@ -253,6 +288,8 @@ __all__ = [
     "UnknownDispatchCount",
     "Unset",
     "Unsubscribe",
+    "UnsubscribeScope",
+    "VoiceProviderName",
     "VoicemailPolicy",
     "Workspace",
     "WorkspaceMode",
