@@ -48,6 +48,7 @@ from outreach.services.erasure import Erasure
 from outreach.services.events import Events
 from outreach.services.figures import FiguresQuery
 from outreach.services.flows import Flows
+from outreach.services.http_operations import HttpOperations
 from outreach.services.messages import Messages
 from outreach.services.numbers import Numbers
 from outreach.services.prices import Prices
@@ -124,7 +125,7 @@ class Outreach:
         accounts: Accounts at carriers and voice providers.
         callbacks: What providers call back.
         events: What has happened, told after its commit.
-        rate_limits: The request limits of workspaces.
+        http: The same for applications that serve it over HTTP themselves: stored responses, request limits.
         status: `await engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.
         readiness: `await engine.readiness()` tells whether this process can do its work now.
@@ -224,7 +225,17 @@ class Outreach:
         self.accounts = Accounts(context, vault, self._connections)
         self.callbacks = Callbacks(context, self._connections, self._analyser)
         self.events = Events(context)
-        self.rate_limits = RateLimiter(context)
+        self._rate_limits = RateLimiter(context)
+        self.http = HttpOperations(
+            agents=self.agents,
+            calls=self.calls,
+            campaigns=self.campaigns,
+            flows=self.flows,
+            messages=self.messages,
+            numbers=self.numbers,
+            unsubscribes=self.unsubscribes,
+            rate_limits=self._rate_limits,
+        )
 
     @classmethod
     def open(
@@ -328,8 +339,8 @@ class Outreach:
                 await self._storage.read(self._compare_clocks)
             stack.push_async_callback(self.events.release)
             stack.push_async_callback(self._connections.aclose)
-            stack.push_async_callback(self.rate_limits.aclose)
-            self.campaigns.open_loading()
+            stack.push_async_callback(self._rate_limits.aclose)
+            self.campaigns._open_loading()
             stack.push_async_callback(self._end_creations)
             if self._dispatch:
                 await self._start_dispatching(stack)
@@ -445,7 +456,7 @@ class Outreach:
     async def _end_creations(self) -> None:
         with anyio.CancelScope(shield=True):
             left = max(self._grace_ends - self._clock.monotonic(), 0.0)
-            await self.campaigns.close_loading(grace_seconds=left)
+            await self.campaigns._close_loading(grace_seconds=left)
 
     async def _stop_dispatching(self, dispatcher: Dispatcher, root: asyncio.Task[None]) -> None:
         with anyio.CancelScope(shield=True):

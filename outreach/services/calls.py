@@ -72,7 +72,7 @@ class Calls:
             kind="call",
         )
 
-    async def create_response(
+    async def _create_response(
         self,
         workspace_id: str,
         new: NewCall,
@@ -80,11 +80,6 @@ class Calls:
         request: IdempotentRequest | None,
         render: Callable[[Call], StoredAnswer],
     ) -> StoredAnswer:
-        """Queue a call and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `create`.
-        """
         return await self._keys.answer(
             workspace_id, request, render=render, make=lambda once: self._create(workspace_id, new, once)
         )

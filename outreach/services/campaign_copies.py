@@ -78,7 +78,7 @@ class CampaignCopies(CampaignCreation):
         )
         return made if not isinstance(made, StoredAnswer) else (await self._replayed(workspace_id, made))[0]
 
-    async def clone_response(
+    async def _clone_response(
         self,
         workspace_id: str,
         campaign_id: str,
@@ -88,11 +88,6 @@ class CampaignCopies(CampaignCreation):
         render: Callable[[CampaignCreated], StoredAnswer],
         actor: str = "library",
     ) -> StoredAnswer:
-        """Clone a campaign and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `clone`.
-        """
         make = partial(self._clone, workspace_id, campaign_id, name, actor)
         return await self._keys.answer(workspace_id, request, render=render, make=make)
 
@@ -147,7 +142,7 @@ class CampaignCopies(CampaignCreation):
         created, stored = await self._replayed(workspace_id, made)
         return FollowUpCreated(created=created, selected=stored["selected"], left_out=stored["left_out"])
 
-    async def follow_up_response(
+    async def _follow_up_response(
         self,
         workspace_id: str,
         campaign_id: str,
@@ -160,11 +155,6 @@ class CampaignCopies(CampaignCreation):
         render: Callable[[FollowUpCreated], StoredAnswer],
         actor: str = "library",
     ) -> StoredAnswer:
-        """Follow a campaign up and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `follow_up`.
-        """
         make = partial(self._follow_up, workspace_id, campaign_id, results, include, name, body, actor)
         return await self._keys.answer(workspace_id, request, render=render, make=make)
 

@@ -391,7 +391,7 @@ async def test_a_server_gets_the_first_answer_again(engine: Outreach) -> None:
 
     async def ask() -> None:
         answers.append(
-            await engine.campaigns.create_sms_response(
+            await engine.http.create_sms_campaign(
                 workspace.id, SPRING, contacts(50), request=request, render=render, actor="api"
             )
         )
