@@ -190,7 +190,7 @@ class CampaignRunner:
         """Record the provider's throttle, if it is long, and return the campaign's next check."""
         if throttle.until - throttle.since >= _MIN_RECORDED_PAUSE:
             # Requests in flight may extend it many times: this stays one closure.
-            await self._record_closure(campaign, TrailRule.PROVIDER_HOLD, throttle.until, since=throttle.since)
+            await self._record_closure(campaign, TrailRule.PROVIDER_THROTTLE, throttle.until, since=throttle.since)
         return earliest(throttle.until, await self._expire_receipt_waits(campaign), campaign.scheduled_expires_at)
 
     async def _record_closure(

@@ -386,12 +386,12 @@ class Worker:
         if throttle is not None:
             self.log_throttle.problem(
                 account(throttle.workspace_id, throttle.provider),
-                "provider_hold",
+                "provider_throttle",
                 "%s: workspace %s is rate-limited; sending paused for %g s.",
                 throttle.provider,
                 throttle.workspace_id,
                 (throttle.until - throttle.since).total_seconds(),
-                action="provider_hold",
+                action="provider_throttle",
                 workspace_id=throttle.workspace_id,
                 provider=throttle.provider,
             )

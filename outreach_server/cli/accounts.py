@@ -128,7 +128,7 @@ def check(account_id: str) -> None:
 
     account, found, until, workspace = with_engine(work)
     if state().as_json:
-        held = {"throttled_by": documents.provider_hold(until), "throttled_until": documents.plain(until)}
+        held = {"throttled_by": documents.provider_throttle(until), "throttled_until": documents.plain(until)}
         echo_json({"account_id": account_id, "ok": found.ok, "message": found.message, **held})
     else:
         click.echo(found.message, err=not found.ok)

@@ -113,7 +113,7 @@ async def test_the_worker_that_leads_next_repairs_what_the_last_one_did_not(
     assert (lease.steady_since, lease.steady_until) == (clock.now(), clock.now())
     run = await storage.read(lambda tx: tx.runs.get(THIS_WORKSPACE, campaign.id))
     assert run is not None
-    assert (run.held_under or "").startswith("the clock was set back")
+    assert (run.postponed_under or "").startswith("the clock was set back")
 
 
 # -------------------------------------------------------------------------------------------------- claims

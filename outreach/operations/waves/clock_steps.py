@@ -120,7 +120,7 @@ def _mark_set_back(tx: Transaction, campaign: Campaign, back: timedelta, epoch: 
     run = tx.runs.get(campaign.workspace_id, campaign.id) or CampaignRunState(
         workspace_id=campaign.workspace_id, campaign_id=campaign.id, owner_epoch=epoch, next_slot_at=None
     )
-    tx.runs.put(attrs.evolve(run, held_under=f"{_SET_BACK} by {back.total_seconds()} s"))
+    tx.runs.put(attrs.evolve(run, postponed_under=f"{_SET_BACK} by {back.total_seconds()} s"))
 
 
 def _repair_campaign(tx: Transaction, campaign: Campaign, back: timedelta, epoch: int, now: datetime) -> None:
@@ -147,9 +147,9 @@ def _repair_campaign(tx: Transaction, campaign: Campaign, back: timedelta, epoch
 
 def recorded_setback(run: CampaignRunState) -> timedelta | None:
     """Return how far the clock was set back since a run's recipients were postponed; None if it was not."""
-    if run.held_under is None or not run.held_under.startswith(_SET_BACK):
+    if run.postponed_under is None or not run.postponed_under.startswith(_SET_BACK):
         return None
-    return timedelta(seconds=float(run.held_under.split()[-2]))
+    return timedelta(seconds=float(run.postponed_under.split()[-2]))
 
 
 def shorten_waits(

@@ -173,7 +173,7 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
     for held in postponed:
         change += _postpone_or_drop(tx, campaign, held, now)
     if postponed:
-        run = attrs.evolve(run, held_under=contact_rules_key(workspace))
+        run = attrs.evolve(run, postponed_under=contact_rules_key(workspace))
     if drafts:
         last = drafts[-1].dispatch.slot_at
         run = attrs.evolve(run, owner_epoch=wave.epoch, next_slot_at=last + wave.spacing)

@@ -454,8 +454,8 @@ CREATE TABLE lease (
     host TEXT COLLATE "C",
     path TEXT COLLATE "C",
     renewed_at TEXT COLLATE "C" NOT NULL,
-    held_reason TEXT COLLATE "C",
-    held_epoch BIGINT,
+    quarantine_reason TEXT COLLATE "C",
+    quarantine_epoch BIGINT,
     steady_since TEXT COLLATE "C",
     steady_until TEXT COLLATE "C"
 );
@@ -490,7 +490,7 @@ CREATE TABLE runs (
     owner_epoch BIGINT NOT NULL,
     next_slot_at TEXT COLLATE "C",
     assigned BIGINT NOT NULL DEFAULT 0,
-    held_under TEXT COLLATE "C"
+    postponed_under TEXT COLLATE "C"
 );
 
 CREATE TABLE sender_paces (
@@ -590,7 +590,7 @@ JOIN campaigns ON campaigns.number = recipients.campaign_number
 WHERE campaigns.loading_until IS NULL
 GROUP BY campaigns.number, recipients.status, recipients.reason;
 
-CREATE TABLE account_holds (
+CREATE TABLE provider_throttles (
     workspace_id TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
     provider TEXT COLLATE "C" NOT NULL,
     since TEXT COLLATE "C" NOT NULL,
