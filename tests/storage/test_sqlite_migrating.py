@@ -349,8 +349,8 @@ def test_what_was_stored_under_an_old_word_has_the_new_one(database: Path) -> No
     with older_version(steps=before_names), closing(sqlite3.connect(database)) as raw:
         schema.apply_migrations(raw)
         raw.execute(
-            "INSERT INTO workspaces (id, name, mode, status, sms_campaigns_enabled, contact_hours, revision, created_at, "
-            "updated_at) VALUES ('w1', 'Acme', 'live', 'active', 1, 1, 0, 'x', 'x')"
+            "INSERT INTO workspaces (id, name, mode, status, sms_campaigns_enabled, contact_hours, revision, "
+            "created_at, updated_at) VALUES ('w1', 'Acme', 'live', 'active', 1, 1, 0, 'x', 'x')"
         )
         raw.execute("INSERT INTO account_holds VALUES (?, ?, ?, ?, ?)", throttle)
         raw.execute(
