@@ -29,6 +29,7 @@ from outreach.protocols.instrumentation import Instrumentation, ObservableStorag
 from outreach.protocols.instruments import Instruments
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import Analyser, VoiceProvider
+from outreach.protocols.wake_ups import NotifyingStorage, WakeUps
 from outreach.providers.connections import AccountConnections
 from outreach.providers.pool import ProviderPool
 from outreach.providers.registry import Adapters, AnyAdapter, installed_analysers
@@ -182,6 +183,7 @@ class Outreach:
         self._stack: AsyncExitStack | None = None
         self._loop_guard = LoopGuard()
         self._grace_ends = 0.0
+        self._wake_ups = WakeUps(storage if isinstance(storage, NotifyingStorage) else None)
         context = ServiceContext(
             loop_guard=self._loop_guard,
             storage=GuardedStorage(storage, self._loop_guard),
@@ -193,6 +195,7 @@ class Outreach:
             log_throttle=self._log_throttle,
             adapters=self._adapters,
             instrumentation=self._instruments,
+            wake_ups=self._wake_ups,
         )
         self.readiness = ReadinessProbe(
             loop_guard=self._loop_guard,
@@ -426,6 +429,7 @@ class Outreach:
                 report=worker.report,
                 clock=self._clock,
                 config=self._config,
+                wake_ups=self._wake_ups,
             )
         )
         lacking = [name for name in _DISPATCHER if not callable(getattr(dispatcher, name, None))]
@@ -451,6 +455,7 @@ class Outreach:
             config=parts.config,
             log_throttle=self._log_throttle,
             instrumentation=self._instruments,
+            wake_ups=parts.wake_ups,
         )
 
     async def _end_creations(self) -> None:

@@ -21,6 +21,7 @@ from outreach.models.work import WorkItem, WorkUnit
 from outreach.protocols.carrier import ReportSink
 from outreach.protocols.dispatcher import ReportSource, SliceRunner, Worker
 from outreach.protocols.instrumentation import Instrumentation
+from outreach.protocols.wake_ups import WakeUps
 
 _log = logging.getLogger(__name__)
 
@@ -29,6 +30,9 @@ _MAX_BACKOFF_SECONDS: Final = 60.0
 
 _CHECK_SECONDS: Final = 0.5
 """How long the start waits for an integrity check after a crash."""
+
+_LEAST_PAUSE_SECONDS: Final = 0.05
+"""Between two readings of the feed."""
 
 _SLICE_END_SECONDS: Final = 1.0
 """How long slices have to end by themselves, also with a shorter grace period."""
@@ -72,6 +76,7 @@ class InProcessDispatcher:
         config: Slices, polling, heartbeats.
         log_throttle: The engine's log; a new one by default.
         instrumentation: Is told of a lost lease; nobody by default.
+        wake_ups: What the feed waits by; the clock alone by default.
     """
 
     def __init__(
@@ -85,7 +90,9 @@ class InProcessDispatcher:
         config: EngineConfig,
         log_throttle: LogThrottle | None = None,
         instrumentation: Instrumentation | None = None,
+        wake_ups: WakeUps | None = None,
     ) -> None:
+        self._wake_ups = wake_ups or WakeUps()
         self._instrumentation = instrumentation or Instrumentation()
         self._log_throttle = log_throttle or LogThrottle(clock)
         self._worker = worker
@@ -344,7 +351,9 @@ class InProcessDispatcher:
         due, change = await self._worker.due()
         self._schedule_changes(due)
         while True:
-            await anyio.sleep(self._config.change_poll_seconds)
+            # Not sooner, so that a process that hears of each commit does not read the feed after each.
+            await anyio.sleep(min(_LEAST_PAUSE_SECONDS, self._config.change_poll_seconds))
+            await self._wake_ups.wait("work", poll_seconds=self._config.change_poll_seconds)
             try:
                 changes = await self._worker.since(change)
             except DatabaseReplaced as error:

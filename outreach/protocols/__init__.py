@@ -39,6 +39,7 @@ from outreach.protocols.dispatcher import (
 from outreach.protocols.instrumentation import Instrumentation, ObservableStorage
 from outreach.protocols.storage import DispatchLock, Operation, Storage
 from outreach.protocols.voice import Analyser, CallRequest, VoiceCapabilities, VoiceProvider
+from outreach.protocols.wake_ups import NotifyingStorage, WakeUps
 from outreach.working_set.transaction import Transaction
 
 __all__ = [
@@ -70,6 +71,7 @@ __all__ = [
     "LookupRequest",
     "LookupSupport",
     "MessageReport",
+    "NotifyingStorage",
     "ObservableStorage",
     "Operation",
     "OutboundMessage",
@@ -83,6 +85,7 @@ __all__ = [
     "VoiceCapabilities",
     "VoiceProvider",
     "WakeSignal",
+    "WakeUps",
     "WorkUnit",
     "Worker",
 ]

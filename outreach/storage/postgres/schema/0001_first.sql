@@ -814,3 +814,18 @@ END
 $$;
 
 CREATE TRIGGER trail_is_purged AFTER DELETE ON trail FOR EACH ROW EXECUTE FUNCTION trail_deleted();
+
+-- Processes that wait for work, for calls or for the answer of a key are told once by each transaction that changes
+-- some. The message names the topic and no tenant.
+CREATE FUNCTION wake_up() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('outreach', TG_ARGV[0]);
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER work_wakes AFTER INSERT OR UPDATE ON work FOR EACH STATEMENT EXECUTE FUNCTION wake_up('work');
+
+CREATE TRIGGER calls_wake AFTER UPDATE ON calls FOR EACH STATEMENT EXECUTE FUNCTION wake_up('calls');
+
+CREATE TRIGGER keys_wake AFTER UPDATE ON idempotency_keys FOR EACH STATEMENT EXECUTE FUNCTION wake_up('keys');
