@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from outreach.clock import format_timestamp, parse_timestamp
 from outreach.convert.columns import Value, json_text
@@ -44,9 +43,6 @@ class StoredContact(NamedTuple):
     step: int
     attempts: int
     dispatched: int
-
-
-_CONTACT_COLUMNS: Final = itemgetter(*(RECIPIENTS.columns.index(name) for name in StoredContact._fields))
 
 
 class Recipients(Table):
@@ -204,10 +200,8 @@ class Recipients(Table):
     ) -> Sequence[StoredContact]:
         """Return what a look at all of them needs, by position from `after` on, at most `limit`; nothing is cached."""
         number = self._rows.number(workspace_id, campaign_id)
-        rows = self._rows.query(
-            "recipients.page", RECIPIENTS, number=number, status=None, reason=None, after=after, limit=limit
-        )
-        return [StoredContact(*_CONTACT_COLUMNS(row)) for row in rows]
+        rows = self._rows.query("recipients.contacts", RECIPIENTS, number=number, after=after, limit=limit)
+        return [StoredContact._make(row) for row in rows]
 
     def by_phone(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[Recipient]:
         """Return the recipients with this number, by position."""

@@ -162,6 +162,16 @@ WHERE campaign_number = :number
 ORDER BY position
 LIMIT :limit
 
+-- contacts --
+-- For a look at all contacts: no more columns than it needs, in their order in `StoredContact`.
+SELECT
+    position, phone_number, phone, first_name, last_name, email, company, custom_variables, status, reason, due_at, step,
+    attempts, dispatched
+FROM recipients
+WHERE campaign_number = :number AND position > :after
+ORDER BY position
+LIMIT :limit
+
 -- by_phone --
 -- For opt-outs. Without the named index SQLite would scan the key for its order.
 SELECT {recipients} FROM recipients INDEXED BY recipients_by_phone
