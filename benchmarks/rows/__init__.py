@@ -16,6 +16,7 @@ from benchmarks.rows import (
     memory,
     neighbour,
     planning,
+    postgres,
     receiving,
     reporting,
     scraping,
@@ -36,5 +37,6 @@ ROWS: Final[Mapping[str, Callable[[Settings], Results]]] = {
     "scraping": scraping.measure,
     "reports": reporting.measure,
     "preflight": planning.measure,
+    "postgres": postgres.measure,
     "start": starting.measure,
 }
