@@ -55,7 +55,8 @@ def tables(connection: psycopg.Connection[Any]) -> list[Table]:
             ARRAY(SELECT confrelid::regclass::text FROM pg_constraint WHERE contype = 'f' AND conrelid = tables.oid)
         FROM pg_class AS tables
         JOIN pg_index AS keys ON keys.indrelid = tables.oid AND keys.indisprimary
-        JOIN pg_attribute AS columns ON columns.attrelid = tables.oid AND columns.attnum > 0 AND NOT columns.attisdropped
+        JOIN pg_attribute AS columns
+            ON columns.attrelid = tables.oid AND columns.attnum > 0 AND NOT columns.attisdropped
         WHERE tables.relnamespace = 'outreach'::regnamespace AND tables.relkind = 'r'
         GROUP BY tables.oid
         ORDER BY tables.relname
@@ -118,5 +119,3 @@ def waiting_at(connection: psycopg.Connection[Any], gate: int) -> int:
         (gate,),
     ).fetchall()
     return int(count)
-
-

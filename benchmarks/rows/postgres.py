@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -163,7 +163,7 @@ def _open(gates: psycopg.Connection[Any], gate: int) -> None:
     gates.execute("SELECT pg_advisory_unlock(%s)", (gate,))
 
 
-def _wait(condition: Callable[[], bool], running: list[Future[Mapping[str, Any]]]) -> None:
+def _wait(condition: Callable[[], bool], running: Sequence[Future[dict[str, Any]]]) -> None:
     """Wait for a condition while all processes run."""
     until = time.monotonic() + PATIENCE
     while not condition():

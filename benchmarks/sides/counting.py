@@ -103,5 +103,5 @@ def count_round_trips() -> Counts:
         return copy(self, query, *args, **options)
 
     psycopg.Cursor.execute = counted_execute  # type: ignore[method-assign]
-    psycopg.Cursor.copy = counted_copy  # type: ignore[method-assign]
+    psycopg.Cursor.copy = counted_copy  # type: ignore[method-assign, assignment]
     return counts

@@ -41,7 +41,7 @@ async def work(task: dict[str, Any], counts: Counts | None) -> dict[str, Any]:
         begun = time.time()
         async with engine:
             await anyio.to_thread.run_sync(wait_for, gates, task["end"])
-            answer = {
+            answer: dict[str, Any] = {
                 "messages": len(carrier.requests),
                 "begun": begun,
                 "CPU seconds": time.process_time() - computing,
