@@ -17,6 +17,7 @@ from benchmarks.rows import (
     neighbour,
     planning,
     postgres,
+    postgres_serving,
     receiving,
     reporting,
     scraping,
@@ -38,5 +39,7 @@ ROWS: Final[Mapping[str, Callable[[Settings], Results]]] = {
     "reports": reporting.measure,
     "preflight": planning.measure,
     "postgres": postgres.measure,
+    "postgres-load": postgres_serving.measure_loading,
+    "postgres-list": postgres_serving.measure_listing,
     "start": starting.measure,
 }
