@@ -128,7 +128,7 @@ class Claims:
         def operation(tx: Transaction) -> tuple[Sequence[Granted | None], float]:
             epoch, now, claimed_at = self._epoch or 0, self._clock.now(), self._clock.monotonic()
             require_worker(tx, epoch)
-            return [claims.claim(tx, one, epoch=epoch, now=now) for one in wanted], claimed_at
+            return claims.claim_all(tx, wanted, epoch=epoch, now=now), claimed_at
 
         granted, claimed_at = await self._storage.write(operation)
         for one in granted:
@@ -152,6 +152,7 @@ class Claims:
 
     def look_around(self, tx: Transaction, free: Sequence[Subject]) -> Team:
         """Free subjects, and return the state of the team."""
+        tx.claims.prefetch(free)
         for workspace_id, subject in free:
             claims.release(tx, workspace_id, subject, self._epoch or 0)
         size = len(tx.workers.list())

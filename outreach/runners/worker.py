@@ -327,6 +327,7 @@ class Worker:
             changes = [*(tx.work.due() if again else ()), *tx.work.since(change)]
             # A paused campaign changes again when it expires or is edited.
             touched = [work.unit for work in changes if work.unit.kind == "campaign"]
+            tx.campaigns.prefetch((unit.workspace_id, unit.id) for unit in touched)
             campaigns = [tx.campaigns.get(unit.workspace_id, unit.id) for unit in touched]
             paused = [found for found in campaigns if found is not None and found.pause_reason in _ENGINE_PAUSE_TEXTS]
             return changes, [(found, trail.last_pause_number(tx, found)) for found in paused]

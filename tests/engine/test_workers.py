@@ -123,7 +123,8 @@ async def _claim(
     storage: Storage, epoch: int, campaign: Campaign | None, sender: SenderPace | None = None
 ) -> Granted | None:
     wanted = Wanted(workspace_id=THIS_WORKSPACE, campaign=campaign, sender=sender)
-    return await storage.write(lambda tx: claims.claim(tx, wanted, epoch=epoch, now=NOW))
+    [granted] = await storage.write(lambda tx: claims.claim_all(tx, [wanted], epoch=epoch, now=NOW))
+    return granted
 
 
 def _sender() -> SenderPace:

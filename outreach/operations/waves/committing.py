@@ -68,6 +68,7 @@ def commit_waves(tx: Transaction, waves: Sequence[Wave], *, clock_now: Callable[
     )
     tx.register.prefetch((wave.workspace_id, phone) for wave in waves for phone in _numbers(wave))
     tx.dispatches.prefetch((wave.workspace_id, intent.dispatch_id) for wave in waves for intent in wave.intents)
+    tx.claims.prefetch((wave.workspace_id, wave.campaign_id) for wave in waves)
     contacted: set[tuple[str, str]] = set()
     begun = [_committed_before(tx, wave) or _begin(tx, wave, contacted, now) for wave in waves]
     opened = insert_intents(tx, [draft for one in begun if isinstance(one, _Begun) for draft in one.drafts])

@@ -120,7 +120,9 @@ def _take_everything(tx: Transaction, epoch: int, now: datetime, receipt: timede
     tx.claims.clear()
     spacings: dict[str, timedelta] = {}
     # Paused and scheduled campaigns may run again soon.
-    for campaign in tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.PAUSED, CampaignStatus.SCHEDULED}):
+    campaigns = tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.PAUSED, CampaignStatus.SCHEDULED})
+    tx.runs.prefetch((campaign.workspace_id, campaign.id) for campaign in campaigns)
+    for campaign in campaigns:
         spacings.update(claims.shift_campaign(tx, campaign, epoch, now))
     for workspace in tx.workspaces.list():
         for number in tx.numbers.list(workspace.id):
