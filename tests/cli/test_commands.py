@@ -29,6 +29,7 @@ ELSEWHERE = {
     "db backup",
     "db restore",
     "db check",
+    "db compact",
     "db copy",
     "db migrate",
     "healthcheck",
@@ -124,6 +125,7 @@ DESIGNED = {
     "db backup": {"--overwrite"},
     "db restore": set(),
     "db check": {"--quick"},
+    "db compact": {"--delete-old"},
     "db copy": set(),
     "db migrate": set(),
 }  # fmt: skip
