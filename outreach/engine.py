@@ -61,7 +61,7 @@ from outreach.services.trunks import Trunks
 from outreach.services.unsubscribes import Unsubscribes
 from outreach.services.workspaces import Workspaces
 from outreach.storage.opening import is_postgres, key_file_for, storage_from_url
-from outreach.vault import SECRET_KEY_VARIABLE, Vault
+from outreach.vault import Vault
 from outreach.voice.analysis import ProviderAnalyser
 from outreach.voice.simulator import SimulatedVoice
 from outreach.working_set import Transaction
@@ -264,7 +264,8 @@ class Outreach:
 
         `OUTREACH_HOST_ID` names this machine where its own identity changes from start to start, as in a
         container: a database that finds itself on another machine does not start sending. `OUTREACH_SECRET_KEY` holds
-        the key that accounts' credentials are encrypted with; without it there is a file for it beside the database.
+        the key that accounts' credentials are encrypted with, or `OUTREACH_SECRET_KEY_FILE` names a file that does;
+        without them it is the systemd credential `outreach-secret-key`, else a file beside the database.
 
         Args:
             url: `sqlite:///relative.db`, `sqlite:////absolute.db`, `postgresql://host/database` or `memory://`.
@@ -312,8 +313,7 @@ class Outreach:
             clock=clock,
             rng=rng,
             config=config,
-            vault=vault
-            or Vault(keys=os.environ.get(SECRET_KEY_VARIABLE), key_file=key_file_for(url), required=is_postgres(url)),
+            vault=vault or Vault.from_environment(os.environ, key_file=key_file_for(url), required=is_postgres(url)),
             simulator=simulator or SimulatorConfig.load(os.environ),
             analyser=analyser if analyser is not None else os.environ.get(ANALYSER_VARIABLE) or None,
             adapters=adapters,

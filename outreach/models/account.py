@@ -113,6 +113,21 @@ class CallbackRecord:
 
 
 @attrs.frozen(kw_only=True)
+class RekeyResult:
+    """What became of the accounts when their credentials were encrypted with the newest key.
+
+    Attributes:
+        rekeyed: How many were encrypted with it now.
+        already_current: How many were before.
+        left: How many are still encrypted with an older key; with 0 the older keys are needed for backups alone.
+    """
+
+    rekeyed: int
+    already_current: int
+    left: int
+
+
+@attrs.frozen(kw_only=True)
 class AccountSummary:
     """An account without its secrets.
 

@@ -15,6 +15,7 @@ from outreach.database import (
     Restore,
     backup_database,
     check_database,
+    compact_database,
     copy_database,
     migrate_database,
     restore_database,
@@ -28,7 +29,7 @@ FILE: Final = click.Path(path_type=Path, dir_okay=False)
 
 @click.group(cls=Group)
 def db() -> None:
-    """Back up, restore, check, copy and migrate the database."""
+    """Back up, restore, check, compact, copy and migrate the database."""
 
 
 @db.command()
@@ -115,6 +116,21 @@ def check(quick: bool) -> None:
         if state().database.startswith("sqlite:"):
             note("Restore a backup, with the server stopped: outreach-server db restore FILE")
         sys.exit(EXIT_FAILED)
+
+
+@db.command()
+@click.option("--delete-old", is_flag=True, help="Delete the old file when the compact one is in its place.")
+def compact(delete_old: bool) -> None:
+    """Give the room of deleted rows back to the disk; no server may be running on the database.
+
+    A compact copy is written and checked, then put in the database's place. The old file is kept beside it, unless you
+    say otherwise. Nothing is paused.
+    """
+    done = compact_database(state().database, delete_old=delete_old, on_progress=note)
+    kept = str(done.replaced_database) if done.replaced_database is not None else None
+    show({"database": state().database, "bytes_before": done.size_before, "bytes": done.size, "kept": kept})
+    if kept is not None:
+        note(f"The previous file is at {kept}; delete it when you do not need it.")
 
 
 @db.command()

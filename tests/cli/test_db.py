@@ -103,3 +103,14 @@ def test_the_commands_say_which_databases_they_know(tmp_path: Path) -> None:
         assert "sqlite:///" in memory.refuse("db", *command)
         assert "There is no database" in absent.refuse("db", *command)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_database_is_compacted_and_the_old_file_is_kept(cli: Cli, database: str, workspace_id: str) -> None:
+    """It says both sizes and where the old one is; with --delete-old there is none."""
+    done = cli.ask("db", "compact")
+    assert done["bytes"] == path_of(database).stat().st_size
+    assert done["bytes_before"] == Path(done["kept"]).stat().st_size
+    assert [one["id"] for one in cli.ask("workspaces", "list")] == [workspace_id]
+    assert "delete it when you do not need it" in cli.tell("db", "compact")
+    assert cli.ask("db", "compact", "--delete-old")["kept"] is None
+    assert "autovacuum" in Cli("postgresql://localhost/x").refuse("db", "compact")

@@ -19,6 +19,10 @@ WHERE :workspace_id::text IS NULL OR workspace_id = :workspace_id::text
 ORDER BY created_at, id
 LIMIT :limit
 
+-- page --
+-- All, for a change of the key that their credentials are encrypted with.
+SELECT {accounts} FROM accounts WHERE id > :after::text ORDER BY id LIMIT :limit
+
 -- holds --
 -- When the clock was set back; a row a workspace and provider at the most.
 SELECT {provider_throttles} FROM provider_throttles ORDER BY workspace_id, provider
