@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from outreach.models.database import Backup, DatabaseCheck, DatabaseCopy, Restore
 from outreach.storage.copying import copy_database
-from outreach.storage.maintenance import backup_database, check_database, migrate_database, restore_database
+from outreach.storage.maintenance import (
+    backup_database,
+    check_database,
+    diagnose_database,
+    migrate_database,
+    restore_database,
+)
 from outreach.storage.opening import shown_url
 
 __all__ = [
@@ -15,6 +21,7 @@ __all__ = [
     "backup_database",
     "check_database",
     "copy_database",
+    "diagnose_database",
     "migrate_database",
     "restore_database",
     "shown_url",

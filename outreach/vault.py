@@ -80,6 +80,14 @@ class Vault:
         credentials: Mapping[str, str] = held["credentials"]
         return credentials
 
+    def problem(self) -> str | None:
+        """Return why there is no key to decrypt with; None if there is one."""
+        try:
+            self._lock(make=False)
+        except ConfigError as error:
+            return error.message
+        return None
+
     def _lock(self, *, make: bool) -> MultiFernet:
         if self._fernet is None:
             with needed_for(_PURPOSE):

@@ -26,6 +26,7 @@ from outreach.models.campaign_report import (
     ResultCount,
     TimeBucket,
 )
+from outreach.models.diagnosis import DatabaseCode, Diagnosis, DiagnosisFinding, DiagnosisSeverity, EngineCode
 from outreach.models.dispatch import Dispatch, DispatchCount, FailureClass, UnknownDispatchCount
 from outreach.models.erasure import PurgeResult, RetentionResult
 from outreach.models.failures import Explanation, ProviderFailure, RecipientOutcome
@@ -164,6 +165,10 @@ __all__ = [
     "CostlyCharacter",
     "Counters",
     "CreatedApiKey",
+    "DatabaseCode",
+    "Diagnosis",
+    "DiagnosisFinding",
+    "DiagnosisSeverity",
     "DiskUse",
     "Dispatch",
     "DispatchCount",
@@ -173,6 +178,7 @@ __all__ = [
     "DispatcherHealth",
     "DispatcherState",
     "Encodings",
+    "EngineCode",
     "EngineFigures",
     "EngineStatus",
     "Explanation",
