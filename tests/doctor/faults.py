@@ -10,6 +10,7 @@ import zoneinfo
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Final
 
@@ -96,7 +97,7 @@ async def _(system: System, _: Patch) -> None:
     key_file(system).chmod(0o644)
 
 
-def key_file(system: System):  # type: ignore[no-untyped-def]
+def key_file(system: System) -> Path:
     """Return the file with the key of the credentials."""
     return system.directory / "outreach.db.key"
 
