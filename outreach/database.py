@@ -8,6 +8,7 @@ from outreach.storage.maintenance import (
     backup_database,
     check_database,
     compact_database,
+    diagnose_database,
     migrate_database,
     restore_database,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "check_database",
     "compact_database",
     "copy_database",
+    "diagnose_database",
     "migrate_database",
     "restore_database",
     "shown_url",

@@ -44,6 +44,7 @@ from outreach.services.callbacks import Callbacks
 from outreach.services.calls import Calls
 from outreach.services.campaigns import Campaigns
 from outreach.services.context import GuardedStorage, LoopGuard, ServiceContext
+from outreach.services.diagnosis.query import DiagnosisQuery
 from outreach.services.dispatches import Dispatches
 from outreach.services.erasure import Erasure
 from outreach.services.events import Events
@@ -129,6 +130,7 @@ class Outreach:
         http: The same for applications that serve it over HTTP themselves: stored responses, request limits.
         status: `await engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.
+        diagnose: `await engine.diagnose()` tells what is wrong with the set-up and the data, and what mends it.
         readiness: `await engine.readiness()` tells whether this process can do its work now.
         figures: `await engine.figures()` counts what is open in the whole database, for metrics.
     """
@@ -206,6 +208,9 @@ class Outreach:
             adapters=self._adapters,
         )
         self.status = StatusQuery(context, vault)
+        self.diagnose = DiagnosisQuery(
+            context, storage=storage, vault=vault, connections=self._connections, status=self.status
+        )
         self.figures = FiguresQuery(context)
         known_keys = ApiKeyCache(context.clock)
         self.workspaces = Workspaces(context, known_keys)

@@ -34,6 +34,7 @@ from outreach.models.campaign_report import (
     ResultCount,
     TimeBucket,
 )
+from outreach.models.diagnosis import DatabaseCode, Diagnosis, DiagnosisFinding, DiagnosisSeverity, EngineCode
 from outreach.models.dispatch import Dispatch, DispatchCount, FailureClass, UnknownDispatchCount
 from outreach.models.erasure import PurgeResult, RetentionResult
 from outreach.models.failures import Explanation, ProviderFailure, RecipientOutcome
@@ -172,6 +173,10 @@ __all__ = [
     "CostlyCharacter",
     "Counters",
     "CreatedApiKey",
+    "DatabaseCode",
+    "Diagnosis",
+    "DiagnosisFinding",
+    "DiagnosisSeverity",
     "DiskUse",
     "Dispatch",
     "DispatchCount",
@@ -181,6 +186,7 @@ __all__ = [
     "DispatcherHealth",
     "DispatcherState",
     "Encodings",
+    "EngineCode",
     "EngineFigures",
     "EngineStatus",
     "Explanation",

@@ -200,6 +200,7 @@ class StatusFinding:
         workspace_id: The workspace; None for the whole database.
         id: The campaign's or account's id, the number, or the adapter's name; else None.
         why: What it is, in a sentence.
+        commands: What mends it, in this order; for `number_held` one command for each decision.
     """
 
     kind: FindingKind
@@ -207,6 +208,7 @@ class StatusFinding:
     workspace_id: str | None = None
     id: str | None = None
     why: str
+    commands: Sequence[str] = ()
 
 
 @attrs.frozen(kw_only=True)

@@ -14,6 +14,7 @@ from outreach.protocols.adapter import (
     CallbackEvent,
     CallbackRefused,
     CarrierAdapter,
+    CheckFault,
     Connection,
     CredentialField,
     InboundMessageEvent,
@@ -27,6 +28,7 @@ from outreach.protocols.carrier import (
     OutboundMessage,
     ReportSink,
 )
+from outreach.protocols.diagnosis import CallbackSetting, CallbackSettings, DiagnosableStorage
 from outreach.protocols.dispatcher import (
     Dispatcher,
     DispatcherFactory,
@@ -51,13 +53,17 @@ __all__ = [
     "Callback",
     "CallbackEvent",
     "CallbackRefused",
+    "CallbackSetting",
+    "CallbackSettings",
     "Carrier",
     "CarrierAdapter",
     "CarrierCapabilities",
+    "CheckFault",
     "Clock",
     "Connection",
     "CredentialField",
     "DatabaseHome",
+    "DiagnosableStorage",
     "DispatchLock",
     "DispatchOutcome",
     "Dispatcher",

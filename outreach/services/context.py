@@ -16,7 +16,7 @@ from outreach.config import EngineConfig
 from outreach.errors import ConfigError
 from outreach.ids import IdSource
 from outreach.log_throttle import LogThrottle
-from outreach.models.work import DatabaseHome, WorkUnit
+from outreach.models.work import DatabaseHome, HighWaterMark, WorkUnit
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation, Storage
 from outreach.protocols.wake_ups import WakeUps
@@ -105,6 +105,10 @@ class GuardedStorage:
     def home(self) -> DatabaseHome | None:
         """Return where the database is; None if not applicable (in memory)."""
         return self._storage.lock.home()
+
+    def high_water(self) -> HighWaterMark | None:
+        """Return the high-water mark that is kept beside the database; None without one."""
+        return self._storage.lock.high_water()
 
     def campaign_list_revision(self, workspace_id: str) -> int | None:
         """Return the revision of a workspace's lists; see `Storage.campaign_list_revision`.

@@ -14,7 +14,15 @@ from outreach.clock import Clock
 from outreach.config import EngineConfig, SimulatorConfig
 from outreach.engine import Outreach as AsyncOutreach
 from outreach.errors import ErrorDetail
-from outreach.models.account import Account, AccountSummary, AdapterProblem, CallbackRecord, Provider, ProviderThrottle
+from outreach.models.account import (
+    Account,
+    AccountSummary,
+    AdapterProblem,
+    CallbackRecord,
+    Provider,
+    ProviderThrottle,
+    RekeyResult,
+)
 from outreach.models.base import CarrierName, Channel, JsonPage, Page
 from outreach.models.call import Call, NewCall
 from outreach.models.campaign import (
@@ -29,6 +37,7 @@ from outreach.models.campaign import (
 )
 from outreach.models.campaign_export import ExportedContact, ExportFormat
 from outreach.models.campaign_report import CampaignReport
+from outreach.models.diagnosis import Diagnosis
 from outreach.models.dispatch import Dispatch, DispatchCount
 from outreach.models.erasure import PurgeResult, RetentionResult
 from outreach.models.events import Event, EventPage
@@ -98,6 +107,7 @@ from outreach.services.callbacks import Callbacks as AsyncCallbacks
 from outreach.services.calls import Calls as AsyncCalls
 from outreach.services.campaigns import Campaigns as AsyncCampaigns
 from outreach.services.contacts import Contact
+from outreach.services.diagnosis.query import DiagnosisQuery as AsyncDiagnosisQuery
 from outreach.services.dispatches import Dispatches as AsyncDispatches
 from outreach.services.erasure import Erasure as AsyncErasure
 from outreach.services.events import A, B, C
@@ -146,6 +156,24 @@ class StatusQuery(Service[AsyncStatusQuery]):
             NotFound: The workspace does not exist.
         """
         return self._call(lambda service: service(workspace_id))
+
+
+class DiagnosisQuery(Service[AsyncDiagnosisQuery]):
+    """Examines the database, the key, accounts, addresses and the work; changes nothing."""
+
+    def __call__(self, *, network: bool = True) -> Diagnosis:
+        """Return what is wrong; takes a minute at most, and may run while others use the database.
+
+        A check that fails is a finding itself (`check_failed`). With the network, one to three harmless requests are
+        made for each account of a live workspace.
+
+        Args:
+            network: Whether providers may be asked, and names resolved.
+
+        Raises:
+            ConfigError: The engine was opened elsewhere.
+        """
+        return self._call(lambda service: service(network=network))
 
 
 class FiguresQuery(Service[AsyncFiguresQuery]):
@@ -1839,6 +1867,22 @@ class Accounts(Service[AsyncAccounts]):
         """
         return self._call(lambda service: service.remove(workspace_id, account_id, actor=actor))
 
+    def rekey(self, *, max_slices: int = 100000, actor: str = "library") -> RekeyResult:
+        """Encrypt the credentials of all accounts with the newest key, also while servers run that know it.
+
+        At every moment each account's credentials are encrypted with one key or the other, so that what is interrupted
+        goes on when it is called again. Accounts keep their ids, callback URLs and revisions.
+
+        Args:
+            max_slices: The most slices of 100 accounts to encrypt now, at least 1.
+            actor: Recorded in the audit trail of each account's workspace.
+
+        Raises:
+            ConfigError: No usable key, or none of the keys opens the credentials of some account: nothing was changed.
+            InvalidRequest: `max_slices` is out of its bounds.
+        """
+        return self._call(lambda service: service.rekey(max_slices=max_slices, actor=actor))
+
 
 class Callbacks(Service[AsyncCallbacks]):
     """Receives and lists the callbacks of providers."""
@@ -2422,6 +2466,7 @@ class Outreach(Engine):
         http: The same for applications that serve it over HTTP themselves: stored responses, request limits.
         status: `engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.
+        diagnose: `engine.diagnose()` tells what is wrong with the set-up and the data, and what mends it.
         readiness: `engine.readiness()` tells whether this process can do its work now.
         figures: `engine.figures()` counts what is open in the whole database, for metrics.
     """
@@ -2485,7 +2530,8 @@ class Outreach(Engine):
 
         `OUTREACH_HOST_ID` names this machine where its own identity changes from start to start, as in a
         container: a database that finds itself on another machine does not start sending. `OUTREACH_SECRET_KEY` holds
-        the key that accounts' credentials are encrypted with; without it there is a file for it beside the database.
+        the key that accounts' credentials are encrypted with, or `OUTREACH_SECRET_KEY_FILE` names a file that does;
+        without them it is the systemd credential `outreach-secret-key`, else a file beside the database.
 
         Args:
             url: `sqlite:///relative.db`, `sqlite:////absolute.db`, `postgresql://host/database` or `memory://`.
@@ -2541,6 +2587,7 @@ class Outreach(Engine):
     def _serve(self) -> None:
         self.readiness = ReadinessProbe(self._lifetime, lambda engine: engine.readiness)
         self.status = StatusQuery(self._lifetime, lambda engine: engine.status)
+        self.diagnose = DiagnosisQuery(self._lifetime, lambda engine: engine.diagnose)
         self.figures = FiguresQuery(self._lifetime, lambda engine: engine.figures)
         self.workspaces = Workspaces(self._lifetime, lambda engine: engine.workspaces)
         self.api_keys = ApiKeys(self._lifetime, lambda engine: engine.api_keys)

@@ -73,7 +73,7 @@ def take_over(
     reason: PauseReason | None = None
     if known is not None and home is not None and known != home:
         reason = "moved"
-    elif _is_behind(tx, noted, current):
+    elif is_behind(tx, noted, current):
         reason = "restored"
     paused_campaigns: list[Campaign] = []
     if reason is not None:
@@ -190,7 +190,7 @@ def renew(
     return high_water(tx, epoch)
 
 
-def _is_behind(tx: Transaction, mark: HighWaterMark | None, lease: Lease | None) -> bool:
+def is_behind(tx: Transaction, mark: HighWaterMark | None, lease: Lease | None) -> bool:
     """Return whether a database is older than its high-water mark; another database's mark says nothing."""
     if mark is None or mark.database != tx.leases.database_id():
         return False

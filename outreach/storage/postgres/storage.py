@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Final, Self, TypeVar, cast
 
@@ -12,12 +12,14 @@ import psycopg
 
 from outreach.clock import Clock
 from outreach.errors import StorageError
+from outreach.models.diagnosis import DiagnosisFinding
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
 from outreach.storage.base.threads import Worker
 from outreach.storage.base.writer import GroupWriter
 from outreach.storage.postgres.backend import Session
 from outreach.storage.postgres.connect import Pool, connect, conninfo_of, name_of, open_pool
+from outreach.storage.postgres.diagnosis import diagnose_server
 from outreach.storage.postgres.errors import first_line, is_busy
 from outreach.storage.postgres.listening import Listener
 from outreach.storage.postgres.lock import PostgresDispatchLock
@@ -128,6 +130,10 @@ class PostgresStorage:
     def lock(self) -> PostgresDispatchLock:
         """The dispatch lock."""
         return self._lock
+
+    async def diagnose(self) -> Sequence[DiagnosisFinding]:
+        """Return what is wrong with the database, also while this is not open."""
+        return await asyncio.to_thread(diagnose_server, self._conninfo)
 
     async def _close(self) -> asyncio.CancelledError | None:
         """Disconnect, and return the cancellation that came meanwhile."""

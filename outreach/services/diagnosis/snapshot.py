@@ -1,0 +1,102 @@
+"""What a diagnosis reads from the database, in one read."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import attrs
+
+from outreach.models.account import Account
+from outreach.models.campaign import Campaign
+from outreach.models.states import CampaignStatus, WorkspaceMode, WorkspaceStatus
+from outreach.models.work import Claim, DatabaseHome, HighWaterMark
+from outreach.models.workspace import Workspace
+from outreach.operations.waves.leases import is_behind
+from outreach.working_set import Transaction
+
+MAX_ACCOUNTS: Final = 100
+"""Accounts whose providers are asked."""
+
+MAX_LISTED: Final = 20
+"""Campaigns and claims of one kind."""
+
+OVERDUE: Final = timedelta(minutes=1)
+"""A campaign that ought to have begun is looked at by a dispatcher within a second."""
+
+
+@attrs.frozen(kw_only=True)
+class LiveAccount:
+    """An account that real messages or calls need, with the numbers that its workspace sends from there."""
+
+    account: Account
+    senders: Sequence[str]
+
+
+@attrs.frozen(kw_only=True)
+class Snapshot:
+    """What the database says.
+
+    Attributes:
+        live: Accounts of live workspaces.
+        more_accounts: Whether there are more of them.
+        lost_claims: Claims of workers that are not there.
+        overdue: Scheduled campaigns whose start has passed.
+        named_senders: Live campaigns whose sender is a name, to which nobody can reply.
+        known_home: Where the database was when the last worker began.
+        is_behind: Whether the database is older than the high-water mark beside it.
+    """
+
+    live: Sequence[LiveAccount]
+    more_accounts: bool
+    lost_claims: Sequence[Claim]
+    overdue: Sequence[Campaign]
+    named_senders: Sequence[Campaign]
+    known_home: DatabaseHome | None
+    is_behind: bool
+
+
+def take_snapshot(tx: Transaction, *, mark: HighWaterMark | None, now: datetime) -> Snapshot:
+    """Read a snapshot; `mark` is the one beside the database."""
+    live = {
+        workspace.id: workspace
+        for workspace in tx.workspaces.list()
+        if workspace.mode is WorkspaceMode.LIVE and workspace.status is WorkspaceStatus.ACTIVE
+    }
+    accounts = list(itertools.islice(_accounts(tx, live), MAX_ACCOUNTS + 1))
+    campaigns = tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED})
+    return Snapshot(
+        live=accounts[:MAX_ACCOUNTS],
+        more_accounts=len(accounts) > MAX_ACCOUNTS,
+        lost_claims=_lost_claims(tx)[:MAX_LISTED],
+        overdue=[one for one in campaigns if _is_overdue(one, now)][:MAX_LISTED],
+        named_senders=[one for one in campaigns if one.workspace_id in live and _has_named_sender(one)][:MAX_LISTED],
+        known_home=tx.leases.home(),
+        is_behind=is_behind(tx, mark, tx.leases.current()),
+    )
+
+
+def _accounts(tx: Transaction, live: Mapping[str, Workspace]) -> Iterator[LiveAccount]:
+    for workspace_id in live:
+        numbers = tx.numbers.list(workspace_id)
+        for account in tx.accounts.list(workspace_id):
+            senders = [number.phone for number in numbers if number.carrier == account.provider]
+            yield LiveAccount(account=account, senders=senders)
+
+
+def _lost_claims(tx: Transaction) -> Sequence[Claim]:
+    workers = {worker.epoch for worker in tx.workers.list()}
+    # Without a worker all claims wait for the next one, which clears them.
+    return [claim for claim in tx.claims.held() if claim.epoch not in workers] if workers else []
+
+
+def _is_overdue(campaign: Campaign, now: datetime) -> bool:
+    start = campaign.scheduled_start_at
+    return campaign.status is CampaignStatus.SCHEDULED and start is not None and now - start > OVERDUE
+
+
+def _has_named_sender(campaign: Campaign) -> bool:
+    sender = campaign.from_number
+    return campaign.channel == "sms" and sender is not None and any(letter.isalpha() for letter in sender)

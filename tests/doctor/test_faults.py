@@ -1,0 +1,80 @@
+"""Each planted fault is found, and nothing else; a healthy system has no finding."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from outreach import Outreach
+from outreach.models import EngineCode
+from outreach.models.diagnosis import DatabaseCode
+from outreach_server.doctor.findings import ServerCode
+from tests.doctor.faults import FAULTS, Fault
+from tests.doctor.system import System
+
+pytestmark = pytest.mark.anyio
+
+ELSEWHERE = {
+    "callback_setting_wrong": "tests/doctor/test_callback_settings.py",
+    "config_file_exposed": "tests/doctor/test_command.py",
+    "config_invalid": "tests/doctor/test_command.py",
+    "connections_low": "tests/doctor/test_postgres.py",
+    "database_not_usable": "tests/doctor/test_postgres.py",
+    "index_not_valid": "tests/doctor/test_postgres.py",
+    "server_old": "tests/doctor/test_postgres.py",
+    "server_setting_unsafe": "tests/doctor/test_postgres.py",
+}
+"""Codes whose faults need another system, and where that is."""
+
+
+async def test_a_healthy_system_has_no_finding(system: System) -> None:
+    """Nothing is skipped either, and looking twice finds nothing new."""
+    for _ in range(2):
+        found = await system.diagnose()
+        assert (found.findings, found.skipped, found.severity) == ([], [], None)
+
+
+async def test_without_the_network_nobody_is_asked(system: System) -> None:
+    """What was not looked at is told."""
+    system.provider.status, system.addresses = 401, []
+    found = await system.diagnose(network=False)
+    assert found.findings == []
+    assert system.provider.asked == []
+    (skipped,) = found.skipped
+    assert "accounts" in skipped
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=[f"{one.code} {one.name}".strip().replace(" ", "-") for one in FAULTS])
+async def test_a_planted_fault_is_found_alone(system: System, fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With where it is and a command; what it implies is told too, and nothing more."""
+    await fault.plant(system, monkeypatch)
+    found = await system.diagnose()
+    assert sorted(one.code for one in found.findings) == sorted([fault.code, *fault.implied])
+    for one in found.findings:
+        assert one.where
+        assert " " in one.why
+        assert one.commands
+        assert all("\n" not in command for command in one.commands)
+
+
+def test_every_code_has_a_fault() -> None:
+    """No finding that nobody has seen."""
+    every = {*get_args(EngineCode), *get_args(DatabaseCode), *get_args(ServerCode)}
+    planted = {one.code for one in FAULTS}
+    assert planted | set(ELSEWHERE) == every
+    assert not planted & set(ELSEWHERE)
+    assert len(planted) >= 25
+
+
+async def test_an_engine_that_serves_diagnoses_itself(system: System) -> None:
+    """In the process that has the database open; what the engine knows is a part of what the doctor says."""
+    system.provider.status = 401
+
+    async def look(engine: Outreach) -> None:
+        found = await engine.diagnose()
+        assert [one.code for one in found.findings] == ["account_refused"]
+        assert found.findings[0].workspace_id == system.workspace_id
+        assert await engine.workspaces.list()
+
+    await system.within(look)
