@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.errors import FlakyStrategyDefinition
 from schemathesis.schemas import BaseSchema
 
-from outreach.vault import SECRET_KEY_VARIABLE
+from outreach.secret_keys import SECRET_KEY_VARIABLE
 from tests.fuzz.targets import MEMORY, MEMORY_SCHEMA, POSTGRES, POSTGRES_SCHEMA, SQLITE, SQLITE_SCHEMA, begin
 from tests.fuzz.workspace import Target
 
