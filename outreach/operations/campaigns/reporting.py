@@ -72,6 +72,8 @@ def make_report(tx: Transaction, campaign: Campaign, now: datetime) -> CampaignR
         quantities = [(row.provider, row.phone, row.minutes) for row in minutes]
         calls = _calls(tx, campaign)
         failures = _call_failures(tx, campaign)
+    if messages is not None:
+        results = [_with_receipts(one, messages) for one in results]
     requested = tx.reports.first_and_last_request(workspace_id, campaign_id)
     replies: Sequence[tuple[datetime, str]] = ()
     opt_outs: Sequence[datetime] = ()
@@ -139,6 +141,14 @@ def _results(tx: Transaction, campaign: Campaign) -> tuple[Sequence[ResultCount]
     ]
     found.sort(key=lambda one: (-one.contacts, one.status, one.reason or ""))
     return found, plain + sum(row.contacted for row in rows)
+
+
+def _with_receipts(result: ResultCount, messages: MessageFigures) -> ResultCount:
+    """Return a result in words that agree with what the carrier has confirmed."""
+    if (result.status, result.reason) != (RecipientStatus.COMPLETED, None) or not messages.delivered:
+        return result
+    meaning = "sent, and some of it not yet confirmed" if messages.unreported else "sent and confirmed"
+    return attrs.evolve(result, meaning=meaning)
 
 
 def _messages(plain: Sequence[AcceptedRow], others: Sequence[RequestRow]) -> MessageFigures:
