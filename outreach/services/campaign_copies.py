@@ -126,7 +126,8 @@ class CampaignCopies(CampaignCreation):
                 text, or the key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
-        content = [campaign_id, list(results), sorted(include), name, body] if idempotency_key is not None else None
+        # Neither their order nor a repetition makes it another follow-up.
+        content = [campaign_id, sorted(_checked_results(results)), sorted(_checked_include(include)), name, body]
 
         def render(found: FollowUpCreated) -> StoredAnswer:
             return _stored(found.created, {"selected": found.selected, "left_out": dict(found.left_out)})
@@ -181,16 +182,12 @@ class CampaignCopies(CampaignCreation):
         actor: str,
         once: IdempotencyGuard[FollowUpCreated],
     ) -> FollowUpCreated:
-        wanted = _checked_results(results)
-        if isinstance(include, str):
-            raise InvalidRequest.at("include", "must be a list of texts")
-        for one in include:
-            check_choice("include", one, _LEFT_OUT)
+        wanted, included = _checked_results(results), _checked_include(include)
         campaign = await self._source(workspace_id, campaign_id)
         if body is not None and campaign.channel != "sms":
             raise InvalidRequest.at("body", "does not apply to a campaign of channel call")
         left_out: Counter[str] = Counter()
-        selection = _Selection(wanted, frozenset(include), left_out)
+        selection = _Selection(wanted, included, left_out)
         taken = Counter[str]()
         contacts = self._contacts(campaign, selection, taken)
 
@@ -374,6 +371,14 @@ def _named(name: str | None, campaign: Campaign, addition: str) -> str:
         check_name("name", name, _MAX_NAME)
         return name
     return f"{campaign.name[: _MAX_NAME - len(addition) - 1]} {addition}"
+
+
+def _checked_include(include: Collection[str]) -> frozenset[str]:
+    if isinstance(include, str):
+        raise InvalidRequest.at("include", "must be a list of texts")
+    for one in include:
+        check_choice("include", one, _LEFT_OUT)
+    return frozenset(include)
 
 
 def _checked_results(results: Sequence[str]) -> frozenset[str]:
