@@ -29,6 +29,7 @@ from outreach.models.campaign import (
 )
 from outreach.models.campaign_export import ExportedContact, ExportFormat
 from outreach.models.campaign_report import CampaignReport
+from outreach.models.diagnosis import Diagnosis
 from outreach.models.dispatch import Dispatch, DispatchCount
 from outreach.models.erasure import PurgeResult, RetentionResult
 from outreach.models.events import Event, EventPage
@@ -98,6 +99,7 @@ from outreach.services.callbacks import Callbacks as AsyncCallbacks
 from outreach.services.calls import Calls as AsyncCalls
 from outreach.services.campaigns import Campaigns as AsyncCampaigns
 from outreach.services.contacts import Contact
+from outreach.services.diagnosis.query import DiagnosisQuery as AsyncDiagnosisQuery
 from outreach.services.dispatches import Dispatches as AsyncDispatches
 from outreach.services.erasure import Erasure as AsyncErasure
 from outreach.services.events import A, B, C
@@ -146,6 +148,24 @@ class StatusQuery(Service[AsyncStatusQuery]):
             NotFound: The workspace does not exist.
         """
         return self._call(lambda service: service(workspace_id))
+
+
+class DiagnosisQuery(Service[AsyncDiagnosisQuery]):
+    """Examines the database, the key, accounts, addresses and the work; changes nothing."""
+
+    def __call__(self, *, network: bool = True) -> Diagnosis:
+        """Return what is wrong; takes a minute at most, and may run while others use the database.
+
+        A check that fails is a finding itself (`check_failed`). With the network, one to three harmless requests are
+        made for each account of a live workspace.
+
+        Args:
+            network: Whether providers may be asked, and names resolved.
+
+        Raises:
+            ConfigError: The engine was opened elsewhere.
+        """
+        return self._call(lambda service: service(network=network))
 
 
 class FiguresQuery(Service[AsyncFiguresQuery]):
@@ -2424,6 +2444,7 @@ class Outreach(Engine):
         rate_limits: The request limits of workspaces.
         status: `engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.
+        diagnose: `engine.diagnose()` tells what is wrong with the set-up and the data, and what mends it.
         readiness: `engine.readiness()` tells whether this process can do its work now.
         figures: `engine.figures()` counts what is open in the whole database, for metrics.
     """
@@ -2543,6 +2564,7 @@ class Outreach(Engine):
     def _serve(self) -> None:
         self.readiness = ReadinessProbe(self._lifetime, lambda engine: engine.readiness)
         self.status = StatusQuery(self._lifetime, lambda engine: engine.status)
+        self.diagnose = DiagnosisQuery(self._lifetime, lambda engine: engine.diagnose)
         self.figures = FiguresQuery(self._lifetime, lambda engine: engine.figures)
         self.workspaces = Workspaces(self._lifetime, lambda engine: engine.workspaces)
         self.api_keys = ApiKeys(self._lifetime, lambda engine: engine.api_keys)
