@@ -18,7 +18,7 @@ from outreach.models.account import ProviderThrottle
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import Report
-from outreach.models.work import HighWaterMark, WorkItem
+from outreach.models.work import HighWaterMark, WorkItem, WorkUnit
 from outreach.operations.campaigns import trail
 from outreach.operations.erasure.applying import apply_retention
 from outreach.operations.settling import callbacks, ledger
@@ -338,6 +338,10 @@ class Worker:
         if self.claims.alone:
             return changes
         return [attrs.evolve(work, due_at=None) if self.claims.is_others(work) else work for work in changes]
+
+    async def refused_by(self, unit: WorkUnit) -> int | None:
+        """Return which other worker kept the last slice of a unit from working; see `protocols.dispatcher.Worker`."""
+        return await self.claims.refused_by(unit)
 
     def _log_pause(self, campaign: Campaign, pause: int) -> None:
         """Log a pause once, even if the paused campaign changes again."""

@@ -13,7 +13,7 @@ from outreach_server.cli import main
 from outreach_server.cli.output import program
 from tests.cli.conftest import ROOT, Cli
 
-RUNNING = {"serve", "sandbox", "demo"}
+RUNNING = {"serve", "worker", "sandbox", "demo"}
 """Commands that serve: their JSON document is tested where processes are started."""
 
 ELSEWHERE = {
@@ -39,6 +39,7 @@ ELSEWHERE = {
 DESIGNED = {
     "demo": {"--exit"},
     "serve": {"--host", "--port", "--no-dispatch", "--public-url", "--carrier"},
+    "worker": {"--concurrency", "--dispatcher", "--metrics"},
     "healthcheck": {"--ready", "--url"},
     "sandbox": set(),
     "workspaces create": {
