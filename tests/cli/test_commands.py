@@ -28,6 +28,7 @@ ELSEWHERE = {
     "accounts remove",
     "db backup",
     "db restore",
+    "db archive",
     "db check",
     "db compact",
     "db copy",
@@ -124,6 +125,8 @@ DESIGNED = {
     "config": set(),
     "db backup": {"--overwrite"},
     "db restore": set(),
+    "db archive": {"--before", "--to", "--workspace"},
+    "db archives": {"--moved-to"},
     "db check": {"--quick"},
     "db compact": {"--delete-old"},
     "db copy": set(),
@@ -290,6 +293,7 @@ CALLS = {
     "stop": "W",
     "audit": "W",
     "config": "",
+    "db archives": "",
 }
 
 
