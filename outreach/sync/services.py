@@ -14,7 +14,15 @@ from outreach.clock import Clock
 from outreach.config import EngineConfig, SimulatorConfig
 from outreach.engine import Outreach as AsyncOutreach
 from outreach.errors import ErrorDetail
-from outreach.models.account import Account, AccountSummary, AdapterProblem, CallbackRecord, Provider, ProviderThrottle
+from outreach.models.account import (
+    Account,
+    AccountSummary,
+    AdapterProblem,
+    CallbackRecord,
+    Provider,
+    ProviderThrottle,
+    RekeyResult,
+)
 from outreach.models.base import CarrierName, Channel, JsonPage, Page
 from outreach.models.call import Call, NewCall
 from outreach.models.campaign import (
@@ -930,7 +938,7 @@ class Erasure(Service[AsyncErasure]):
 
         Contacts that wait for their turn end as `skipped: erased`. All figures stay as they are. An opt-out stays on
         the register as a hash of the number, so that the person is not contacted again. It reads all single messages,
-        calls and events of the workspace.
+        calls and events of the workspace, and erases in archives too.
 
         Args:
             workspace_id: The workspace.
@@ -940,7 +948,8 @@ class Erasure(Service[AsyncErasure]):
         Raises:
             NotFound: The workspace does not exist.
             InvalidRequest: It is no phone number.
-            Conflict: A request to it is on its way, or contacts are being loaded: nothing was erased.
+            Conflict: A request to it is on its way, contacts are being loaded, or an archive with contacts of the
+                workspace is not there: nothing was erased.
         """
         return self._call(lambda service: service.purge(workspace_id, phone, actor=actor))
 
@@ -1521,6 +1530,8 @@ class Campaigns(Service[AsyncCampaigns]):
     ) -> Sequence[Recipient]:
         """Return the recipients that the application knows by an id, the newest campaign first.
 
+        Without a campaign, those of archived campaigns are left out.
+
         Args:
             workspace_id: The workspace.
             external_id: The id, as supplied with the contact.
@@ -1653,8 +1664,8 @@ class Campaigns(Service[AsyncCampaigns]):
     def report(self, workspace_id: str, campaign_id: str) -> CampaignReport:
         """Return what became of a campaign's contacts, and what was sent for it, from one snapshot of the ledger.
 
-        It reads every contact and request of the campaign: nearly a second for a million. An erased campaign has the
-        report of the moment before.
+        It reads every contact and request of the campaign: nearly a second for a million. An erased or archived
+        campaign has the report of the moment before.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -1668,6 +1679,7 @@ class Campaigns(Service[AsyncCampaigns]):
 
         Raises:
             NotFound: The workspace has no such campaign.
+            Conflict: Its contacts are in an archive that cannot be read.
         """
         return self._items(lambda service: service.iter_export(workspace_id, campaign_id))
 
@@ -1751,7 +1763,8 @@ class Campaigns(Service[AsyncCampaigns]):
 
         Raises:
             NotFound: The workspace has no such campaign.
-            Conflict: It is scheduled, active or paused, or has contacts that are still open.
+            Conflict: It is scheduled, active or paused, or has contacts that are still open; or its contacts are in an
+                archive that is not there: nothing was erased.
         """
         return self._call(lambda service: service.delete(workspace_id, campaign_id, actor=actor))
 
@@ -2171,6 +2184,22 @@ class Accounts(Service[AsyncAccounts]):
         """
         return self._call(lambda service: service.remove(workspace_id, account_id, actor=actor))
 
+    def rekey(self, *, max_slices: int = 100000, actor: str = "library") -> RekeyResult:
+        """Encrypt the credentials of all accounts with the newest key, also while servers run that know it.
+
+        At every moment each account's credentials are encrypted with one key or the other, so that what is interrupted
+        goes on when it is called again. Accounts keep their ids, callback URLs and revisions.
+
+        Args:
+            max_slices: The most slices of 100 accounts to encrypt now, at least 1.
+            actor: Recorded in the audit trail of each account's workspace.
+
+        Raises:
+            ConfigError: No usable key, or none of the keys opens the credentials of some account: nothing was changed.
+            InvalidRequest: `max_slices` is out of its bounds.
+        """
+        return self._call(lambda service: service.rekey(max_slices=max_slices, actor=actor))
+
 
 class Callbacks(Service[AsyncCallbacks]):
     """Receives and lists the callbacks of providers."""
@@ -2487,7 +2516,8 @@ class Outreach(Engine):
 
         `OUTREACH_HOST_ID` names this machine where its own identity changes from start to start, as in a
         container: a database that finds itself on another machine does not start sending. `OUTREACH_SECRET_KEY` holds
-        the key that accounts' credentials are encrypted with; without it there is a file for it beside the database.
+        the key that accounts' credentials are encrypted with, or `OUTREACH_SECRET_KEY_FILE` names a file that does;
+        without them it is the systemd credential `outreach-secret-key`, else a file beside the database.
 
         Args:
             url: `sqlite:///relative.db`, `sqlite:////absolute.db`, `postgresql://host/database` or `memory://`.
