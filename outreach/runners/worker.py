@@ -430,7 +430,7 @@ class Worker:
         await self._storage.write(lambda tx: tx.work.delete_idle(limit=_MAX_ROWS), bulk=True)
         oldest = self._clock.now() - timedelta(days=self._config.callback_retention_days)
         await self._storage.write(lambda tx: tx.callbacks.sweep(oldest, limit=_MAX_ROWS), bulk=True)
-        await apply_retention(
+        result = await apply_retention(
             self._storage,
             self._clock,
             workspace_id=None,
@@ -438,6 +438,10 @@ class Worker:
             limit=_MAX_ROWS,
             max_slices=_MAX_ERASED_SLICES,
         )
+        for problem in result.unreachable:
+            self.log_throttle.problem(
+                DATABASE, problem, "Erased campaigns are still in an archive. %s", problem, action="archive_missing"
+            )
 
     async def _delete_leftover(self, workspace_id: str, campaign_id: str) -> None:
         """Delete the leftover of a failed load, in slices because it may have a million recipients."""

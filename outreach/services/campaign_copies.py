@@ -27,6 +27,7 @@ from outreach.policy.explanations import ended_reasons
 from outreach.policy.pseudonyms import is_pseudonym
 from outreach.services.campaign_loading import CampaignCreation, created_campaign
 from outreach.services.idempotency import IdempotencyGuard, library_request
+from outreach.services.ledgers import read_ledger
 from outreach.services.validation import check_choice, check_name, check_texts
 from outreach.working_set import Transaction
 
@@ -250,7 +251,7 @@ class CampaignCopies(CampaignCreation):
                 chosen = rows if selection is None else selection.of(tx, campaign, rows)
                 return chosen, rows[-1].position if len(rows) == _BATCH else None
 
-            found, last = await self._context.storage.read(operation)
+            found, last = await read_ledger(self._context, campaign.workspace_id, campaign.id, operation)
             for recipient in found:
                 if is_pseudonym(recipient.phone):
                     # The person was erased, and only the figures know of the place.

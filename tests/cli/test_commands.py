@@ -28,6 +28,7 @@ ELSEWHERE = {
     "accounts remove",
     "db backup",
     "db restore",
+    "db archive",
     "db check",
     "db compact",
     "db copy",
@@ -126,6 +127,8 @@ DESIGNED = {
     "config": set(),
     "db backup": {"--overwrite"},
     "db restore": set(),
+    "db archive": {"--before", "--to", "--workspace"},
+    "db archives": {"--moved-to"},
     "db check": {"--quick"},
     "db compact": {"--delete-old"},
     "db copy": set(),
@@ -293,6 +296,7 @@ CALLS = {
     "stop": "W",
     "audit": "W",
     "config": "",
+    "db archives": "",
 }
 
 

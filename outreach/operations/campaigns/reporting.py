@@ -43,8 +43,11 @@ _NOT_SENT: Final = frozenset({DispatchState.NOT_SENT, DispatchState.WITHDRAWN, D
 
 
 def report_of(tx: Transaction, campaign: Campaign, now: datetime) -> CampaignReport:
-    """Return the report of a campaign; that of an erased one was made before."""
+    """Return the report of a campaign; that of an erased or archived one was made before."""
     figures = tx.erasures.figures(campaign.workspace_id, campaign.id) if campaign.erased_at is not None else None
+    if figures is None and campaign.is_terminal:
+        place = tx.archives.of_campaign(campaign.workspace_id, campaign.id)
+        figures = place.figures if place is not None and place.is_read_there else None
     if figures is None:
         return make_report(tx, campaign, now)
     return attrs.evolve(read_campaign_report(orjson.loads(figures)), name=campaign.name, erased_at=campaign.erased_at)

@@ -176,10 +176,7 @@ class Reports(Table):
             since=format_timestamp(since),
             until=format_timestamp(until),
         )
-        found: dict[str, list[tuple[datetime, str]]] = {}
-        for phone, at, body in rows:
-            found.setdefault(phone, []).append((parse_timestamp(at), body))
-        return found
+        return _by_phone(rows)
 
     def opt_outs_of(
         self, workspace_id: str, campaign_id: str, phones: Collection[str], since: datetime, until: datetime
@@ -196,3 +193,36 @@ class Reports(Table):
             until=format_timestamp(until),
         )
         return {phone: parse_timestamp(at) for phone, at in rows}
+
+    def archived_replies_of(
+        self, workspace_id: str, campaign_id: str, phones: Collection[str]
+    ) -> Mapping[str, Sequence[tuple[datetime, str]]]:
+        """Return, in an archive, what `replies_of` returned before the campaign was moved there."""
+        rows = self._rows.query(
+            "archives.replies_of",
+            INBOUND,
+            workspace_id=workspace_id,
+            number=self._rows.number(workspace_id, campaign_id),
+            phones=json_list(phones),
+        )
+        return _by_phone(rows)
+
+    def archived_opt_outs_of(
+        self, workspace_id: str, campaign_id: str, phones: Collection[str]
+    ) -> Mapping[str, datetime]:
+        """Return, in an archive, what `opt_outs_of` returned before the campaign was moved there."""
+        rows = self._rows.query(
+            "archives.opt_outs_of",
+            UNSUBSCRIBES,
+            workspace_id=workspace_id,
+            number=self._rows.number(workspace_id, campaign_id),
+            phones=json_list(phones),
+        )
+        return {phone: parse_timestamp(at) for phone, at in rows}
+
+
+def _by_phone(rows: Sequence[Sequence[str]]) -> Mapping[str, Sequence[tuple[datetime, str]]]:
+    found: dict[str, list[tuple[datetime, str]]] = {}
+    for phone, at, body in rows:
+        found.setdefault(phone, []).append((parse_timestamp(at), body))
+    return found

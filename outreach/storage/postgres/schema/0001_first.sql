@@ -139,6 +139,7 @@ CREATE TABLE unsubscribes (
     source TEXT COLLATE "C" NOT NULL,
     evidence TEXT COLLATE "C",
     created_at TEXT COLLATE "C" NOT NULL,
+    archived_campaign BIGINT,
     PRIMARY KEY (workspace_id, phone)
 );
 
@@ -221,6 +222,24 @@ CREATE TABLE erasures (
 );
 
 CREATE INDEX erasures_unfinished ON erasures (campaign_number) WHERE next_position IS NOT NULL;
+
+CREATE TABLE archives (
+    id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    file TEXT COLLATE "C" NOT NULL,
+    created_at TEXT COLLATE "C" NOT NULL
+);
+
+CREATE TABLE archived_campaigns (
+    campaign_number BIGINT PRIMARY KEY REFERENCES campaigns (number),
+    archive_id TEXT COLLATE "C" NOT NULL REFERENCES archives (id),
+    state TEXT COLLATE "C" NOT NULL,
+    next_position BIGINT NOT NULL,
+    figures TEXT COLLATE "C" NOT NULL,
+    erase BIGINT NOT NULL DEFAULT 0 CHECK (erase IN (0, 1)),
+    begun_at TEXT COLLATE "C" NOT NULL
+);
+
+CREATE INDEX archived_campaigns_to_erase ON archived_campaigns (campaign_number) WHERE erase = 1;
 
 CREATE TABLE recipients (
     campaign_number BIGINT NOT NULL REFERENCES campaigns (number),
@@ -392,7 +411,8 @@ CREATE TABLE inbound_messages (
     keyword TEXT COLLATE "C",
     written_at TEXT COLLATE "C" NOT NULL,
     received_at TEXT COLLATE "C" NOT NULL,
-    unclear BIGINT NOT NULL DEFAULT 0 CHECK (unclear IN (0, 1))
+    unclear BIGINT NOT NULL DEFAULT 0 CHECK (unclear IN (0, 1)),
+    archived_campaign BIGINT
 );
 
 CREATE UNIQUE INDEX inbound_messages_by_provider_id ON inbound_messages (workspace_id, provider, md5(provider_id))

@@ -132,6 +132,7 @@ FROM inbound_messages
 WHERE workspace_id = :workspace_id
     AND received_at >= :since
     AND received_at < :until
+    AND archived_campaign IS NULL
     AND :number = (
         SELECT campaign_number FROM dispatches
         WHERE to_number = inbound_messages.from_number
@@ -152,6 +153,7 @@ WHERE workspace_id = :workspace_id
     AND created_at >= :since
     AND created_at < :until
     AND source IN ('keyword', 'carrier', 'call')
+    AND archived_campaign IS NULL
     AND :number = (
         SELECT campaign_number FROM dispatches
         WHERE to_number = unsubscribes.phone
@@ -173,7 +175,7 @@ JOIN inbound_messages
     AND inbound_messages.from_number = wanted.value
     AND inbound_messages.received_at >= :since
     AND inbound_messages.received_at < :until
-WHERE :number = (
+WHERE inbound_messages.archived_campaign IS NULL AND :number = (
     SELECT campaign_number FROM dispatches
     WHERE to_number = inbound_messages.from_number
         AND dispatches.workspace_id = :workspace_id
@@ -195,6 +197,7 @@ JOIN unsubscribes
     AND unsubscribes.created_at >= :since
     AND unsubscribes.created_at < :until
 WHERE source IN ('keyword', 'carrier', 'call')
+    AND archived_campaign IS NULL
     AND :number = (
         SELECT campaign_number FROM dispatches
         WHERE to_number = unsubscribes.phone

@@ -128,6 +128,7 @@ FROM inbound_messages INDEXED BY inbound_messages_by_time
 WHERE workspace_id = :workspace_id
     AND received_at >= :since
     AND received_at < :until
+    AND archived_campaign IS NULL
     AND :number = (
         SELECT campaign_number FROM dispatches INDEXED BY dispatches_to_number
         WHERE to_number = inbound_messages.from_number
@@ -148,6 +149,7 @@ WHERE workspace_id = :workspace_id
     AND created_at >= :since
     AND created_at < :until
     AND source IN ('keyword', 'carrier', 'call')
+    AND archived_campaign IS NULL
     AND :number = (
         SELECT campaign_number FROM dispatches INDEXED BY dispatches_to_number
         WHERE to_number = unsubscribes.phone
@@ -169,7 +171,7 @@ CROSS JOIN inbound_messages INDEXED BY inbound_messages_by_sender
     AND inbound_messages.from_number = wanted.value
     AND inbound_messages.received_at >= :since
     AND inbound_messages.received_at < :until
-WHERE :number = (
+WHERE inbound_messages.archived_campaign IS NULL AND :number = (
     SELECT campaign_number FROM dispatches INDEXED BY dispatches_to_number
     WHERE to_number = inbound_messages.from_number
         AND dispatches.workspace_id = :workspace_id
@@ -191,6 +193,7 @@ CROSS JOIN unsubscribes
     AND unsubscribes.created_at >= :since
     AND unsubscribes.created_at < :until
 WHERE source IN ('keyword', 'carrier', 'call')
+    AND archived_campaign IS NULL
     AND :number = (
         SELECT campaign_number FROM dispatches INDEXED BY dispatches_to_number
         WHERE to_number = unsubscribes.phone
