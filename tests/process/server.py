@@ -122,7 +122,7 @@ def start_worker(
 ) -> EngineProcess:
     """Start a worker and wait until it has asked for the right to dispatch."""
     command = ["outreach_server", "--json", "--database", database_url, "worker", *options]
-    return _start(EngineProcess, command, directory, environment)
+    return start_module(EngineProcess, command, directory, environment)
 
 
 def start_engine(
