@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import psutil
@@ -32,8 +32,12 @@ def serving() -> Iterator[Server]:
 def computing(server: Server) -> float:
     """Return the seconds of computing of the server's processes that run now."""
     first = psutil.Process(server.process_id)
-    times = [process.cpu_times() for process in (first, *first.children(recursive=True))]
-    return sum(one.user + one.system for one in times)
+    total = 0.0
+    for process in (first, *first.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            total += times.user + times.system
+    return total
 
 
 def changes(before: str, after: str) -> list[Changes]:

@@ -6,17 +6,18 @@ import asyncio
 import logging
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from datetime import datetime
 from types import TracebackType
 from typing import Final, Self, cast
 
 import anyio
+import anyio.to_thread
 
 from outreach.carriers.simulator import SimulatedCarrier
 from outreach.clock import Clock, SharedClock, SystemClock
-from outreach.config import EngineConfig, SimulatorConfig
+from outreach.config import MAX_WORKERS, EngineConfig, SimulatorConfig
 from outreach.dispatch.in_process import InProcessDispatcher
 from outreach.errors import ConfigError, StorageError
 from outreach.ids import IdSource, UuidV7Source
@@ -178,6 +179,7 @@ class Outreach:
         if dispatcher is not None and not callable(dispatcher):
             raise ConfigError(f"dispatcher is {dispatcher!r}; it must be a function that makes an outreach.Dispatcher.")
         self._make_dispatcher = dispatcher or self._in_process
+        self._prepare: Callable[[], object] | None = None
         self._sandbox_carrier = sandbox_carrier
         self._sandbox_voice = sandbox_voice
         self._ids: IdSource = UuidV7Source(clock=self._clock, rng=self._rng)
@@ -305,14 +307,16 @@ class Outreach:
         _check_kinds(dispatch=dispatch, clock=clock, rng=rng, config=config, simulator=simulator, analyser=analyser)
         clock = clock or SystemClock()
         config = config or EngineConfig.load(os.environ)
-        return cls(
+        migrate = dispatch if migrate is None else migrate
+        by_jobs = config.dispatcher == "procrastinate" and dispatcher is None
+        engine = cls(
             storage_from_url(
                 url,
                 clock=clock,
                 host=os.environ.get("OUTREACH_HOST_ID") or None,
                 create=create,
-                migrate=dispatch if migrate is None else migrate,
-                workers=config.max_workers,
+                migrate=migrate,
+                workers=MAX_WORKERS if by_jobs else config.max_workers,
             ),
             dispatch=dispatch,
             clock=clock,
@@ -327,6 +331,28 @@ class Outreach:
             sandbox_voice=sandbox_voice,
             instrumentation=instrumentation,
         )
+        if by_jobs:
+            engine._dispatch_by_jobs(url, migrate=migrate)
+        return engine
+
+    def _dispatch_by_jobs(self, url: str, *, migrate: bool) -> None:
+        """Have Procrastinate drive the work in a database.
+
+        Raises:
+            ConfigError: The database is not PostgreSQL, or Procrastinate is not installed.
+        """
+        from outreach.dispatch import procrastinate
+
+        self._make_dispatcher = procrastinate.dispatcher_of(
+            url,
+            concurrency=self._config.worker_concurrency,
+            log_throttle=self._log_throttle,
+            instrumentation=self._instruments,
+        )
+        if migrate:
+            self._prepare = lambda: procrastinate.install(url)
+        elif self._dispatch:
+            self._prepare = lambda: procrastinate.require(url)
 
     async def __aenter__(self) -> Self:
         """Open the database and, where asked for, begin to dispatch.
@@ -342,6 +368,8 @@ class Outreach:
             for problem in self._adapters.problems:
                 _log.warning("%s", problem.message, extra={"action": "adapter_not_usable"})
             await stack.enter_async_context(self._storage)
+            if self._prepare is not None:
+                await anyio.to_thread.run_sync(self._prepare)
             with suppress(StorageError):
                 # Whoever asks for anything next hears of it.
                 await self._storage.read(self._compare_clocks)

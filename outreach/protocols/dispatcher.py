@@ -97,6 +97,14 @@ class Worker(Protocol):
         """Return the changes after a number; beside other workers also, now and then, what is due and nobody drives."""
         ...
 
+    async def refused_by(self, unit: WorkUnit) -> int | None:
+        """Return why the last slice of a unit did nothing, where that was because of other workers.
+
+        Returns:
+            The epoch of the worker that drives it; 0 if that is being handed over; None if the slice was not refused.
+        """
+        ...
+
     async def sweep(self) -> None:
         """Delete a slice of garbage: leftovers of failed loads, expired keys."""
         ...

@@ -88,7 +88,7 @@ class CampaignRunner:
         """Run a campaign until nothing is due; see `protocols.dispatcher.SliceRunner`."""
         due = None
         try:
-            with self._worker.claims.slice() as holding:
+            with self._worker.claims.slice(unit) as holding:
                 due = await self._run(unit, holding, epoch=epoch, until=until, wake_signal=wake_signal)
         finally:
             key = self._senders.get(unit.id)

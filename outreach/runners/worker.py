@@ -18,7 +18,7 @@ from outreach.models.account import ProviderThrottle
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import Report
-from outreach.models.work import HighWaterMark, WorkItem
+from outreach.models.work import HighWaterMark, WorkItem, WorkUnit
 from outreach.operations.campaigns import trail
 from outreach.operations.erasure.applying import apply_retention
 from outreach.operations.settling import callbacks, ledger
@@ -339,6 +339,10 @@ class Worker:
             return changes
         return [attrs.evolve(work, due_at=None) if self.claims.is_others(work) else work for work in changes]
 
+    async def refused_by(self, unit: WorkUnit) -> int | None:
+        """Return which other worker kept the last slice of a unit from working; see `protocols.dispatcher.Worker`."""
+        return await self.claims.refused_by(unit)
+
     def _log_pause(self, campaign: Campaign, pause: int) -> None:
         """Log a pause once, even if the paused campaign changes again."""
         reason = campaign.pause_reason or ""
@@ -426,7 +430,7 @@ class Worker:
         await self._storage.write(lambda tx: tx.work.delete_idle(limit=_MAX_ROWS), bulk=True)
         oldest = self._clock.now() - timedelta(days=self._config.callback_retention_days)
         await self._storage.write(lambda tx: tx.callbacks.sweep(oldest, limit=_MAX_ROWS), bulk=True)
-        await apply_retention(
+        result = await apply_retention(
             self._storage,
             self._clock,
             workspace_id=None,
@@ -434,6 +438,10 @@ class Worker:
             limit=_MAX_ROWS,
             max_slices=_MAX_ERASED_SLICES,
         )
+        for problem in result.unreachable:
+            self.log_throttle.problem(
+                DATABASE, problem, "Erased campaigns are still in an archive. %s", problem, action="archive_missing"
+            )
 
     async def _delete_leftover(self, workspace_id: str, campaign_id: str) -> None:
         """Delete the leftover of a failed load, in slices because it may have a million recipients."""

@@ -29,6 +29,7 @@ from outreach.services.erasure import CampaignDeletion
 from outreach.services.failures import CampaignResults
 from outreach.services.forecast import CampaignForecast
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
+from outreach.services.ledgers import read_ledger
 from outreach.services.preflight import CampaignPreflight
 from outreach.services.start_checks import check_contacts, find_unsendable_text
 from outreach.services.validation import (
@@ -274,8 +275,11 @@ class Campaigns(
         Raises:
             NotFound: The workspace has no such campaign.
         """
-        return await self._context.storage.read(
-            lambda tx: tx.recipients.recount(workspace_id, campaign_of(tx, workspace_id, campaign_id).id)
+        return await read_ledger(
+            self._context,
+            workspace_id,
+            campaign_id,
+            lambda tx: tx.recipients.recount(workspace_id, campaign_of(tx, workspace_id, campaign_id).id),
         )
 
     async def _start(

@@ -857,7 +857,7 @@ class Erasure(Service[AsyncErasure]):
 
         Contacts that wait for their turn end as `skipped: erased`. All figures stay as they are. An opt-out stays on
         the register as a hash of the number, so that the person is not contacted again. It reads all single messages,
-        calls and events of the workspace.
+        calls and events of the workspace, and erases in archives too.
 
         Args:
             workspace_id: The workspace.
@@ -867,7 +867,8 @@ class Erasure(Service[AsyncErasure]):
         Raises:
             NotFound: The workspace does not exist.
             InvalidRequest: It is no phone number.
-            Conflict: A request to it is on its way, or contacts are being loaded: nothing was erased.
+            Conflict: A request to it is on its way, contacts are being loaded, or an archive with contacts of the
+                workspace is not there: nothing was erased.
         """
         return self._call(lambda service: service.purge(workspace_id, phone, actor=actor))
 
@@ -1289,6 +1290,8 @@ class Campaigns(Service[AsyncCampaigns]):
     ) -> Sequence[Recipient]:
         """Return the recipients that the application knows by an id, the newest campaign first.
 
+        Without a campaign, those of archived campaigns are left out.
+
         Args:
             workspace_id: The workspace.
             external_id: The id, as supplied with the contact.
@@ -1421,8 +1424,8 @@ class Campaigns(Service[AsyncCampaigns]):
     def report(self, workspace_id: str, campaign_id: str) -> CampaignReport:
         """Return what became of a campaign's contacts, and what was sent for it, from one snapshot of the ledger.
 
-        It reads every contact and request of the campaign: nearly a second for a million. An erased campaign has the
-        report of the moment before.
+        It reads every contact and request of the campaign: nearly a second for a million. An erased or archived
+        campaign has the report of the moment before.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -1436,6 +1439,7 @@ class Campaigns(Service[AsyncCampaigns]):
 
         Raises:
             NotFound: The workspace has no such campaign.
+            Conflict: Its contacts are in an archive that cannot be read.
         """
         return self._items(lambda service: service.iter_export(workspace_id, campaign_id))
 
@@ -1498,7 +1502,8 @@ class Campaigns(Service[AsyncCampaigns]):
 
         Raises:
             NotFound: The workspace has no such campaign.
-            Conflict: It is scheduled, active or paused, or has contacts that are still open.
+            Conflict: It is scheduled, active or paused, or has contacts that are still open; or its contacts are in an
+                archive that is not there: nothing was erased.
         """
         return self._call(lambda service: service.delete(workspace_id, campaign_id, actor=actor))
 

@@ -16,7 +16,7 @@ from outreach_server.cli.base import Command, state
 from outreach_server.cli.output import cell, echo_json
 from outreach_server.config import config_file
 from outreach_server.doctor.examination import examine
-from outreach_server.doctor.findings import finding
+from outreach_server.doctor.findings import config_invalid
 
 EXIT_STATUS: Final = {None: 0, "info": 0, "warning": 3, "critical": 4}
 """The exit status for the most urgent finding, as that of `status`."""
@@ -45,10 +45,8 @@ def _examine(*, network: bool) -> Diagnosis:
     try:
         config, simulator = state().configuration()
     except ConfigError as error:
-        wrong = finding(
-            "config_invalid", error.message, "the configuration", "outreach-server config", severity="critical"
-        )
-        return Diagnosis(at=SystemClock().now(), skipped=["Nothing else was looked at."]).plus([wrong])
+        skipped = "Nothing else was looked at."
+        return Diagnosis(at=SystemClock().now()).plus([config_invalid(error)], skipped=[skipped])
     file = state().config_file or config_file(os.environ)
     return interruptions.run(lambda: examine(config, simulator, config_file=file, network=network))
 

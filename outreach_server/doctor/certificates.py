@@ -67,12 +67,13 @@ def _unusable(file: Path, key: Path, error: OSError) -> DiagnosisFinding:
             f"openssl pkey -pubout -in {shlex.quote(str(key))}",
             severity="critical",
         )
+    files = [str(file)] if key == file else [str(file), str(key)]
     return finding(
         "certificate_not_usable",
-        f"{file} and {key} cannot be used for TLS: {error.strerror or error}. They must be readable PEM files, a "
-        "certificate and its key without a password.",
+        f"{' and '.join(files)} cannot be used for TLS: {error.strerror or error}. A certificate and its key without a "
+        "password are needed, in PEM files that this user may read.",
         str(file),
-        f"ls -l {shlex.quote(str(file))} {shlex.quote(str(key))}",
+        f"ls -l {shlex.join(files)}",
         severity="critical",
     )
 

@@ -11,13 +11,13 @@ from typing import Final
 import anyio
 import httpx
 
-from outreach import Outreach, OutreachError, SimulatorConfig
+from outreach import ConfigError, Outreach, OutreachError, SimulatorConfig
 from outreach.database import diagnose_database
 from outreach.models import Diagnosis, DiagnosisFinding
 from outreach.protocols import SystemClock
 from outreach_server.config import ServerConfig
 from outreach_server.doctor import answering, certificates, exposure
-from outreach_server.doctor.findings import finding
+from outreach_server.doctor.findings import config_invalid, finding
 
 _log = logging.getLogger("outreach_server")
 
@@ -74,6 +74,8 @@ async def _of_engine(config: ServerConfig, simulator: SimulatorConfig, *, networ
     try:
         async with Outreach.open(config.database_url, create=False, config=config, simulator=simulator) as engine:
             return await engine.diagnose(network=network)
+    except ConfigError as error:
+        return _not_opened([config_invalid(error)])
     except OutreachError as error:
         found = await _of_database(config.database_url)
         if not any(one.severity == "critical" for one in found):
@@ -86,17 +88,16 @@ async def _of_engine(config: ServerConfig, simulator: SimulatorConfig, *, networ
                 severity="critical",
             )
             found = [*found, unusable]
-        return Diagnosis(at=SystemClock().now()).plus(
-            found, skipped=["The database cannot be opened: accounts, the key and the work were not looked at."]
-        )
+        return _not_opened(found)
+
+
+def _not_opened(found: Sequence[DiagnosisFinding]) -> Diagnosis:
+    skipped = "The database cannot be opened: accounts, the key and the work were not looked at."
+    return Diagnosis(at=SystemClock().now()).plus(found, skipped=[skipped])
 
 
 async def _of_database(url: str) -> Sequence[DiagnosisFinding]:
-    """Return what is wrong with a database that cannot be opened; nothing where its URL is not valid."""
-    try:
-        return await anyio.to_thread.run_sync(diagnose_database, url)
-    except OutreachError:
-        return []
+    return await anyio.to_thread.run_sync(diagnose_database, url)
 
 
 async def _run(checks: Mapping[str, Check], empty: Diagnosis) -> Sequence[Diagnosis]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from outreach import ConfigError
 from outreach.models import DiagnosisFinding, DiagnosisSeverity
 
 ServerCode = Literal[
@@ -32,3 +33,9 @@ def finding(
 ) -> DiagnosisFinding:
     """Return a finding about the whole system."""
     return DiagnosisFinding(code=code, severity=severity, why=why, where=where, commands=commands)
+
+
+def config_invalid(error: ConfigError) -> DiagnosisFinding:
+    """Return the finding of a configuration that is not valid."""
+    place = "the configuration"
+    return finding("config_invalid", error.message, place, "outreach-server config", severity="critical")

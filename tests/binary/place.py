@@ -92,7 +92,7 @@ class Place:
         return Books(database=self.database, log=self.jail.data / f"{self.name}.jsonl")
 
     def run(self, *arguments: str, status: int = 0) -> str:
-        """Run a command, and return what it says on stdout, or on stderr where it fails.
+        """Run a command, and return what it says on stdout, or on stderr where it says nothing there.
 
         Raises:
             AssertionError: It ended with another status, or in a traceback.
@@ -110,7 +110,7 @@ class Place:
         told = f"{' '.join(arguments)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         assert done.returncode == status, told
         assert "Traceback" not in done.stderr, told
-        return done.stderr if status else done.stdout
+        return done.stdout or done.stderr
 
     def ask(self, *arguments: str) -> Any:
         """Run a command and return its document."""

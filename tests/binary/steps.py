@@ -96,6 +96,15 @@ def goes_an_operators_round(place: Place) -> None:
         server.stop()
 
 
+def examines_itself(place: Place) -> None:
+    """`doctor` finds that nobody dispatches, and nothing while somebody does."""
+    told = json.loads(place.run("doctor", "--offline", "--json", status=3))
+    assert [finding["code"] for finding in told["findings"]] == ["nobody_dispatches"], told
+    with place.serving() as server:
+        assert place.ask("doctor", "--offline")["findings"] == []
+        server.stop()
+
+
 def takes_a_large_body_by_its_helper(place: Place) -> None:
     """A hundred thousand contacts; the executable starts itself to read them."""
     workspace = place.ask("workspaces", "create", "Large", "--no-request-limit")["id"]
@@ -257,6 +266,7 @@ ALL: Final[Sequence[Callable[[Place], None]]] = (
     tells_what_it_is,
     demonstrates,
     goes_an_operators_round,
+    examines_itself,
     takes_a_large_body_by_its_helper,
     goes_on_after_it_was_killed,
     backs_up_and_restores,

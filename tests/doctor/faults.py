@@ -20,10 +20,11 @@ import pytest
 from cryptography.fernet import Fernet
 from sqlite_utils import Database
 
+from outreach.carriers.twilio import TwilioAdapter
 from outreach.models.states import CampaignAction, DispatchState
 from outreach.models.work import Claim, DatabaseHome, HighWaterMark, WorkUnit
 from outreach.operations.campaigns.transitions import move
-from outreach.services.diagnosis import query
+from outreach.services.diagnosis import accounts, query
 from outreach.storage.sqlite import diagnosis
 from outreach.storage.sqlite.lock import Mount, SqliteDispatchLock
 from outreach.storage.sqlite.schema import MIGRATIONS
@@ -237,6 +238,20 @@ async def _(system: System, _: Patch) -> None:
     system.provider.status = 503
 
 
+@fault("provider_unreachable", name="it hangs")
+async def _(system: System, patch: Patch) -> None:
+    patch.setattr(accounts, "REQUEST_SECONDS", 0.2)
+    system.provider.answers.clear()
+    system.closing.append(system.provider.answers.set)
+
+
+@fault("provider_unreachable", name="it hangs, and its client waits")
+async def _(system: System, patch: Patch) -> None:
+    patch.setattr(accounts, "ACCOUNT_SECONDS", 0.2)
+    system.provider.answers.clear()
+    system.closing.append(system.provider.answers.set)
+
+
 @fault("clock_wrong")
 async def _(system: System, _: Patch) -> None:
     system.provider.clock_ahead = 90
@@ -374,6 +389,14 @@ async def _(_: System, patch: Patch) -> None:
         raise RuntimeError("broken")
 
     patch.setattr(query, "of_clock", broken)
+
+
+@fault("check_failed", name="in an adapter")
+async def _(_: System, patch: Patch) -> None:
+    async def broken(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    patch.setattr(TwilioAdapter, "check", broken)
 
 
 # ---------------------------------------------------------------------------------------------------------- the server

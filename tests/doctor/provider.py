@@ -13,6 +13,9 @@ from typing import Any, Final
 
 from tests.documents.provider import CREDENTIALS
 
+_PATIENCE_SECONDS: Final = 60
+"""The end of a request that hangs, should a test not come to its end."""
+
 NUMBER: Final = "+14155550100"
 
 
@@ -24,6 +27,7 @@ class StandIn(ThreadingHTTPServer):
         account: What the account says.
         sms_url: Where messages to the number go.
         clock_ahead: How far its clock is ahead, in seconds.
+        answers: Set while it answers; without it, requests hang.
         asked: The paths that were asked for.
     """
 
@@ -37,6 +41,8 @@ class StandIn(ThreadingHTTPServer):
         self.account: dict[str, Any] = {"sid": CREDENTIALS["twilio"]["account_sid"], "status": "active"}
         self.sms_url = sms_url
         self.clock_ahead = 0.0
+        self.answers = threading.Event()
+        self.answers.set()
         self.asked: list[str] = []
 
     @property
@@ -58,6 +64,8 @@ class _Answering(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer what is asked."""
         self.server.asked.append(self.path)
+        if not self.server.answers.wait(_PATIENCE_SECONDS):
+            return
         numbers = [{"phone_number": NUMBER, "sms_url": self.server.sms_url}]
         told = {"incoming_phone_numbers": numbers} if "IncomingPhoneNumbers" in self.path else self.server.account
         body = json.dumps(told).encode()

@@ -93,6 +93,17 @@ def test_a_configuration_that_is_not_valid_is_a_finding(run: Any, system: System
     assert "http://example.com" in finding["why"]
 
 
+@pytest.mark.parametrize("url", ["mysql://x", "sqlite:////nowhere/at/all.db"])
+def test_a_url_of_no_database_is_a_fault_of_the_configuration(run: Any, system: System, url: str) -> None:
+    """The rest of the server is looked at."""
+    system.settings.update(database_url=url, root_path="/outreach")
+    result = run("--json")
+    assert result.exit_code == 4
+    found = json.loads(result.stdout)
+    assert [one["code"] for one in found["findings"]] == ["config_invalid", "root_path_differs"]
+    assert len(found["skipped"]) == 1
+
+
 def test_a_password_that_everybody_can_read_is_told(run: Any, system: System, monkeypatch: pytest.MonkeyPatch) -> None:
     """The configuration file has it in the database's URL."""
     file = system.directory / "outreach.toml"

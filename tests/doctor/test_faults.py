@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from typing import get_args
 
 import pytest
@@ -12,6 +14,8 @@ from outreach.models.diagnosis import DatabaseCode
 from outreach_server.doctor.findings import ServerCode
 from tests.doctor.faults import FAULTS, Fault
 from tests.doctor.system import System
+from tests.doctor.test_documents import SEVERITIES
+from tests.engine.rig import until
 
 pytestmark = pytest.mark.anyio
 
@@ -29,10 +33,31 @@ ELSEWHERE = {
 
 
 async def test_a_healthy_system_has_no_finding(system: System) -> None:
-    """Nothing is skipped either, and looking twice finds nothing new."""
+    """Nothing is skipped either, looking twice finds nothing new, and nothing is changed."""
+    before = content(system)
     for _ in range(2):
         found = await system.diagnose()
         assert (found.findings, found.skipped, found.severity) == ([], [], None)
+    assert content(system) == before
+
+
+async def test_a_server_may_run_meanwhile(system: System) -> None:
+    """It dispatches from the same file, and goes on."""
+    async with Outreach.open(f"sqlite:///{system.database}", dispatch=True, config=system.config) as engine:
+
+        async def dispatches() -> bool:
+            return engine.health().dispatching
+
+        await until(dispatches)
+        assert (await system.diagnose()).findings == []
+        assert engine.health().dispatching
+        assert (await engine.readiness()).ready
+
+
+def content(system: System) -> tuple[list[str], list[str]]:
+    """Return the names of the files, and what the database holds."""
+    with closing(sqlite3.connect(system.database)) as raw:
+        return list(raw.iterdump()), sorted(path.name for path in system.directory.iterdir())
 
 
 async def test_without_the_network_nobody_is_asked(system: System) -> None:
@@ -53,6 +78,7 @@ async def test_a_planted_fault_is_found_alone(system: System, fault: Fault, monk
     assert sorted(one.code for one in found.findings) == sorted([fault.code, *fault.implied])
     for one in found.findings:
         assert one.where
+        assert one.severity in SEVERITIES[one.code]
         assert " " in one.why
         assert one.commands
         assert all("\n" not in command for command in one.commands)

@@ -117,6 +117,14 @@ def start_server(
     return start_module(ServerProcess, command, directory, environment, descriptors=descriptors)
 
 
+def start_worker(
+    database_url: str, *, directory: Path, environment: Mapping[str, str], options: tuple[str, ...] = ()
+) -> EngineProcess:
+    """Start a worker and wait until it has asked for the right to dispatch."""
+    command = ["outreach_server", "--json", "--database", database_url, "worker", *options]
+    return start_module(EngineProcess, command, directory, environment)
+
+
 def start_engine(
     database_url: str, *, directory: Path, environment: Mapping[str, str], config: Mapping[str, float]
 ) -> EngineProcess:

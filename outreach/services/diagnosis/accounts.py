@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
@@ -18,6 +19,8 @@ from outreach.providers.connections import AccountConnections
 from outreach.providers.registry import Adapters
 from outreach.services.diagnosis.clock import DateWatch
 from outreach.services.diagnosis.snapshot import LiveAccount
+
+_log = logging.getLogger(__name__)
 
 REQUEST_SECONDS: Final = 8.0
 ACCOUNT_SECONDS: Final = 20.0
@@ -65,7 +68,10 @@ class AccountExaminer:
 
         async def one(live: LiveAccount) -> None:
             async with limiter:
-                found[live.account.id] = await self._examine(live)
+                try:
+                    found[live.account.id] = await self._examine(live)
+                except Exception as error:  # the code of others: whatever it raises, the other accounts are looked at
+                    found[live.account.id] = [_of_failure(live.account, error)]
 
         async with anyio.create_task_group() as tasks:
             for live in accounts:
@@ -93,6 +99,18 @@ class AccountExaminer:
         if not check.ok:
             return [_of_check(account, check)]
         return [finding for setting in settings for finding in _of_setting(account, connection, setting)]
+
+
+def _of_failure(account: Account, error: Exception) -> DiagnosisFinding:
+    _log.error("check of an account failed", exc_info=error, extra={"action": "check_failed"})
+    return DiagnosisFinding(
+        code="check_failed",
+        severity="warning",
+        why=f"The adapter for {account.provider} failed: {type(error).__name__}. The log has the traceback.",
+        where=f"account {account.id}",
+        workspace_id=account.workspace_id,
+        commands=[f"outreach-server accounts check {account.id}"],
+    )
 
 
 def _of_check(account: Account, check: AccountCheck) -> DiagnosisFinding:

@@ -30,6 +30,13 @@ class Register(Table):
             return None if entry is None else attrs.evolve(entry, phone=phone)
         return entry
 
+    def stored_name(self, workspace_id: str, phone: str) -> str | None:
+        """Return the hash by which the register has a number; None if it does not have it, or as it is."""
+        hashed = self._hashed(workspace_id, phone)
+        if hashed is None or self._rows.get(UNSUBSCRIBES, (workspace_id, hashed)) is None:
+            return None
+        return hashed
+
     def prefetch(self, workspace_and_phone: Iterable[tuple[str, str]]) -> None:
         """Read the entries of many numbers in one go, for `get`."""
         wanted = list(workspace_and_phone)
