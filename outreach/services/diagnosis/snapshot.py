@@ -21,7 +21,7 @@ MAX_ACCOUNTS: Final = 100
 """Accounts whose providers are asked."""
 
 MAX_LISTED: Final = 20
-"""Campaigns and claims of one kind."""
+"""Campaigns and claims of one kind, and agents of one account."""
 
 OVERDUE: Final = timedelta(minutes=1)
 """A campaign that ought to have begun is looked at by a dispatcher within a second."""
@@ -29,10 +29,16 @@ OVERDUE: Final = timedelta(minutes=1)
 
 @attrs.frozen(kw_only=True)
 class LiveAccount:
-    """An account that real messages or calls need, with the numbers that its workspace sends from there."""
+    """An account that real messages or calls need.
+
+    Attributes:
+        senders: The numbers that its workspace sends from there.
+        agents: The provider's ids of the active agents that its workspace has there.
+    """
 
     account: Account
     senders: Sequence[str]
+    agents: Sequence[str]
 
 
 @attrs.frozen(kw_only=True)
@@ -80,10 +86,14 @@ def take_snapshot(tx: Transaction, *, mark: HighWaterMark | None, now: datetime)
 
 def _accounts(tx: Transaction, live: Mapping[str, Workspace]) -> Iterator[LiveAccount]:
     for workspace_id in live:
-        numbers = tx.numbers.list(workspace_id)
+        numbers, agents = tx.numbers.list(workspace_id), tx.agents.list(workspace_id)
         for account in tx.accounts.list(workspace_id):
-            senders = [number.phone for number in numbers if number.carrier == account.provider]
-            yield LiveAccount(account=account, senders=senders)
+            there = [agent for agent in agents if agent.is_active and agent.provider == account.provider]
+            yield LiveAccount(
+                account=account,
+                senders=[number.phone for number in numbers if number.carrier == account.provider],
+                agents=[agent.provider_agent_id for agent in there if agent.provider_agent_id][:MAX_LISTED],
+            )
 
 
 def _lost_claims(tx: Transaction) -> Sequence[Claim]:
