@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from outreach.models.account import PROVIDERS, Account, AccountSummary, AdapterProblem, CallbackRecord, Provider
+from outreach.models.account import (
+    PROVIDERS,
+    Account,
+    AccountSummary,
+    AdapterProblem,
+    CallbackRecord,
+    Provider,
+    RekeyResult,
+)
 from outreach.models.base import CARRIERS, UNSET, CarrierName, Channel, Page, Unset
 from outreach.models.bounds import Bounds, Length, bounds_of
 from outreach.models.call import Call, CallOutcome, NewCall
@@ -234,6 +242,7 @@ __all__ = [
     "RecipientOutcome",
     "RecipientStatus",
     "RegisterImport",
+    "RekeyResult",
     "RenderedMessage",
     "ReplySettings",
     "ReplySettingsUpdate",

@@ -288,7 +288,7 @@ class CampaignBlocker:
     """One thing that blocks a campaign.
 
     Attributes:
-        by: `workspace_suspended` (or another status of the workspace), `no_dispatcher`, `provider_hold`,
+        by: `workspace_suspended` (or another status of the workspace), `no_dispatcher`, `provider_throttle`,
             `business_hours` or `holidays`.
         until: When it ends; None if unknown, or if a person has to act.
         why: The same in a sentence.

@@ -41,6 +41,7 @@ from outreach.protocols.dispatcher import (
 from outreach.protocols.instrumentation import Instrumentation, ObservableStorage
 from outreach.protocols.storage import DispatchLock, Operation, Storage
 from outreach.protocols.voice import Analyser, CallRequest, VoiceCapabilities, VoiceProvider
+from outreach.protocols.wake_ups import NotifyingStorage, WakeUps
 from outreach.working_set.transaction import Transaction
 
 __all__ = [
@@ -76,6 +77,7 @@ __all__ = [
     "LookupRequest",
     "LookupSupport",
     "MessageReport",
+    "NotifyingStorage",
     "ObservableStorage",
     "Operation",
     "OutboundMessage",
@@ -89,6 +91,7 @@ __all__ = [
     "VoiceCapabilities",
     "VoiceProvider",
     "WakeSignal",
+    "WakeUps",
     "WorkUnit",
     "Worker",
 ]

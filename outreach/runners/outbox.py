@@ -18,7 +18,7 @@ from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.operations.waves import intents
 from outreach.protocols.dispatcher import WakeSignal
-from outreach.protocols.storage import Storage
+from outreach.protocols.storage import OneQuery, Storage
 from outreach.providers.pool import ProviderRequest, SendRequest
 from outreach.runners.batcher import Batcher
 from outreach.runners.fair_limiter import FairLimiter
@@ -232,6 +232,9 @@ class Outbox:
 
     async def _withdrawal_reasons(self, asked: Sequence[tuple[Dispatch, int | None]]) -> Sequence[str | None]:
         """Return why each request must not start, by everything committed until now."""
+        stops = await self._storage.read(OneQuery(lambda tx: tx.stops.count()))
+        if all(known == stops for _, known in asked):
+            return [None] * len(asked)
         return await self._storage.read(lambda tx: intents.withdrawal_reasons(tx, asked, self._clock.now()))
 
     def _pace(self, key: str) -> _Pace:

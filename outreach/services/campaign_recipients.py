@@ -14,6 +14,7 @@ from outreach.operations.campaigns.histories import histories, histories_of_exte
 from outreach.operations.common import campaign_of, workspace_of
 from outreach.services.contacts import MAX_EXTERNAL_ID
 from outreach.services.context import ServiceContext
+from outreach.services.ledgers import read_ledger
 from outreach.services.validation import check_choice, check_integer, check_limit, check_name, require_text
 from outreach.working_set import Transaction
 
@@ -36,10 +37,13 @@ class CampaignRecipients:
         after = -1
         while True:
             start = after
-            batch = await self._context.storage.read(
+            batch = await read_ledger(
+                self._context,
+                workspace_id,
+                campaign_id,
                 lambda tx, start=start: tx.recipients.page(  # type: ignore[misc]
                     workspace_id, campaign_id, after=start, limit=_BATCH
-                )
+                ),
             )
             for recipient in batch:
                 yield recipient
@@ -82,7 +86,7 @@ class CampaignRecipients:
             campaign_of(tx, workspace_id, campaign_id)
             return tx.recipients.page(workspace_id, campaign_id, status=status, reason=reason, after=after, limit=limit)
 
-        return await self._context.storage.read(operation)
+        return await read_ledger(self._context, workspace_id, campaign_id, operation)
 
     async def get_recipient(self, workspace_id: str, campaign_id: str, position: int) -> Recipient:
         """Return the recipient at a position of a campaign's list, from 0.
@@ -96,7 +100,7 @@ class CampaignRecipients:
             return tx.recipients.get(workspace_id, campaign_id, position)
 
         check_integer("position", position, 0, _MAX_POSITION)
-        recipient = await self._context.storage.read(operation)
+        recipient = await read_ledger(self._context, workspace_id, campaign_id, operation)
         if recipient is None:
             raise NotFound("recipient", str(position))
         return recipient
@@ -105,6 +109,8 @@ class CampaignRecipients:
         self, workspace_id: str, *, external_id: str, campaign_id: str | None = None, limit: int = 100
     ) -> Sequence[Recipient]:
         """Return the recipients that the application knows by an id, the newest campaign first.
+
+        Without a campaign, those of archived campaigns are left out.
 
         Args:
             workspace_id: The workspace.
@@ -125,6 +131,8 @@ class CampaignRecipients:
                 campaign_of(tx, workspace_id, campaign_id)
             return tx.recipients.with_external_id(workspace_id, external_id, campaign_id=campaign_id, limit=limit)
 
+        if campaign_id is not None:
+            return await read_ledger(self._context, workspace_id, campaign_id, operation)
         return await self._context.storage.read(operation)
 
     async def count_recipients(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientCount]:
@@ -133,8 +141,11 @@ class CampaignRecipients:
         Raises:
             NotFound: The workspace has no such campaign.
         """
-        return await self._context.storage.read(
-            lambda tx: tx.recipients.groups(workspace_id, campaign_of(tx, workspace_id, campaign_id).id)
+        return await read_ledger(
+            self._context,
+            workspace_id,
+            campaign_id,
+            lambda tx: tx.recipients.groups(workspace_id, campaign_of(tx, workspace_id, campaign_id).id),
         )
 
     async def dispatches(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[Dispatch]:
@@ -143,8 +154,13 @@ class CampaignRecipients:
         Raises:
             NotFound: The workspace has no such campaign.
         """
-        return await self._context.storage.read(
-            lambda tx: tx.dispatches.of_recipient(workspace_id, campaign_of(tx, workspace_id, campaign_id).id, position)
+        return await read_ledger(
+            self._context,
+            workspace_id,
+            campaign_id,
+            lambda tx: tx.dispatches.of_recipient(
+                workspace_id, campaign_of(tx, workspace_id, campaign_id).id, position
+            ),
         )
 
     async def recipient_history(self, workspace_id: str, campaign_id: str, position: int) -> ContactHistory:
@@ -154,7 +170,9 @@ class CampaignRecipients:
             NotFound: The workspace has no such campaign, or the campaign no such recipient.
         """
         check_integer("position", position, 0, _MAX_POSITION)
-        return await self._context.storage.read(lambda tx: history_at(tx, workspace_id, campaign_id, position))
+        return await read_ledger(
+            self._context, workspace_id, campaign_id, lambda tx: history_at(tx, workspace_id, campaign_id, position)
+        )
 
     async def contact_history(
         self, workspace_id: str, campaign_id: str, phone: str | None = None, *, external_id: str | None = None
@@ -181,8 +199,13 @@ class CampaignRecipients:
             raise InvalidRequest.at("phone", "name the contact by a phone number or an external_id, not by both")
         if external_id is not None:
             check_name("external_id", external_id, MAX_EXTERNAL_ID)
-            return await self._context.storage.read(
-                lambda tx: histories_of_external_id(tx, workspace_id, campaign_id, external_id)
+            return await read_ledger(
+                self._context,
+                workspace_id,
+                campaign_id,
+                lambda tx: histories_of_external_id(tx, workspace_id, campaign_id, external_id),
             )
         phone = require_text("phone", phone)
-        return await self._context.storage.read(lambda tx: histories(tx, workspace_id, campaign_id, phone))
+        return await read_ledger(
+            self._context, workspace_id, campaign_id, lambda tx: histories(tx, workspace_id, campaign_id, phone)
+        )

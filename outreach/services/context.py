@@ -19,6 +19,7 @@ from outreach.log_throttle import LogThrottle
 from outreach.models.work import DatabaseHome, HighWaterMark, WorkUnit
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation, Storage
+from outreach.protocols.wake_ups import WakeUps
 from outreach.providers.registry import Adapters
 
 T = TypeVar("T")
@@ -138,6 +139,7 @@ class ServiceContext:
         log_throttle: Limits repeated log lines.
         adapters: The providers that accounts can be at.
         instrumentation: Is told what happens.
+        wake_ups: Waits for what other processes change.
     """
 
     loop_guard: LoopGuard
@@ -150,6 +152,7 @@ class ServiceContext:
     log_throttle: LogThrottle
     adapters: Adapters
     instrumentation: Instrumentation
+    wake_ups: WakeUps
 
     def now(self) -> datetime:
         """Return the current time."""

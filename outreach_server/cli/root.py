@@ -16,6 +16,7 @@ COMMANDS: Final = LazyCommands(
             "demo", "Show a campaign and a call from beginning to end, simulated: no message leaves this machine."
         ),
         "serve": CommandModule("serve", "Serve the HTTP interface, and send what is due, until Ctrl-C or SIGTERM."),
+        "worker": CommandModule("worker", "Send what is due, without answering requests, until Ctrl-C or SIGTERM."),
         "healthcheck": CommandModule(
             "healthcheck", "Ask the server of this configuration whether it lives; exit status 1 where it does not."
         ),

@@ -13,7 +13,7 @@ from outreach_server.cli import main
 from outreach_server.cli.output import program
 from tests.cli.conftest import ROOT, Cli
 
-RUNNING = {"serve", "sandbox", "demo"}
+RUNNING = {"serve", "worker", "sandbox", "demo"}
 """Commands that serve: their JSON document is tested where processes are started."""
 
 ELSEWHERE = {
@@ -28,7 +28,9 @@ ELSEWHERE = {
     "accounts remove",
     "db backup",
     "db restore",
+    "db archive",
     "db check",
+    "db compact",
     "db copy",
     "db migrate",
     "healthcheck",
@@ -38,6 +40,7 @@ ELSEWHERE = {
 DESIGNED = {
     "demo": {"--exit"},
     "serve": {"--host", "--port", "--no-dispatch", "--public-url", "--carrier"},
+    "worker": {"--concurrency", "--dispatcher", "--metrics"},
     "healthcheck": {"--ready", "--url"},
     "sandbox": set(),
     "workspaces create": {
@@ -58,6 +61,7 @@ DESIGNED = {
     "accounts list": set(),
     "accounts check": set(),
     "accounts remove": set(),
+    "accounts rekey": set(),
     "agents create": {"--provider", "--direction", "--allow-outbound", "--inactive"},
     "agents list": set(),
     "agents update": set(),
@@ -123,7 +127,10 @@ DESIGNED = {
     "config": set(),
     "db backup": {"--overwrite"},
     "db restore": set(),
+    "db archive": {"--before", "--to", "--workspace"},
+    "db archives": {"--moved-to"},
     "db check": {"--quick"},
+    "db compact": {"--delete-old"},
     "db copy": set(),
     "db migrate": set(),
 }  # fmt: skip
@@ -230,6 +237,7 @@ CALLS = {
     "keys list": "W",
     "keys revoke": "KEY",
     "accounts list": "W",
+    "accounts rekey": "",
     "agents create": "W Bob --direction inbound --allow-outbound --inactive",
     "agents list": "W",
     "agents update": "AGENT --inactive",
@@ -288,6 +296,7 @@ CALLS = {
     "stop": "W",
     "audit": "W",
     "config": "",
+    "db archives": "",
 }
 
 

@@ -51,7 +51,7 @@ async def test_a_move_with_a_key_is_made_once(engine: Outreach) -> None:
     made: list[Any] = []
     for action in (CampaignAction.START, CampaignAction.PAUSE, CampaignAction.RESUME, CampaignAction.CANCEL):
         answers = [
-            await engine.campaigns.move_response(
+            await engine.http.move_campaign(
                 workspace.id, campaign.id, action, request=request(action), render=counted(made)
             )
             for _ in range(2)
@@ -59,15 +59,15 @@ async def test_a_move_with_a_key_is_made_once(engine: Outreach) -> None:
         assert answers[0] == answers[1]
     assert [one.status for one in made] == ["active", "paused", "active", "cancelled"]
     with pytest.raises(IllegalTransition):
-        await engine.campaigns.move_response(
+        await engine.http.move_campaign(
             workspace.id, campaign.id, CampaignAction.START, request=None, render=counted(made)
         )
     with pytest.raises(InvalidRequest, match="other content"):
-        await engine.campaigns.move_response(
+        await engine.http.move_campaign(
             workspace.id, campaign.id, CampaignAction.START, request=request("start", "2"), render=counted(made)
         )
     with pytest.raises(InvalidRequest, match="must be one of start"):
-        await engine.campaigns.move_response(
+        await engine.http.move_campaign(
             workspace.id, campaign.id, CampaignAction.EXPIRE, request=None, render=counted(made)
         )
 
@@ -79,10 +79,10 @@ async def test_what_is_created_with_a_key_is_created_once(engine: Outreach) -> N
     flow = NewFlow(name="Welcome", steps=[FlowStep(kind="send", body="Hi")])
     create: Any
     for create, new in (
-        (engine.agents.create_response, NewAgent(name="Ada", from_number="+14155550100")),
-        (engine.numbers.create_response, NewNumber(phone="+14155550100", carrier="twilio")),
-        (engine.flows.create_response, flow),
-        (engine.unsubscribes.add_response, NewUnsubscribes(phone_numbers=["+14155550177"], evidence="wrote to us")),
+        (engine.http.create_agent, NewAgent(name="Ada", from_number="+14155550100")),
+        (engine.http.create_number, NewNumber(phone="+14155550100", carrier="twilio")),
+        (engine.http.create_flow, flow),
+        (engine.http.add_unsubscribes, NewUnsubscribes(phone_numbers=["+14155550177"], evidence="wrote to us")),
     ):
         key = request(type(new).__name__)
         answers = [await create(workspace.id, new, request=key, render=counted(made)) for _ in range(2)]
@@ -102,7 +102,7 @@ async def test_a_decision_with_a_key_is_made_once(engine: Outreach) -> None:
     [held] = await engine.unsubscribes.list_pending(workspace.id)
     made: list[Any] = []
     for _ in range(2):
-        await engine.unsubscribes.resolve_response(
+        await engine.http.resolve_unsubscribe(
             workspace.id, held.phone, opted_out=True, request=request("r"), render=counted(made)
         )
     [entry] = made
@@ -227,7 +227,7 @@ async def test_a_scheduled_campaign_is_taken_back_once(engine: Outreach) -> None
     await engine.campaigns.start(workspace.id, made.campaign.id)
     rendered: list[Any] = []
     for _ in range(2):
-        await engine.campaigns.move_response(
+        await engine.http.move_campaign(
             workspace.id, made.campaign.id, CampaignAction.UNSCHEDULE, request=request("u"), render=counted(rendered)
         )
     assert [one.status for one in rendered] == ["ready"]

@@ -84,7 +84,7 @@ async def test_a_provider_that_asks_us_to_wait_is_not_asked_for_what_was_committ
         (other,) = {first.id, second.id} - set(asked)
         settled = await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, other))
         assert settled is not None
-        assert (settled.state, settled.reason) == (DispatchState.WITHDRAWN, "provider_hold")
+        assert (settled.state, settled.reason) == (DispatchState.WITHDRAWN, "provider_throttle")
 
 
 async def test_starts_of_one_pace_are_a_spacing_apart_even_when_their_slots_have_passed(

@@ -115,6 +115,7 @@ _TEXTS = {
     "calls.list": {"after"},
     "register.list": {"after"},
     "recipients.in_progress_after": {"after"},
+    "recipients.in_progress_beyond": {"after"},
     "dispatches.similar": {"until"},
     **{f"reports.{name}": {"until"} for name in ("replies", "opt_outs", "replies_of", "opt_outs_of")},
 }
