@@ -10,10 +10,12 @@ from typing import Final
 import attrs
 
 from outreach.models.account import Account
+from outreach.models.archive import ListedArchive
 from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignStatus, WorkspaceMode, WorkspaceStatus
 from outreach.models.work import Claim, DatabaseHome, HighWaterMark
 from outreach.models.workspace import Workspace
+from outreach.operations.archives.reading import list_archives
 from outreach.operations.waves.leases import is_behind
 from outreach.working_set import Transaction
 
@@ -53,6 +55,7 @@ class Snapshot:
         named_senders: Live campaigns whose sender is a name, to which nobody can reply.
         known_home: Where the database was when the last worker began.
         is_behind: Whether the database is older than the high-water mark beside it.
+        archives: The archives that cannot be read.
     """
 
     live: Sequence[LiveAccount]
@@ -62,6 +65,7 @@ class Snapshot:
     named_senders: Sequence[Campaign]
     known_home: DatabaseHome | None
     is_behind: bool
+    archives: Sequence[ListedArchive]
 
 
 def take_snapshot(tx: Transaction, *, mark: HighWaterMark | None, now: datetime) -> Snapshot:
@@ -81,6 +85,7 @@ def take_snapshot(tx: Transaction, *, mark: HighWaterMark | None, now: datetime)
         named_senders=[one for one in campaigns if one.workspace_id in live and _has_named_sender(one)][:MAX_LISTED],
         known_home=tx.leases.home(),
         is_behind=is_behind(tx, mark, tx.leases.current()),
+        archives=[one for one in list_archives(tx, None) if one.problem is not None],
     )
 
 
