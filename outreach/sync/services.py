@@ -164,8 +164,8 @@ class DiagnosisQuery(Service[AsyncDiagnosisQuery]):
     def __call__(self, *, network: bool = True) -> Diagnosis:
         """Return what is wrong; takes a minute at most, and may run while others use the database.
 
-        A check that fails is a finding itself (`check_failed`). With the network, one to three harmless requests are
-        made for each account of a live workspace.
+        A check that fails is a finding itself (`check_failed`). With the network, some harmless requests are made
+        for each account of a live workspace.
 
         Args:
             network: Whether providers may be asked, and names resolved.

@@ -11,9 +11,9 @@ import anyio
 import attrs
 
 from outreach.errors import ConfigError
-from outreach.models.account import Account
+from outreach.models.account import Account, ProviderKind
 from outreach.models.diagnosis import DiagnosisFinding, EngineCode
-from outreach.protocols.adapter import AccountCheck, CheckFault, Connection
+from outreach.protocols.adapter import AccountCheck, CheckFault
 from outreach.protocols.diagnosis import CallbackSetting, CallbackSettings
 from outreach.providers.connections import AccountConnections
 from outreach.providers.registry import Adapters
@@ -35,10 +35,16 @@ _CODES: Final[Mapping[CheckFault, EngineCode]] = {
     "unreachable": "provider_unreachable",
 }
 
+_MISSED: Final[Mapping[ProviderKind, str]] = {
+    "carrier": "what people write back, STOP too, does not come here",
+    "voice": "how calls end, and who asks for no more calls, is not told here",
+}
+
 _GUIDES: Final[Mapping[str, str]] = {
     "twilio": "docs/carriers/twilio.md",
     "telnyx": "docs/carriers/telnyx.md",
     "vonage": "docs/carriers/vonage.md",
+    "vapi": "docs/voice/vapi.md",
     "elevenlabs": "docs/voice/elevenlabs.md",
 }
 
@@ -95,10 +101,14 @@ class AccountExaminer:
                 connection = attrs.evolve(connection, http=http)
                 check = await adapter.check(connection)
                 if check.ok and connection.callback_url is not None and isinstance(adapter, CallbackSettings):
-                    settings = await adapter.callback_settings(connection, live.senders)
+                    settings = await adapter.callback_settings(connection, senders=live.senders, agents=live.agents)
         if not check.ok:
             return [_of_check(account, check)]
-        return [finding for setting in settings for finding in _of_setting(account, connection, setting)]
+        return [
+            finding
+            for setting in settings
+            for finding in of_setting(account, adapter.kind, setting, connection.callback_url)
+        ]
 
 
 def _of_failure(account: Account, error: Exception) -> DiagnosisFinding:
@@ -127,8 +137,10 @@ def _of_check(account: Account, check: AccountCheck) -> DiagnosisFinding:
     )
 
 
-def _of_setting(account: Account, connection: Connection, setting: CallbackSetting) -> Iterator[DiagnosisFinding]:
-    ours = connection.callback_url
+def of_setting(
+    account: Account, kind: ProviderKind, setting: CallbackSetting, ours: str | None
+) -> Iterator[DiagnosisFinding]:
+    """Yield what is wrong with a provider's setting; `ours` is our callback URL."""
     code: EngineCode
     if setting.url is None:
         code, why = "callback_not_set", f"At {account.provider}, {setting.name} is empty"
@@ -140,7 +152,7 @@ def _of_setting(account: Account, connection: Connection, setting: CallbackSetti
     else:
         return
     if code != "callback_setting_wrong":
-        why += f": what people write back, STOP too, does not come here. Enter {ours} there."
+        why += f": {_MISSED[kind]}. Enter {ours} there."
     guide = _GUIDES.get(account.provider)
     yield DiagnosisFinding(
         code=code,

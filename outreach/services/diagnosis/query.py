@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Final
 
 import anyio
@@ -60,8 +60,8 @@ class DiagnosisQuery:
     async def __call__(self, *, network: bool = True) -> Diagnosis:
         """Return what is wrong; takes a minute at most, and may run while others use the database.
 
-        A check that fails is a finding itself (`check_failed`). With the network, one to three harmless requests are
-        made for each account of a live workspace.
+        A check that fails is a finding itself (`check_failed`). With the network, some harmless requests are made
+        for each account of a live workspace.
 
         Args:
             network: Whether providers may be asked, and names resolved.
@@ -116,8 +116,22 @@ class DiagnosisQuery:
         return [
             *work.of_status(status, key_problem=key_problem),
             *work.of_work(status, snapshot, self._context.config, self._context.storage.home()),
+            *self._of_rekeying(status, snapshot),
             *surroundings.of_senders(snapshot.named_senders),
         ]
+
+    def _of_rekeying(self, status: EngineStatus, snapshot: Snapshot) -> Iterator[DiagnosisFinding]:
+        unusable = {account.id for account in status.accounts}
+        usable = [live.account for live in snapshot.live if live.account.id not in unusable]
+        older = sum(not self._vault.is_newest(account.sealed) for account in usable)
+        if older:
+            yield DiagnosisFinding(
+                code="rekey_unfinished",
+                severity="info",
+                why=f"An older key than the first is needed for {older} accounts: it cannot be taken away yet.",
+                where="the secret key",
+                commands=["outreach-server accounts rekey"],
+            )
 
     async def _of_time_zones(self) -> Sequence[DiagnosisFinding]:
         return await anyio.to_thread.run_sync(lambda: list(surroundings.of_time_zones()))
