@@ -1485,6 +1485,8 @@ class Campaigns(Service[AsyncCampaigns]):
         *,
         status: RecipientStatus | None = None,
         reason: str | None = None,
+        phone: str | None = None,
+        external_id: str | None = None,
         after: int = -1,
         limit: int = 1000,
     ) -> Sequence[Recipient]:
@@ -1495,6 +1497,8 @@ class Campaigns(Service[AsyncCampaigns]):
             campaign_id: The campaign.
             status: Only those in this state; None for any.
             reason: Only those that wait or have ended for this reason; None for any.
+            phone: Only those with this number, in any notation, or as supplied if it is none; None for any.
+            external_id: Only those that the application knows by this id, of the first 1,000; None for any.
             after: Only positions greater than this one, such as that of the last recipient of the page before.
             limit: The largest number of recipients.
 
@@ -1504,7 +1508,14 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(
             lambda service: service.list_recipients(
-                workspace_id, campaign_id, status=status, reason=reason, after=after, limit=limit
+                workspace_id,
+                campaign_id,
+                status=status,
+                reason=reason,
+                phone=phone,
+                external_id=external_id,
+                after=after,
+                limit=limit,
             )
         )
 
@@ -1653,8 +1664,8 @@ class Campaigns(Service[AsyncCampaigns]):
     def report(self, workspace_id: str, campaign_id: str) -> CampaignReport:
         """Return what became of a campaign's contacts, and what was sent for it, from one snapshot of the ledger.
 
-        It reads every contact and request of the campaign: nearly a second for a million. An erased campaign has the
-        report of the moment before.
+        It reads every request of the campaign once: a million take half a second of computing, and with prices by
+        country a second. An erased campaign has the report of the moment before.
 
         Raises:
             NotFound: The workspace has no such campaign.
