@@ -220,7 +220,7 @@ class CampaignRecipients:
             InvalidRequest: Not exactly one of both is given, or it is not a string.
         """
         if (phone is None) == (external_id is None):
-            raise InvalidRequest.at("phone", "name the contact by a phone number or an external_id, not by both")
+            raise InvalidRequest.at("phone", "name the contact, either by its phone number or by its external_id")
         if external_id is not None:
             check_name("external_id", external_id, MAX_EXTERNAL_ID)
             return await read_ledger(

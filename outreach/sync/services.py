@@ -29,7 +29,7 @@ from outreach.models.campaign import (
 )
 from outreach.models.campaign_export import ExportedContact, ExportFormat
 from outreach.models.campaign_report import CampaignReport
-from outreach.models.dispatch import Dispatch, DispatchCount
+from outreach.models.dispatch import Dispatch, DispatchCount, OperatorDecision
 from outreach.models.erasure import PurgeResult, RetentionResult
 from outreach.models.events import Event, EventPage
 from outreach.models.failures import ProviderFailure, RecipientOutcome
@@ -82,14 +82,12 @@ from outreach.models.workspace import (
     Workspace,
     WorkspaceUpdate,
 )
-from outreach.operations.settling.reconciling import OperatorDecision
-from outreach.protocols.adapter import AccountCheck, CredentialField
+from outreach.protocols.adapter import AccountCheck, AnyAdapter, CredentialField
 from outreach.protocols.carrier import Carrier
 from outreach.protocols.dispatcher import DispatcherFactory
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import Analyser, VoiceProvider
-from outreach.providers.registry import AnyAdapter
 from outreach.services.accounts import Accounts as AsyncAccounts
 from outreach.services.agents import Agents as AsyncAgents
 from outreach.services.api_keys import ApiKeys as AsyncApiKeys
@@ -2204,7 +2202,7 @@ class Callbacks(Service[AsyncCallbacks]):
             account_id: The account that the URL names.
             url: The URL as requested; if a public URL is configured, that one is verified instead, because the provider
                 signs what it knows, and a proxy may stand between.
-            headers: By lower-case name.
+            headers: By name, in any case.
             body: The raw bytes.
 
         Returns:
@@ -2404,7 +2402,7 @@ class Outreach(Engine):
         adapters: Carriers and voice providers of one's own, beside those that the engine brings and those of installed
             packages (entry points of the group `outreach.adapters`).
         dispatcher: Makes the dispatcher, where this process dispatches; by default one that lives in this process
-            (`outreach.protocols.dispatcher`).
+            (`outreach.protocols.Dispatcher`).
         sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
         sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
         vault: Encrypts the credentials of accounts; by default with a key that ends with this engine.

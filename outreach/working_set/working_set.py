@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from outreach.convert.columns import Value, json_text
-from outreach.errors import StorageError
+from outreach.errors import InvalidRequest, StorageError
 from outreach.models.campaign import Counters
 from outreach.working_set.backend import Backend, Change, Row, Write
 from outreach.working_set.journal import AlreadyExists, Journal, RollbackRequired, Rows
@@ -114,7 +114,12 @@ class WorkingSet:
     def get(self, kind: Kind[M], key: Key) -> M | None:
         """Return the row with a key."""
         known = self._rows[kind.table].known
-        if key not in known:
+        try:
+            found = key in known
+        except TypeError:
+            # Not hashable: certainly no identifier.
+            found = False
+        if not found:
             self._load(kind, [key])
         row: M | None = known[key]
         return row
@@ -212,7 +217,11 @@ class WorkingSet:
             tables = {kind if isinstance(kind, str) else kind.table for kind in reads}
             if not self._pending_tables.isdisjoint(tables):
                 self.flush()
-        return self.backend.query(name, values)
+        try:
+            return self.backend.query(name, values)
+        except Exception:
+            _check_key(tuple(values.values()))
+            raise
 
     def execute(self, name: str, /, **values: Value) -> int:
         """Run a writing statement at once; return how many rows it wrote."""
@@ -431,6 +440,7 @@ class WorkingSet:
         known = self._rows[kind.table].known
         loadable = {}
         for key in keys:
+            _check_key(key)
             if kind.campaign_key is None or key[kind.campaign_key] is None or self._known_campaign(key, kind):
                 loadable[tuple(self._database_key(kind, key))] = key
         if loadable:
@@ -482,3 +492,14 @@ class WorkingSet:
             campaign_id = key[kind.campaign_key] if kind.campaign_key is not None else values[kind.campaign]
             values[kind.campaign] = None if campaign_id is None else self._number(str(campaign_id))
         return values
+
+
+def _check_key(key: Key) -> None:
+    """Check what a caller gave as identifiers; no database takes anything else.
+
+    Raises:
+        InvalidRequest: It is another object, such as a workspace.
+    """
+    for part in key:
+        if not isinstance(part, str | int | float | bytes | None):
+            raise InvalidRequest(f"An identifier must be a text, such as workspace.id, not {type(part).__name__}.")
