@@ -948,8 +948,8 @@ class Erasure(Service[AsyncErasure]):
         Raises:
             NotFound: The workspace does not exist.
             InvalidRequest: It is no phone number.
-            Conflict: A request to it is on its way, contacts are being loaded, or an archive with contacts of the
-                workspace is not there: nothing was erased.
+            Conflict: A request to it is on its way, or contacts are being loaded: nothing was erased.
+            ArchiveUnavailable: An archive with contacts of the workspace is not there: nothing was erased.
         """
         return self._call(lambda service: service.purge(workspace_id, phone, actor=actor))
 
@@ -1679,7 +1679,7 @@ class Campaigns(Service[AsyncCampaigns]):
 
         Raises:
             NotFound: The workspace has no such campaign.
-            Conflict: Its contacts are in an archive that cannot be read.
+            ArchiveUnavailable: Its contacts are in an archive that cannot be read.
         """
         return self._items(lambda service: service.iter_export(workspace_id, campaign_id))
 
@@ -1763,8 +1763,8 @@ class Campaigns(Service[AsyncCampaigns]):
 
         Raises:
             NotFound: The workspace has no such campaign.
-            Conflict: It is scheduled, active or paused, or has contacts that are still open; or its contacts are in an
-                archive that is not there: nothing was erased.
+            Conflict: It is scheduled, active or paused, or has contacts that are still open.
+            ArchiveUnavailable: Its contacts are in an archive that is not there: nothing was erased.
         """
         return self._call(lambda service: service.delete(workspace_id, campaign_id, actor=actor))
 
