@@ -16,7 +16,7 @@ class DiagnosableStorage(Protocol):
     """A storage that can examine its database, also while others use it."""
 
     async def diagnose(self) -> Sequence[DiagnosisFinding]:
-        """Return what is wrong with the database, without changing it; takes at most a minute."""
+        """Return what is wrong with the database, without changing it; takes at most 45 seconds."""
         ...
 
 

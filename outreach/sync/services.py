@@ -160,7 +160,7 @@ class DiagnosisQuery(Service[AsyncDiagnosisQuery]):
     """Examines the database, the key, accounts, addresses and the work; changes nothing."""
 
     def __call__(self, *, network: bool = True) -> Diagnosis:
-        """Return what is wrong; takes a minute at most, and may run while others use the database.
+        """Return what is wrong; takes under two minutes, and may run while others use the database.
 
         A check that fails is a finding itself (`check_failed`). With the network, some harmless requests are made
         for each account of a live workspace.
