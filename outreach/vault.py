@@ -90,6 +90,14 @@ class Vault:
         credentials: Mapping[str, str] = held["credentials"]
         return credentials
 
+    def problem(self) -> str | None:
+        """Return why there is no key to decrypt with; None if there is one."""
+        try:
+            self._load(make=False)
+        except ConfigError as error:
+            return error.message
+        return None
+
     def is_newest(self, sealed: str) -> bool:
         """Return whether credentials are encrypted with the newest key.
 

@@ -135,7 +135,7 @@ class AccountSummary:
         kind: The provider's kind, `carrier` or `voice`; None if its adapter is not installed here.
         credentials: By name: the value, or `set` for a secret.
         callback_url: Where the provider sends callbacks; None without a public URL.
-        throttled_by: `provider_hold` while the provider throttles the account (429 or `Retry-After`); else None.
+        throttled_by: `provider_throttle` while the provider throttles the account (429 or `Retry-After`); else None.
         throttled_until: When requests resume; None without a throttle.
         problem: Why the account cannot be used here (its credentials cannot be decrypted, or its adapter is not
             installed), and what to do; `credentials` is empty then. Else None.

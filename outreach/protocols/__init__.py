@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from outreach.clock import Clock, SystemClock
 from outreach.models.dispatch import DispatchOutcome
-from outreach.models.reports import CallReport, MessageReport
+from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.status import DispatcherHealth, DispatcherState
-from outreach.models.work import DatabaseHome, HighWaterMark, WorkUnit
+from outreach.models.work import DatabaseHome, HighWaterMark, WorkItem, WorkUnit, WorkUnitKind
 from outreach.protocols.adapter import (
     AccountCheck,
     Adapter,
+    AnyAdapter,
     Callback,
     CallbackEvent,
     CallbackRefused,
     CarrierAdapter,
+    CheckFault,
     Connection,
     CredentialField,
     InboundMessageEvent,
@@ -27,6 +29,7 @@ from outreach.protocols.carrier import (
     OutboundMessage,
     ReportSink,
 )
+from outreach.protocols.diagnosis import CallbackSetting, CallbackSettings, DiagnosableStorage
 from outreach.protocols.dispatcher import (
     Dispatcher,
     DispatcherFactory,
@@ -39,24 +42,30 @@ from outreach.protocols.dispatcher import (
 from outreach.protocols.instrumentation import Instrumentation, ObservableStorage
 from outreach.protocols.storage import DispatchLock, Operation, Storage
 from outreach.protocols.voice import Analyser, CallRequest, VoiceCapabilities, VoiceProvider
+from outreach.protocols.wake_ups import NotifyingStorage, WakeUps
 from outreach.working_set.transaction import Transaction
 
 __all__ = [
     "AccountCheck",
     "Adapter",
     "Analyser",
+    "AnyAdapter",
     "CallReport",
     "CallRequest",
     "Callback",
     "CallbackEvent",
     "CallbackRefused",
+    "CallbackSetting",
+    "CallbackSettings",
     "Carrier",
     "CarrierAdapter",
     "CarrierCapabilities",
+    "CheckFault",
     "Clock",
     "Connection",
     "CredentialField",
     "DatabaseHome",
+    "DiagnosableStorage",
     "DispatchLock",
     "DispatchOutcome",
     "Dispatcher",
@@ -70,9 +79,11 @@ __all__ = [
     "LookupRequest",
     "LookupSupport",
     "MessageReport",
+    "NotifyingStorage",
     "ObservableStorage",
     "Operation",
     "OutboundMessage",
+    "Report",
     "ReportSink",
     "ReportSource",
     "SliceRunner",
@@ -83,6 +94,9 @@ __all__ = [
     "VoiceCapabilities",
     "VoiceProvider",
     "WakeSignal",
+    "WakeUps",
+    "WorkItem",
     "WorkUnit",
+    "WorkUnitKind",
     "Worker",
 ]

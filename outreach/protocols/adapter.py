@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import attrs
 
@@ -137,6 +137,11 @@ class CallbackEvent:
     unreadable_kind: str | None = None
 
 
+CheckFault = Literal["refused", "funds", "disabled", "unreachable"]
+"""What is wrong with an account: the provider refuses its credentials or ids, it has no funds, it or a part of it is
+disabled or suspended there, or nobody can tell because the provider gives no usable answer now."""
+
+
 @attrs.frozen(kw_only=True)
 class AccountCheck:
     """The result of testing an account's credentials.
@@ -144,10 +149,12 @@ class AccountCheck:
     Attributes:
         ok: Whether the provider accepts them.
         message: The result in words, with what to do about a problem; without secrets.
+        fault: What is wrong; None if nothing is, or if the adapter does not say.
     """
 
     ok: bool
     message: str
+    fault: CheckFault | None = None
 
 
 class Adapter(Protocol):
@@ -206,7 +213,7 @@ class Adapter(Protocol):
 
 
 class CarrierAdapter(Adapter, Protocol):
-    """The adapter of an SMS carrier: `ADAPTER` in `outreach/carriers/NAME/__init__.py`."""
+    """The adapter of an SMS carrier; one of your own is given to `Outreach(adapters=[...])`."""
 
     @property
     def kind(self) -> Literal["carrier"]:
@@ -231,7 +238,7 @@ class CarrierAdapter(Adapter, Protocol):
 
 
 class VoiceAdapter(Adapter, Protocol):
-    """The adapter of a voice provider: `ADAPTER` in `outreach/voice/NAME/__init__.py`."""
+    """The adapter of a voice provider; one of your own is given to `Outreach(adapters=[...])`."""
 
     @property
     def kind(self) -> Literal["voice"]:
@@ -246,3 +253,7 @@ class VoiceAdapter(Adapter, Protocol):
     def connect(self, connection: Connection) -> VoiceProvider:
         """Return an account's voice provider; makes no request."""
         ...
+
+
+AnyAdapter: TypeAlias = CarrierAdapter | VoiceAdapter
+"""What `Outreach(adapters=[...])` takes."""

@@ -13,6 +13,7 @@ from outreach.config import EngineConfig
 from outreach.models.status import DispatcherHealth
 from outreach.models.work import WorkItem, WorkUnit
 from outreach.protocols.carrier import ReportSink
+from outreach.protocols.wake_ups import WakeUps
 
 
 class WakeSignal(Protocol):
@@ -65,7 +66,8 @@ class Worker(Protocol):
         """Take a lease without waiting; return its epoch, or None while there are as many workers as allowed.
 
         Args:
-            on_integrity_check: Called before the slow database check after a crash.
+            on_integrity_check: Called before the slow database check after a crash, on the event loop. Whoever waits
+                for the dispatcher to be ready is not to wait for it.
 
         Raises:
             DispatchRefused: Dispatch is disabled for this database here.
@@ -94,6 +96,14 @@ class Worker(Protocol):
 
     async def since(self, change: int) -> Sequence[WorkItem]:
         """Return the changes after a number; beside other workers also, now and then, what is due and nobody drives."""
+        ...
+
+    async def refused_by(self, unit: WorkUnit) -> int | None:
+        """Return why the last slice of a unit did nothing, where that was because of other workers.
+
+        Returns:
+            The epoch of the worker that drives it; 0 if that is being handed over; None if the slice was not refused.
+        """
         ...
 
     async def sweep(self) -> None:
@@ -128,6 +138,8 @@ class DispatcherParts:
         config: How long a slice is (`time_slice_seconds`), and how often the feed is read (`change_poll_seconds`), the
             lease renewed (`heartbeat_interval_seconds`), the right asked for again (`lock_retry_seconds`) and what
             nobody needs swept (`cleanup_interval_seconds`).
+        wake_ups: Wait by it for the next reading of the feed: `await wake_ups.wait("work", poll_seconds=…)` returns
+            sooner when another process has changed something, where the storage hears of that.
     """
 
     worker: Worker
@@ -136,6 +148,7 @@ class DispatcherParts:
     report: ReportSink
     clock: Clock
     config: EngineConfig
+    wake_ups: WakeUps = attrs.field(factory=WakeUps)
 
 
 class Dispatcher(Protocol):
@@ -144,7 +157,9 @@ class Dispatcher(Protocol):
     - `run` returns only after cancellation or `stop`; errors of runners never leave it.
     - One slice at a time works on a unit.
     - A unit that is woken during its slice is worked on again after it.
-    - `stop` starts no new requests and lets running ones end within its grace.
+    - `stop` starts no new requests and lets running ones end within its grace; it also ends a wait for the right.
+    - A refused database (`DispatchRefused`) is not asked for again; `health` says why.
+    - However `run` ends, it drains the runner, and releases the right last.
     """
 
     async def run(self, *, task_status: Any = ...) -> None:

@@ -167,7 +167,7 @@ class Campaigns(
         found, total = await self._context.storage.read(operation)
         return Page(items=[it.campaign() for it in found], page=page, page_size=asked.page_size, total=total)
 
-    async def list_json(
+    async def _list_json(
         self,
         workspace_id: str,
         *,
@@ -177,14 +177,6 @@ class Campaigns(
         page: int = 1,
         page_size: int = 20,
     ) -> JsonPage:
-        """Return a page of campaigns as JSON with the interface's fields, newest first, archived ones among them.
-
-        A rendered page is reused until any process changes what it shows.
-
-        Raises:
-            NotFound: The workspace does not exist.
-            InvalidRequest: An argument is invalid.
-        """
         return await self._pages.get(_asked(workspace_id, channel, status, search, page, page_size))
 
     async def start(
@@ -208,7 +200,7 @@ class Campaigns(
         operation = await self._start(workspace_id, campaign_id, allow_unknown_placeholders=allow_unknown_placeholders)
         return await self._move(operation, workspace_id, campaign_id, actor)
 
-    async def move_response(
+    async def _move_response(
         self,
         workspace_id: str,
         campaign_id: str,
@@ -219,15 +211,6 @@ class Campaigns(
         allow_unknown_placeholders: bool = False,
         actor: str = "library",
     ) -> StoredAnswer:
-        """Start, unschedule, pause, resume or cancel a campaign, and return the HTTP response to it.
-
-        A repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `start`, `unschedule`, `pause`, `resume` and `cancel`.
-            InvalidRequest: The action is none of these, or the key was used with other content.
-            RequestInProgress: The first request with this key is still running.
-        """
         check_choice("action", action, tuple(_MOVES))
 
         async def make(once: IdempotencyGuard[Campaign]) -> Campaign:

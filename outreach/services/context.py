@@ -13,12 +13,13 @@ import attrs
 
 from outreach.clock import Clock
 from outreach.config import EngineConfig
-from outreach.errors import ConfigError
+from outreach.errors import ConfigError, StorageError
 from outreach.ids import IdSource
 from outreach.log_throttle import LogThrottle
-from outreach.models.work import DatabaseHome, WorkUnit
+from outreach.models.work import DatabaseHome, HighWaterMark, WorkUnit
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation, Storage
+from outreach.protocols.wake_ups import WakeUps
 from outreach.providers.registry import Adapters
 
 T = TypeVar("T")
@@ -49,6 +50,17 @@ class LoopGuard:
     def leave(self) -> None:
         """Forget it, so that the engine may be opened elsewhere."""
         self._loop = None
+
+    def require_open(self) -> None:
+        """Check that the engine is open, and that this is where it was opened.
+
+        Raises:
+            StorageError: It is not open.
+            ConfigError: This is another process, thread or event loop.
+        """
+        if self._loop is None:
+            raise StorageError("This engine is not open: use it within `async with engine:`.")
+        self.require()
 
     def require(self) -> None:
         """Check that this is where the engine was opened; a closed engine passes.
@@ -87,23 +99,29 @@ class GuardedStorage:
         """Run an operation in a transaction; see `Storage.write`.
 
         Raises:
+            StorageError: The engine is not open.
             ConfigError: The engine was opened elsewhere.
         """
-        self._loop_guard.require()
+        self._loop_guard.require_open()
         return await self._storage.write(operation, bulk=bulk)
 
     async def read(self, operation: Operation[T]) -> T:
         """Run an operation on a snapshot; see `Storage.read`.
 
         Raises:
+            StorageError: The engine is not open.
             ConfigError: The engine was opened elsewhere.
         """
-        self._loop_guard.require()
+        self._loop_guard.require_open()
         return await self._storage.read(operation)
 
     def home(self) -> DatabaseHome | None:
         """Return where the database is; None if not applicable (in memory)."""
         return self._storage.lock.home()
+
+    def high_water(self) -> HighWaterMark | None:
+        """Return the high-water mark that is kept beside the database; None without one."""
+        return self._storage.lock.high_water()
 
     def campaign_list_revision(self, workspace_id: str) -> int | None:
         """Return the revision of a workspace's lists; see `Storage.campaign_list_revision`.
@@ -134,6 +152,7 @@ class ServiceContext:
         log_throttle: Limits repeated log lines.
         adapters: The providers that accounts can be at.
         instrumentation: Is told what happens.
+        wake_ups: Waits for what other processes change.
     """
 
     loop_guard: LoopGuard
@@ -146,6 +165,7 @@ class ServiceContext:
     log_throttle: LogThrottle
     adapters: Adapters
     instrumentation: Instrumentation
+    wake_ups: WakeUps
 
     def now(self) -> datetime:
         """Return the current time."""

@@ -10,7 +10,7 @@ from typing import BinaryIO, Final
 
 import click
 
-from outreach import Outreach, Workspace
+from outreach import EngineConfig, Outreach, Workspace
 from outreach.http import PUBLIC_URL_VARIABLE
 from outreach.models import Account, AccountSummary, RekeyResult
 from outreach.protocols import AccountCheck, CredentialField
@@ -36,7 +36,7 @@ def accounts() -> None:
 @accounts.command("providers")
 def providers() -> None:
     """List the carriers and voice providers that an account can be at, and where each comes from."""
-    engine = Outreach.open("memory://")
+    engine = Outreach.open("memory://", config=EngineConfig())
     show_list([documents.plain(one) for one in engine.accounts.providers()], ("name", "kind", "source"), empty="None.")
     for problem in engine.accounts.adapter_problems():
         note(problem.message)
@@ -47,7 +47,7 @@ def providers() -> None:
 def fields(provider: str) -> None:
     """Show what an account at PROVIDER needs."""
     # The fields depend on no database.
-    found = Outreach.open("memory://").accounts.credential_fields(provider)
+    found = Outreach.open("memory://", config=EngineConfig()).accounts.credential_fields(provider)
     show_list(
         [{"name": f.name, "required": f.required, "secret": f.secret, "meaning": f.description} for f in found],
         ("name", "required", "secret", "meaning"),
@@ -128,7 +128,7 @@ def check(account_id: str) -> None:
 
     account, found, until, workspace = with_engine(work)
     if state().as_json:
-        held = {"throttled_by": documents.provider_hold(until), "throttled_until": documents.plain(until)}
+        held = {"throttled_by": documents.provider_throttle(until), "throttled_until": documents.plain(until)}
         echo_json({"account_id": account_id, "ok": found.ok, "message": found.message, **held})
     else:
         click.echo(found.message, err=not found.ok)

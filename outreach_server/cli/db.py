@@ -107,7 +107,8 @@ async def _accounts_in_trouble() -> list[dict[str, Any]]:
 @click.option("--quick", is_flag=True, help="Skip indexes and references: several times as fast.")
 def check(quick: bool) -> None:
     """Check the whole database, also while a server runs on it; exits with 1 if something is wrong."""
-    found = check_database(state().database, quick=quick)
+    config = state().configuration()[0]
+    found = check_database(config.database_url, quick=quick, dispatcher=config.dispatcher)
     show(
         {
             "database": shown_url(state().database),
@@ -118,6 +119,8 @@ def check(quick: bool) -> None:
             "pending_migrations": list(found.pending_migrations),
         }
     )
+    if found.pending_migrations:
+        note(f"It lacks {', '.join(found.pending_migrations)}. With the servers stopped: outreach-server db migrate")
     if found.problems:
         if state().database.startswith("sqlite:"):
             note("Restore a backup, with the server stopped: outreach-server db restore FILE")
@@ -226,8 +229,12 @@ def copy(target: str) -> None:
 
 @db.command()
 def migrate() -> None:
-    """Migrate a database of an older version; no server may be running on it."""
-    steps = migrate_database(state().database, on_progress=note)
+    """Migrate a database of an older version; no server may be running on it.
+
+    Where OUTREACH_DISPATCHER is procrastinate, the tables of its jobs are made too.
+    """
+    config = state().configuration()[0]
+    steps = migrate_database(config.database_url, dispatcher=config.dispatcher, on_progress=note)
     show({"database": shown_url(state().database), "applied": list(steps)})
     if not steps:
         note("It was up to date.")

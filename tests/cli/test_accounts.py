@@ -147,7 +147,7 @@ def test_a_provider_that_is_left_alone_is_told_of(cli: Cli, live_id: str, creden
     (listed,) = cli.ask("accounts", "list", live_id)
     checked = cli.ask("accounts", "check", made["id"])
     for document in (listed, checked):
-        assert document["throttled_by"] == "provider_hold"
+        assert document["throttled_by"] == "provider_throttle"
         assert datetime.fromisoformat(document["throttled_until"]) == until
     assert checked["ok"]
     assert connect()["throttled_by"] is None
@@ -175,7 +175,10 @@ def test_a_test_message_that_nothing_takes_has_failed(
     result = cli.run(*send, "0.1", "--json")
     assert result.exit_code == 1
     document = json.loads(result.stdout)
-    assert (document["throttled_by"], datetime.fromisoformat(document["throttled_until"])) == ("provider_hold", until)
+    assert (document["throttled_by"], datetime.fromisoformat(document["throttled_until"])) == (
+        "provider_throttle",
+        until,
+    )
     assert cli.ask(*send, "0")["status"] == "queued"
 
 

@@ -13,7 +13,7 @@ from outreach_server.cli import main
 from outreach_server.cli.output import program
 from tests.cli.conftest import ROOT, Cli
 
-RUNNING = {"serve", "sandbox", "demo"}
+RUNNING = {"serve", "worker", "sandbox", "demo"}
 """Commands that serve: their JSON document is tested where processes are started."""
 
 ELSEWHERE = {
@@ -40,6 +40,7 @@ ELSEWHERE = {
 DESIGNED = {
     "demo": {"--exit"},
     "serve": {"--host", "--port", "--no-dispatch", "--public-url", "--carrier"},
+    "worker": {"--concurrency", "--dispatcher", "--metrics"},
     "healthcheck": {"--ready", "--url"},
     "sandbox": set(),
     "workspaces create": {
@@ -120,6 +121,7 @@ DESIGNED = {
     "dispatches resolve": {"--assume-sent", "--retry"},
     "test-send": {"--to", "--from", "--carrier", "--body", "--agent", "--wait"},
     "status": set(),
+    "doctor": {"--offline"},
     "stop": set(),
     "audit": set(),
     "config": set(),
@@ -290,6 +292,7 @@ CALLS = {
     "dispatches unknown": "W",
     "test-send": "W --to +14155550177 --wait 0",
     "status": "W",
+    "doctor": "--offline",
     "stop": "W",
     "audit": "W",
     "config": "",
@@ -326,8 +329,8 @@ def test_a_command_answers_with_one_document_or_with_text(
     flow.write_text('{"steps": [{"kind": "send", "body": "Hi"}, {"kind": "wait", "wait_minutes": 5}]}')
     given = {**things, "FLOW": str(flow)}
     args = [given.get(word, word) for word in (name + " " + CALLS[name]).split()]
-    # Nobody dispatches what is active here, which `status` tells by its exit status too.
-    expected = 4 if name == "status" else 0
+    # Nobody dispatches what is active here, which these tell by their exit status too.
+    expected = 4 if name in {"status", "doctor"} else 0
     answer = cli.run(*args, "--json")
     assert answer.exit_code == expected, answer.output
     assert isinstance(json.loads(answer.stdout), dict | list)
