@@ -161,8 +161,12 @@ def tables(connection: sqlite3.Connection) -> list[Table]:
             "AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name"
         )
     ]
-    left = [_table(connection, name) for name in names]
-    ordered: list[Table] = []
+    return parents_first([_table(connection, name) for name in names])
+
+
+def parents_first(found: Sequence[Table]) -> list[Table]:
+    """Return the tables, each after those that it refers to."""
+    left, ordered = list(found), []
     while left:
         waiting = {table.name for table in left}
         ready = [table for table in left if not waiting & set(table.parents) - {table.name}] or left

@@ -24,6 +24,8 @@ PATIENCE: Final = 120.0
 _LOOK_AGAIN_SECONDS: Final = 0.005
 _MAX_SIDE_SECONDS: Final = 3600.0
 _ENVIRONMENT: Final = {"OUTREACH_HOST_ID": "benchmark", "OUTREACH_SIMULATOR_LATENCY_MS": "0"}
+_SECRET_KEY: Final = {"OUTREACH_SECRET_KEY": "A" * 43 + "="}
+"""Where no file is beside the database."""
 
 
 def run_side(module: str, arguments: Mapping[str, Any], *, base: Base | None = None) -> dict[str, Any]:
@@ -95,10 +97,11 @@ class Server:
         self.process.wait(timeout=PATIENCE)
 
 
-def serve_outreach(database: Path, *options: str, environment: Mapping[str, str] | None = None) -> Server:
-    """Start `outreach-server serve` on a database and a free port; it answers once this returns."""
-    command = ["-m", "outreach_server", "--json", "--database", f"sqlite:///{database}"]
-    return _serve([*command, "serve", "--port", "0", "--log-level", "error", *options], environment or {})
+def serve_outreach(database: Path | str, *options: str, environment: Mapping[str, str] | None = None) -> Server:
+    """Start `outreach-server serve` on a file or the database of a URL, and a free port; then it answers."""
+    url, key = (f"sqlite:///{database}", {}) if isinstance(database, Path) else (database, _SECRET_KEY)
+    command = ["-m", "outreach_server", "--json", "--database", url]
+    return _serve([*command, "serve", "--port", "0", "--log-level", "error", *options], {**key, **(environment or {})})
 
 
 def serve_side(module: str, arguments: Mapping[str, Any]) -> Server:

@@ -80,6 +80,7 @@ class Settings:
 
 ORDINARY_NEEDS: Final = ("fastapi", "pydantic", "sqlalchemy", "greenlet")
 HUEY_NEEDS: Final = ("huey",)
+PROCRASTINATE_NEEDS: Final = ("procrastinate",)
 
 
 def installed(*modules: str) -> bool:

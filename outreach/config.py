@@ -14,6 +14,10 @@ from outreach.errors import ConfigError
 PUBLIC_URL_VARIABLE: Final = "OUTREACH_PUBLIC_URL"
 
 
+DISPATCHERS: Final = ("in_process", "procrastinate")
+
+MAX_WORKERS: Final = 16
+
 _MAX_SECONDS: Final = 3.2e9
 """A hundred years: beyond, moments could not be told any more."""
 
@@ -61,6 +65,13 @@ def _time_or_none(default: float) -> Any:
     return attrs.field(default=default, validator=Bounds(most=_MAX_SECONDS))
 
 
+def _dispatcher(instance: Any, attribute: Any, value: object) -> None:
+    if value not in DISPATCHERS:
+        raise ConfigError(
+            f"{type(instance).__name__}.{attribute.name} is {value!r}; it must be one of {', '.join(DISPATCHERS)}."
+        )
+
+
 def _count(default: int, most: int) -> Any:
     return attrs.field(default=default, validator=Bounds(least=1, most=most, integer=True))
 
@@ -82,6 +93,9 @@ class EngineConfig(Configurable):
         time_slice_seconds: How long a runner works on one unit before others get their turn.
         change_poll_seconds: How often changes of other processes are looked for.
         max_workers: How many processes may dispatch from one database at a time; the others stand by.
+        dispatcher: What drives the work: `in_process`, or `procrastinate` by jobs in the same PostgreSQL; then up to 16
+            processes dispatch, whatever `max_workers` says.
+        worker_concurrency: How many campaigns, calls and messages a worker of Procrastinate works on at a time.
         lease_seconds: How long a lease lasts without a heartbeat.
         heartbeat_interval_seconds: How often the lease is renewed.
         lock_retry_seconds: How often a process that may not dispatch yet asks again.
@@ -122,7 +136,11 @@ class EngineConfig(Configurable):
     provider_timeout_seconds: float = _time(30.0)
     time_slice_seconds: float = _time(30.0)
     change_poll_seconds: float = _time(0.25)
-    max_workers: int = _count(1, 16)
+    max_workers: int = _count(1, MAX_WORKERS)
+    dispatcher: str = attrs.field(default="in_process", validator=_dispatcher)
+    worker_concurrency: int = attrs.field(
+        default=100, validator=Bounds(least=1, most=10_000, integer=True), metadata={"flag": "--concurrency"}
+    )
     lease_seconds: float = _time(15.0)
     heartbeat_interval_seconds: float = _time(2.0)
     lock_retry_seconds: float = _time(0.5)

@@ -1,21 +1,95 @@
-"""Database maintenance by URL: back up, check, copy, migrate, restore. A public module; its functions block."""
+"""Maintenance of a database by its URL. A public module; its functions block."""
 
 from __future__ import annotations
 
-from outreach.models.database import Backup, DatabaseCheck, DatabaseCopy, Restore
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from outreach.config import DISPATCHERS
+from outreach.errors import ConfigError
+from outreach.models.archive import Archive, ArchiveResult, ListedArchive
+from outreach.models.database import Backup, Compaction, DatabaseCheck, DatabaseCopy, Restore
+from outreach.operations.archives.by_url import archive_campaigns, list_archives, move_archive
+from outreach.storage import maintenance
 from outreach.storage.copying import copy_database
-from outreach.storage.maintenance import backup_database, check_database, migrate_database, restore_database
+from outreach.storage.maintenance import backup_database, compact_database, diagnose_database, restore_database
 from outreach.storage.opening import shown_url
 
 __all__ = [
+    "Archive",
+    "ArchiveResult",
     "Backup",
+    "Compaction",
     "DatabaseCheck",
     "DatabaseCopy",
+    "ListedArchive",
     "Restore",
+    "archive_campaigns",
     "backup_database",
     "check_database",
+    "compact_database",
     "copy_database",
+    "diagnose_database",
+    "list_archives",
     "migrate_database",
+    "move_archive",
     "restore_database",
     "shown_url",
 ]
+
+
+def check_database(url: str, *, quick: bool = False, dispatcher: str = "in_process") -> DatabaseCheck:
+    """Check a database, which may be in use, by reading all of it.
+
+    Args:
+        url: The database.
+        quick: Skip indexes and references of a file, and the rows of PostgreSQL, which is several times as fast.
+        dispatcher: What drives the work; `procrastinate` has tables of its own, which may be missing.
+
+    Raises:
+        ConfigError: The URL names no file and no PostgreSQL database, or there is no such dispatcher for it.
+        DatabaseMissing: There is no database.
+        DatabaseNewer: A newer version of Procrastinate has made its tables.
+        StorageError: It cannot be read at all.
+    """
+    found = maintenance.check_database(url, quick=quick)
+    if not _has_jobs(dispatcher):
+        return found
+    from outreach.dispatch import procrastinate
+
+    return attrs.evolve(found, pending_migrations=[*found.pending_migrations, *procrastinate.pending_steps(url)])
+
+
+def migrate_database(
+    url: str, *, dispatcher: str = "in_process", on_progress: Callable[[str], None] | None = None
+) -> Sequence[str]:
+    """Migrate a database that no process has open; return the names of the applied migrations.
+
+    Until it succeeds a backup lies beside a file (`outreach.db.before-migration`); PostgreSQL takes one transaction,
+    and one more for the tables of a dispatcher.
+
+    Args:
+        url: The database.
+        dispatcher: What drives the work: the tables of `procrastinate` are made, or brought up to date.
+        on_progress: Receives a sentence about the progress every 2 s; None logs them.
+
+    Raises:
+        ConfigError: The URL names no file and no PostgreSQL database, or there is no such dispatcher for it.
+        DatabaseMissing: There is no database.
+        DatabaseNewer: A newer version of this package, or of Procrastinate, wrote it; nothing was changed.
+        DatabaseInUse: A process has it open; nothing was changed.
+        StorageError: It is unusable or damaged, or there is no room for the backup; nothing was changed.
+    """
+    if not _has_jobs(dispatcher):
+        return maintenance.migrate_database(url, on_progress=on_progress)
+    from outreach.dispatch import procrastinate
+
+    procrastinate.conninfo_of(url)
+    return [*maintenance.migrate_database(url, on_progress=on_progress), *procrastinate.install(url)]
+
+
+def _has_jobs(dispatcher: str) -> bool:
+    if dispatcher not in DISPATCHERS:
+        raise ConfigError(f"dispatcher is {dispatcher!r}; it must be one of {', '.join(DISPATCHERS)}.")
+    return dispatcher == "procrastinate"

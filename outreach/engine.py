@@ -6,17 +6,18 @@ import asyncio
 import logging
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from datetime import datetime
 from types import TracebackType
 from typing import Final, Self, cast
 
 import anyio
+import anyio.to_thread
 
 from outreach.carriers.simulator import SimulatedCarrier
 from outreach.clock import Clock, SharedClock, SystemClock
-from outreach.config import EngineConfig, SimulatorConfig
+from outreach.config import MAX_WORKERS, EngineConfig, SimulatorConfig
 from outreach.dispatch.in_process import InProcessDispatcher
 from outreach.errors import ConfigError, StorageError
 from outreach.ids import IdSource, UuidV7Source
@@ -30,6 +31,7 @@ from outreach.protocols.instrumentation import Instrumentation, ObservableStorag
 from outreach.protocols.instruments import Instruments
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import Analyser, VoiceProvider
+from outreach.protocols.wake_ups import NotifyingStorage, WakeUps
 from outreach.providers.connections import AccountConnections
 from outreach.providers.pool import ProviderPool
 from outreach.providers.registry import Adapters, installed_analysers
@@ -44,11 +46,13 @@ from outreach.services.callbacks import Callbacks
 from outreach.services.calls import Calls
 from outreach.services.campaigns import Campaigns
 from outreach.services.context import GuardedStorage, LoopGuard, ServiceContext
+from outreach.services.diagnosis.query import DiagnosisQuery
 from outreach.services.dispatches import Dispatches
 from outreach.services.erasure import Erasure
 from outreach.services.events import Events
 from outreach.services.figures import FiguresQuery
 from outreach.services.flows import Flows
+from outreach.services.http_operations import HttpOperations
 from outreach.services.messages import Messages
 from outreach.services.numbers import Numbers
 from outreach.services.prices import Prices
@@ -60,7 +64,7 @@ from outreach.services.trunks import Trunks
 from outreach.services.unsubscribes import Unsubscribes
 from outreach.services.workspaces import Workspaces
 from outreach.storage.opening import is_postgres, key_file_for, storage_from_url
-from outreach.vault import SECRET_KEY_VARIABLE, Vault
+from outreach.vault import Vault
 from outreach.voice.analysis import ProviderAnalyser
 from outreach.voice.simulator import SimulatedVoice
 from outreach.working_set import Transaction
@@ -125,9 +129,10 @@ class Outreach:
         accounts: Accounts at carriers and voice providers.
         callbacks: What providers call back.
         events: What has happened, told after its commit.
-        rate_limits: The request limits of workspaces.
+        http: The same for applications that serve it over HTTP themselves: stored responses, request limits.
         status: `await engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.
+        diagnose: `await engine.diagnose()` tells what is wrong with the set-up and the data, and what mends it.
         readiness: `await engine.readiness()` tells whether this process can do its work now.
         figures: `await engine.figures()` counts what is open in the whole database, for metrics.
     """
@@ -176,6 +181,7 @@ class Outreach:
         if dispatcher is not None and not callable(dispatcher):
             raise ConfigError(f"dispatcher is {dispatcher!r}; it must be a function that makes an outreach.Dispatcher.")
         self._make_dispatcher = dispatcher or self._in_process
+        self._prepare: Callable[[], object] | None = None
         self._sandbox_carrier = sandbox_carrier
         self._sandbox_voice = sandbox_voice
         self._ids: IdSource = UuidV7Source(clock=self._clock, rng=self._rng)
@@ -183,6 +189,7 @@ class Outreach:
         self._stack: AsyncExitStack | None = None
         self._loop_guard = LoopGuard()
         self._grace_ends = 0.0
+        self._wake_ups = WakeUps(storage if isinstance(storage, NotifyingStorage) else None)
         context = ServiceContext(
             loop_guard=self._loop_guard,
             storage=GuardedStorage(storage, self._loop_guard),
@@ -194,6 +201,7 @@ class Outreach:
             log_throttle=self._log_throttle,
             adapters=self._adapters,
             instrumentation=self._instruments,
+            wake_ups=self._wake_ups,
         )
         self.readiness = ReadinessProbe(
             loop_guard=self._loop_guard,
@@ -204,6 +212,9 @@ class Outreach:
             adapters=self._adapters,
         )
         self.status = StatusQuery(context, vault)
+        self.diagnose = DiagnosisQuery(
+            context, storage=storage, vault=vault, connections=self._connections, status=self.status
+        )
         self.figures = FiguresQuery(context)
         known_keys = ApiKeyCache(context.clock)
         self.workspaces = Workspaces(context, known_keys)
@@ -226,7 +237,17 @@ class Outreach:
         self.accounts = Accounts(context, vault, self._connections)
         self.callbacks = Callbacks(context, self._connections, self._analyser)
         self.events = Events(context)
-        self.rate_limits = RateLimiter(context)
+        self._rate_limits = RateLimiter(context)
+        self.http = HttpOperations(
+            agents=self.agents,
+            calls=self.calls,
+            campaigns=self.campaigns,
+            flows=self.flows,
+            messages=self.messages,
+            numbers=self.numbers,
+            unsubscribes=self.unsubscribes,
+            rate_limits=self._rate_limits,
+        )
 
     @classmethod
     def open(
@@ -252,7 +273,8 @@ class Outreach:
 
         `OUTREACH_HOST_ID` names this machine where its own identity changes from start to start, as in a
         container: a database that finds itself on another machine does not start sending. `OUTREACH_SECRET_KEY` holds
-        the key that accounts' credentials are encrypted with; without it there is a file for it beside the database.
+        the key that accounts' credentials are encrypted with, or `OUTREACH_SECRET_KEY_FILE` names a file that does;
+        without them it is the systemd credential `outreach-secret-key`, else a file beside the database.
 
         Args:
             url: `sqlite:///relative.db`, `sqlite:////absolute.db`, `postgresql://host/database` or `memory://`.
@@ -287,21 +309,22 @@ class Outreach:
         _check_kinds(dispatch=dispatch, clock=clock, rng=rng, config=config, simulator=simulator, analyser=analyser)
         clock = clock or SystemClock()
         config = config or EngineConfig.load(os.environ)
-        return cls(
+        migrate = dispatch if migrate is None else migrate
+        by_jobs = config.dispatcher == "procrastinate" and dispatcher is None
+        engine = cls(
             storage_from_url(
                 url,
                 clock=clock,
                 host=os.environ.get("OUTREACH_HOST_ID") or None,
                 create=create,
-                migrate=dispatch if migrate is None else migrate,
-                workers=config.max_workers,
+                migrate=migrate,
+                workers=MAX_WORKERS if by_jobs else config.max_workers,
             ),
             dispatch=dispatch,
             clock=clock,
             rng=rng,
             config=config,
-            vault=vault
-            or Vault(keys=os.environ.get(SECRET_KEY_VARIABLE), key_file=key_file_for(url), required=is_postgres(url)),
+            vault=vault or Vault.from_environment(os.environ, key_file=key_file_for(url), required=is_postgres(url)),
             simulator=simulator or SimulatorConfig.load(os.environ),
             analyser=analyser if analyser is not None else os.environ.get(ANALYSER_VARIABLE) or None,
             adapters=adapters,
@@ -310,6 +333,28 @@ class Outreach:
             sandbox_voice=sandbox_voice,
             instrumentation=instrumentation,
         )
+        if by_jobs:
+            engine._dispatch_by_jobs(url, migrate=migrate)
+        return engine
+
+    def _dispatch_by_jobs(self, url: str, *, migrate: bool) -> None:
+        """Have Procrastinate drive the work in a database.
+
+        Raises:
+            ConfigError: The database is not PostgreSQL, or Procrastinate is not installed.
+        """
+        from outreach.dispatch import procrastinate
+
+        self._make_dispatcher = procrastinate.dispatcher_of(
+            url,
+            concurrency=self._config.worker_concurrency,
+            log_throttle=self._log_throttle,
+            instrumentation=self._instruments,
+        )
+        if migrate:
+            self._prepare = lambda: procrastinate.install(url)
+        elif self._dispatch:
+            self._prepare = lambda: procrastinate.require(url)
 
     async def __aenter__(self) -> Self:
         """Open the database and, where asked for, begin to dispatch.
@@ -325,13 +370,15 @@ class Outreach:
             for problem in self._adapters.problems:
                 _log.warning("%s", problem.message, extra={"action": "adapter_not_usable"})
             await stack.enter_async_context(self._storage)
+            if self._prepare is not None:
+                await anyio.to_thread.run_sync(self._prepare)
             with suppress(StorageError):
                 # Whoever asks for anything next hears of it.
                 await self._storage.read(self._compare_clocks)
             stack.push_async_callback(self.events.release)
             stack.push_async_callback(self._connections.aclose)
-            stack.push_async_callback(self.rate_limits.aclose)
-            self.campaigns.open_loading()
+            stack.push_async_callback(self._rate_limits.aclose)
+            self.campaigns._open_loading()
             stack.push_async_callback(self._end_creations)
             if self._dispatch:
                 await self._start_dispatching(stack)
@@ -417,6 +464,7 @@ class Outreach:
                 report=worker.report,
                 clock=self._clock,
                 config=self._config,
+                wake_ups=self._wake_ups,
             )
         )
         lacking = [name for name in _DISPATCHER if not callable(getattr(dispatcher, name, None))]
@@ -442,12 +490,13 @@ class Outreach:
             config=parts.config,
             log_throttle=self._log_throttle,
             instrumentation=self._instruments,
+            wake_ups=parts.wake_ups,
         )
 
     async def _end_creations(self) -> None:
         with anyio.CancelScope(shield=True):
             left = max(self._grace_ends - self._clock.monotonic(), 0.0)
-            await self.campaigns.close_loading(grace_seconds=left)
+            await self.campaigns._close_loading(grace_seconds=left)
 
     async def _stop_dispatching(self, dispatcher: Dispatcher, root: asyncio.Task[None]) -> None:
         with anyio.CancelScope(shield=True):

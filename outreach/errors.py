@@ -22,6 +22,7 @@
         +-- RequestInProgress           another request with the same idempotency key is still running
     +-- LeaseLost                   this worker no longer owns the work
     +-- StorageError                the database cannot be used
+        +-- ArchiveUnavailable      a file with archived campaigns is not there
         +-- DatabaseMissing
         +-- DatabaseNewer
             |   +-- DatabaseOlder           it has to be migrated first
@@ -288,6 +289,12 @@ class StorageBusy(StorageError):
     """The database cannot be written now, because another process has been writing for long. Nothing was changed."""
 
     code = "storage_busy"
+
+
+class ArchiveUnavailable(StorageError):
+    """A file that campaigns were moved into is not there, is another one, or is in use; the message names it."""
+
+    code = "archive_unavailable"
 
 
 class DatabaseMissing(StorageError):

@@ -25,6 +25,7 @@ _MODULES: Final = {
     "holidays": _Optional("holidays", "holidays"),
     "psycopg": _Optional("psycopg", "postgres"),
     "psycopg_pool": _Optional("psycopg-pool", "postgres"),
+    "procrastinate": _Optional("procrastinate", "procrastinate"),
     "prometheus_client": _Optional("prometheus-client", "metrics"),
     "opentelemetry": _Optional("opentelemetry-api", "otel"),
     "openpyxl": _Optional("openpyxl", "xlsx"),

@@ -20,7 +20,7 @@ from outreach_server.context import Authenticate, Server
 from outreach_server.errors import FaultMiddleware, answer_http_exception, answer_outreach_error, answer_overloaded
 from outreach_server.fair_semaphore import FairSemaphoreTimeout
 from outreach_server.lifespan import check_carriers, make_lifespan
-from outreach_server.monitoring.log_context import LogContext
+from outreach_server.monitoring.instrumentation import instrumentation_of
 from outreach_server.monitoring.request_spans import request_spans
 from outreach_server.parser_client import default_command
 from outreach_server.request_id import RequestStateMiddleware
@@ -124,7 +124,7 @@ def create_app(
             dispatch=configured.dispatch if dispatch is None else dispatch,
             config=_with_address(config or configured, public_url),
             simulator=simulator or simulated,
-            instrumentation=_instrumentation(instrumentation, metrics, traced=traced),
+            instrumentation=instrumentation_of(instrumentation, metrics, traced=traced),
         )
     )
     app = Starlette(
@@ -194,20 +194,6 @@ def _require_nothing_of_the_engines(**given: object) -> None:
 def _with_address(config: EngineConfig, public_url: str | None) -> EngineConfig:
     # Looked at now: what is wrong with an address is told before anything is opened.
     return attrs.evolve(config, public_url=public_url) if public_url else config
-
-
-def _instrumentation(
-    given: Sequence[Instrumentation], metrics: ServerMetrics | None, *, traced: bool
-) -> Sequence[Instrumentation]:
-    """Return all that is told what the app's own engine does."""
-    ours: list[Instrumentation] = [LogContext()]
-    if metrics is not None:
-        ours.append(metrics.engine)
-    if traced:
-        from outreach.tracing import Tracing
-
-        ours.append(Tracing())
-    return [*ours, *given]
 
 
 def _engine_maker(

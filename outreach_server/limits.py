@@ -21,7 +21,7 @@ async def count_against_rate_limit(request: Request, workspace: Workspace) -> No
     """
     exchange = request_state_of(request)
     try:
-        exchange.quota = await server_of(request).engine.rate_limits.acquire(workspace)
+        exchange.quota = await server_of(request).engine.http.count_request(workspace)
     except RateLimited as error:
         exchange.quota = RateLimitState(limit=error.limit, remaining=0, reset_seconds=error.retry_after_seconds)
         raise

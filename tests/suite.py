@@ -1,15 +1,21 @@
-"""Which tests `make test` runs, and which it leaves to `make soak`. A bare `pytest` runs all of them.
+"""Which tests `make test` runs, which it leaves to `make soak`, and which only a bare `pytest` runs: all of them.
 
 A test is left to `make soak` when its folder is in `SOAK_FOLDERS`, when it (or one set of its parameters) is marked
-`soak`, or when it is marked `sample(n)` and its parameters are not among the first, the last and every n-th.
+`soak`, or when it is marked `sample(n)` and its parameters are not among the first, the last and every n-th; with
+`together=True` the tests of a class count as one test's parameters.
+
+A set of parameters that is marked `turn(name, which, of)` takes turns with others: a test that there is once with each
+of several databases, say, runs with one of them in `make soak`. The test's own name says with which.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Final, Protocol
+from zlib import crc32
 
 import pytest
 
@@ -22,7 +28,7 @@ SOAK_FOLDERS: Final[Mapping[str, str]] = {
 
 PARTS: Final = ("all", "quick", "soak")
 _HERE: Final = Path(__file__).parent
-_COUNTS: Final = pytest.StashKey[tuple[int, int]]()
+_COUNTS: Final = pytest.StashKey[tuple[int, int, int]]()
 _REPORTED: Final = "suite_counts"
 
 
@@ -44,27 +50,41 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the tests of the other part. Plain order: after what notes all tests, before `-k` and `-m`."""
-    quick, soak = split(items)
-    config.stash[_COUNTS] = (len(quick), len(soak))
+    """Deselect the tests of the other parts. Plain order: after what notes all tests, before `-k` and `-m`."""
+    quick, soak, rest = split(items)
+    config.stash[_COUNTS] = (len(quick), len(soak), len(rest))
     part = config.getoption("suite")
     if part != "all":
         items[:], left = (quick, soak) if part == "quick" else (soak, quick)
-        config.hook.pytest_deselected(items=left)
+        config.hook.pytest_deselected(items=left + rest)
 
 
-def split(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """Return the tests of `make test` and those of `make soak`, each in the order given."""
+def split(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item], list[pytest.Item]]:
+    """Return the tests of `make test`, those of `make soak`, and those of neither, each in the order given."""
     quick: list[pytest.Item] = []
     soak: list[pytest.Item] = []
+    rest: list[pytest.Item] = []
     sampled: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if not _is_soak(item) and item.get_closest_marker("sample"):
-            sampled[item.nodeid.partition("[")[0]].append(item)
+        marker = item.get_closest_marker("sample")
+        if marker is not None and not _is_soak(item):
+            sampled[item.nodeid.rpartition("::" if marker.kwargs.get("together") else "[")[0]].append(item)
     skipped = {item for group in sampled.values() for item in _outside_sample(group)}
     for item in items:
-        (soak if item in skipped or _is_soak(item) else quick).append(item)
-    return quick, soak
+        if item not in skipped and not _is_soak(item):
+            quick.append(item)
+        else:
+            (soak if _has_its_turn(item) else rest).append(item)
+    return quick, soak, rest
+
+
+def _has_its_turn(item: pytest.Item) -> bool:
+    marker = item.get_closest_marker("turn")
+    if marker is None:
+        return True
+    name, which, of = marker.args
+    apart = re.sub(rf"(?<=[\[-]){name}(?=[\]-])", "", item.nodeid)
+    return crc32(apart.encode()) % of == which
 
 
 def _is_soak(item: pytest.Item) -> bool:
@@ -87,7 +107,7 @@ def pytest_testnodedown(node: Worker) -> None:
     """Take the counts from a worker of pytest-xdist; each of them collects all tests."""
     counts = getattr(node, "workeroutput", {}).get(_REPORTED)
     if counts is not None:
-        node.config.stash[_COUNTS] = (counts[0], counts[1])
+        node.config.stash[_COUNTS] = (counts[0], counts[1], counts[2])
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -104,11 +124,12 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, object, obj
     return result
 
 
-def _summary(part: str, quick: int, soak: int) -> str:
+def _summary(part: str, quick: int, soak: int, rest: int) -> str:
+    only = f"; {rest:,} run in a bare `pytest` only" if rest else ""
     match part:
         case "quick":
-            return f"{soak:,} tests are left to `make soak`; {quick:,} are in `make test`"
+            return f"{soak:,} tests are left to `make soak`; {quick:,} are in `make test`{only}"
         case "soak":
-            return f"{quick:,} tests are in `make test`; {soak:,} are in `make soak`"
+            return f"{quick:,} tests are in `make test`; {soak:,} are in `make soak`{only}"
         case _:
-            return f"all tests: {quick:,} of `make test` and {soak:,} of `make soak`"
+            return f"all tests: {quick:,} of `make test` and {soak:,} of `make soak`{only}"

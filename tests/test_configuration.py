@@ -35,6 +35,8 @@ def another(setting: Setting) -> Any:
             return "error"
         case ("log_format", _):
             return "json"
+        case ("dispatcher", _):
+            return "procrastinate"
         case ("metrics", _):
             return "127.0.0.1:9464"
         case ("failure_rate" | "heartbeat_interval_seconds", _):

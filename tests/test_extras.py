@@ -39,10 +39,10 @@ def test_each_optional_module_comes_with_the_extra_that_the_error_names() -> Non
     """The command in the message installs what is missing."""
     for module, known in _MODULES.items():
         assert known.distribution in _names(PROJECT["optional-dependencies"][known.extra]), module
-    for extra in ("providers", "holidays", "metrics", "otel", "postgres", "testing"):
+    for extra in ("providers", "holidays", "metrics", "otel", "postgres", "procrastinate", "testing"):
         known_here = {known.distribution for known in _MODULES.values() if known.extra == extra}
         # httpx is in `server` too, for the demonstration; the engine needs it for providers.
-        assert _names(PROJECT["optional-dependencies"][extra]) == known_here
+        assert _names(PROJECT["optional-dependencies"][extra]) - {"outreach"} == known_here
     extras = PROJECT["optional-dependencies"]
     # Lists of contacts are read by the library that exports are written with, which is an extra of its own too.
     assert (_names(extras["server"]) | _names(extras["xlsx"])) - {"outreach", "uvloop"} == MODULES
@@ -52,10 +52,10 @@ def test_the_core_has_no_library_of_an_extra() -> None:
     """`pip install outreach` brings what the engine needs."""
     core = _names(PROJECT["dependencies"])
     extras = PROJECT["optional-dependencies"]
-    for extra in ("server", "providers", "holidays", "metrics", "otel", "postgres", "testing", "xlsx"):
+    for extra in ("server", "providers", "metrics", "otel", "holidays", "postgres", "procrastinate", "testing", "xlsx"):
         assert not core & _names(extras[extra])
     assert not core & {"starlette", "uvicorn", "rich", "pyyaml", "httpx", "cryptography", "holidays"}
-    assert extras["all"] == ["outreach[holidays,metrics,otel,postgres,providers,server,testing,xlsx]"]
+    assert extras["all"] == ["outreach[holidays,metrics,otel,postgres,procrastinate,providers,server,testing,xlsx]"]
     assert "outreach[all]" in extras["dev"]
 
 

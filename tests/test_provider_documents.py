@@ -55,7 +55,7 @@ def test_every_document_is_asked_for() -> None:
     assert set(provider_documents.DOCUMENTS) <= asked
 
 
-GATES = ("test", "soak", "coverage", "demo", "contract-tools", "wheel-check", "binary-check")
+GATES = ("test", "soak", "demo", "contract-tools", "wheel-check", "binary-check")
 
 
 @pytest.mark.parametrize("there", [True, False])

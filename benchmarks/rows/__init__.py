@@ -16,6 +16,8 @@ from benchmarks.rows import (
     memory,
     neighbour,
     planning,
+    postgres,
+    postgres_serving,
     receiving,
     reporting,
     scraping,
@@ -36,5 +38,8 @@ ROWS: Final[Mapping[str, Callable[[Settings], Results]]] = {
     "scraping": scraping.measure,
     "reports": reporting.measure,
     "preflight": planning.measure,
+    "postgres": postgres.measure,
+    "postgres-load": postgres_serving.measure_loading,
+    "postgres-list": postgres_serving.measure_listing,
     "start": starting.measure,
 }

@@ -1,4 +1,4 @@
-"""Counting what a process asks of SQLite."""
+"""Counting what a process asks of its database."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ import attrs
 
 @attrs.define
 class Counts:
-    """What was asked of SQLite.
+    """What was asked of a database.
 
     Attributes:
         statements: Calls with a statement: one that is run for many rows is one, as a round trip would be.
         runs: How often statements were run: one that is run for many rows is many.
+        round_trips: How often an answer of a server was waited for.
         commits: Transactions that were written.
         texts: The statements, with how often each was called.
     """
 
     statements: int = 0
     runs: int = 0
+    round_trips: int = 0
     commits: int = 0
     texts: Counter[str] = attrs.field(factory=Counter)
 
@@ -74,4 +76,38 @@ def count_statements() -> Counts:
         return connection
 
     sqlite3.connect = counting  # type: ignore[assignment]
+    return counts
+
+
+def count_round_trips() -> Counts:
+    """Have all that is asked through psycopg counted from now on in this process, the answers waited for beside it."""
+    import psycopg
+
+    counts = Counts()
+    execute, copy, leave = psycopg.Cursor.execute, psycopg.Cursor.copy, psycopg.Pipeline.__exit__
+
+    def counted_execute(self: Any, query: Any, *args: Any, **options: Any) -> Any:
+        text = str(query)
+        counts.call(text)
+        # One text may hold several statements, which share a round trip.
+        counts.statements += text.rstrip("; \n").count(";")
+        counts.runs += 1
+        counts.round_trips += self.connection.info.pipeline_status == psycopg.pq.PipelineStatus.OFF
+        return execute(self, query, *args, **options)
+
+    def counted_copy(self: Any, query: Any, *args: Any, **options: Any) -> Any:
+        counts.call(str(query))
+        counts.runs += 1
+        # Begun, and ended.
+        counts.round_trips += 2
+        return copy(self, query, *args, **options)
+
+    def counted_leave(self: Any, *args: Any) -> None:
+        # What was sent together is answered together.
+        counts.round_trips += 1
+        leave(self, *args)
+
+    psycopg.Pipeline.__exit__ = counted_leave  # type: ignore[method-assign]
+    psycopg.Cursor.execute = counted_execute  # type: ignore[method-assign]
+    psycopg.Cursor.copy = counted_copy  # type: ignore[method-assign, assignment]
     return counts

@@ -10,6 +10,7 @@ from outreach.models.account import (
     CallbackRecord,
     Provider,
     ProviderKind,
+    RekeyResult,
 )
 from outreach.models.base import (
     CARRIERS,
@@ -46,6 +47,7 @@ from outreach.models.campaign_report import (
     ResultCount,
     TimeBucket,
 )
+from outreach.models.diagnosis import DatabaseCode, Diagnosis, DiagnosisFinding, DiagnosisSeverity, EngineCode
 from outreach.models.dispatch import Dispatch, DispatchCount, FailureClass, OperatorDecision, UnknownDispatchCount
 from outreach.models.erasure import PurgeResult, RetentionResult
 from outreach.models.failures import Explanation, ProviderFailure, RecipientOutcome
@@ -191,6 +193,10 @@ __all__ = [
     "CostlyCharacter",
     "Counters",
     "CreatedApiKey",
+    "DatabaseCode",
+    "Diagnosis",
+    "DiagnosisFinding",
+    "DiagnosisSeverity",
     "DiskUse",
     "Dispatch",
     "DispatchCount",
@@ -200,6 +206,7 @@ __all__ = [
     "DispatcherHealth",
     "DispatcherState",
     "Encodings",
+    "EngineCode",
     "EngineFigures",
     "EngineStatus",
     "Explanation",
@@ -259,6 +266,7 @@ __all__ = [
     "RecipientOutcome",
     "RecipientStatus",
     "RegisterImport",
+    "RekeyResult",
     "RenderedMessage",
     "ReplyPurpose",
     "ReplySettings",

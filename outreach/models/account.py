@@ -113,6 +113,21 @@ class CallbackRecord:
 
 
 @attrs.frozen(kw_only=True)
+class RekeyResult:
+    """What became of the accounts when their credentials were encrypted with the newest key.
+
+    Attributes:
+        rekeyed: How many were encrypted with it now.
+        already_current: How many were before.
+        left: How many are still encrypted with an older key; with 0 the older keys are needed for backups alone.
+    """
+
+    rekeyed: int
+    already_current: int
+    left: int
+
+
+@attrs.frozen(kw_only=True)
 class AccountSummary:
     """An account without its secrets.
 
@@ -120,7 +135,7 @@ class AccountSummary:
         kind: The provider's kind, `carrier` or `voice`; None if its adapter is not installed here.
         credentials: By name: the value, or `set` for a secret.
         callback_url: Where the provider sends callbacks; None without a public URL.
-        throttled_by: `provider_hold` while the provider throttles the account (429 or `Retry-After`); else None.
+        throttled_by: `provider_throttle` while the provider throttles the account (429 or `Retry-After`); else None.
         throttled_until: When requests resume; None without a throttle.
         problem: Why the account cannot be used here (its credentials cannot be decrypted, or its adapter is not
             installed), and what to do; `credentials` is empty then. Else None.

@@ -39,6 +39,21 @@ class Restore:
 
 
 @attrs.frozen(kw_only=True)
+class Compaction:
+    """A database that was replaced by a compact copy of itself.
+
+    Attributes:
+        size_before: Bytes of the file before.
+        size: Bytes of it now.
+        replaced_database: Where the old one was kept; None if it was deleted.
+    """
+
+    size_before: int
+    size: int
+    replaced_database: Path | None
+
+
+@attrs.frozen(kw_only=True)
 class DatabaseCopy:
     """A finished copy of a database.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import attrs
 
 
@@ -32,8 +34,10 @@ class RetentionResult:
         campaigns: Campaigns whose erasure began.
         slices: Slices of rows that were erased.
         more: Whether something is left for another run.
+        unreachable: What is wrong with archives that still have to erase campaigns, a sentence each.
     """
 
     campaigns: int
     slices: int
     more: bool
+    unreachable: Sequence[str] = ()

@@ -200,6 +200,7 @@ class StatusFinding:
         workspace_id: The workspace; None for the whole database.
         id: The campaign's or account's id, the number, or the adapter's name; else None.
         why: What it is, in a sentence.
+        commands: What mends it, in this order; for `number_held` one command for each decision.
     """
 
     kind: FindingKind
@@ -207,6 +208,7 @@ class StatusFinding:
     workspace_id: str | None = None
     id: str | None = None
     why: str
+    commands: Sequence[str] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -286,7 +288,7 @@ class CampaignBlocker:
     """One thing that blocks a campaign.
 
     Attributes:
-        by: `workspace_suspended` (or another status of the workspace), `no_dispatcher`, `provider_hold`,
+        by: `workspace_suspended` (or another status of the workspace), `no_dispatcher`, `provider_throttle`,
             `business_hours` or `holidays`.
         until: When it ends; None if unknown, or if a person has to act.
         why: The same in a sentence.

@@ -36,7 +36,7 @@ class TrailRule(StrEnum):
     STOP = "stop"
     ONCE = "once"
     DEFERRAL = "deferral"
-    PROVIDER_HOLD = "provider_hold"
+    PROVIDER_THROTTLE = "provider_throttle"
     PROVIDER_ANSWER = "provider_answer"
     PROVIDER_REPORT = "provider_report"
     RECEIPT_WAIT = "receipt_wait"
@@ -92,7 +92,7 @@ TRAIL_RULES: Final[Mapping[TrailRule, str]] = MappingProxyType(
         "(docs/delivery-contract.md#rule-5).",
         TrailRule.DEFERRAL: "Deferral is not failure: no attempt is spent, the next try backs off "
         "(docs/delivery-contract.md#rule-7).",
-        TrailRule.PROVIDER_HOLD: "While a provider throttles a workspace, nothing is sent to it "
+        TrailRule.PROVIDER_THROTTLE: "While a provider throttles a workspace, nothing is sent to it "
         "(docs/delivery-contract.md#rule-7).",
         TrailRule.PROVIDER_ANSWER: "The provider's response to the request (docs/delivery-contract.md#rule-5).",
         TrailRule.PROVIDER_REPORT: (

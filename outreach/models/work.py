@@ -107,8 +107,8 @@ class Lease:
         renewed_at: The last heartbeat; only increases, also where the clock was set back.
         steady_since: Since when the wall clock has not been set, as far as the leader knows.
         steady_until: The wall clock at the last heartbeat, until when that is known.
-        held_reason: Why the database was last quarantined: `moved` or `restored`; None for never.
-        held_epoch: The epoch of the quarantine; requests of an earlier one are not repeated.
+        quarantine_reason: Why the database was last quarantined: `moved` or `restored`; None for never.
+        quarantine_epoch: The epoch of the quarantine; requests of an earlier one are not repeated.
     """
 
     epoch: int
@@ -116,8 +116,8 @@ class Lease:
     renewed_at: datetime
     steady_since: datetime | None = None
     steady_until: datetime | None = None
-    held_reason: str | None = None
-    held_epoch: int | None = None
+    quarantine_reason: str | None = None
+    quarantine_epoch: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -128,7 +128,7 @@ class CampaignRunState:
         owner_epoch: Epoch of the worker that last drove the campaign.
         next_slot_at: The earliest start of the next message; None before the first.
         assigned: Recipients with a number of the caller-ID group.
-        held_under: The contact rules of the workspace under which recipients were postponed, if any.
+        postponed_under: The contact rules of the workspace under which recipients were postponed, if any.
     """
 
     workspace_id: str
@@ -136,7 +136,7 @@ class CampaignRunState:
     owner_epoch: int
     next_slot_at: datetime | None
     assigned: int = 0
-    held_under: str | None = None
+    postponed_under: str | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -42,8 +42,8 @@ def quarantine_reason(tx: Transaction, epoch: int) -> str | None:
     What was requested before a quarantine is not requested again (docs/delivery-contract.md#rule-10).
     """
     lease = tx.leases.current()
-    quarantined = lease is not None and lease.held_epoch is not None and epoch < lease.held_epoch
-    return lease.held_reason if lease is not None and quarantined else None
+    quarantined = lease is not None and lease.quarantine_epoch is not None and epoch < lease.quarantine_epoch
+    return lease.quarantine_reason if lease is not None and quarantined else None
 
 
 def settings_of(tx: Transaction, workspace_id: str) -> SmsSettings:

@@ -172,4 +172,4 @@ def contact_rules_key(workspace: Workspace) -> str:
 
 def are_contact_rules_outdated(run: CampaignRunState | None, workspace: Workspace) -> bool:
     """Return whether recipients may wait under contact rules that have changed since."""
-    return run is not None and run.held_under is not None and run.held_under != contact_rules_key(workspace)
+    return run is not None and run.postponed_under is not None and run.postponed_under != contact_rules_key(workspace)

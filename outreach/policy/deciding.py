@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import attrs
 
@@ -48,9 +48,8 @@ class Reach:
     segments: int | None = None
 
 
-@attrs.frozen(kw_only=True)
-class RenderedText:
-    """A message as it would be sent."""
+class RenderedText(NamedTuple):
+    """A message as it would be sent; a tuple, because there is one for every contact."""
 
     body: str
     segments: int
@@ -114,7 +113,7 @@ def render_message(template: str, recipient: Recipient, settings: SmsSettings) -
         return Ending(
             recipient=recipient, status=RecipientStatus.FAILED, reason="over_segment_cap", rule=TrailRule.SEGMENT_CAP
         )
-    return RenderedText(body=text, segments=counted.segments, encoding=counted.encoding)
+    return RenderedText(text, counted.segments, counted.encoding)
 
 
 def apply_register(

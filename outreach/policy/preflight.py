@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import attrs
 
@@ -84,9 +84,8 @@ _ENDED_BY: Final[Mapping[str, LeftOutRule]] = {
 }
 
 
-@attrs.frozen(kw_only=True)
-class Verdict:
-    """What happens to one contact.
+class Verdict(NamedTuple):
+    """What happens to one contact; a tuple, because there is one for each.
 
     Attributes:
         rule: The rule that leaves it out or holds it back, if any.
@@ -130,14 +129,14 @@ def judge(
     if recipient.status is not RecipientStatus.PENDING and recipient.status is not RecipientStatus.WAITING:
         return _of_ended(recipient, at)
     if recipient.phone is None:
-        return Verdict(outcome="left_out", rule="invalid_number")
+        return Verdict("left_out", rule="invalid_number")
     expiry = plan.campaign.scheduled_expires_at
     if expiry is not None and at >= expiry:
-        return Verdict(outcome="left_out", rule="expires_first")
+        return Verdict("left_out", rule="expires_first")
     messages = _left_of(messages, recipient)
     if restriction == "stopped" and messages and messages[0][0] > recipient.step:
         # Before its first message it waits, and whoever waits is looked up in the register.
-        return Verdict(outcome="left_out", rule="opted_out")
+        return Verdict("left_out", rule="opted_out")
     moment = at
     waits: Postponement | None = None
     decided = check_contact_rules(plan, recipient, recipient.phone, moment)
@@ -151,12 +150,12 @@ def judge(
         moment = decided.due_at
     registered = apply_register(recipient, restriction, moment)
     if waits is not None and isinstance(registered, Ending):
-        return Verdict(outcome="left_out", rule="opted_out")
+        return Verdict("left_out", rule="opted_out")
     if isinstance(decided, Ending):
         zones = time_zones_of_phone(recipient.phone)
-        return Verdict(outcome="left_out", rule=unreachable_reason(zones, moment), detail=", ".join(zones) or None)
+        return Verdict("left_out", rule=unreachable_reason(zones, moment), detail=", ".join(zones) or None)
     if expiry is not None and moment >= expiry:
-        return Verdict(outcome="left_out", rule="expires_first")
+        return Verdict("left_out", rule="expires_first")
     texts: list[RenderedText] = []
     ends_early = None
     for _, template in messages:
@@ -168,12 +167,12 @@ def judge(
             break
         texts.append(text)
     if isinstance(registered, Ending):
-        return Verdict(outcome="left_out", rule="opted_out")
+        return Verdict("left_out", rule="opted_out")
     if isinstance(registered, Postponement):
-        return Verdict(outcome="held_back", rule=UNCLEAR_REPLY, texts=texts, ends_early=ends_early)
+        return Verdict("held_back", rule=UNCLEAR_REPLY, texts=texts, ends_early=ends_early)
     if waits is not None:
-        return Verdict(outcome="held_back", rule=waits.reason, until=moment, texts=texts, ends_early=ends_early)
-    return Verdict(outcome="contacted", texts=texts, ends_early=ends_early)
+        return Verdict("held_back", rule=waits.reason, until=moment, texts=texts, ends_early=ends_early)
+    return Verdict("contacted", texts=texts, ends_early=ends_early)
 
 
 def _of_ended(recipient: Recipient, at: datetime) -> Verdict:
@@ -181,13 +180,13 @@ def _of_ended(recipient: Recipient, at: datetime) -> Verdict:
     if not recipient.dispatched and recipient.status in {RecipientStatus.SKIPPED, RecipientStatus.FAILED}:
         if recipient.reason == "timezone_unknown" and recipient.phone is not None:
             zones = time_zones_of_phone(recipient.phone)
-            return Verdict(outcome="left_out", rule=unreachable_reason(zones, at), detail=", ".join(zones) or None)
+            return Verdict("left_out", rule=unreachable_reason(zones, at), detail=", ".join(zones) or None)
         rule = _ENDED_BY.get(recipient.reason or "")
         if rule is not None:
-            return Verdict(outcome="left_out", rule=rule)
+            return Verdict("left_out", rule=rule)
     if recipient.status is RecipientStatus.EXPIRED and not recipient.dispatched:
-        return Verdict(outcome="left_out", rule="expires_first")
-    return Verdict(outcome="ended", rule=recipient.status.value)
+        return Verdict("left_out", rule="expires_first")
+    return Verdict("ended", rule=recipient.status.value)
 
 
 def _left_of(messages: Sequence[tuple[int, str]], recipient: Recipient) -> Sequence[tuple[int, str]]:
@@ -198,7 +197,7 @@ def _left_of(messages: Sequence[tuple[int, str]], recipient: Recipient) -> Seque
 def _unsendable(plan: WavePlan, recipient: Recipient, template: str, reason: str) -> Verdict:
     text = compose(template, values_of(recipient), plan.settings.footer)
     detail = f"{count_segments(text).segments} segments, of at most {plan.settings.max_segments}" if text else None
-    return Verdict(outcome="left_out", rule=reason, detail=detail)
+    return Verdict("left_out", rule=reason, detail=detail)
 
 
 @attrs.define
@@ -269,7 +268,7 @@ class PreflightTally:
 
     def leave_out(self, recipient: Recipient, rule: LeftOutRule) -> None:
         """Add a contact that a rule leaves out before the campaign has it."""
-        self._count(recipient, Verdict(outcome="left_out", rule=rule))
+        self._count(recipient, Verdict("left_out", rule=rule))
 
     def _count(self, recipient: Recipient, verdict: Verdict) -> None:
         self.contacts += 1

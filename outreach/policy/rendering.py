@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection, Mapping
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from outreach.models.message import ReplyPurpose
 from outreach.models.recipient import Recipient
@@ -29,15 +30,39 @@ def render(template: str, values: Mapping[str, str]) -> str:
     blank one as its fallback. Placeholders in values are not replaced. A value for the whole text between the braces,
     bar included, takes precedence.
     """
-    return _PLACEHOLDER.sub(lambda match: _value(match[1].strip(), values), template)
+    texts, placeholders = _parsed(template)
+    pieces = list(texts)
+    pieces[1::2] = [_value(one, values) for one in placeholders]
+    return "".join(pieces)
 
 
-def _value(inner: str, values: Mapping[str, str]) -> str:
-    if inner in values:
-        return values[inner]
-    name, bar, fallback = inner.partition("|")
-    value = values.get(name.strip(), "") if bar else ""
-    return value if value.strip() else fallback.strip()
+class _Placeholder(NamedTuple):
+    """The text between the braces, and its two sides; `name` is None without a bar."""
+
+    whole: str
+    name: str | None
+    fallback: str
+
+
+# A template is rendered for each of many contacts.
+@functools.lru_cache(maxsize=512)
+def _parsed(template: str) -> tuple[tuple[str, ...], tuple[_Placeholder, ...]]:
+    """Return a template's texts and placeholders by turns, and the placeholders."""
+    texts = tuple(_PLACEHOLDER.split(template))
+    return texts, tuple(_placeholder(inner.strip()) for inner in texts[1::2])
+
+
+def _placeholder(whole: str) -> _Placeholder:
+    name, bar, fallback = whole.partition("|")
+    return _Placeholder(whole, name.strip() if bar else None, fallback.strip())
+
+
+def _value(placeholder: _Placeholder, values: Mapping[str, str]) -> str:
+    value = values.get(placeholder.whole)
+    if value is not None:
+        return value
+    value = values.get(placeholder.name, "") if placeholder.name is not None else ""
+    return value if value.strip() else placeholder.fallback
 
 
 def unfilled(template: str, known: Collection[str]) -> tuple[str, ...]:
@@ -61,19 +86,23 @@ def recipient_values(
     names of custom variables are ignored.
     """
     values: dict[str, str] = {}
-    for key, value in (custom_variables or {}).items():
-        name = key.strip()
-        # Of names that differ only in spaces the exact one takes precedence.
-        if key == name or name not in values:
-            values[name] = value if type(value) is str else as_text(value)
-    fields = {
-        "first_name": first_name,
-        "last_name": last_name,
-        "email": email,
-        "company": company,
-        "phone_number": phone_number,
-    }
-    values.update((name, field) for name, field in fields.items() if field)
+    if custom_variables:
+        for key, value in custom_variables.items():
+            name = key.strip()
+            # Of names that differ only in spaces the exact one takes precedence.
+            if key == name or name not in values:
+                values[name] = value if type(value) is str else as_text(value)
+    # One by one: this runs for every contact, and a loop over pairs takes twice as long.
+    if first_name:
+        values["first_name"] = first_name
+    if last_name:
+        values["last_name"] = last_name
+    if email:
+        values["email"] = email
+    if company:
+        values["company"] = company
+    if phone_number:
+        values["phone_number"] = phone_number
     return values
 
 

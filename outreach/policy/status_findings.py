@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from outreach.clock import format_timestamp
-from outreach.models.status import EngineStatus, Severity, StatusFinding
+from outreach.models.status import AccountInTrouble, EngineStatus, PausedCampaign, Severity, StatusFinding
 
 BEHIND_SECONDS: Final = 60.0
 """A process that dispatches is behind when what is due has waited for longer."""
@@ -31,7 +31,9 @@ def _of_sending(status: EngineStatus) -> Iterator[StatusFinding]:
         # A database in which nothing is to be sent needs no process.
         urgent = status.active_campaigns or status.scheduled_campaigns or status.lag_seconds
         severity: Severity = "critical" if urgent else "warning"
-        yield StatusFinding(kind="nobody_dispatches", severity=severity, why=problem)
+        yield StatusFinding(
+            kind="nobody_dispatches", severity=severity, why=problem, commands=["outreach-server serve"]
+        )
     elif status.lag_seconds > BEHIND_SECONDS:
         why = (
             f"What is due has waited for {status.lag_seconds:,.0f} s although a process dispatches: it has more to do "
@@ -61,6 +63,7 @@ def _of_accounts(status: EngineStatus) -> Iterator[StatusFinding]:
             workspace_id=account.workspace_id,
             id=account.id,
             why=account.why,
+            commands=_connecting(account),
         )
 
 
@@ -73,6 +76,7 @@ def _of_campaigns(status: EngineStatus) -> Iterator[StatusFinding]:
             workspace_id=campaign.workspace_id,
             id=campaign.id,
             why=f"Campaign {campaign.name!r}{where} is paused: {campaign.why}.",
+            commands=_resuming(campaign),
         )
     for group in status.unknown:
         since = format_timestamp(group.since)
@@ -82,6 +86,7 @@ def _of_campaigns(status: EngineStatus) -> Iterator[StatusFinding]:
             severity="warning",
             workspace_id=group.workspace_id,
             why=f"The outcome of {many} is unknown.",
+            commands=[f"outreach-server dispatches unknown {group.workspace_id}"],
         )
 
 
@@ -93,4 +98,23 @@ def _of_contacts(status: EngineStatus) -> Iterator[StatusFinding]:
             workspace_id=entry.workspace_id,
             id=entry.phone,
             why=f"{entry.phone} may have opted out, and is held: {entry.evidence or 'no evidence'}",
+            commands=[
+                f"outreach-server unsubscribes decide {entry.workspace_id} {entry.phone} {option}"
+                for option in ("--opted-out", "--not-opted-out")
+            ],
         )
+
+
+def _connecting(account: AccountInTrouble) -> Sequence[str]:
+    if not account.installed:
+        return ()
+    return [f"outreach-server accounts connect {account.workspace_id} {account.provider}"]
+
+
+def _resuming(campaign: PausedCampaign) -> Sequence[str]:
+    commands = []
+    if campaign.reason == "provider_auth" and campaign.provider is not None and campaign.provider_installed:
+        commands.append(f"outreach-server accounts connect {campaign.workspace_id} {campaign.provider}")
+    if campaign.reason == "agent_unavailable" and campaign.agent_id is not None:
+        commands.append(f"outreach-server agents update {campaign.agent_id} --active")
+    return [*commands, f"outreach-server campaigns resume {campaign.id}"]

@@ -54,7 +54,7 @@ _WITHDRAWN: Final[Mapping[str | None, TrailRule]] = MappingProxyType(
         "too_late": TrailRule.VALID_UNTIL,
         "lease_over": TrailRule.VALID_UNTIL,
         "clock_set_back": TrailRule.VALID_UNTIL,
-        "provider_hold": TrailRule.PROVIDER_HOLD,
+        "provider_throttle": TrailRule.PROVIDER_THROTTLE,
     }
 )
 

@@ -15,6 +15,7 @@ from outreach.protocols.adapter import (
     CallbackEvent,
     CallbackRefused,
     CarrierAdapter,
+    CheckFault,
     Connection,
     CredentialField,
     InboundMessageEvent,
@@ -28,6 +29,7 @@ from outreach.protocols.carrier import (
     OutboundMessage,
     ReportSink,
 )
+from outreach.protocols.diagnosis import CallbackSetting, CallbackSettings, DiagnosableStorage
 from outreach.protocols.dispatcher import (
     Dispatcher,
     DispatcherFactory,
@@ -40,6 +42,7 @@ from outreach.protocols.dispatcher import (
 from outreach.protocols.instrumentation import Instrumentation, ObservableStorage
 from outreach.protocols.storage import DispatchLock, Operation, Storage
 from outreach.protocols.voice import Analyser, CallRequest, VoiceCapabilities, VoiceProvider
+from outreach.protocols.wake_ups import NotifyingStorage, WakeUps
 from outreach.working_set.transaction import Transaction
 
 __all__ = [
@@ -52,13 +55,17 @@ __all__ = [
     "Callback",
     "CallbackEvent",
     "CallbackRefused",
+    "CallbackSetting",
+    "CallbackSettings",
     "Carrier",
     "CarrierAdapter",
     "CarrierCapabilities",
+    "CheckFault",
     "Clock",
     "Connection",
     "CredentialField",
     "DatabaseHome",
+    "DiagnosableStorage",
     "DispatchLock",
     "DispatchOutcome",
     "Dispatcher",
@@ -72,6 +79,7 @@ __all__ = [
     "LookupRequest",
     "LookupSupport",
     "MessageReport",
+    "NotifyingStorage",
     "ObservableStorage",
     "Operation",
     "OutboundMessage",
@@ -86,6 +94,7 @@ __all__ = [
     "VoiceCapabilities",
     "VoiceProvider",
     "WakeSignal",
+    "WakeUps",
     "WorkItem",
     "WorkUnit",
     "WorkUnitKind",

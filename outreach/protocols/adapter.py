@@ -137,6 +137,11 @@ class CallbackEvent:
     unreadable_kind: str | None = None
 
 
+CheckFault = Literal["refused", "funds", "disabled", "unreachable"]
+"""What is wrong with an account: the provider refuses its credentials or ids, it has no funds, it or a part of it is
+disabled or suspended there, or nobody can tell because the provider gives no usable answer now."""
+
+
 @attrs.frozen(kw_only=True)
 class AccountCheck:
     """The result of testing an account's credentials.
@@ -144,10 +149,12 @@ class AccountCheck:
     Attributes:
         ok: Whether the provider accepts them.
         message: The result in words, with what to do about a problem; without secrets.
+        fault: What is wrong; None if nothing is, or if the adapter does not say.
     """
 
     ok: bool
     message: str
+    fault: CheckFault | None = None
 
 
 class Adapter(Protocol):

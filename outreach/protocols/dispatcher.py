@@ -13,6 +13,7 @@ from outreach.config import EngineConfig
 from outreach.models.status import DispatcherHealth
 from outreach.models.work import WorkItem, WorkUnit
 from outreach.protocols.carrier import ReportSink
+from outreach.protocols.wake_ups import WakeUps
 
 
 class WakeSignal(Protocol):
@@ -97,6 +98,14 @@ class Worker(Protocol):
         """Return the changes after a number; beside other workers also, now and then, what is due and nobody drives."""
         ...
 
+    async def refused_by(self, unit: WorkUnit) -> int | None:
+        """Return why the last slice of a unit did nothing, where that was because of other workers.
+
+        Returns:
+            The epoch of the worker that drives it; 0 if that is being handed over; None if the slice was not refused.
+        """
+        ...
+
     async def sweep(self) -> None:
         """Delete a slice of garbage: leftovers of failed loads, expired keys."""
         ...
@@ -129,6 +138,8 @@ class DispatcherParts:
         config: How long a slice is (`time_slice_seconds`), and how often the feed is read (`change_poll_seconds`), the
             lease renewed (`heartbeat_interval_seconds`), the right asked for again (`lock_retry_seconds`) and what
             nobody needs swept (`cleanup_interval_seconds`).
+        wake_ups: Wait by it for the next reading of the feed: `await wake_ups.wait("work", poll_seconds=…)` returns
+            sooner when another process has changed something, where the storage hears of that.
     """
 
     worker: Worker
@@ -137,6 +148,7 @@ class DispatcherParts:
     report: ReportSink
     clock: Clock
     config: EngineConfig
+    wake_ups: WakeUps = attrs.field(factory=WakeUps)
 
 
 class Dispatcher(Protocol):

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
+
+import attrs
 
 from outreach.models.work import DatabaseHome, HighWaterMark
 from outreach.working_set import Transaction
@@ -21,6 +23,21 @@ Operation = Callable[[Transaction], T]
 
 It may run more than once, because another operation of its group was refused, so it has no other effect.
 """
+
+
+@attrs.frozen
+class OneQuery(Generic[T]):
+    """A reading operation that makes one query: a storage on a server may run it without a transaction around it.
+
+    Attributes:
+        operation: The operation.
+    """
+
+    operation: Operation[T]
+
+    def __call__(self, tx: Transaction) -> T:
+        """Run it."""
+        return self.operation(tx)
 
 
 class DispatchLock(Protocol):

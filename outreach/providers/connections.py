@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from outreach.clock import Clock
@@ -56,6 +58,33 @@ class AccountConnections:
             clock=self._clock,
             callback_url=self.callback_url(account.id),
         )
+
+    @asynccontextmanager
+    async def probing(
+        self, seconds: float, *, watch: Callable[[httpx.Request, httpx.Response | None], None]
+    ) -> AsyncIterator[httpx.AsyncClient]:
+        """Open a client for harmless requests.
+
+        Args:
+            seconds: How long each may take.
+            watch: Called with each request before it is sent, and with its response when that comes.
+
+        Raises:
+            ConfigError: httpx is not installed.
+        """
+        with needed_for("Asking a provider"):
+            from outreach.wire.client import ProviderClient
+
+        async def on_request(request: httpx.Request) -> None:
+            watch(request, None)
+
+        async def on_response(response: httpx.Response) -> None:
+            watch(response.request, response)
+
+        redact_http_logs()
+        hooks = {"request": [on_request], "response": [on_response]}
+        async with ProviderClient(follow_redirects=False, timeout=seconds, event_hooks=hooks) as http:
+            yield http
 
     async def aclose(self) -> None:
         """Close open connections."""

@@ -88,7 +88,7 @@ class CampaignRunner:
         """Run a campaign until nothing is due; see `protocols.dispatcher.SliceRunner`."""
         due = None
         try:
-            with self._worker.claims.slice() as holding:
+            with self._worker.claims.slice(unit) as holding:
                 due = await self._run(unit, holding, epoch=epoch, until=until, wake_signal=wake_signal)
         finally:
             key = self._senders.get(unit.id)
@@ -190,7 +190,7 @@ class CampaignRunner:
         """Record the provider's throttle, if it is long, and return the campaign's next check."""
         if throttle.until - throttle.since >= _MIN_RECORDED_PAUSE:
             # Requests in flight may extend it many times: this stays one closure.
-            await self._record_closure(campaign, TrailRule.PROVIDER_HOLD, throttle.until, since=throttle.since)
+            await self._record_closure(campaign, TrailRule.PROVIDER_THROTTLE, throttle.until, since=throttle.since)
         return earliest(throttle.until, await self._expire_receipt_waits(campaign), campaign.scheduled_expires_at)
 
     async def _record_closure(

@@ -11,7 +11,7 @@ from typing import Final
 import attrs
 
 from outreach.clock import Clock
-from outreach.models.work import Claim, WorkItem
+from outreach.models.work import Claim, WorkItem, WorkUnit
 from outreach.operations.common import require_worker
 from outreach.operations.waves import claims
 from outreach.operations.waves.claims import SINGLES, Granted, Wanted
@@ -24,6 +24,9 @@ Subject = tuple[str, str]
 
 _MAX_CLAIMED: Final = 200
 """Claims in one transaction."""
+
+_MAX_REFUSED: Final = 10_000
+"""Units whose last slice was refused; a dispatcher that does not ask leaves them behind."""
 
 _MAX_HANDED_OVER: Final = 8
 """Subjects that are handed over at one heartbeat, so that each change of the team settles before the next."""
@@ -70,6 +73,7 @@ class Claims:
         self._driven: dict[Subject, float] = {}
         self._leaving: set[Subject] = set()
         self._others: frozenset[Subject] = frozenset()
+        self._refused: dict[WorkUnit, Wanted] = {}
         self.alone = True
         self._batch = Batcher(self._claim_all, max_size=_MAX_CLAIMED)
 
@@ -84,14 +88,33 @@ class Claims:
         self.alone = False
 
     @contextmanager
-    def slice(self) -> Iterator[Holding]:
-        """Return what a slice drives; it ends with the slice."""
-        holding = Holding(self)
+    def slice(self, unit: WorkUnit) -> Iterator[Holding]:
+        """Return what a slice of a unit drives; it ends with the slice."""
+        self._refused.pop(unit, None)
+        holding = Holding(self, unit)
         try:
             yield holding
         finally:
             for head in holding.heads:
                 self.leave(head)
+
+    def note_refusal(self, unit: WorkUnit, wanted: Wanted) -> None:
+        """Note that a slice of a unit may not drive what it needs."""
+        if len(self._refused) >= _MAX_REFUSED:
+            self._refused.clear()
+        self._refused[unit] = wanted
+
+    async def refused_by(self, unit: WorkUnit) -> int | None:
+        """Return who drives what the last slice of a unit needed; see `protocols.dispatcher.Worker`."""
+        wanted = self._refused.pop(unit, None)
+        if wanted is None:
+            return None
+
+        def operation(tx: Transaction) -> int:
+            known = [tx.claims.get(wanted.workspace_id, subject) for subject in wanted.subjects]
+            return next((one.epoch for one in known if one is not None and one.held and one.epoch != self._epoch), 0)
+
+        return await self._storage.read(operation)
 
     def enter(self, head: Subject) -> None:
         """Note that something of a subject is in work: it is not handed over meanwhile."""
@@ -128,7 +151,7 @@ class Claims:
         def operation(tx: Transaction) -> tuple[Sequence[Granted | None], float]:
             epoch, now, claimed_at = self._epoch or 0, self._clock.now(), self._clock.monotonic()
             require_worker(tx, epoch)
-            return [claims.claim(tx, one, epoch=epoch, now=now) for one in wanted], claimed_at
+            return claims.claim_all(tx, wanted, epoch=epoch, now=now), claimed_at
 
         granted, claimed_at = await self._storage.write(operation)
         for one in granted:
@@ -152,6 +175,7 @@ class Claims:
 
     def look_around(self, tx: Transaction, free: Sequence[Subject]) -> Team:
         """Free subjects, and return the state of the team."""
+        tx.claims.prefetch(free)
         for workspace_id, subject in free:
             claims.release(tx, workspace_id, subject, self._epoch or 0)
         size = len(tx.workers.list())
@@ -206,8 +230,9 @@ class Holding:
         heads: The subjects that are not handed over until it ends.
     """
 
-    def __init__(self, claims: Claims) -> None:
+    def __init__(self, claims: Claims, unit: WorkUnit) -> None:
         self._claims = claims
+        self._unit = unit
         self.heads: set[Subject] = set()
 
     async def take(self, wanted: Wanted) -> bool:
@@ -222,4 +247,5 @@ class Holding:
         if entered:
             self.heads.discard(head)
             self._claims.leave(head)
+        self._claims.note_refusal(self._unit, wanted)
         return False

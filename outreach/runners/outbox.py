@@ -18,12 +18,13 @@ from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.operations.waves import intents
 from outreach.protocols.dispatcher import WakeSignal
-from outreach.protocols.storage import Storage
+from outreach.protocols.storage import OneQuery, Storage
 from outreach.providers.pool import ProviderRequest, SendRequest
 from outreach.runners.batcher import Batcher
 from outreach.runners.fair_limiter import FairLimiter
 from outreach.runners.provider_log import log_provider_outcome
 from outreach.runners.worker import Worker
+from outreach.wire.last_moment import last_moment
 
 _RECORD_RETRY_SECONDS: Final = 0.5
 
@@ -184,13 +185,17 @@ class Outbox:
                 self._idle.set()
 
     async def _call_provider(self, dispatch: Dispatch, send: SendRequest) -> DispatchOutcome:
-        with anyio.move_on_after(self._config.provider_timeout_seconds):
+        with anyio.move_on_after(self._config.provider_timeout_seconds), last_moment(lambda: self._may_start(dispatch)):
             answer: object = await send()
             if isinstance(answer, DispatchOutcome) and answer.state in ADAPTER_STATES:
                 return answer
             # Its answer is worthless, and may contain what no log may.
             raise TypeError(f"The adapter of {dispatch.provider} did not return an outcome: {_kind(answer)}.")
         return DispatchOutcome(state=DispatchState.UNKNOWN, reason="timeout")
+
+    def _may_start(self, dispatch: Dispatch) -> bool:
+        """Return whether a request whose connection took a while may start."""
+        return self._clock.now() <= dispatch.valid_until and self._worker.lease_seconds_left > 0
 
     async def _last_check(self, request: ProviderRequest, permit: _Permit) -> str | None:
         dispatch = request.dispatch
@@ -232,6 +237,9 @@ class Outbox:
 
     async def _withdrawal_reasons(self, asked: Sequence[tuple[Dispatch, int | None]]) -> Sequence[str | None]:
         """Return why each request must not start, by everything committed until now."""
+        stops = await self._storage.read(OneQuery(lambda tx: tx.stops.count()))
+        if all(known == stops for _, known in asked):
+            return [None] * len(asked)
         return await self._storage.read(lambda tx: intents.withdrawal_reasons(tx, asked, self._clock.now()))
 
     def _pace(self, key: str) -> _Pace:

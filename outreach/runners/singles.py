@@ -66,7 +66,7 @@ class SinglesRunner:
         sender = message.from_number
         pace = await self._storage.read(lambda tx: pace_of_number(tx, unit.workspace_id, sender, self._clock.now()))
         wanted = Wanted(workspace_id=unit.workspace_id, campaign=None, sender=pace)
-        with self._worker.claims.slice() as holding:
+        with self._worker.claims.slice(unit) as holding:
             if not await holding.take(wanted):
                 # Told again when nobody drives it.
                 return None
@@ -113,7 +113,7 @@ class SinglesRunner:
         if call is None:
             return None
         wanted = Wanted(workspace_id=unit.workspace_id, campaign=None, sender=None)
-        with self._worker.claims.slice() as holding:
+        with self._worker.claims.slice(unit) as holding:
             if not await holding.take(wanted):
                 return None
             if not call.is_open:

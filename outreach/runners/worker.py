@@ -18,7 +18,7 @@ from outreach.models.account import ProviderThrottle
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import Report
-from outreach.models.work import HighWaterMark, WorkItem
+from outreach.models.work import HighWaterMark, WorkItem, WorkUnit
 from outreach.operations.campaigns import trail
 from outreach.operations.erasure.applying import apply_retention
 from outreach.operations.settling import callbacks, ledger
@@ -327,6 +327,7 @@ class Worker:
             changes = [*(tx.work.due() if again else ()), *tx.work.since(change)]
             # A paused campaign changes again when it expires or is edited.
             touched = [work.unit for work in changes if work.unit.kind == "campaign"]
+            tx.campaigns.prefetch((unit.workspace_id, unit.id) for unit in touched)
             campaigns = [tx.campaigns.get(unit.workspace_id, unit.id) for unit in touched]
             paused = [found for found in campaigns if found is not None and found.pause_reason in _ENGINE_PAUSE_TEXTS]
             return changes, [(found, trail.last_pause_number(tx, found)) for found in paused]
@@ -337,6 +338,10 @@ class Worker:
         if self.claims.alone:
             return changes
         return [attrs.evolve(work, due_at=None) if self.claims.is_others(work) else work for work in changes]
+
+    async def refused_by(self, unit: WorkUnit) -> int | None:
+        """Return which other worker kept the last slice of a unit from working; see `protocols.dispatcher.Worker`."""
+        return await self.claims.refused_by(unit)
 
     def _log_pause(self, campaign: Campaign, pause: int) -> None:
         """Log a pause once, even if the paused campaign changes again."""
@@ -386,12 +391,12 @@ class Worker:
         if throttle is not None:
             self.log_throttle.problem(
                 account(throttle.workspace_id, throttle.provider),
-                "provider_hold",
+                "provider_throttle",
                 "%s: workspace %s is rate-limited; sending paused for %g s.",
                 throttle.provider,
                 throttle.workspace_id,
                 (throttle.until - throttle.since).total_seconds(),
-                action="provider_hold",
+                action="provider_throttle",
                 workspace_id=throttle.workspace_id,
                 provider=throttle.provider,
             )
@@ -425,7 +430,7 @@ class Worker:
         await self._storage.write(lambda tx: tx.work.delete_idle(limit=_MAX_ROWS), bulk=True)
         oldest = self._clock.now() - timedelta(days=self._config.callback_retention_days)
         await self._storage.write(lambda tx: tx.callbacks.sweep(oldest, limit=_MAX_ROWS), bulk=True)
-        await apply_retention(
+        result = await apply_retention(
             self._storage,
             self._clock,
             workspace_id=None,
@@ -433,6 +438,10 @@ class Worker:
             limit=_MAX_ROWS,
             max_slices=_MAX_ERASED_SLICES,
         )
+        for problem in result.unreachable:
+            self.log_throttle.problem(
+                DATABASE, problem, "Erased campaigns are still in an archive. %s", problem, action="archive_missing"
+            )
 
     async def _delete_leftover(self, workspace_id: str, campaign_id: str) -> None:
         """Delete the leftover of a failed load, in slices because it may have a million recipients."""

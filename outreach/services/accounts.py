@@ -15,6 +15,7 @@ from outreach.operations.waves import provider_throttles
 from outreach.policy.texts import text_problem
 from outreach.protocols.adapter import AccountCheck, Adapter, CredentialField
 from outreach.providers.connections import AccountConnections
+from outreach.services.account_rekeying import AccountRekeying
 from outreach.services.context import ServiceContext
 from outreach.vault import Vault
 from outreach.working_set import Transaction
@@ -28,7 +29,7 @@ _NO_ADDRESS: Final = (
 )
 
 
-class Accounts:
+class Accounts(AccountRekeying):
     """The provider accounts of workspaces."""
 
     def __init__(self, context: ServiceContext, vault: Vault, connections: AccountConnections) -> None:

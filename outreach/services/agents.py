@@ -108,7 +108,7 @@ class Agents:
             kind="agent",
         )
 
-    async def create_response(
+    async def _create_response(
         self,
         workspace_id: str,
         new: NewAgent,
@@ -117,11 +117,6 @@ class Agents:
         render: Callable[[Agent], StoredAnswer],
         actor: str = "library",
     ) -> StoredAnswer:
-        """Create an agent and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `create`.
-        """
         return await self._keys.answer(
             workspace_id, request, render=render, make=lambda once: self._create(workspace_id, new, actor, once)
         )

@@ -26,6 +26,8 @@ from outreach.services.validation import check_kind, check_limit, require_text
 from outreach.working_set import Transaction
 
 _POLL_SECONDS: Final = 0.02
+_HEARD_SECONDS: Final = 0.25
+"""How often a call is looked at where other processes' commits are heard of."""
 _WAITING: Final = {CallStatus.QUEUED, CallStatus.DISPATCHING}
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -72,7 +74,7 @@ class Calls:
             kind="call",
         )
 
-    async def create_response(
+    async def _create_response(
         self,
         workspace_id: str,
         new: NewCall,
@@ -80,11 +82,6 @@ class Calls:
         request: IdempotentRequest | None,
         render: Callable[[Call], StoredAnswer],
     ) -> StoredAnswer:
-        """Queue a call and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `create`.
-        """
         return await self._keys.answer(
             workspace_id, request, render=render, make=lambda once: self._create(workspace_id, new, once)
         )
@@ -95,10 +92,12 @@ class Calls:
             raise InvalidRequest.at("to", "must be 7 to 15 digits with an optional leading +, like +14155550102")
         context = self._context
         call_id = context.ids()
-        waits = context.dispatching()
+        here = context.dispatching()
 
-        def operation(tx: Transaction) -> Call:
+        def operation(tx: Transaction) -> tuple[Call, bool]:
             now = context.now()
+            # Another process may place it.
+            waits = here or any(worker.until > now for worker in tx.workers.list())
             workspace = workspace_of(tx, workspace_id)
             require_available(workspace)
             agent = agent_of(tx, workspace_id, new.agent_id)
@@ -120,9 +119,9 @@ class Calls:
             )
             singles.create_call(tx, call, now=now)
             once.finish(tx, call, settled=not waits)
-            return call
+            return call, waits
 
-        call = await context.storage.write(operation)
+        call, waits = await context.storage.write(operation)
         context.wake(WorkUnit("call", workspace_id, call.id))
         if not waits:
             return call
@@ -191,7 +190,7 @@ class Calls:
         context = self._context
         with anyio.move_on_after(context.config.acceptance_wait_seconds):
             while call.status in _WAITING:
-                await anyio.sleep(_POLL_SECONDS)
+                await context.wake_ups.wait("calls", poll_seconds=_POLL_SECONDS, heard_seconds=_HEARD_SECONDS)
                 call = await self.get(call.workspace_id, call.id)
         return call
 

@@ -105,7 +105,7 @@ class CampaignChanges:
         """
         return await self._place(workspace_id, campaign_id, False, actor, IdempotencyGuard())
 
-    async def archive_response(
+    async def _archive_response(
         self,
         workspace_id: str,
         campaign_id: str,
@@ -115,11 +115,6 @@ class CampaignChanges:
         render: Callable[[Campaign], StoredAnswer],
         actor: str = "library",
     ) -> StoredAnswer:
-        """Archive a campaign or bring it back, and return the HTTP response; a repeated key returns the first one.
-
-        Raises:
-            OutreachError: See `archive` and `unarchive`.
-        """
         return await Idempotency(self._context).answer(
             workspace_id,
             request,

@@ -27,6 +27,7 @@ from outreach.policy.explanations import ended_reasons
 from outreach.policy.pseudonyms import is_pseudonym
 from outreach.services.campaign_loading import CampaignCreation, created_campaign
 from outreach.services.idempotency import IdempotencyGuard, library_request
+from outreach.services.ledgers import read_ledger
 from outreach.services.validation import check_choice, check_name, check_texts
 from outreach.working_set import Transaction
 
@@ -78,7 +79,7 @@ class CampaignCopies(CampaignCreation):
         )
         return made if not isinstance(made, StoredAnswer) else (await self._replayed(workspace_id, made))[0]
 
-    async def clone_response(
+    async def _clone_response(
         self,
         workspace_id: str,
         campaign_id: str,
@@ -88,11 +89,6 @@ class CampaignCopies(CampaignCreation):
         render: Callable[[CampaignCreated], StoredAnswer],
         actor: str = "library",
     ) -> StoredAnswer:
-        """Clone a campaign and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `clone`.
-        """
         make = partial(self._clone, workspace_id, campaign_id, name, actor)
         return await self._keys.answer(workspace_id, request, render=render, make=make)
 
@@ -131,7 +127,8 @@ class CampaignCopies(CampaignCreation):
                 text, or the key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
-        content = [campaign_id, list(results), sorted(include), name, body] if idempotency_key is not None else None
+        # Neither their order nor a repetition makes it another follow-up.
+        content = [campaign_id, sorted(_checked_results(results)), sorted(_checked_include(include)), name, body]
 
         def render(found: FollowUpCreated) -> StoredAnswer:
             return _stored(found.created, {"selected": found.selected, "left_out": dict(found.left_out)})
@@ -147,7 +144,7 @@ class CampaignCopies(CampaignCreation):
         created, stored = await self._replayed(workspace_id, made)
         return FollowUpCreated(created=created, selected=stored["selected"], left_out=stored["left_out"])
 
-    async def follow_up_response(
+    async def _follow_up_response(
         self,
         workspace_id: str,
         campaign_id: str,
@@ -160,11 +157,6 @@ class CampaignCopies(CampaignCreation):
         render: Callable[[FollowUpCreated], StoredAnswer],
         actor: str = "library",
     ) -> StoredAnswer:
-        """Follow a campaign up and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `follow_up`.
-        """
         make = partial(self._follow_up, workspace_id, campaign_id, results, include, name, body, actor)
         return await self._keys.answer(workspace_id, request, render=render, make=make)
 
@@ -191,16 +183,12 @@ class CampaignCopies(CampaignCreation):
         actor: str,
         once: IdempotencyGuard[FollowUpCreated],
     ) -> FollowUpCreated:
-        wanted = _checked_results(results)
-        if isinstance(include, str):
-            raise InvalidRequest.at("include", "must be a list of texts")
-        for one in include:
-            check_choice("include", one, _LEFT_OUT)
+        wanted, included = _checked_results(results), _checked_include(include)
         campaign = await self._source(workspace_id, campaign_id)
         if body is not None and campaign.channel != "sms":
             raise InvalidRequest.at("body", "does not apply to a campaign of channel call")
         left_out: Counter[str] = Counter()
-        selection = _Selection(wanted, frozenset(include), left_out)
+        selection = _Selection(wanted, included, left_out)
         taken = Counter[str]()
         contacts = self._contacts(campaign, selection, taken)
 
@@ -263,7 +251,7 @@ class CampaignCopies(CampaignCreation):
                 chosen = rows if selection is None else selection.of(tx, campaign, rows)
                 return chosen, rows[-1].position if len(rows) == _BATCH else None
 
-            found, last = await self._context.storage.read(operation)
+            found, last = await read_ledger(self._context, campaign.workspace_id, campaign.id, operation)
             for recipient in found:
                 if is_pseudonym(recipient.phone):
                     # The person was erased, and only the figures know of the place.
@@ -384,6 +372,14 @@ def _named(name: str | None, campaign: Campaign, addition: str) -> str:
         check_name("name", name, _MAX_NAME)
         return name
     return f"{campaign.name[: _MAX_NAME - len(addition) - 1]} {addition}"
+
+
+def _checked_include(include: Collection[str]) -> frozenset[str]:
+    if isinstance(include, str):
+        raise InvalidRequest.at("include", "must be a list of texts")
+    for one in include:
+        check_choice("include", one, _LEFT_OUT)
+    return frozenset(include)
 
 
 def _checked_results(results: Sequence[str]) -> frozenset[str]:

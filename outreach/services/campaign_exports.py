@@ -17,6 +17,7 @@ from outreach.operations.common import campaign_of
 from outreach.policy.explanations import describe_reason
 from outreach.services.context import ServiceContext
 from outreach.services.failures import last_failure
+from outreach.services.ledgers import read_ledger
 from outreach.services.validation import check_choice
 from outreach.working_set import Transaction
 
@@ -37,6 +38,7 @@ class CampaignExports:
 
         Raises:
             NotFound: The workspace has no such campaign.
+            ArchiveUnavailable: Its contacts are in an archive that cannot be read.
         """
         now = self._context.now()
         after = -1
@@ -47,7 +49,7 @@ class CampaignExports:
                 rows = tx.recipients.page(workspace_id, campaign.id, after=after, limit=_BATCH)
                 return _exported(tx, campaign, rows, now), rows[-1].position if len(rows) == _BATCH else None
 
-            batch, last = await self._context.storage.read(operation)
+            batch, last = await read_ledger(self._context, workspace_id, campaign_id, operation)
             for contact in batch:
                 yield contact
             if last is None:

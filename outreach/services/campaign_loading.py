@@ -51,11 +51,11 @@ class CampaignCreation:
         self._closing = False
         self._idle = anyio.Event()
 
-    def open_loading(self) -> None:
+    def _open_loading(self) -> None:
         """Allow campaigns to be loaded."""
         self._closing = False
 
-    async def close_loading(self, *, grace_seconds: float) -> None:
+    async def _close_loading(self, *, grace_seconds: float) -> None:
         """Stop loading campaigns; wait up to the grace for the deletion of incomplete ones."""
         self._closing = True
         with anyio.move_on_after(grace_seconds):
@@ -92,7 +92,7 @@ class CampaignCreation:
         make = self._sms(workspace_id, campaign, actor)
         return await self._keyed(workspace_id, "campaigns.create_sms", idempotency_key, campaign, recipients, make)
 
-    async def create_sms_response(
+    async def _create_sms_response(
         self,
         workspace_id: str,
         campaign: NewSmsCampaign,
@@ -102,11 +102,6 @@ class CampaignCreation:
         render: Callable[[CampaignCreated], StoredAnswer],
         actor: str,
     ) -> StoredAnswer:
-        """Create an SMS campaign and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `create_sms`.
-        """
         make = self._sms(workspace_id, campaign, actor)
         return await self._keys.answer(workspace_id, request, render=render, make=partial(make, recipients))
 
@@ -156,7 +151,7 @@ class CampaignCreation:
         make = self._call(workspace_id, campaign, actor)
         return await self._keyed(workspace_id, "campaigns.create_call", idempotency_key, campaign, recipients, make)
 
-    async def create_call_response(
+    async def _create_call_response(
         self,
         workspace_id: str,
         campaign: NewCallCampaign,
@@ -166,11 +161,6 @@ class CampaignCreation:
         render: Callable[[CampaignCreated], StoredAnswer],
         actor: str,
     ) -> StoredAnswer:
-        """Create a calling campaign and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `create_call`.
-        """
         make = self._call(workspace_id, campaign, actor)
         return await self._keys.answer(workspace_id, request, render=render, make=partial(make, recipients))
 
@@ -178,7 +168,7 @@ class CampaignCreation:
         check_kind("campaign", campaign, NewCallCampaign)
         return partial(self._create, workspace_id, self._draft_of(workspace_id, campaign), actor)
 
-    async def check_sms_enabled(self, workspace_id: str) -> None:
+    async def _check_sms_enabled(self, workspace_id: str) -> None:
         """Check that SMS campaigns are enabled, before the body is read.
 
         Raises:

@@ -18,6 +18,7 @@ from outreach.convert.json_responses import write_campaign
 from outreach.errors import NotFound
 from outreach.models.base import Channel, JsonPage
 from outreach.models.states import CampaignStatus
+from outreach.protocols.storage import OneQuery
 from outreach.services.context import ServiceContext
 from outreach.services.kept import SizeBoundedCache
 from outreach.working_set import Transaction
@@ -105,15 +106,20 @@ class CampaignPageCache:
         known = self._pages.get(asked)
         if known is not None and not known.since <= now < known.until:
             known = None
-        if known is not None and known.change == storage.campaign_list_revision(asked.workspace_id):
+        if known is not None and known.change == await self._revision(asked.workspace_id):
             return known.page
-        found = await storage.read(lambda tx: _read(tx, asked, None if known is None else known.change))
-        if known is not None and found is None:
-            return known.page
-        assert found is not None  # noqa: S101 - only None for a known revision
+        found = await storage.read(lambda tx: _read(tx, asked))
         made = self._make(asked, found, now)
         self._pages.put(asked, made, len(made.page.items) + len(asked.search or "") * 4 + _EACH_BYTES)
         return made.page
+
+    async def _revision(self, workspace_id: str) -> int | None:
+        """Return the revision of a workspace's lists, by a query where the storage does not know it at once."""
+        storage = self._context.storage
+        revision = storage.campaign_list_revision(workspace_id)
+        if revision is None:
+            revision = await storage.read(OneQuery(lambda tx: tx.campaign_lists.revision(workspace_id)))
+        return revision
 
     def _make(self, asked: CampaignQuery, found: _Found, now: datetime) -> _CachedPage:
         campaigns = [self._campaign(stored, now) for stored in found.campaigns]
@@ -156,12 +162,10 @@ def page_of(tx: Transaction, asked: CampaignQuery) -> tuple[Sequence[StoredCampa
     )
 
 
-def _read(tx: Transaction, asked: CampaignQuery, known_change: int | None) -> _Found | None:
-    """Return a page's campaigns; None if the list's revision is `known_change`."""
+def _read(tx: Transaction, asked: CampaignQuery) -> _Found:
+    """Return a page's campaigns."""
     change = tx.campaign_lists.revision(asked.workspace_id)
     if change is None:
         raise NotFound("workspace", asked.workspace_id)
-    if change == known_change:
-        return None
     campaigns, total = page_of(tx, asked)
     return _Found(change, campaigns, total)

@@ -29,6 +29,7 @@ from outreach.services.erasure import CampaignDeletion
 from outreach.services.failures import CampaignResults
 from outreach.services.forecast import CampaignForecast
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
+from outreach.services.ledgers import read_ledger
 from outreach.services.preflight import CampaignPreflight
 from outreach.services.start_checks import check_contacts, find_unsendable_text
 from outreach.services.validation import (
@@ -166,7 +167,7 @@ class Campaigns(
         found, total = await self._context.storage.read(operation)
         return Page(items=[it.campaign() for it in found], page=page, page_size=asked.page_size, total=total)
 
-    async def list_json(
+    async def _list_json(
         self,
         workspace_id: str,
         *,
@@ -176,14 +177,6 @@ class Campaigns(
         page: int = 1,
         page_size: int = 20,
     ) -> JsonPage:
-        """Return a page of campaigns as JSON with the interface's fields, newest first, archived ones among them.
-
-        A rendered page is reused until any process changes what it shows.
-
-        Raises:
-            NotFound: The workspace does not exist.
-            InvalidRequest: An argument is invalid.
-        """
         return await self._pages.get(_asked(workspace_id, channel, status, search, page, page_size))
 
     async def start(
@@ -207,7 +200,7 @@ class Campaigns(
         operation = await self._start(workspace_id, campaign_id, allow_unknown_placeholders=allow_unknown_placeholders)
         return await self._move(operation, workspace_id, campaign_id, actor)
 
-    async def move_response(
+    async def _move_response(
         self,
         workspace_id: str,
         campaign_id: str,
@@ -218,15 +211,6 @@ class Campaigns(
         allow_unknown_placeholders: bool = False,
         actor: str = "library",
     ) -> StoredAnswer:
-        """Start, unschedule, pause, resume or cancel a campaign, and return the HTTP response to it.
-
-        A repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `start`, `unschedule`, `pause`, `resume` and `cancel`.
-            InvalidRequest: The action is none of these, or the key was used with other content.
-            RequestInProgress: The first request with this key is still running.
-        """
         check_choice("action", action, tuple(_MOVES))
 
         async def make(once: IdempotencyGuard[Campaign]) -> Campaign:
@@ -291,8 +275,11 @@ class Campaigns(
         Raises:
             NotFound: The workspace has no such campaign.
         """
-        return await self._context.storage.read(
-            lambda tx: tx.recipients.recount(workspace_id, campaign_of(tx, workspace_id, campaign_id).id)
+        return await read_ledger(
+            self._context,
+            workspace_id,
+            campaign_id,
+            lambda tx: tx.recipients.recount(workspace_id, campaign_of(tx, workspace_id, campaign_id).id),
         )
 
     async def _start(

@@ -16,9 +16,10 @@ from outreach.config import EngineConfig
 from outreach.errors import ConfigError, StorageError
 from outreach.ids import IdSource
 from outreach.log_throttle import LogThrottle
-from outreach.models.work import DatabaseHome, WorkUnit
+from outreach.models.work import DatabaseHome, HighWaterMark, WorkUnit
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation, Storage
+from outreach.protocols.wake_ups import WakeUps
 from outreach.providers.registry import Adapters
 
 T = TypeVar("T")
@@ -118,6 +119,10 @@ class GuardedStorage:
         """Return where the database is; None if not applicable (in memory)."""
         return self._storage.lock.home()
 
+    def high_water(self) -> HighWaterMark | None:
+        """Return the high-water mark that is kept beside the database; None without one."""
+        return self._storage.lock.high_water()
+
     def campaign_list_revision(self, workspace_id: str) -> int | None:
         """Return the revision of a workspace's lists; see `Storage.campaign_list_revision`.
 
@@ -147,6 +152,7 @@ class ServiceContext:
         log_throttle: Limits repeated log lines.
         adapters: The providers that accounts can be at.
         instrumentation: Is told what happens.
+        wake_ups: Waits for what other processes change.
     """
 
     loop_guard: LoopGuard
@@ -159,6 +165,7 @@ class ServiceContext:
     log_throttle: LogThrottle
     adapters: Adapters
     instrumentation: Instrumentation
+    wake_ups: WakeUps
 
     def now(self) -> datetime:
         """Return the current time."""

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from outreach.errors import Conflict, InvalidRequest
+import attrs
+from anyio import to_thread
+
+from outreach.errors import ArchiveUnavailable, Conflict, InvalidRequest
+from outreach.models.archive import Archive
 from outreach.models.campaign import Campaign
 from outreach.models.erasure import PurgeResult, RetentionResult
-from outreach.operations.campaigns.reporting import make_report
+from outreach.operations.archives.reading import list_archives
+from outreach.operations.campaigns.reporting import report_of
 from outreach.operations.common import campaign_of, workspace_of
-from outreach.operations.erasure.applying import apply_retention
+from outreach.operations.erasure.applying import apply_retention, erase_in_archives
 from outreach.operations.erasure.campaigns import NOT_STARTED, begin_erasure, discard, erase_slice, require_deletable
 from outreach.operations.erasure.people import purge_person
 from outreach.policy.phones import canonical_phone
@@ -46,6 +52,7 @@ class CampaignDeletion:
         Raises:
             NotFound: The workspace has no such campaign.
             Conflict: It is scheduled, active or paused, or has contacts that are still open.
+            ArchiveUnavailable: Its contacts are in an archive that is not there: nothing was erased.
         """
         now = self._context.now()
         storage = self._context.storage
@@ -62,10 +69,12 @@ class CampaignDeletion:
                 pass
             return None
         # Read before, because it may take longer than a transaction that writes.
-        report = await storage.read(lambda tx: make_report(tx, campaign_of(tx, workspace_id, campaign_id), now))
+        await storage.read(lambda tx: _require_archive_of(tx, workspace_id, campaign_id))
+        report = await storage.read(lambda tx: report_of(tx, campaign_of(tx, workspace_id, campaign_id), now))
         erased = await storage.write(lambda tx: begin_erasure(tx, report, now=now, actor=actor))
         while await storage.write(lambda tx: erase_slice(tx, workspace_id, limit=SLICE), bulk=True):
             pass
+        await erase_in_archives(storage, workspace_id)
         return erased
 
 
@@ -80,7 +89,7 @@ class Erasure:
 
         Contacts that wait for their turn end as `skipped: erased`. All figures stay as they are. An opt-out stays on
         the register as a hash of the number, so that the person is not contacted again. It reads all single messages,
-        calls and events of the workspace.
+        calls and events of the workspace, and erases in archives too.
 
         Args:
             workspace_id: The workspace.
@@ -91,6 +100,8 @@ class Erasure:
             NotFound: The workspace does not exist.
             InvalidRequest: It is no phone number.
             Conflict: A request to it is on its way, or contacts are being loaded: nothing was erased.
+            ArchiveUnavailable: An archive with contacts of the workspace is not there, or is being written: nothing was
+                erased.
         """
         raw = require_text("phone", phone)
         token = PREFIX + secrets.token_hex(_TOKEN_BYTES)
@@ -109,6 +120,10 @@ class Erasure:
                 raise Conflict("Contacts are being loaded into a campaign. Nothing was erased. Purge again afterwards.")
             return purge_person(tx, workspace_id, number, found, salt=salt, token=token, now=now, actor=actor)
 
+        archives = await storage.read(lambda tx: _require_archives(tx, workspace_id))
+        if archives:
+            # Before anything is erased here: campaigns may be moving into one.
+            await to_thread.run_sync(_require_writable, archives)
         number, found = await storage.read(find)
         result = await storage.write(erase)
         for _ in range(_MAX_ROUNDS):
@@ -123,6 +138,12 @@ class Erasure:
                 calls=result.calls + more.calls,
                 callbacks=result.callbacks + more.callbacks,
                 still_opted_out=result.still_opted_out or more.still_opted_out,
+            )
+        if archives:
+            name = await storage.read(lambda tx: tx.register.stored_name(workspace_id, number)) or token
+            archived = await to_thread.run_sync(_erase_in, archives, workspace_id, number, name)
+            result = attrs.evolve(
+                result, contacts=result.contacts + archived["contacts"], calls=result.calls + archived["calls"]
             )
         return result
 
@@ -155,3 +176,41 @@ class Erasure:
             limit=SLICE,
             max_slices=max_slices,
         )
+
+
+def _require_archives(tx: Transaction, workspace_id: str) -> Sequence[Archive]:
+    """Return the archives that hold contacts of a workspace, or raise `ArchiveUnavailable` if one cannot be read."""
+    found = list_archives(tx, workspace_id)
+    for one in found:
+        if one.problem is not None:
+            raise ArchiveUnavailable(
+                f"Contacts of this workspace are in an archive too. {one.problem} Nothing was erased."
+            )
+    return [one.archive for one in found]
+
+
+def _require_writable(archives: Sequence[Archive]) -> None:
+    """Raise `ArchiveUnavailable` if one of these archives cannot be written now."""
+    from outreach.operations.archives.erasing import opened_archives
+
+    with opened_archives(archives):
+        pass
+
+
+def _require_archive_of(tx: Transaction, workspace_id: str, campaign_id: str) -> None:
+    place = tx.archives.of_campaign(workspace_id, campaign_id)
+    for one in list_archives(tx, workspace_id) if place is not None else ():
+        if place is not None and one.archive.id == place.archive_id and one.problem is not None:
+            raise ArchiveUnavailable(f"Contacts of this campaign are in an archive. {one.problem} Nothing was erased.")
+
+
+def _erase_in(archives: Sequence[Archive], workspace_id: str, phone: str, name: str) -> Mapping[str, int]:
+    """Erase a person from all of these archives; return the counts of all together."""
+    from outreach.operations.archives.erasing import erase_person, opened_archives
+
+    total = {"contacts": 0, "calls": 0}
+    with opened_archives(archives) as opened:
+        for raw in opened:
+            found = erase_person(raw, workspace_id, phone, name=name)
+            total = {what: count + found[what] for what, count in total.items()}
+    return total

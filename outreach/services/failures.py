@@ -16,6 +16,7 @@ from outreach.policy.explanations import FAULT_WITHOUT_ANSWER
 from outreach.providers.registry import explain
 from outreach.services.contacts import MAX_EXTERNAL_ID
 from outreach.services.context import ServiceContext
+from outreach.services.ledgers import read_ledger
 from outreach.services.validation import check_name
 from outreach.working_set import Transaction
 
@@ -62,7 +63,7 @@ class CampaignResults:
             found = {one.id: last_failure([one], _call_of(tx, one)) for one in dispatches}
             return {identifier: failure for identifier, failure in found.items() if failure is not None}
 
-        return await self._context.storage.read(operation)
+        return await read_ledger(self._context, workspace_id, campaign_id, operation)
 
     async def provider_failures(self, workspace_id: str, campaign_id: str) -> Sequence[tuple[ProviderFailure, int]]:
         """Return what went wrong in a campaign with the number of requests, most frequent first.
@@ -95,8 +96,11 @@ class CampaignResults:
         Raises:
             NotFound: The workspace has no such campaign.
         """
-        return await self._context.storage.read(
-            lambda tx: tx.dispatches.groups(workspace_id, campaign_of(tx, workspace_id, campaign_id).id)
+        return await read_ledger(
+            self._context,
+            workspace_id,
+            campaign_id,
+            lambda tx: tx.dispatches.groups(workspace_id, campaign_of(tx, workspace_id, campaign_id).id),
         )
 
     async def iter_outcomes(
@@ -136,7 +140,7 @@ class CampaignResults:
                 more = external_id is None and len(rows) == _BATCH
                 return wanted, rows[-1].position if more else None
 
-            batch, last = await self._context.storage.read(operation)
+            batch, last = await read_ledger(self._context, workspace_id, campaign_id, operation)
             for outcome in batch:
                 yield outcome
             if last is None:

@@ -60,7 +60,7 @@ class Flows:
             kind="flow",
         )
 
-    async def create_response(
+    async def _create_response(
         self,
         workspace_id: str,
         new: NewFlow,
@@ -69,11 +69,6 @@ class Flows:
         render: Callable[[Flow], StoredAnswer],
         actor: str = "library",
     ) -> StoredAnswer:
-        """Create a flow and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `create`.
-        """
         return await self._keys.answer(
             workspace_id, request, render=render, make=lambda once: self._create(workspace_id, new, actor, once)
         )

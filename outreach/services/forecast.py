@@ -25,11 +25,10 @@ from outreach.policy.forecast import OpenCampaign, OpenContact, SenderRate, play
 from outreach.policy.preflight import judge, messages_of
 from outreach.policy.settlement import TRANSIENT_FAILURES
 from outreach.services.context import ServiceContext
-from outreach.services.preflight import Setup, read_setup, read_slice, turn_of
+from outreach.services.preflight import SLICE, Setup, read_setup, read_slice, turn_of
 from outreach.services.validation import check_kind
 from outreach.working_set import Transaction
 
-_SLICE: Final = 500
 _MAX_READ: Final = 10_000
 """A campaign with more contacts is judged by so many of them, from all over the list."""
 
@@ -188,9 +187,9 @@ class CampaignForecast:
 def _starts(total: int) -> Sequence[int]:
     """Return after which positions slices are read: all of them, or so many spread over a long list."""
     if total <= _MAX_READ:
-        return range(-1, max(total, 1) - 1, _SLICE)
-    slices = _MAX_READ // _SLICE
-    return [number * (total - _SLICE) // (slices - 1) - 1 for number in range(slices)]
+        return range(-1, max(total, 1) - 1, SLICE)
+    slices = _MAX_READ // SLICE
+    return [number * (total - SLICE) // (slices - 1) - 1 for number in range(slices)]
 
 
 def _read(tx: Transaction, campaign: Campaign, now: datetime, *, alone: bool = False) -> _Known:

@@ -22,6 +22,8 @@ from outreach.working_set import Transaction
 M = TypeVar("M")
 
 _POLL_SECONDS: Final = 0.05
+_HEARD_SECONDS: Final = 0.5
+"""How often it is asked for where other processes' commits are heard of."""
 _MAX_KEY_LENGTH: Final = 255
 
 
@@ -238,7 +240,7 @@ class Idempotency:
                 return begun.answer
             if context.clock.monotonic() >= give_up_at:
                 raise RequestInProgress
-            await anyio.sleep(_POLL_SECONDS)
+            await context.wake_ups.wait("keys", poll_seconds=_POLL_SECONDS, heard_seconds=_HEARD_SECONDS)
 
 
 def finished(tx: Transaction, made: M, once: IdempotencyGuard[M]) -> M:

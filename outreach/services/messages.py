@@ -76,7 +76,7 @@ class Messages:
             kind="message",
         )
 
-    async def send_response(
+    async def _send_response(
         self,
         workspace_id: str,
         new: NewMessage,
@@ -84,11 +84,6 @@ class Messages:
         request: IdempotentRequest | None,
         render: Callable[[Message], StoredAnswer],
     ) -> StoredAnswer:
-        """Queue a message and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `send`.
-        """
         return await self._keys.answer(
             workspace_id, request, render=render, make=lambda once: self._send(workspace_id, new, once)
         )
@@ -180,7 +175,7 @@ class Messages:
             kind="message",
         )
 
-    async def send_test_response(
+    async def _send_test_response(
         self,
         workspace_id: str,
         campaign_id: str,
@@ -190,11 +185,6 @@ class Messages:
         render: Callable[[Message], StoredAnswer],
         actor: str = "library",
     ) -> StoredAnswer:
-        """Send a test message and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `send_test`.
-        """
         return await self._keys.answer(
             workspace_id,
             request,

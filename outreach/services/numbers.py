@@ -70,7 +70,7 @@ class Numbers:
             kind="number",
         )
 
-    async def create_response(
+    async def _create_response(
         self,
         workspace_id: str,
         new: NewNumber,
@@ -79,11 +79,6 @@ class Numbers:
         render: Callable[[Number], StoredAnswer],
         actor: str = "library",
     ) -> StoredAnswer:
-        """Add a number and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `create`.
-        """
         return await self._keys.answer(
             workspace_id, request, render=render, make=lambda once: self._create(workspace_id, new, actor, once)
         )

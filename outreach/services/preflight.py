@@ -37,7 +37,7 @@ from outreach.services.validation import require_text
 from outreach.working_set import Transaction
 from outreach.working_set.tables.recipients import StoredContact
 
-_SLICE: Final = 500
+SLICE: Final = 1000
 """Contacts looked at before other work runs."""
 
 _NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
@@ -142,8 +142,8 @@ class CampaignPreflight(ABC):
         )
         at = turn_of(campaign, context.now())
         tally = _tally(setup, at, contact)
-        after, size = -1, _SLICE
-        while size == _SLICE:
+        after, size = -1, SLICE
+        while size == SLICE:
             found = await context.storage.read(
                 lambda tx, after=after: read_slice(tx, setup, after, at)  # type: ignore[misc]
             )
@@ -188,7 +188,7 @@ class CampaignPreflight(ABC):
         async def default_region() -> str | None:
             return region
 
-        async for chunk in chunks(recipients, default_region=default_region, size=_SLICE):
+        async for chunk in chunks(recipients, default_region=default_region, size=SLICE):
             names.see(chunk)
             stopped, found = await context.storage.read(
                 lambda tx, chunk=chunk, first=tally.contacts: _look_up(tx, setup, chunk, first, at)  # type: ignore[misc]
@@ -218,9 +218,9 @@ def _tally(setup: Setup, at: datetime, contact: str | None) -> PreflightTally:
 
 
 def read_slice(tx: Transaction, setup: Setup, after: int, at: datetime) -> ContactSlice:
-    """Return the next 500 contacts of a campaign after a position, with what holds for them at a time."""
+    """Return the next 1000 contacts of a campaign after a position, with what holds for them at a time."""
     campaign = setup.plan.campaign
-    stored = tx.recipients.contacts(campaign.workspace_id, campaign.id, after=after, limit=_SLICE)
+    stored = tx.recipients.contacts(campaign.workspace_id, campaign.id, after=after, limit=SLICE)
     return _with_limits(tx, setup, [_stored_recipient(campaign.id, one) for one in stored], at)
 
 
@@ -244,7 +244,7 @@ def _with_limits(tx: Transaction, setup: Setup, rows: Sequence[Recipient], at: d
             until = frequency_capped_until(tx, workspace.id, one.phone, at) if one.phone is not None else None
             if until is not None:
                 capped[one.position] = until
-    restrictions = tx.register.restrictions(workspace.id, campaign.channel, phones)
+    restrictions = tx.register.read_restrictions(workspace.id, campaign.channel, phones)
     return ContactSlice(recipients=rows, restrictions=restrictions, capped_until=capped)
 
 

@@ -65,7 +65,7 @@ class Unsubscribes:
         """
         return await self._add(workspace_id, phones, scope, source, evidence, actor, IdempotencyGuard())
 
-    async def add_response(
+    async def _add_response(
         self,
         workspace_id: str,
         new: NewUnsubscribes,
@@ -74,11 +74,6 @@ class Unsubscribes:
         render: Callable[[Sequence[Unsubscribe]], StoredAnswer],
         actor: str = "library",
     ) -> StoredAnswer:
-        """Unsubscribe numbers and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `add`.
-        """
         check_kind("new", new, NewUnsubscribes)
         phones, evidence = tuple(new.phone_numbers), new.evidence
         check_bounds(NewUnsubscribes, {"evidence": evidence})
@@ -233,7 +228,7 @@ class Unsubscribes:
         """
         await self._resolve(workspace_id, phone, opted_out, actor, IdempotencyGuard())
 
-    async def resolve_response(
+    async def _resolve_response(
         self,
         workspace_id: str,
         phone: str,
@@ -243,19 +238,6 @@ class Unsubscribes:
         render: Callable[[Unsubscribe], StoredAnswer],
         actor: str = "library",
     ) -> StoredAnswer:
-        """Decide on a held number and return the HTTP response to it; a repeated key returns the first response.
-
-        Args:
-            workspace_id: The workspace.
-            phone: The number.
-            opted_out: See `resolve`.
-            request: The request and its key.
-            render: Makes the response of the entry: the new one, or the held one that was taken away.
-            actor: Recorded in the audit trail.
-
-        Raises:
-            OutreachError: See `resolve`.
-        """
         return await self._keys.answer(
             workspace_id,
             request,

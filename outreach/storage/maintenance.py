@@ -1,4 +1,4 @@
-"""Backing up, restoring, checking and migrating a database by its URL.
+"""Backing up, restoring, checking, compacting and migrating a database by its URL.
 
 All functions block on the disk or the network: call them in a thread if an event loop runs.
 """
@@ -10,7 +10,8 @@ from pathlib import Path
 
 from outreach.clock import Clock, SystemClock
 from outreach.errors import ConfigError
-from outreach.models.database import Backup, DatabaseCheck, Restore
+from outreach.models.database import Backup, Compaction, DatabaseCheck, Restore
+from outreach.models.diagnosis import DiagnosisFinding
 from outreach.storage.opening import is_postgres
 
 
@@ -57,6 +58,43 @@ def restore_database(url: str, file: Path, *, clock: Clock | None = None) -> Res
     )
 
 
+def compact_database(
+    url: str,
+    *,
+    delete_old: bool = False,
+    on_progress: Callable[[str], None] | None = None,
+    clock: Clock | None = None,
+) -> Compaction:
+    """Replace a database that no process has open with a copy without the room of deleted rows, or change nothing.
+
+    The copy is checked first. The old file is kept beside it (`outreach.db.before-compact-…`), and nothing is paused:
+    the rows are the same.
+
+    Args:
+        url: The database.
+        delete_old: Whether the old file is deleted at the end.
+        on_progress: Receives a sentence about the progress every 2 s; None logs them.
+        clock: The source of time, for the name of the old file; the system by default.
+
+    Raises:
+        ConfigError: The URL names no file.
+        DatabaseMissing: There is no database.
+        DatabaseInUse: A process has it open.
+        DatabaseOlder: It needs a migration.
+        StorageError: It is damaged, there is no room for the copy, or a step failed.
+    """
+    _refuse_server(
+        url,
+        "its autovacuum, which makes the room of deleted rows usable again; or, with the servers stopped, "
+        "VACUUM (FULL, ANALYZE) on the tables of the schema outreach, which gives it back to the disk",
+    )
+    from outreach.storage.sqlite.compacting import compact
+    from outreach.storage.sqlite.storage import path_of
+
+    done = compact(path_of(url), delete_old=delete_old, now=(clock or SystemClock()).now(), on_progress=on_progress)
+    return Compaction(size_before=done.size_before, size=done.size, replaced_database=done.replaced_database)
+
+
 def check_database(url: str, *, quick: bool = False) -> DatabaseCheck:
     """Check a database, which may be in use, by reading all of it.
 
@@ -83,6 +121,25 @@ def check_database(url: str, *, quick: bool = False) -> DatabaseCheck:
     return DatabaseCheck(
         problems=found.problems, size=found.size, log_size=found.log_size, pending_migrations=found.pending_migrations
     )
+
+
+def diagnose_database(url: str) -> Sequence[DiagnosisFinding]:
+    """Return what is wrong with a database, which may be in use or not be usable at all; changes nothing.
+
+    `engine.diagnose()` finds the same and more, where the database can be opened. Takes little more than half a minute.
+
+    Raises:
+        ConfigError: The URL names no file and no PostgreSQL database.
+    """
+    if is_postgres(url):
+        from outreach.storage.postgres.connect import conninfo_of
+        from outreach.storage.postgres.diagnosis import diagnose_server
+
+        return diagnose_server(conninfo_of(url))
+    from outreach.storage.sqlite.diagnosis import diagnose_file
+    from outreach.storage.sqlite.storage import path_of
+
+    return diagnose_file(path_of(url))
 
 
 def migrate_database(url: str, *, on_progress: Callable[[str], None] | None = None) -> Sequence[str]:

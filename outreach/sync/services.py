@@ -14,7 +14,15 @@ from outreach.clock import Clock
 from outreach.config import EngineConfig, SimulatorConfig
 from outreach.engine import Outreach as AsyncOutreach
 from outreach.errors import ErrorDetail
-from outreach.models.account import Account, AccountSummary, AdapterProblem, CallbackRecord, Provider, ProviderThrottle
+from outreach.models.account import (
+    Account,
+    AccountSummary,
+    AdapterProblem,
+    CallbackRecord,
+    Provider,
+    ProviderThrottle,
+    RekeyResult,
+)
 from outreach.models.base import CarrierName, Channel, JsonPage, Page
 from outreach.models.call import Call, NewCall
 from outreach.models.campaign import (
@@ -29,6 +37,7 @@ from outreach.models.campaign import (
 )
 from outreach.models.campaign_export import ExportedContact, ExportFormat
 from outreach.models.campaign_report import CampaignReport
+from outreach.models.diagnosis import Diagnosis
 from outreach.models.dispatch import Dispatch, DispatchCount, OperatorDecision
 from outreach.models.erasure import PurgeResult, RetentionResult
 from outreach.models.events import Event, EventPage
@@ -96,16 +105,17 @@ from outreach.services.callbacks import Callbacks as AsyncCallbacks
 from outreach.services.calls import Calls as AsyncCalls
 from outreach.services.campaigns import Campaigns as AsyncCampaigns
 from outreach.services.contacts import Contact
+from outreach.services.diagnosis.query import DiagnosisQuery as AsyncDiagnosisQuery
 from outreach.services.dispatches import Dispatches as AsyncDispatches
 from outreach.services.erasure import Erasure as AsyncErasure
 from outreach.services.events import A, B, C
 from outreach.services.events import Events as AsyncEvents
 from outreach.services.figures import FiguresQuery as AsyncFiguresQuery
 from outreach.services.flows import Flows as AsyncFlows
+from outreach.services.http_operations import HttpOperations as AsyncHttpOperations
 from outreach.services.messages import Messages as AsyncMessages
 from outreach.services.numbers import Numbers as AsyncNumbers
 from outreach.services.prices import Prices as AsyncPrices
-from outreach.services.rate_limits import RateLimiter as AsyncRateLimiter
 from outreach.services.readiness import ReadinessProbe as AsyncReadinessProbe
 from outreach.services.settings import CallingSettings as AsyncCallingSettings
 from outreach.services.settings import Replies as AsyncReplies
@@ -144,6 +154,24 @@ class StatusQuery(Service[AsyncStatusQuery]):
             NotFound: The workspace does not exist.
         """
         return self._call(lambda service: service(workspace_id))
+
+
+class DiagnosisQuery(Service[AsyncDiagnosisQuery]):
+    """Examines the database, the key, accounts, addresses and the work; changes nothing."""
+
+    def __call__(self, *, network: bool = True) -> Diagnosis:
+        """Return what is wrong; takes under two minutes, and may run while others use the database.
+
+        A check that fails is a finding itself (`check_failed`). With the network, some harmless requests are made
+        for each account of a live workspace.
+
+        Args:
+            network: Whether providers may be asked, and names resolved.
+
+        Raises:
+            ConfigError: The engine was opened elsewhere.
+        """
+        return self._call(lambda service: service(network=network))
 
 
 class FiguresQuery(Service[AsyncFiguresQuery]):
@@ -364,24 +392,6 @@ class Agents(Service[AsyncAgents]):
             )
         )
 
-    def create_response(
-        self,
-        workspace_id: str,
-        new: NewAgent,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Agent], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        """Create an agent and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `create`.
-        """
-        return self._call(
-            lambda service: service.create_response(workspace_id, new, request=request, render=render, actor=actor)
-        )
-
     def update(self, workspace_id: str, agent_id: str, change: AgentUpdate, *, actor: str = "library") -> Agent:
         """Change an agent; campaigns that have not started become ready or draft by whether it can place calls.
 
@@ -516,24 +526,6 @@ class Numbers(Service[AsyncNumbers]):
             )
         )
 
-    def create_response(
-        self,
-        workspace_id: str,
-        new: NewNumber,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Number], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        """Add a number and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `create`.
-        """
-        return self._call(
-            lambda service: service.create_response(workspace_id, new, request=request, render=render, actor=actor)
-        )
-
     def get(self, workspace_id: str, number_id: str) -> Number:
         """Return a number.
 
@@ -599,24 +591,6 @@ class Flows(Service[AsyncFlows]):
             lambda service: service.create(
                 workspace_id, name, steps=steps, idempotency_key=idempotency_key, actor=actor
             )
-        )
-
-    def create_response(
-        self,
-        workspace_id: str,
-        new: NewFlow,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Flow], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        """Create a flow and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `create`.
-        """
-        return self._call(
-            lambda service: service.create_response(workspace_id, new, request=request, render=render, actor=actor)
         )
 
     def get(self, workspace_id: str, flow_id: str) -> Flow:
@@ -784,24 +758,6 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
             )
         )
 
-    def add_response(
-        self,
-        workspace_id: str,
-        new: NewUnsubscribes,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Sequence[Unsubscribe]], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        """Unsubscribe numbers and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `add`.
-        """
-        return self._call(
-            lambda service: service.add_response(workspace_id, new, request=request, render=render, actor=actor)
-        )
-
     def import_numbers(
         self, workspace_id: str, rows: Iterable[str], *, scope: UnsubscribeScope = "all", actor: str = "library"
     ) -> RegisterImport:
@@ -851,35 +807,6 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
         """
         return self._call(lambda service: service.resolve(workspace_id, phone, opted_out=opted_out, actor=actor))
 
-    def resolve_response(
-        self,
-        workspace_id: str,
-        phone: str,
-        *,
-        opted_out: bool,
-        request: IdempotentRequest | None,
-        render: Callable[[Unsubscribe], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        """Decide on a held number and return the HTTP response to it; a repeated key returns the first response.
-
-        Args:
-            workspace_id: The workspace.
-            phone: The number.
-            opted_out: See `resolve`.
-            request: The request and its key.
-            render: Makes the response of the entry: the new one, or the held one that was taken away.
-            actor: Recorded in the audit trail.
-
-        Raises:
-            OutreachError: See `resolve`.
-        """
-        return self._call(
-            lambda service: service.resolve_response(
-                workspace_id, phone, opted_out=opted_out, request=request, render=render, actor=actor
-            )
-        )
-
     def get(self, workspace_id: str, phone: str) -> Unsubscribe:
         """Return the entry of a number, in any notation.
 
@@ -928,7 +855,7 @@ class Erasure(Service[AsyncErasure]):
 
         Contacts that wait for their turn end as `skipped: erased`. All figures stay as they are. An opt-out stays on
         the register as a hash of the number, so that the person is not contacted again. It reads all single messages,
-        calls and events of the workspace.
+        calls and events of the workspace, and erases in archives too.
 
         Args:
             workspace_id: The workspace.
@@ -939,6 +866,8 @@ class Erasure(Service[AsyncErasure]):
             NotFound: The workspace does not exist.
             InvalidRequest: It is no phone number.
             Conflict: A request to it is on its way, or contacts are being loaded: nothing was erased.
+            ArchiveUnavailable: An archive with contacts of the workspace is not there, or is being written: nothing was
+                erased.
         """
         return self._call(lambda service: service.purge(workspace_id, phone, actor=actor))
 
@@ -1039,30 +968,6 @@ class Campaigns(Service[AsyncCampaigns]):
             )
         )
 
-    def list_json(
-        self,
-        workspace_id: str,
-        *,
-        channel: Channel | None = None,
-        status: CampaignStatus | None = None,
-        search: str | None = None,
-        page: int = 1,
-        page_size: int = 20,
-    ) -> JsonPage:
-        """Return a page of campaigns as JSON with the interface's fields, newest first, archived ones among them.
-
-        A rendered page is reused until any process changes what it shows.
-
-        Raises:
-            NotFound: The workspace does not exist.
-            InvalidRequest: An argument is invalid.
-        """
-        return self._call(
-            lambda service: service.list_json(
-                workspace_id, channel=channel, status=status, search=search, page=page, page_size=page_size
-            )
-        )
-
     def start(
         self, workspace_id: str, campaign_id: str, *, allow_unknown_placeholders: bool = False, actor: str = "library"
     ) -> Campaign:
@@ -1084,38 +989,6 @@ class Campaigns(Service[AsyncCampaigns]):
         return self._call(
             lambda service: service.start(
                 workspace_id, campaign_id, allow_unknown_placeholders=allow_unknown_placeholders, actor=actor
-            )
-        )
-
-    def move_response(
-        self,
-        workspace_id: str,
-        campaign_id: str,
-        action: CampaignAction,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Campaign], StoredAnswer],
-        allow_unknown_placeholders: bool = False,
-        actor: str = "library",
-    ) -> StoredAnswer:
-        """Start, unschedule, pause, resume or cancel a campaign, and return the HTTP response to it.
-
-        A repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `start`, `unschedule`, `pause`, `resume` and `cancel`.
-            InvalidRequest: The action is none of these, or the key was used with other content.
-            RequestInProgress: The first request with this key is still running.
-        """
-        return self._call(
-            lambda service: service.move_response(
-                workspace_id,
-                campaign_id,
-                action,
-                request=request,
-                render=render,
-                allow_unknown_placeholders=allow_unknown_placeholders,
-                actor=actor,
             )
         )
 
@@ -1195,27 +1068,6 @@ class Campaigns(Service[AsyncCampaigns]):
             )
         )
 
-    def clone_response(
-        self,
-        workspace_id: str,
-        campaign_id: str,
-        *,
-        name: str | None,
-        request: IdempotentRequest | None,
-        render: Callable[[CampaignCreated], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        """Clone a campaign and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `clone`.
-        """
-        return self._call(
-            lambda service: service.clone_response(
-                workspace_id, campaign_id, name=name, request=request, render=render, actor=actor
-            )
-        )
-
     def follow_up(
         self,
         workspace_id: str,
@@ -1264,38 +1116,6 @@ class Campaigns(Service[AsyncCampaigns]):
             )
         )
 
-    def follow_up_response(
-        self,
-        workspace_id: str,
-        campaign_id: str,
-        *,
-        results: Sequence[str],
-        include: Collection[LeftOut],
-        name: str | None,
-        body: str | None,
-        request: IdempotentRequest | None,
-        render: Callable[[FollowUpCreated], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        """Follow a campaign up and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `follow_up`.
-        """
-        return self._call(
-            lambda service: service.follow_up_response(
-                workspace_id,
-                campaign_id,
-                results=results,
-                include=include,
-                name=name,
-                body=body,
-                request=request,
-                render=render,
-                actor=actor,
-            )
-        )
-
     def create_sms(
         self,
         workspace_id: str,
@@ -1328,27 +1148,6 @@ class Campaigns(Service[AsyncCampaigns]):
             )
         )
 
-    def create_sms_response(
-        self,
-        workspace_id: str,
-        campaign: NewSmsCampaign,
-        recipients: RecipientSource,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[CampaignCreated], StoredAnswer],
-        actor: str,
-    ) -> StoredAnswer:
-        """Create an SMS campaign and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `create_sms`.
-        """
-        return self._supply(
-            lambda service, each: service.create_sms_response(
-                workspace_id, campaign, each(recipients), request=request, render=render, actor=actor
-            )
-        )
-
     def create_call(
         self,
         workspace_id: str,
@@ -1370,35 +1169,6 @@ class Campaigns(Service[AsyncCampaigns]):
                 workspace_id, campaign, each(recipients), idempotency_key=idempotency_key, actor=actor
             )
         )
-
-    def create_call_response(
-        self,
-        workspace_id: str,
-        campaign: NewCallCampaign,
-        recipients: RecipientSource,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[CampaignCreated], StoredAnswer],
-        actor: str,
-    ) -> StoredAnswer:
-        """Create a calling campaign and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `create_call`.
-        """
-        return self._supply(
-            lambda service, each: service.create_call_response(
-                workspace_id, campaign, each(recipients), request=request, render=render, actor=actor
-            )
-        )
-
-    def check_sms_enabled(self, workspace_id: str) -> None:
-        """Check that SMS campaigns are enabled, before the body is read.
-
-        Raises:
-            SmsCampaignsDisabled: They are not.
-        """
-        return self._call(lambda service: service.check_sms_enabled(workspace_id))
 
     def recipient_failures(self, workspace_id: str, campaign_id: str, position: int) -> dict[str, ProviderFailure]:
         """Return the failures of a recipient's requests, by dispatch id.
@@ -1483,6 +1253,8 @@ class Campaigns(Service[AsyncCampaigns]):
         *,
         status: RecipientStatus | None = None,
         reason: str | None = None,
+        phone: str | None = None,
+        external_id: str | None = None,
         after: int = -1,
         limit: int = 1000,
     ) -> Sequence[Recipient]:
@@ -1493,6 +1265,8 @@ class Campaigns(Service[AsyncCampaigns]):
             campaign_id: The campaign.
             status: Only those in this state; None for any.
             reason: Only those that wait or have ended for this reason; None for any.
+            phone: Only those with this number, in any notation, or as supplied if it is none; None for any.
+            external_id: Only those that the application knows by this id, of the first 1,000; None for any.
             after: Only positions greater than this one, such as that of the last recipient of the page before.
             limit: The largest number of recipients.
 
@@ -1502,7 +1276,14 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(
             lambda service: service.list_recipients(
-                workspace_id, campaign_id, status=status, reason=reason, after=after, limit=limit
+                workspace_id,
+                campaign_id,
+                status=status,
+                reason=reason,
+                phone=phone,
+                external_id=external_id,
+                after=after,
+                limit=limit,
             )
         )
 
@@ -1518,6 +1299,8 @@ class Campaigns(Service[AsyncCampaigns]):
         self, workspace_id: str, *, external_id: str, campaign_id: str | None = None, limit: int = 100
     ) -> Sequence[Recipient]:
         """Return the recipients that the application knows by an id, the newest campaign first.
+
+        Without a campaign, those of archived campaigns are left out.
 
         Args:
             workspace_id: The workspace.
@@ -1651,8 +1434,9 @@ class Campaigns(Service[AsyncCampaigns]):
     def report(self, workspace_id: str, campaign_id: str) -> CampaignReport:
         """Return what became of a campaign's contacts, and what was sent for it, from one snapshot of the ledger.
 
-        It reads every contact and request of the campaign: nearly a second for a million. An erased campaign has the
-        report of the moment before.
+        It reads every request of the campaign once: a million take half a second of computing, and with prices by
+        country a second. An erased or archived campaign has the report of
+        the moment before.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -1666,6 +1450,7 @@ class Campaigns(Service[AsyncCampaigns]):
 
         Raises:
             NotFound: The workspace has no such campaign.
+            ArchiveUnavailable: Its contacts are in an archive that cannot be read.
         """
         return self._items(lambda service: service.iter_export(workspace_id, campaign_id))
 
@@ -1716,27 +1501,6 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(lambda service: service.unarchive(workspace_id, campaign_id, actor=actor))
 
-    def archive_response(
-        self,
-        workspace_id: str,
-        campaign_id: str,
-        *,
-        archived: bool,
-        request: IdempotentRequest | None,
-        render: Callable[[Campaign], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        """Archive a campaign or bring it back, and return the HTTP response; a repeated key returns the first one.
-
-        Raises:
-            OutreachError: See `archive` and `unarchive`.
-        """
-        return self._call(
-            lambda service: service.archive_response(
-                workspace_id, campaign_id, archived=archived, request=request, render=render, actor=actor
-            )
-        )
-
     def delete(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign | None:
         """Delete a draft or ready campaign with its contacts, or erase the contacts and texts of an ended one.
 
@@ -1750,6 +1514,7 @@ class Campaigns(Service[AsyncCampaigns]):
         Raises:
             NotFound: The workspace has no such campaign.
             Conflict: It is scheduled, active or paused, or has contacts that are still open.
+            ArchiveUnavailable: Its contacts are in an archive that is not there: nothing was erased.
         """
         return self._call(lambda service: service.delete(workspace_id, campaign_id, actor=actor))
 
@@ -1777,21 +1542,6 @@ class Calls(Service[AsyncCalls]):
                 number is unsubscribed, or the agent is already calling it.
         """
         return self._call(lambda service: service.create(workspace_id, new, idempotency_key=idempotency_key))
-
-    def create_response(
-        self,
-        workspace_id: str,
-        new: NewCall,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Call], StoredAnswer],
-    ) -> StoredAnswer:
-        """Queue a call and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `create`.
-        """
-        return self._call(lambda service: service.create_response(workspace_id, new, request=request, render=render))
 
     def get(self, workspace_id: str, identifier: str) -> Call:
         """Return a call by our id or by the provider's.
@@ -1852,21 +1602,6 @@ class Messages(Service[AsyncMessages]):
         """
         return self._call(lambda service: service.send(workspace_id, new, idempotency_key=idempotency_key))
 
-    def send_response(
-        self,
-        workspace_id: str,
-        new: NewMessage,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Message], StoredAnswer],
-    ) -> StoredAnswer:
-        """Queue a message and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `send`.
-        """
-        return self._call(lambda service: service.send_response(workspace_id, new, request=request, render=render))
-
     def send_test(
         self,
         workspace_id: str,
@@ -1914,27 +1649,6 @@ class Messages(Service[AsyncMessages]):
                 at_any_hour=at_any_hour,
                 idempotency_key=idempotency_key,
                 actor=actor,
-            )
-        )
-
-    def send_test_response(
-        self,
-        workspace_id: str,
-        campaign_id: str,
-        test: TrialMessage,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Message], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        """Send a test message and return the HTTP response to it; a repeated key returns the first response.
-
-        Raises:
-            OutreachError: See `send_test`.
-        """
-        return self._call(
-            lambda service: service.send_test_response(
-                workspace_id, campaign_id, test, request=request, render=render, actor=actor
             )
         )
 
@@ -2169,6 +1883,22 @@ class Accounts(Service[AsyncAccounts]):
         """
         return self._call(lambda service: service.remove(workspace_id, account_id, actor=actor))
 
+    def rekey(self, *, max_slices: int = 100000, actor: str = "library") -> RekeyResult:
+        """Encrypt the credentials of all accounts with the newest key, also while servers run that know it.
+
+        At every moment each account's credentials are encrypted with one key or the other, so that what is interrupted
+        goes on when it is called again. Accounts keep their ids, callback URLs and revisions.
+
+        Args:
+            max_slices: The most slices of 100 accounts to encrypt now, at least 1.
+            actor: Recorded in the audit trail of each account's workspace.
+
+        Raises:
+            ConfigError: No usable key, or none of the keys opens the credentials of some account: nothing was changed.
+            InvalidRequest: `max_slices` is out of its bounds.
+        """
+        return self._call(lambda service: service.rekey(max_slices=max_slices, actor=actor))
+
 
 class Callbacks(Service[AsyncCallbacks]):
     """Receives and lists the callbacks of providers."""
@@ -2348,22 +2078,352 @@ class Events(Service[AsyncEvents]):
         """
         return self._call(lambda service: service.remove_subscription(name))
 
-
-class RateLimiter(Service[AsyncRateLimiter]):
-    """Counts requests against the limits of their workspaces.
-
-    Storage counts a block before it is spent, so that all processes together stay within the limit. While the database
-    cannot be written, each process lets in an eighth of what the minute has left, and counts that afterwards.
-    """
-
-    def acquire(self, workspace: Workspace) -> RateLimitState | None:
-        """Count one request against the workspace's limit, and return the state; None without a limit.
+    def release(self) -> None:
+        """Let other processes go on with named subscriptions; the engine calls this before it closes its storage.
 
         Raises:
-            RateLimited: The limit is used up.
-            StorageBusy: The database is not writable, and the offline allowance is used up.
+            ConfigError: The engine was opened in another process, thread or event loop.
         """
-        return self._call(lambda service: service.acquire(workspace))
+        return self._call(lambda service: service.release())
+
+
+class HttpOperations(Service[AsyncHttpOperations]):
+    """Operations with a stored response: `Outreach.http`.
+
+    `request` is the request with its Idempotency-Key, None without a key. Every operation also raises
+    `InvalidRequest` where the key was used with other content, and `RequestInProgress` while the first request with it
+    is still running.
+    """
+
+    def count_request(self, workspace: Workspace) -> RateLimitState | None:
+        """Count a request against its workspace's limit; return what is left, None without a limit.
+
+        Raises:
+            RateLimited: The limit is reached.
+            StorageBusy: The database takes no writes, and the allowance for that is used up.
+        """
+        return self._call(lambda service: service.count_request(workspace))
+
+    def check_sms_enabled(self, workspace_id: str) -> None:
+        """Check that SMS campaigns are enabled, before the body is read.
+
+        Raises:
+            SmsCampaignsDisabled: They are not.
+        """
+        return self._call(lambda service: service.check_sms_enabled(workspace_id))
+
+    def list_campaigns(
+        self,
+        workspace_id: str,
+        *,
+        channel: Channel | None = None,
+        status: CampaignStatus | None = None,
+        search: str | None = None,
+        page: int = 1,
+        page_size: int = 20,
+    ) -> JsonPage:
+        """Return a page of campaigns as JSON with the interface's fields, newest first, archived ones among them.
+
+        A rendered page is reused until any process changes what it shows.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: An argument is invalid.
+        """
+        return self._call(
+            lambda service: service.list_campaigns(
+                workspace_id, channel=channel, status=status, search=search, page=page, page_size=page_size
+            )
+        )
+
+    def create_agent(
+        self,
+        workspace_id: str,
+        new: NewAgent,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Agent], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Create an agent.
+
+        Raises:
+            OutreachError: See `agents.create`.
+        """
+        return self._call(
+            lambda service: service.create_agent(workspace_id, new, request=request, render=render, actor=actor)
+        )
+
+    def create_call(
+        self,
+        workspace_id: str,
+        new: NewCall,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Call], StoredAnswer],
+    ) -> StoredAnswer:
+        """Queue a call.
+
+        Raises:
+            OutreachError: See `calls.create`.
+        """
+        return self._call(lambda service: service.create_call(workspace_id, new, request=request, render=render))
+
+    def create_sms_campaign(
+        self,
+        workspace_id: str,
+        campaign: NewSmsCampaign,
+        recipients: RecipientSource,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[CampaignCreated], StoredAnswer],
+        actor: str,
+    ) -> StoredAnswer:
+        """Create an SMS campaign.
+
+        Raises:
+            OutreachError: See `campaigns.create_sms`.
+        """
+        return self._supply(
+            lambda service, each: service.create_sms_campaign(
+                workspace_id, campaign, each(recipients), request=request, render=render, actor=actor
+            )
+        )
+
+    def create_call_campaign(
+        self,
+        workspace_id: str,
+        campaign: NewCallCampaign,
+        recipients: RecipientSource,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[CampaignCreated], StoredAnswer],
+        actor: str,
+    ) -> StoredAnswer:
+        """Create a calling campaign.
+
+        Raises:
+            OutreachError: See `campaigns.create_call`.
+        """
+        return self._supply(
+            lambda service, each: service.create_call_campaign(
+                workspace_id, campaign, each(recipients), request=request, render=render, actor=actor
+            )
+        )
+
+    def move_campaign(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        action: CampaignAction,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Campaign], StoredAnswer],
+        allow_unknown_placeholders: bool = False,
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Start, unschedule, pause, resume or cancel a campaign.
+
+        Raises:
+            OutreachError: See `campaigns.start`, `unschedule`, `pause`, `resume` and `cancel`.
+            InvalidRequest: The action is none of these.
+        """
+        return self._call(
+            lambda service: service.move_campaign(
+                workspace_id,
+                campaign_id,
+                action,
+                request=request,
+                render=render,
+                allow_unknown_placeholders=allow_unknown_placeholders,
+                actor=actor,
+            )
+        )
+
+    def archive_campaign(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        archived: bool,
+        request: IdempotentRequest | None,
+        render: Callable[[Campaign], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Archive a campaign, or bring it back.
+
+        Raises:
+            OutreachError: See `campaigns.archive` and `campaigns.unarchive`.
+        """
+        return self._call(
+            lambda service: service.archive_campaign(
+                workspace_id, campaign_id, archived=archived, request=request, render=render, actor=actor
+            )
+        )
+
+    def clone_campaign(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        name: str | None,
+        request: IdempotentRequest | None,
+        render: Callable[[CampaignCreated], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Clone a campaign.
+
+        Raises:
+            OutreachError: See `campaigns.clone`.
+        """
+        return self._call(
+            lambda service: service.clone_campaign(
+                workspace_id, campaign_id, name=name, request=request, render=render, actor=actor
+            )
+        )
+
+    def follow_up_campaign(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        results: Sequence[str],
+        include: Collection[LeftOut],
+        name: str | None,
+        body: str | None,
+        request: IdempotentRequest | None,
+        render: Callable[[FollowUpCreated], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Follow a campaign up.
+
+        Raises:
+            OutreachError: See `campaigns.follow_up`.
+        """
+        return self._call(
+            lambda service: service.follow_up_campaign(
+                workspace_id,
+                campaign_id,
+                results=results,
+                include=include,
+                name=name,
+                body=body,
+                request=request,
+                render=render,
+                actor=actor,
+            )
+        )
+
+    def create_flow(
+        self,
+        workspace_id: str,
+        new: NewFlow,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Flow], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Create a flow.
+
+        Raises:
+            OutreachError: See `flows.create`.
+        """
+        return self._call(
+            lambda service: service.create_flow(workspace_id, new, request=request, render=render, actor=actor)
+        )
+
+    def send_message(
+        self,
+        workspace_id: str,
+        new: NewMessage,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Message], StoredAnswer],
+    ) -> StoredAnswer:
+        """Queue a message.
+
+        Raises:
+            OutreachError: See `messages.send`.
+        """
+        return self._call(lambda service: service.send_message(workspace_id, new, request=request, render=render))
+
+    def send_test_message(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        test: TrialMessage,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Message], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Send a test message.
+
+        Raises:
+            OutreachError: See `messages.send_test`.
+        """
+        return self._call(
+            lambda service: service.send_test_message(
+                workspace_id, campaign_id, test, request=request, render=render, actor=actor
+            )
+        )
+
+    def create_number(
+        self,
+        workspace_id: str,
+        new: NewNumber,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Number], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Add a number.
+
+        Raises:
+            OutreachError: See `numbers.create`.
+        """
+        return self._call(
+            lambda service: service.create_number(workspace_id, new, request=request, render=render, actor=actor)
+        )
+
+    def add_unsubscribes(
+        self,
+        workspace_id: str,
+        new: NewUnsubscribes,
+        *,
+        request: IdempotentRequest | None,
+        render: Callable[[Sequence[Unsubscribe]], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Unsubscribe numbers.
+
+        Raises:
+            OutreachError: See `unsubscribes.add`.
+        """
+        return self._call(
+            lambda service: service.add_unsubscribes(workspace_id, new, request=request, render=render, actor=actor)
+        )
+
+    def resolve_unsubscribe(
+        self,
+        workspace_id: str,
+        phone: str,
+        *,
+        opted_out: bool,
+        request: IdempotentRequest | None,
+        render: Callable[[Unsubscribe], StoredAnswer],
+        actor: str = "library",
+    ) -> StoredAnswer:
+        """Decide on a held number.
+
+        Raises:
+            OutreachError: See `unsubscribes.resolve`.
+        """
+        return self._call(
+            lambda service: service.resolve_unsubscribe(
+                workspace_id, phone, opted_out=opted_out, request=request, render=render, actor=actor
+            )
+        )
 
 
 class Outreach(Engine):
@@ -2419,9 +2479,10 @@ class Outreach(Engine):
         accounts: Accounts at carriers and voice providers.
         callbacks: What providers call back.
         events: What has happened, told after its commit.
-        rate_limits: The request limits of workspaces.
+        http: The same for applications that serve it over HTTP themselves: stored responses, request limits.
         status: `engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.
+        diagnose: `engine.diagnose()` tells what is wrong with the set-up and the data, and what mends it.
         readiness: `engine.readiness()` tells whether this process can do its work now.
         figures: `engine.figures()` counts what is open in the whole database, for metrics.
     """
@@ -2485,7 +2546,8 @@ class Outreach(Engine):
 
         `OUTREACH_HOST_ID` names this machine where its own identity changes from start to start, as in a
         container: a database that finds itself on another machine does not start sending. `OUTREACH_SECRET_KEY` holds
-        the key that accounts' credentials are encrypted with; without it there is a file for it beside the database.
+        the key that accounts' credentials are encrypted with, or `OUTREACH_SECRET_KEY_FILE` names a file that does;
+        without them it is the systemd credential `outreach-secret-key`, else a file beside the database.
 
         Args:
             url: `sqlite:///relative.db`, `sqlite:////absolute.db`, `postgresql://host/database` or `memory://`.
@@ -2541,6 +2603,7 @@ class Outreach(Engine):
     def _serve(self) -> None:
         self.readiness = ReadinessProbe(self._lifetime, lambda engine: engine.readiness)
         self.status = StatusQuery(self._lifetime, lambda engine: engine.status)
+        self.diagnose = DiagnosisQuery(self._lifetime, lambda engine: engine.diagnose)
         self.figures = FiguresQuery(self._lifetime, lambda engine: engine.figures)
         self.workspaces = Workspaces(self._lifetime, lambda engine: engine.workspaces)
         self.api_keys = ApiKeys(self._lifetime, lambda engine: engine.api_keys)
@@ -2562,4 +2625,4 @@ class Outreach(Engine):
         self.accounts = Accounts(self._lifetime, lambda engine: engine.accounts)
         self.callbacks = Callbacks(self._lifetime, lambda engine: engine.callbacks)
         self.events = Events(self._lifetime, lambda engine: engine.events)
-        self.rate_limits = RateLimiter(self._lifetime, lambda engine: engine.rate_limits)
+        self.http = HttpOperations(self._lifetime, lambda engine: engine.http)

@@ -50,6 +50,7 @@ class ScriptedWorker:
         feed: The units that are due.
         broken: What `due` and `since` raise; None for nothing.
         lease_seconds_left: How long the right lasts.
+        refusals: Which worker drives a unit; the slice before was refused for that.
         integrity_checked: What `acquire` waits for, as it does after a crash; None when it does not.
     """
 
@@ -63,6 +64,7 @@ class ScriptedWorker:
         self.broken: Exception | None = None
         self.lease_seconds_left = 15.0
         self.integrity_checked: anyio.Event | None = None
+        self.refusals: dict[WorkUnit, int] = {}
         self.signal = Signal()
         self._change = 0
 
@@ -112,6 +114,10 @@ class ScriptedWorker:
             self._note("since")
             raise self.broken
         return tuple(sorted((work for work in self.feed if work.change > change), key=lambda work: work.change))
+
+    async def refused_by(self, unit: WorkUnit) -> int | None:
+        """Return what the test says of other workers."""
+        return self.refusals.pop(unit, None)
 
     async def sweep(self) -> None:
         """Do nothing."""

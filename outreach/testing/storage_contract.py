@@ -22,9 +22,11 @@ from outreach.testing.storage_tables.campaigns_contract import CampaignsContract
 from outreach.testing.storage_tables.directory_contract import DirectoryContract
 from outreach.testing.storage_tables.dispatches_contract import DispatchesContract
 from outreach.testing.storage_tables.due_contract import DueContract
+from outreach.testing.storage_tables.erasures_contract import ErasuresContract
 from outreach.testing.storage_tables.loading_contract import LoadingContract
 from outreach.testing.storage_tables.recipients_contract import RecipientsContract
 from outreach.testing.storage_tables.register_contract import RegisterContract
+from outreach.testing.storage_tables.reports_contract import ReportsContract
 from outreach.testing.storage_tables.requests_contract import RequestsContract
 from outreach.testing.storage_tables.subscriptions_contract import SubscriptionsContract
 from outreach.testing.storage_tables.trail_contract import TrailContract
@@ -48,5 +50,7 @@ class StorageContract(
     RequestsContract,
     TrailContract,
     SubscriptionsContract,
+    ReportsContract,
+    ErasuresContract,
 ):
     """All of it; subclass it, and define the fixture `open_storage`."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from outreach.protocols.adapter import AccountCheck, Connection, CredentialField
+from outreach.protocols.adapter import AccountCheck, CheckFault, Connection, CredentialField
 from outreach.wire.json_fields import text_at, value_at
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ async def probe_account(
     provider: str,
     fields: Sequence[CredentialField],
     expected: Callable[[object], bool],
-) -> httpx.Response | str:
+) -> httpx.Response | AccountCheck:
     """Make one request that changes nothing.
 
     Args:
@@ -78,34 +78,52 @@ async def probe_account(
         expected: Whether JSON looks like the provider's response, not somebody else's.
 
     Returns:
-        The response if it is the provider's and successful; else what is wrong and what to do, without secrets.
+        The response if it is the provider's and successful; else a failed check that says what to do, without secrets.
     """
     import httpx
 
     try:
         response = await connection.http.send(request, follow_redirects=False)
     except httpx.TimeoutException:
-        return f"{provider} did not answer in time: check the network from here, and try again."
+        return not_ok(f"{provider} did not answer in time: check the network from here, and try again.", _UNREACHABLE)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        return f"{provider} cannot be reached ({type(error).__name__}): check the network, proxies and api_base."
+        words = f"{provider} cannot be reached ({type(error).__name__}): check the network, proxies and api_base."
+        return not_ok(words, _UNREACHABLE)
     status = response.status_code
     if response.is_success:
-        return response if expected(_json(response)) else _NOT_ITS_OWN.format(provider=provider, status=status)
+        if expected(_json(response)):
+            return response
+        return not_ok(_NOT_ITS_OWN.format(provider=provider, status=status), _UNREACHABLE)
     if status in _WORDS:
-        return _WORDS[status].format(provider=provider, status=status)
+        return not_ok(_WORDS[status].format(provider=provider, status=status), _FAULTS.get(status, "refused"))
     if response.is_client_error:
         secrets = [connection.credentials.get(field.name) for field in fields if field.secret]
         said = _said(_json(response), [*filter(None, secrets), request.headers.get("authorization", "").split(" ")[-1]])
         words = _UNKNOWN if status == httpx.codes.NOT_FOUND else _REFUSED
-        return words.format(provider=provider, status=status) + (f" {provider} says: {said}" if said else "")
+        quoted = f" {provider} says: {said}" if said else ""
+        return not_ok(words.format(provider=provider, status=status) + quoted, "refused")
     words = _REDIRECT if response.is_redirect else _OTHER
-    return words.format(provider=provider, status=status)
+    return not_ok(words.format(provider=provider, status=status), _UNREACHABLE)
 
 
-def not_ok(message: str) -> AccountCheck:
+def not_ok(message: str, fault: CheckFault) -> AccountCheck:
     """Return a check that found something wrong."""
-    return AccountCheck(ok=False, message=message)
+    return AccountCheck(ok=False, message=message, fault=fault)
 
+
+async def fetch_setting(connection: Connection, request: httpx.Request) -> object:
+    """Make one request for a setting; return the JSON of a successful response, else None."""
+    import httpx
+
+    try:
+        response = await connection.http.send(request, follow_redirects=False)
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return None
+    return _json(response) if response.is_success else None
+
+
+_UNREACHABLE: Final = "unreachable"
+_FAULTS: Final[Mapping[int, CheckFault]] = {402: "funds", 429: "unreachable"}
 
 _WORDS: Final[Mapping[int, str]] = {
     401: "{provider} does not accept the credentials (401): copy them again from its console, and reconnect.",

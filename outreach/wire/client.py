@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import httpx
+
+from outreach.wire.last_moment import MayStart, present
 
 MAX_RESPONSE_BYTES: Final = 8 * 1024 * 1024
 """The largest answer that is read, unpacked: a call with its transcript, or a thousand messages in a list."""
@@ -23,6 +26,10 @@ NOT_SENT_ERRORS: Final = (
 """What fails before the first byte of a request: the provider cannot have heard of it."""
 
 
+class TooLate(httpx.ConnectError):
+    """The connection was there when the request could not start any more: nothing of it was written."""
+
+
 class ResponseTooLarge(httpx.RequestError):
     """An answer that was not read to its end. The request had arrived: nobody can tell what the provider did."""
 
@@ -37,9 +44,12 @@ class ProviderClient(httpx.AsyncClient):
         """Send a request, and read its answer unless it is to be streamed.
 
         Raises:
+            TooLate: By `last_moment` it may not start any more.
             ResponseTooLarge: The answer is larger than `MAX_RESPONSE_BYTES`.
             httpx.RequestError: What httpx raises.
         """
+        if (may_start := present()) is not None:
+            request.extensions = {**request.extensions, "trace": _refusing(may_start, request)}
         response = await super().send(request, stream=True, **options)
         if stream:
             return response
@@ -54,6 +64,16 @@ class ProviderClient(httpx.AsyncClient):
             request=response.request,
             extensions=response.extensions,
         )
+
+
+def _refusing(may_start: MayStart, request: httpx.Request) -> Callable[[str, object], Awaitable[None]]:
+    """Return what httpcore tells of its steps, and what ends the request before it is written."""
+
+    async def trace(step: str, _: object) -> None:
+        if step.endswith(".send_request_headers.started") and not may_start():
+            raise TooLate("It took too long to connect.", request=request)
+
+    return trace
 
 
 async def _read(response: httpx.Response) -> bytes:

@@ -170,7 +170,7 @@ NUMBERS: Final = _kind("numbers", Number, "number")
 FLOWS: Final = _kind("flows", Flow, "flow")
 ACCOUNTS: Final = _kind("accounts", Account, "account", fixed=("provider", "created_at"))
 PROVIDER_THROTTLES: Final = _kind(
-    "account_holds", ProviderThrottle, "hold of an account", key=("workspace_id", "provider")
+    "provider_throttles", ProviderThrottle, "throttle of an account", key=("workspace_id", "provider")
 )
 CALLBACKS: Final = _kind(
     "callbacks",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from outreach.working_set.tables.accounts import Accounts, Callbacks, ProviderThrottles
+from outreach.working_set.tables.archives import Archives
 from outreach.working_set.tables.campaign_lists import CampaignLists
 from outreach.working_set.tables.campaigns import Campaigns
 from outreach.working_set.tables.directory import (
@@ -69,6 +70,7 @@ class Transaction:
         self.subscriptions = Subscriptions(rows)
         self.reports = Reports(rows)
         self.erasures = Erasures(rows)
+        self.archives = Archives(rows)
 
     @property
     def own_clock(self) -> bool:

@@ -10,9 +10,9 @@ from typing import BinaryIO, Final
 
 import click
 
-from outreach import Outreach, Workspace
+from outreach import EngineConfig, Outreach, Workspace
 from outreach.http import PUBLIC_URL_VARIABLE
-from outreach.models import Account, AccountSummary
+from outreach.models import Account, AccountSummary, RekeyResult
 from outreach.protocols import AccountCheck, CredentialField
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Group, actor, state, with_engine
@@ -36,7 +36,7 @@ def accounts() -> None:
 @accounts.command("providers")
 def providers() -> None:
     """List the carriers and voice providers that an account can be at, and where each comes from."""
-    engine = Outreach.open("memory://")
+    engine = Outreach.open("memory://", config=EngineConfig())
     show_list([documents.plain(one) for one in engine.accounts.providers()], ("name", "kind", "source"), empty="None.")
     for problem in engine.accounts.adapter_problems():
         note(problem.message)
@@ -47,7 +47,7 @@ def providers() -> None:
 def fields(provider: str) -> None:
     """Show what an account at PROVIDER needs."""
     # The fields depend on no database.
-    found = Outreach.open("memory://").accounts.credential_fields(provider)
+    found = Outreach.open("memory://", config=EngineConfig()).accounts.credential_fields(provider)
     show_list(
         [{"name": f.name, "required": f.required, "secret": f.secret, "meaning": f.description} for f in found],
         ("name", "required", "secret", "meaning"),
@@ -128,7 +128,7 @@ def check(account_id: str) -> None:
 
     account, found, until, workspace = with_engine(work)
     if state().as_json:
-        held = {"throttled_by": documents.provider_hold(until), "throttled_until": documents.plain(until)}
+        held = {"throttled_by": documents.provider_throttle(until), "throttled_until": documents.plain(until)}
         echo_json({"account_id": account_id, "ok": found.ok, "message": found.message, **held})
     else:
         click.echo(found.message, err=not found.ok)
@@ -158,6 +158,32 @@ def remove(account_id: str) -> None:
         "404 and lost, STOPs too. A new account has another URL, which must be set at the provider. (To change "
         "credentials, connect without removing, which keeps the URL.)"
     )
+
+
+@accounts.command("rekey")
+def rekey() -> None:
+    """Encrypt the credentials of all accounts with the newest key, also while servers run that know it.
+
+    Before, add the new key in front of the old one where the key comes from. An interrupted run goes on when it is run
+    again. Exits with 1 if something is left.
+    """
+
+    async def work(engine: Outreach) -> RekeyResult:
+        return await engine.accounts.rekey(actor=actor())
+
+    result = with_engine(work)
+    if state().as_json:
+        echo_json(documents.plain(result))
+    else:
+        click.echo(
+            f"Encrypted {result.rekeyed} accounts with the newest key; {result.already_current} were before, "
+            f"{result.left} are left."
+        )
+        if not result.left:
+            note("The older keys are needed for backups that were made before, and for nothing else.")
+    if result.left:
+        note("A server that encrypts with an older key connected them meanwhile: restart it, and run this again.")
+        sys.exit(1)
 
 
 def _from_file(file: BinaryIO | None) -> Mapping[str, str]:

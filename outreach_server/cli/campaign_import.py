@@ -188,8 +188,14 @@ def _show_preview(
         return
     show_preflight(told, contact)
     _tell_rows(contacts, rejects, rejects_file)
-    loadable = contacts.rows - rejects.count
-    note(f"\nOf {contacts.rows:,} rows {loadable:,} would be loaded. Nothing was created.")
+    left_out = {one.rule: one.count for one in told.left_out}
+    opted_out, duplicates = left_out.get("opted_out", 0), left_out.get("duplicate", 0)
+    said = f"Of {contacts.rows:,} rows {contacts.rows - rejects.count - opted_out:,} would be loaded"
+    if duplicates:
+        said += f", {duplicates:,} of them {'a duplicate' if duplicates == 1 else 'duplicates'}"
+    if opted_out:
+        said += f"; {opted_out:,} {'has' if opted_out == 1 else 'have'} opted out"
+    note(f"\n{said}. Nothing was created.")
 
 
 def _file_document(contacts: ContactFile) -> Mapping[str, Any]:

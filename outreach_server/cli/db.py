@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,22 +14,28 @@ import click
 from outreach import Outreach, OutreachError
 from outreach.database import (
     Restore,
+    archive_campaigns,
     backup_database,
     check_database,
+    compact_database,
     copy_database,
+    list_archives,
     migrate_database,
+    move_archive,
     restore_database,
     shown_url,
 )
+from outreach_server.cli import documents
 from outreach_server.cli.base import EXIT_FAILED, Group, state
-from outreach_server.cli.output import note, show
+from outreach_server.cli.output import note, show, show_list
+from outreach_server.cli.values import WORKSPACE
 
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.group(cls=Group)
 def db() -> None:
-    """Back up, restore, check, copy and migrate the database."""
+    """Back up, restore, check, compact, archive, copy and migrate the database."""
 
 
 @db.command()
@@ -100,7 +107,8 @@ async def _accounts_in_trouble() -> list[dict[str, Any]]:
 @click.option("--quick", is_flag=True, help="Skip indexes and references: several times as fast.")
 def check(quick: bool) -> None:
     """Check the whole database, also while a server runs on it; exits with 1 if something is wrong."""
-    found = check_database(state().database, quick=quick)
+    config = state().configuration()[0]
+    found = check_database(config.database_url, quick=quick, dispatcher=config.dispatcher)
     show(
         {
             "database": shown_url(state().database),
@@ -111,9 +119,84 @@ def check(quick: bool) -> None:
             "pending_migrations": list(found.pending_migrations),
         }
     )
+    if found.pending_migrations:
+        note(f"It lacks {', '.join(found.pending_migrations)}. With the servers stopped: outreach-server db migrate")
     if found.problems:
         if state().database.startswith("sqlite:"):
             note("Restore a backup, with the server stopped: outreach-server db restore FILE")
+        sys.exit(EXIT_FAILED)
+
+
+@db.command()
+@click.option("--delete-old", is_flag=True, help="Delete the old file when the compact one is in its place.")
+def compact(delete_old: bool) -> None:
+    """Give the room of deleted rows back to the disk; no server may be running on the database.
+
+    A compact copy is written and checked, then put in the database's place. The old file is kept beside it, unless you
+    say otherwise. Nothing is paused.
+    """
+    done = compact_database(state().database, delete_old=delete_old, on_progress=note)
+    kept = str(done.replaced_database) if done.replaced_database is not None else None
+    show({"database": state().database, "bytes_before": done.size_before, "bytes": done.size, "kept": kept})
+    if kept is not None:
+        note(f"The previous file is at {kept}; delete it when you do not need it.")
+
+
+@db.command()
+@click.option("--before", "before", required=True, metavar="DATE", help="Campaigns that ended before this day, in UTC.")
+@click.option("--to", "file", required=True, type=FILE, help="The archive: a new file, or one of this database.")
+@click.option("--workspace", "workspace_id", type=WORKSPACE, help="Campaigns of one workspace only.")
+def archive(before: str, file: Path, workspace_id: str | None) -> None:
+    """Move contacts and requests of campaigns that ended long ago into a file of their own, also while a server runs.
+
+    Campaigns stay listed, with their reports; `campaigns why` and `campaigns export` read the file. An interrupted run
+    goes on when it is run again.
+    """
+    try:
+        moment = datetime.combine(date.fromisoformat(before), time(), UTC)
+    except ValueError:
+        raise click.UsageError(f"--before {before!r} is no date. Write it like 2026-01-31.") from None
+    done = archive_campaigns(state().database, file, before=moment, workspace_id=workspace_id, on_progress=note)
+    show(
+        {
+            "file": done.file,
+            "campaigns": done.campaigns,
+            "rows": sum(done.rows.values()),
+            "rows_of_tables": dict(done.rows),
+            "kept_back": dict(done.kept_back),
+        }
+    )
+    for campaign_id, why in done.kept_back.items():
+        note(f"Campaign {campaign_id} was kept back: {why}.")
+    if done.campaigns:
+        note(
+            "The archive holds people's numbers and texts as the database does: keep it beside the database, and back "
+            "it up. The room in the database is used again; outreach-server db compact gives it back to the disk."
+        )
+
+
+@db.command()
+@click.option("--moved-to", "file", type=FILE, help="Say where an archive is now.")
+def archives(file: Path | None) -> None:
+    """List the archives of the database, and whether each can be read; exits with 1 if one cannot."""
+    if file is not None:
+        move_archive(state().database, file)
+    found = list_archives(state().database)
+    show_list(
+        [
+            {
+                "id": one.archive.id,
+                "file": one.archive.file,
+                "campaigns": one.archive.campaigns,
+                "created_at": documents.plain(one.archive.created_at),
+                "problem": one.problem,
+            }
+            for one in found
+        ],
+        ("id", "file", "campaigns", "created_at", "problem"),
+        empty="None. Make one with: outreach-server db archive --before DATE --to FILE",
+    )
+    if any(one.problem is not None for one in found):
         sys.exit(EXIT_FAILED)
 
 
@@ -146,8 +229,12 @@ def copy(target: str) -> None:
 
 @db.command()
 def migrate() -> None:
-    """Migrate a database of an older version; no server may be running on it."""
-    steps = migrate_database(state().database, on_progress=note)
+    """Migrate a database of an older version; no server may be running on it.
+
+    Where OUTREACH_DISPATCHER is procrastinate, the tables of its jobs are made too.
+    """
+    config = state().configuration()[0]
+    steps = migrate_database(config.database_url, dispatcher=config.dispatcher, on_progress=note)
     show({"database": shown_url(state().database), "applied": list(steps)})
     if not steps:
         note("It was up to date.")

@@ -151,9 +151,9 @@ def holds(items: Sequence[CampaignBlocker]) -> Document:
     }
 
 
-def provider_hold(blocked_until: datetime | None) -> str | None:
-    """Return `provider_hold` while a provider throttles; else None."""
-    return "provider_hold" if blocked_until is not None else None
+def provider_throttle(blocked_until: datetime | None) -> str | None:
+    """Return `provider_throttle` while a provider throttles; else None."""
+    return "provider_throttle" if blocked_until is not None else None
 
 
 def group(item: RecipientCount, channel: Channel, waits: Mapping[tuple[str, str | None], datetime]) -> Document:

@@ -9,7 +9,7 @@ import click
 from outreach import Campaign, Outreach
 from outreach.models import PurgeResult
 from outreach_server.cli import documents
-from outreach_server.cli.base import Command, Group, actor, state, with_engine
+from outreach_server.cli.base import EXIT_FAILED, Command, Group, actor, state, with_engine
 from outreach_server.cli.output import echo_json, note
 from outreach_server.cli.values import CAMPAIGN, WORKSPACE
 
@@ -63,10 +63,13 @@ def purge(workspace_id: str, phone: str, yes: bool) -> None:
     if state().as_json:
         echo_json(documents.plain(result))
         return
-    click.echo(
-        f"Erased: {result.contacts} places in campaigns, {result.messages} messages, {result.calls} calls, "
-        f"{result.callbacks} events of providers."
+    erased = (
+        (result.contacts, "place in a campaign", "places in campaigns"),
+        (result.messages, "message", "messages"),
+        (result.calls, "call", "calls"),
+        (result.callbacks, "event of a provider", "events of providers"),
     )
+    click.echo(f"Erased: {', '.join(f'{count} {one if count == 1 else many}' for count, one, many in erased)}.")
     if result.still_opted_out:
         note("The number stays on the unsubscribe register, as a hash: it is not contacted again.")
     note("Backups of the database still hold it.")
@@ -87,7 +90,11 @@ def run_(workspace_id: str | None) -> None:
     result = with_engine(lambda engine: engine.erasure.apply_retention(workspace_id, actor=actor()))
     if state().as_json:
         echo_json(documents.plain(result))
-        return
+        sys.exit(EXIT_FAILED if result.unreachable else 0)
     click.echo(f"Erased {result.campaigns} campaigns, in {result.slices} slices.")
     if result.more:
         note("More is left: run it again.")
+    for problem in result.unreachable:
+        note(f"Erased campaigns are still in an archive. {problem}")
+    if result.unreachable:
+        sys.exit(EXIT_FAILED)

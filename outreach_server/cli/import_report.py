@@ -18,14 +18,14 @@ _MAX_SHOWN: Final = 30
 _LEFT_OUT: Final = "left out"
 
 _WORDS: Final = {
-    NumberMend.FORMULA: "the formula around them was taken away",
-    NumberMend.APOSTROPHE: "the apostrophe before them was taken away",
-    NumberMend.DECIMALS: "the zeros behind the decimal point were taken away",
-    NumberMend.SCIENTIFIC: "they were written with an exponent and all their digits",
-    NumberMend.THOUSANDS: "the separators of thousands were taken away",
-    NumberMend.LABEL: "the word before them was taken away",
-    NumberMend.QUOTES: "the quotes around them were taken away",
-    NumberMend.SPACES: "the remains of non-breaking spaces were taken away",
+    NumberMend.FORMULA: "formula taken away",
+    NumberMend.APOSTROPHE: "apostrophe in front taken away",
+    NumberMend.DECIMALS: "zeros behind the decimal point taken away",
+    NumberMend.SCIENTIFIC: "written out, as the exponent had kept all digits",
+    NumberMend.THOUSANDS: "separators of thousands taken away",
+    NumberMend.LABEL: "word in front taken away",
+    NumberMend.QUOTES: "quotes taken away",
+    NumberMend.SPACES: "remains of non-breaking spaces taken away",
 }
 
 

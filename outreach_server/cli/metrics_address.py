@@ -13,6 +13,8 @@ from outreach import ConfigError
 from outreach_server.config import ServerConfig
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
     from outreach_server.monitoring.server_metrics import ServerMetrics
 
 _MAX_SCRAPERS: Final = 20
@@ -39,16 +41,14 @@ def metrics_of(config: ServerConfig, database: str) -> ServerMetrics | None:
 
 
 @asynccontextmanager
-async def answering(
-    metrics: ServerMetrics | None, listener: socket.socket | None, *, level: str
-) -> AsyncIterator[None]:
-    """Answer Prometheus during the block; without a listener nobody asks."""
-    if metrics is None or listener is None:
+async def answering(app: ASGIApp | None, listener: socket.socket | None, *, level: str) -> AsyncIterator[None]:
+    """Answer with an app during the block; without a listener nobody asks."""
+    if app is None or listener is None:
         yield
         return
     from outreach_server.cli.serving import SideServer
 
-    server = SideServer(metrics.app(), listener, level=level, on_started=lambda: None, most_connections=_MAX_SCRAPERS)
+    server = SideServer(app, listener, level=level, on_started=lambda: None, most_connections=_MAX_SCRAPERS)
     task = asyncio.create_task(server.serve(), name="outreach metrics")
     try:
         yield

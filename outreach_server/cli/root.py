@@ -16,6 +16,7 @@ COMMANDS: Final = LazyCommands(
             "demo", "Show a campaign and a call from beginning to end, simulated: no message leaves this machine."
         ),
         "serve": CommandModule("serve", "Serve the HTTP interface, and send what is due, until Ctrl-C or SIGTERM."),
+        "worker": CommandModule("worker", "Send what is due, without answering requests, until Ctrl-C or SIGTERM."),
         "healthcheck": CommandModule(
             "healthcheck", "Ask the server of this configuration whether it lives; exit status 1 where it does not."
         ),
@@ -49,6 +50,9 @@ COMMANDS: Final = LazyCommands(
         "status": CommandModule(
             "status", "Show who dispatches, what runs, and what needs a person, in one workspace or in all."
         ),
+        "doctor": CommandModule(
+            "doctor", "Look for faults of this server and its data, and show the command that mends each."
+        ),
         "stop": CommandModule(
             "operating", "Pause all active and scheduled campaigns at once, in one workspace or in all."
         ),
@@ -61,7 +65,7 @@ COMMANDS: Final = LazyCommands(
         "config": CommandModule(
             "config", "Show every setting, its value, and the flag, variable or key that it comes from."
         ),
-        "db": CommandModule("db", "Back up, restore, check, copy and migrate the database."),
+        "db": CommandModule("db", "Back up, restore, check, compact, archive, copy and migrate the database."),
     }
 )
 """Every command with the first sentence of its help; imported when it is run."""

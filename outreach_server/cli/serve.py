@@ -128,7 +128,8 @@ def serve(carriers: tuple[str, ...], **flags: str | bool | None) -> None:
             # Opened once before listening, so that problems of the database are reported first.
             async with Outreach.open(url, migrate=True, config=config, simulator=simulator):
                 pass
-            async with answering(metrics, side_listener, level=config.log_level):
+            side_app = None if metrics is None else metrics.app()
+            async with answering(side_app, side_listener, level=config.log_level):
                 await server.serve()
 
         run_fast(run)

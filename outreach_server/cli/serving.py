@@ -170,7 +170,7 @@ class Server(uvicorn.Server):
         self._on_started = on_started
         self._on_second = on_second
         self._on_stopping = on_stopping
-        self._end_for_sure = _EndForSure()
+        self._end_for_sure = EndForSure()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Open the application, then listen.
@@ -245,7 +245,7 @@ class SideServer(Server):
         yield
 
 
-class _EndForSure(threading.Thread):
+class EndForSure(threading.Thread):
     """Ends the process some time after a signal, unless it has ended cleanly before.
 
     It runs before the first signal: a handler that starts a thread or takes a lock can deadlock with the next signal.

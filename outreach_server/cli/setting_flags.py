@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 import click
@@ -10,6 +10,9 @@ import click
 from outreach import EngineConfig, SimulatorConfig
 from outreach_server.cli.base import Command
 from outreach_server.config import ServerConfig
+
+_OF_WORKERS: Final = frozenset({"log_level", "log_format", "metrics", "metrics_by_workspace", "tracing"})
+"""The settings of the server that a worker has too."""
 
 _ENGINE: Final = frozenset(setting.name for setting in EngineConfig.settings())
 
@@ -44,10 +47,22 @@ class ConfiguredCommand(Command):
 
 def setting_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add an option for each setting of the server, its engine and the simulators, but for `--database`."""
+    return _with_options(function, server={setting.name for setting in ServerConfig.settings()})
+
+
+def worker_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add an option for each setting that a worker has, which answers no requests."""
+    return _with_options(function, server=_OF_WORKERS)
+
+
+def _with_options(function: Callable[..., Any], *, server: Collection[str]) -> Callable[..., Any]:
+    """Add options for these settings of the server, and for those of its engine and the simulators."""
     options: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = []
     for config, section in ((ServerConfig, "Server"), (EngineConfig, "Engine"), (SimulatorConfig, "Simulators")):
         for setting in config.settings():
-            if setting.flag == "--database" or (config is ServerConfig and setting.name in _ENGINE):
+            if setting.flag == "--database" or (
+                config is ServerConfig and (setting.name in _ENGINE or setting.name not in server)
+            ):
                 continue
             name = setting.name if config is not SimulatorConfig else f"{SimulatorConfig.table}_{setting.name}"
             boolean = setting.kind == "boolean"

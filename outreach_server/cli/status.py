@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import click
 
 from outreach import EngineStatus, Outreach
-from outreach.models import DispatchOverview, StatusFinding
+from outreach.models import DispatchOverview
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.durations import duration, until_text
-from outreach_server.cli.no_dispatcher import SERVE
 from outreach_server.cli.output import cell, echo_json
 from outreach_server.cli.values import WORKSPACE
 
@@ -54,57 +53,11 @@ def status(workspace_id: str | None) -> None:
 
     found = with_engine(work)
     if state().as_json:
-        document = documents.plain(found)
-        for shown, finding in zip(document["findings"], found.findings, strict=True):
-            shown["commands"] = commands(found, finding)
-        echo_json({**document, "severity": found.severity})
+        echo_json({**documents.plain(found), "severity": found.severity})
     else:
         for line in lines(found):
             click.echo(line)
     click.get_current_context().exit(EXIT_STATUS[found.severity])
-
-
-def commands(found: EngineStatus, finding: StatusFinding) -> list[str]:
-    """Return what mends a finding, in this order; for `number_held` one command for each decision."""
-    make = _COMMANDS.get(finding.kind)
-    return [] if make is None else [f"outreach-server {words}" for words in make(found, finding)]
-
-
-def _resuming(found: EngineStatus, finding: StatusFinding) -> Iterator[str]:
-    campaign = next(one for one in found.paused if one.id == finding.id)
-    if campaign.reason == "provider_auth" and campaign.provider is not None and campaign.provider_installed:
-        yield f"accounts connect {campaign.workspace_id} {campaign.provider}"
-    if campaign.reason == "agent_unavailable" and campaign.agent_id is not None:
-        yield f"agents update {campaign.agent_id} --active"
-    yield f"campaigns resume {campaign.id}"
-
-
-def _connecting(found: EngineStatus, finding: StatusFinding) -> Iterator[str]:
-    account = next(one for one in found.accounts if one.id == finding.id)
-    if account.installed:
-        yield f"accounts connect {account.workspace_id} {account.provider}"
-
-
-def _deciding(_: EngineStatus, finding: StatusFinding) -> Iterator[str]:
-    for option in ("--opted-out", "--not-opted-out"):
-        yield f"unsubscribes decide {finding.workspace_id} {finding.id} {option}"
-
-
-def _listing_unknown(_: EngineStatus, finding: StatusFinding) -> Iterator[str]:
-    yield f"dispatches unknown {finding.workspace_id}"
-
-
-def _serving(_: EngineStatus, __: StatusFinding) -> Iterator[str]:
-    yield SERVE.removeprefix("outreach-server ")
-
-
-_COMMANDS: Final[Mapping[str, Callable[[EngineStatus, StatusFinding], Iterator[str]]]] = {
-    "nobody_dispatches": _serving,
-    "account_not_usable": _connecting,
-    "campaign_paused": _resuming,
-    "requests_unknown": _listing_unknown,
-    "number_held": _deciding,
-}
 
 
 def lines(found: EngineStatus) -> Iterator[str]:
@@ -125,7 +78,7 @@ def lines(found: EngineStatus) -> Iterator[str]:
     yield "What needs a person:" if found.findings else "Nothing needs a person."
     for finding in found.findings:
         yield f"{_MARKS[finding.severity]} {cell(finding.why)}"
-        for command in commands(found, finding):
+        for command in finding.commands:
             yield f"    {command}"
     for name in found.truncated:
         yield _LONGER[name]

@@ -83,7 +83,7 @@ def test_send(
         missing = pending_text(done)
         if missing is not None:
             note(missing)
-    held = {"throttled_by": documents.provider_hold(until), "throttled_until": documents.plain(until)}
+    held = {"throttled_by": documents.provider_throttle(until), "throttled_until": documents.plain(until)}
     explained.show_with({**_document(done), **held}, failed)
     # Without waiting, queued is success.
     if not succeeded(done) and not (wait == 0 and done.status in QUEUED):

@@ -129,9 +129,9 @@ class ProviderName(click.Choice[str]):
     def choices(self) -> Sequence[str]:  # type: ignore[override]
         """The names."""
         # Here and not above: most commands name no provider. What there is stands in no database.
-        from outreach import Outreach
+        from outreach import EngineConfig, Outreach
 
-        found = Outreach.open("memory://").accounts.providers()
+        found = Outreach.open("memory://", config=EngineConfig()).accounts.providers()
         return (*self._also, *(one.name for one in found if self._kind in {None, one.kind}))
 
 

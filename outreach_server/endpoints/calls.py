@@ -25,14 +25,14 @@ class Calls(HTTPEndpoint):
         idempotency_key(request)
         body = await read_small_body(request)
         new = await read_model(body, read_new_call)
-        calls = server_of(request).engine.calls
+        http = server_of(request).engine.http
         mounted_at = request.scope.get("root_path", "")
 
         def render(call: Call) -> StoredAnswer:
             return answer_of(write_call_created(call), location=f"{mounted_at}/calls/{call.id}")
 
         keyed = keyed_request(request, "createCall", digest=body.digest)
-        return created_response(await calls.create_response(workspace.id, new, request=keyed, render=render))
+        return created_response(await http.create_call(workspace.id, new, request=keyed, render=render))
 
 
 class OneCall(HTTPEndpoint):

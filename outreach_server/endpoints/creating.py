@@ -80,10 +80,10 @@ async def _answer(
     request: IdempotentRequest | None,
     render: Callable[[CampaignCreated], StoredAnswer],
 ) -> StoredAnswer:
-    creation = server.engine.campaigns
+    creation = server.engine.http
     if isinstance(prepared.campaign, NewSmsCampaign):
         try:
-            return await creation.create_sms_response(
+            return await creation.create_sms_campaign(
                 workspace.id, prepared.campaign, prepared.chunks, request=request, render=render, actor="api"
             )
         except InvalidRequest as error:
@@ -92,7 +92,7 @@ async def _answer(
             # An SMS campaign refers to nothing that could be missing, so the campaign itself is gone, and the interface
             # has no 404 here.
             raise StorageError("The campaign was deleted while its contacts were being loaded.") from error
-    return await creation.create_call_response(
+    return await creation.create_call_campaign(
         workspace.id, prepared.campaign, prepared.chunks, request=request, render=render, actor="api"
     )
 

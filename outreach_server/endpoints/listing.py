@@ -19,7 +19,7 @@ async def list_campaigns(request: Request, workspace: Workspace, *, channel: Cha
         InvalidRequest: A query parameter is invalid.
     """
     query = read_list_query(request.scope["query_string"])
-    found = await server_of(request).engine.campaigns.list_json(
+    found = await server_of(request).engine.http.list_campaigns(
         workspace.id,
         channel=channel,
         status=query.status,

@@ -27,10 +27,10 @@ class Messages(HTTPEndpoint):
         idempotency_key(request)
         body = await read_small_body(request)
         new = await read_model(body, partial(read_new_message, carriers=server_of(request).carriers))
-        messages = server_of(request).engine.messages
+        http = server_of(request).engine.http
 
         def render(message: Message) -> StoredAnswer:
             return answer_of(write_message(message))
 
         keyed = keyed_request(request, "sendSms", digest=body.digest)
-        return created_response(await messages.send_response(workspace.id, new, request=keyed, render=render))
+        return created_response(await http.send_message(workspace.id, new, request=keyed, render=render))

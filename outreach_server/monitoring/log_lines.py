@@ -148,6 +148,8 @@ def log_to_stderr(level: str, form: str = "text") -> None:
     handler.addFilter(FloodFilter())
     logging.basicConfig(handlers=[handler], level=level.upper())
     logging.getLogger("httpx").setLevel(logging.WARNING)
+    # A line for each job, with its arguments.
+    logging.getLogger("procrastinate").setLevel(logging.WARNING)
 
 
 _log = logging.getLogger("outreach_server")

@@ -3,9 +3,11 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
+import psycopg
 import pytest
 
-from benchmarks.sides.counting import count_statements
+from benchmarks.sides.counting import count_round_trips, count_statements
+from tests.postgres import server
 
 
 def test_a_statement_for_many_rows_is_one_that_runs_often(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,3 +26,26 @@ def test_a_statement_for_many_rows_is_one_that_runs_often(monkeypatch: pytest.Mo
         connection.execute("COMMIT")
     assert (counts.statements, counts.runs, counts.commits) == (5, 7, 2)
     assert counts.texts["SELECT COUNT(*) FROM numbers"] == 1
+
+
+def test_statements_that_share_a_round_trip_are_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Statements in one text are asked in one; rows that are copied take two, however many they are."""
+    for kind, name in ((psycopg.Cursor, "execute"), (psycopg.Cursor, "copy"), (psycopg.Pipeline, "__exit__")):
+        monkeypatch.setattr(kind, name, getattr(kind, name))  # put back at the end
+    counts = count_round_trips()
+    with psycopg.connect(server().url("postgres"), autocommit=True) as connection:
+        connection.execute("CREATE TEMPORARY TABLE numbers (number bigint); SELECT 1")
+        assert (counts.statements, counts.round_trips, counts.commits) == (2, 1, 0)
+        with connection.cursor().copy("COPY numbers FROM STDIN") as copy:
+            for number in range(3):
+                copy.write_row((number,))
+        assert (counts.statements, counts.round_trips) == (3, 3)
+        with connection.pipeline():
+            for number in range(3):
+                connection.execute("INSERT INTO numbers VALUES (%s)", (number,))
+        assert (counts.statements, counts.round_trips) == (6, 4)
+        connection.execute("BEGIN")
+        assert connection.execute("SELECT  count(*)\nFROM numbers").fetchone() == (6,)
+        connection.execute("COMMIT")
+    assert (counts.statements, counts.round_trips, counts.commits) == (9, 7, 1)
+    assert counts.texts["SELECT count(*) FROM numbers"] == 1

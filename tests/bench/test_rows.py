@@ -32,6 +32,9 @@ NEEDS_NOTHING_ELSE = {
     "scraping": {"without metrics"},
     "reports": {"a hundredth"},
     "preflight": {"a hundredth"},
+    "postgres": {"SQLite"},
+    "postgres-load": {"SQLite"},
+    "postgres-list": {"SQLite"},
     "start": {"bare Python", "bare route"},
 }
 """The other sides of each part that are there where the benchmark's own dependencies are not."""
@@ -45,6 +48,9 @@ FIGURES = {
     "scraping": {"ms a scrape"},
     "reports": {"MB more", "s"},
     "preflight": {"s"},
+    "postgres": {"messages a second", "statements a message", "round trips a message", "WAL bytes a message"},
+    "postgres-load": {"ms"},
+    "postgres-list": {"ms, one client"},
     "start": {"s"},
 }
 

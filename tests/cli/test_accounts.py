@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -9,9 +11,10 @@ import anyio
 import pytest
 
 from outreach.protocols import SystemClock
+from outreach.services.account_rekeying import AccountRekeying
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.builders import make_provider_throttle
-from tests.cli.conftest import Cli
+from tests.cli.conftest import ROOT, Cli
 from tests.fake_provider import CREDENTIALS, FakeAdapter
 
 
@@ -144,7 +147,7 @@ def test_a_provider_that_is_left_alone_is_told_of(cli: Cli, live_id: str, creden
     (listed,) = cli.ask("accounts", "list", live_id)
     checked = cli.ask("accounts", "check", made["id"])
     for document in (listed, checked):
-        assert document["throttled_by"] == "provider_hold"
+        assert document["throttled_by"] == "provider_throttle"
         assert datetime.fromisoformat(document["throttled_until"]) == until
     assert checked["ok"]
     assert connect()["throttled_by"] is None
@@ -172,7 +175,10 @@ def test_a_test_message_that_nothing_takes_has_failed(
     result = cli.run(*send, "0.1", "--json")
     assert result.exit_code == 1
     document = json.loads(result.stdout)
-    assert (document["throttled_by"], datetime.fromisoformat(document["throttled_until"])) == ("provider_hold", until)
+    assert (document["throttled_by"], datetime.fromisoformat(document["throttled_until"])) == (
+        "provider_throttle",
+        until,
+    )
     assert cli.ask(*send, "0")["status"] == "queued"
 
 
@@ -228,3 +234,44 @@ def test_a_sandbox_says_that_nothing_leaves_it(
     # A program that reads JSON gets its document alone.
     (account,) = cli.ask("accounts", "list", workspace_id)
     assert cli.ask("accounts", "check", account["id"])["ok"]
+
+
+def test_the_key_beside_the_database_is_changed_as_the_documentation_says(
+    cli: Cli, live_id: str, credentials: str, fake: FakeAdapter, tmp_path: Path
+) -> None:
+    """docs/operations.md#changing-the-key: its commands, in a shell, with the file of this database."""
+    cli.ask("accounts", "connect", live_id, "twilio", "--file", credentials)
+    key = Path(cli.database.removeprefix("sqlite:///") + ".key")
+    old = key.read_text()
+    page = (ROOT / "docs" / "operations.md").read_text("utf-8")
+    (adding,) = re.findall(r"```sh\n   (\(umask 077.*?)```", page, re.DOTALL)
+    (removing,) = re.findall(r"`(sed -i [^`]*)`", page)
+    _shell(adding.replace("outreach.db.key", str(key)))
+    assert key.read_text().splitlines()[1:] == old.splitlines()
+    assert cli.ask("accounts", "rekey") == {"rekeyed": 1, "already_current": 0, "left": 0}
+    _shell(removing.replace("outreach.db.key", str(key)))
+    assert len(key.read_text().splitlines()) == 1
+    assert old not in key.read_text()
+    (listed,) = cli.ask("accounts", "list", live_id)
+    assert listed["problem"] is None
+    assert "Encrypted 0 accounts with the newest key; 1 were before, 0 are left." in cli.tell("accounts", "rekey")
+    key.write_text(old)
+    assert "Nothing was changed" in cli.refuse("accounts", "rekey")
+
+
+def test_a_rekey_that_leaves_something_fails(
+    cli: Cli, live_id: str, credentials: str, fake: FakeAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The exit status tells scripts that the older key is still needed."""
+    cli.ask("accounts", "connect", live_id, "twilio", "--file", credentials)
+    monkeypatch.setattr(AccountRekeying, "_rekey_slice", lambda *_: 0)
+    key = Path(cli.database.removeprefix("sqlite:///") + ".key")
+    key.write_text("A" * 43 + "=\n" + key.read_text())
+    result = cli.run("accounts", "rekey")
+    assert result.exit_code == 1
+    assert "1 are left" in result.stdout
+    assert "restart it, and run this again" in result.stderr
+
+
+def _shell(script: str) -> None:
+    subprocess.run(["/bin/sh", "-ec", script], check=True)

@@ -13,7 +13,7 @@ from outreach_server.cli import main
 from outreach_server.cli.output import program
 from tests.cli.conftest import ROOT, Cli
 
-RUNNING = {"serve", "sandbox", "demo"}
+RUNNING = {"serve", "worker", "sandbox", "demo"}
 """Commands that serve: their JSON document is tested where processes are started."""
 
 ELSEWHERE = {
@@ -28,7 +28,9 @@ ELSEWHERE = {
     "accounts remove",
     "db backup",
     "db restore",
+    "db archive",
     "db check",
+    "db compact",
     "db copy",
     "db migrate",
     "healthcheck",
@@ -38,6 +40,7 @@ ELSEWHERE = {
 DESIGNED = {
     "demo": {"--exit"},
     "serve": {"--host", "--port", "--no-dispatch", "--public-url", "--carrier"},
+    "worker": {"--concurrency", "--dispatcher", "--metrics"},
     "healthcheck": {"--ready", "--url"},
     "sandbox": set(),
     "workspaces create": {
@@ -58,6 +61,7 @@ DESIGNED = {
     "accounts list": set(),
     "accounts check": set(),
     "accounts remove": set(),
+    "accounts rekey": set(),
     "agents create": {"--provider", "--direction", "--allow-outbound", "--inactive"},
     "agents list": set(),
     "agents update": set(),
@@ -117,12 +121,16 @@ DESIGNED = {
     "dispatches resolve": {"--assume-sent", "--retry"},
     "test-send": {"--to", "--from", "--carrier", "--body", "--agent", "--wait"},
     "status": set(),
+    "doctor": {"--offline"},
     "stop": set(),
     "audit": set(),
     "config": set(),
     "db backup": {"--overwrite"},
     "db restore": set(),
+    "db archive": {"--before", "--to", "--workspace"},
+    "db archives": {"--moved-to"},
     "db check": {"--quick"},
+    "db compact": {"--delete-old"},
     "db copy": set(),
     "db migrate": set(),
 }  # fmt: skip
@@ -229,6 +237,7 @@ CALLS = {
     "keys list": "W",
     "keys revoke": "KEY",
     "accounts list": "W",
+    "accounts rekey": "",
     "agents create": "W Bob --direction inbound --allow-outbound --inactive",
     "agents list": "W",
     "agents update": "AGENT --inactive",
@@ -283,9 +292,11 @@ CALLS = {
     "dispatches unknown": "W",
     "test-send": "W --to +14155550177 --wait 0",
     "status": "W",
+    "doctor": "--offline",
     "stop": "W",
     "audit": "W",
     "config": "",
+    "db archives": "",
 }
 
 
@@ -318,8 +329,8 @@ def test_a_command_answers_with_one_document_or_with_text(
     flow.write_text('{"steps": [{"kind": "send", "body": "Hi"}, {"kind": "wait", "wait_minutes": 5}]}')
     given = {**things, "FLOW": str(flow)}
     args = [given.get(word, word) for word in (name + " " + CALLS[name]).split()]
-    # Nobody dispatches what is active here, which `status` tells by its exit status too.
-    expected = 4 if name == "status" else 0
+    # Nobody dispatches what is active here, which these tell by their exit status too.
+    expected = 4 if name in {"status", "doctor"} else 0
     answer = cli.run(*args, "--json")
     assert answer.exit_code == expected, answer.output
     assert isinstance(json.loads(answer.stdout), dict | list)

@@ -103,3 +103,46 @@ def test_the_commands_say_which_databases_they_know(tmp_path: Path) -> None:
         assert "sqlite:///" in memory.refuse("db", *command)
         assert "There is no database" in absent.refuse("db", *command)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_database_is_compacted_and_the_old_file_is_kept(cli: Cli, database: str, workspace_id: str) -> None:
+    """It says both sizes and where the old one is; with --delete-old there is none."""
+    done = cli.ask("db", "compact")
+    assert done["bytes"] == path_of(database).stat().st_size
+    assert done["bytes_before"] == Path(done["kept"]).stat().st_size
+    assert [one["id"] for one in cli.ask("workspaces", "list")] == [workspace_id]
+    assert "delete it when you do not need it" in cli.tell("db", "compact")
+    assert cli.ask("db", "compact", "--delete-old")["kept"] is None
+    assert "autovacuum" in Cli("postgresql://localhost/x").refuse("db", "compact")
+
+
+def test_campaigns_are_archived_and_read_from_the_archive(cli: Cli, database: str, workspace_id: str) -> None:
+    """`campaigns why` and `export` tell what they told before; an archive that is away is named."""
+    rows = path_of(database).with_name("list.csv")
+    rows.write_text("phone,first_name\n+14155550101,Ann\n")
+    campaign = cli.ask("campaigns", "import", workspace_id, str(rows), "--name", "C", "--message", "Hi")["id"]
+    cli.ask("campaigns", "cancel", campaign)
+    with closing(sqlite3.connect(path_of(database))) as raw, raw:
+        raw.execute("UPDATE campaigns SET completed_at = '2020-01-01T00:00:00.000000Z', recipients_open = 0")
+        raw.execute("UPDATE recipients SET status = 'canceled'")
+    asked = [("campaigns", "why", campaign, "+14155550101"), ("campaigns", "export", campaign)]
+    before = [cli.ask(*words) for words in asked]
+    file = path_of(database).with_name("archive.db")
+    assert "None. Make one" in cli.tell("db", "archives")
+    assert "is no date" in cli.refuse("db", "archive", "--before", "soon", "--to", str(file), code=2)
+    assert "31 days" in cli.refuse("db", "archive", "--before", "2999-01-01", "--to", str(file))
+    to = ("--before", "2021-01-01", "--to", str(file), "--workspace", workspace_id)
+    done = cli.ask("db", "archive", *to)
+    assert (done["campaigns"], done["rows_of_tables"]["recipients"], done["kept_back"]) == (1, 1, {})
+    assert [cli.ask(*words) for words in asked] == before
+    assert [one["campaigns"] for one in cli.ask("db", "archives")] == [1]
+    moved = file.with_name("moved.db")
+    file.rename(moved)
+    for words in asked:
+        assert f"The archive {file} is not there" in cli.refuse(*words)
+    result = cli.run("db", "archives")
+    assert result.exit_code == 1
+    assert cli.ask("campaigns", "report", campaign)["contacts"] == 1
+    cli.ask("db", "archives", "--moved-to", str(moved))
+    assert [cli.ask(*words) for words in asked] == before
+    assert "not moved into files" in Cli("postgresql://localhost/x").refuse("db", "archives")

@@ -58,17 +58,27 @@ def test_a_dry_run_creates_nothing_and_tells_what_the_campaign_then_does(
 
 def test_people_read_it_too(cli: Cli, workspace_id: str, csv_file: WriteCsv) -> None:
     """Rules in words with examples, characters, texts, and what is in the way."""
+    cli.ask("unsubscribes", "add", workspace_id, "+14155550102")
     said = cli.tell("campaigns", "import", workspace_id, csv_file(ROWS), *OPTIONS, "--dry-run")
     for text in (
         "Their number occurs earlier in the list.",
         "en dash",
         "Hi Ana \u2013 Rome,",
         "Nothing fills {{plan}}",
-        "Of 5 rows 4 would be loaded",
-        "Nothing was created.",
+        "Of 5 rows 3 would be loaded, 1 of them a duplicate; 1 has opted out. Nothing was created.",
         "no prices",
     ):
         assert text in said, text
+
+
+def test_who_is_contacted_later_is_shown_with_examples(cli: Cli, workspace_id: str, csv_file: WriteCsv) -> None:
+    """Whenever it is, it is night for one of these."""
+    phones = ("+12125552368", "+81312345678", "+442079460018")
+    cli.run("workspaces", "update", workspace_id, "--contact-hours")
+    said = cli.tell("campaigns", "import", workspace_id, csv_file("\n".join(["phone", *phones])), *OPTIONS, "--dry-run")
+    _, _, later = said.partition("Contacted later:")
+    table, _, _ = later.partition("Texts:")
+    assert any(phone in table for phone in phones), said
 
 
 def test_one_contact_is_shown_alone(cli: Cli, workspace_id: str, csv_file: WriteCsv) -> None:

@@ -240,7 +240,7 @@ def test_the_pace_is_measured_over_the_last_half_minute() -> None:
     moving = at(10, 90, 100)
     assert (moving.pace_per_minute, moving.eta_seconds) == (60.0, 90.0)
     assert moving.paces == (60.0,)
-    held = CampaignBlocker(by="provider_hold", until=NOW, why="It is throttled.")
+    held = CampaignBlocker(by="provider_throttle", until=NOW, why="It is throttled.")
     assert "about 1 min 30 s left" in drawn(moving)
     assert "left at" not in drawn(attrs.evolve(moving, holds=[held]))
     # What was half a minute ago counts no more.

@@ -22,8 +22,10 @@ STAND_INS: Final = frozenset({"page.md"})
 MADE_OF_PARTS: Final = frozenset({"workspace_suspended", "workspace_paywalled", "workspace_unavailable"})
 """Names that the code puts together."""
 
-OF_OTHERS: Final = frozenset({"post_worker_init", "worker_process_shutdown"})
-"""Hooks of gunicorn and Celery."""
+OF_OTHERS: Final = frozenset(
+    {"max_wal_size", "post_worker_init", "synchronous_standby_names", "worker_process_shutdown"}
+)
+"""Hooks of gunicorn and Celery, settings of PostgreSQL."""
 
 _REFERENCE: Final = re.compile(r"docs/[\w/-]+\.md(?:#[\w.-]*\w(?:(?:, | and |, and | to )#[\w.-]*\w)*)?")
 _LINK: Final = re.compile(r"\]\((?!https?:|mailto:)([^)\s]*)\)")

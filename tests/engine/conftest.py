@@ -25,8 +25,12 @@ OpenStorage = Callable[[Clock], Storage]
 @pytest.fixture(
     params=[
         "memory",
-        pytest.param("sqlite", marks=pytest.mark.soak("the engine is the same in memory")),
-        pytest.param("postgres", marks=pytest.mark.soak("the engine is the same in memory")),
+        pytest.param(
+            "sqlite", marks=[pytest.mark.soak("the engine is the same in memory"), pytest.mark.turn("sqlite", 0, 2)]
+        ),
+        pytest.param(
+            "postgres", marks=[pytest.mark.soak("the engine is the same in memory"), pytest.mark.turn("postgres", 1, 2)]
+        ),
     ]
 )
 def open_storage(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenStorage:

@@ -64,9 +64,6 @@ _BY_NAME: dict[str, Any] = {
 _ONE_OF_SEVERAL = {("campaigns.contact_history", "phone")}
 """What is optional because another argument may be given instead."""
 
-_OF_THE_ENGINE = {"campaigns.close_loading", "rate_limits.aclose"}
-"""What the engine calls, and nobody else."""
-
 _BY_TYPE: dict[type, Callable[[], Any]] = {
     NewMessage: lambda: NewMessage(to="+14155550101", body="Hi", from_number="+14155550102", carrier="twilio"),
     NewCall: lambda: NewCall(agent_id=new_id(), to="+14155550101"),
@@ -137,7 +134,7 @@ def every_method(engine: Outreach) -> Iterator[Method]:
             yield Method(name=f"{service}.__call__", function=instance.__call__, takes_workspace=True)
         for name, function in inspect.getmembers(instance, inspect.ismethod):
             waits = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
-            if name.startswith("_") or not waits or f"{service}.{name}" in _OF_THE_ENGINE:
+            if name.startswith("_") or not waits:
                 continue
             takes_workspace = "workspace_id" in inspect.signature(function).parameters
             yield Method(name=f"{service}.{name}", function=function, takes_workspace=takes_workspace)

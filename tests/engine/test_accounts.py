@@ -156,7 +156,7 @@ async def test_a_connected_account_is_asked_at_once_though_the_one_before_was_to
         await until(is_held)
         (shown,) = await engine.accounts.list(workspace_id)
         ends = await engine.accounts.throttled_until(workspace_id, "twilio")
-        assert (shown.throttled_by, shown.throttled_until) == ("provider_hold", ends)
+        assert (shown.throttled_by, shown.throttled_until) == ("provider_throttle", ends)
         campaign = await given_campaign(engine, await engine.workspaces.get(workspace_id), 2)
         await engine.campaigns.start(workspace_id, campaign.id)
         assert (await engine.accounts.check(workspace_id, account.id)).ok

@@ -199,7 +199,7 @@ async def test_the_rest_of_a_campaign_gets_the_new_text(open_storage: OpenStorag
 async def test_an_archived_campaign_is_hidden_unless_asked_for(writing: Outreach, storage: Storage) -> None:
     """The list of the HTTP interface shows it as before, byte by byte."""
     one, two = await given(storage, S.COMPLETED), await given(storage, S.DRAFT, name="Other")
-    shown = await writing.campaigns.list_json(THIS_WORKSPACE)
+    shown = await writing.http.list_campaigns(THIS_WORKSPACE)
     await writing.campaigns.archive(THIS_WORKSPACE, one.id)
 
     async def listed(**asked: Any) -> set[str]:
@@ -213,7 +213,7 @@ async def test_an_archived_campaign_is_hidden_unless_asked_for(writing: Outreach
     assert await listed(channel="sms", status=S.COMPLETED) == set()
     assert await listed(search="other") == {two.id}
     assert await listed(search="other", archived=True) == set()
-    assert (await writing.campaigns.list_json(THIS_WORKSPACE)).items == shown.items
+    assert (await writing.http.list_campaigns(THIS_WORKSPACE)).items == shown.items
     again = await writing.campaigns.archive(THIS_WORKSPACE, one.id)
     assert again.archived_at == NOW
     await writing.campaigns.unarchive(THIS_WORKSPACE, one.id)

@@ -69,7 +69,7 @@ class Place:
 
     async def shown(self, workspace_id: str = THIS_WORKSPACE, **asked: Any) -> Any:
         """Return the campaigns of a page as JSON, after comparing it with what the list says."""
-        page = await self.engine.campaigns.list_json(workspace_id, **asked)
+        page = await self.engine.http.list_campaigns(workspace_id, **asked)
         true = await self.engine.campaigns.list(workspace_id, **asked)
         now = self.clock.now()
         assert page.items == orjson.dumps([write_campaign(campaign, now=now) for campaign in true.items])
@@ -100,22 +100,22 @@ def publishing(*campaigns: Campaign) -> Callable[[Transaction], None]:
 async def test_a_page_is_read_once_while_nothing_of_its_workspace_changes(place: Place) -> None:
     """Each other answer is the same bytes, and waits for nobody, whatever is written elsewhere."""
     await place.write(publishing(*(make_campaign(name=f"n{number}") for number in range(3))))
-    first = await place.engine.campaigns.list_json(THIS_WORKSPACE, page_size=2)
+    first = await place.engine.http.list_campaigns(THIS_WORKSPACE, page_size=2)
     # Where the list's revision is not known without a read, each answer takes one, and no more.
     asked = 1 if place.storage.campaign_list_revision(THIS_WORKSPACE) is None else 0
     reads = place.storage.reads
     for _ in range(5):
-        assert await place.engine.campaigns.list_json(THIS_WORKSPACE, page_size=2) is first
+        assert await place.engine.http.list_campaigns(THIS_WORKSPACE, page_size=2) is first
     assert place.storage.reads == reads + 5 * asked
     await place.write(
         lambda tx: tx.workspaces.insert(make_workspace(id="w3", name="Third")),
         publishing(make_campaign(workspace_id=OTHER_WORKSPACE)),
     )
-    assert await place.engine.campaigns.list_json(THIS_WORKSPACE, page_size=2) is first
+    assert await place.engine.http.list_campaigns(THIS_WORKSPACE, page_size=2) is first
     assert place.storage.reads == reads + 6 * asked
     await place.write(publishing(make_campaign()))
-    assert await place.engine.campaigns.list_json(THIS_WORKSPACE, page_size=2) != first
-    assert place.storage.reads == reads + 6 * asked + 1
+    assert await place.engine.http.list_campaigns(THIS_WORKSPACE, page_size=2) != first
+    assert place.storage.reads == reads + 7 * asked + 1
 
 
 async def test_whatever_is_changed_shows_at_once(place: Place) -> None:
@@ -150,7 +150,7 @@ async def test_no_workspace_sees_the_page_of_another(place: Place) -> None:
         assert await place.shown(THIS_WORKSPACE, search="yours") == []
         assert await place.shown(OTHER_WORKSPACE, search="mine") == []
     with pytest.raises(NotFound):
-        await place.engine.campaigns.list_json("0195554e-0000-7000-8000-00000000dead")
+        await place.engine.http.list_campaigns("0195554e-0000-7000-8000-00000000dead")
 
 
 async def test_expiry_shows_when_its_moment_comes_and_not_when_the_clock_is_set_back(place: Place) -> None:
@@ -243,7 +243,7 @@ async def test_a_storage_that_cannot_tell_is_asked_each_time(
         monkeypatch.setattr(storage._storage, "campaign_list_revision", lambda _: None)
         reads = storage.reads
         for number in range(1, 4):
-            await engine.campaigns.list_json(THIS_WORKSPACE)
+            await engine.http.list_campaigns(THIS_WORKSPACE)
             assert storage.reads == reads + number
 
 
@@ -261,7 +261,7 @@ async def test_a_storage_that_cannot_tell_is_asked_each_time(
 async def test_what_is_no_query_is_refused_by_its_place(place: Place, name: str, wrong: dict[str, Any]) -> None:
     """As by the list itself."""
     with pytest.raises(InvalidRequest) as caught:
-        await place.engine.campaigns.list_json(THIS_WORKSPACE, **wrong)
+        await place.engine.http.list_campaigns(THIS_WORKSPACE, **wrong)
     assert [detail.path for detail in caught.value.details] == [name]
 
 

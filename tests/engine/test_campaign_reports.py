@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import attrs
 import pytest
 
 from outreach import InvalidRequest, NotFound, Outreach
@@ -16,7 +17,7 @@ from outreach.models.base import Channel
 from outreach.models.campaign import Campaign
 from outreach.models.campaign_export import ExportedContact
 from outreach.models.prices import Price, PriceTable
-from outreach.models.states import DispatchState, MessageStatus, RecipientStatus
+from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.policy.number_countries import country_of_phone
 from outreach.policy.prices import find_price
 from outreach.policy.time_steps import MAX_STEPS, bounds
@@ -223,6 +224,35 @@ async def test_a_campaign_that_has_not_started_has_a_report(reading: Outreach, s
     written = write_campaign_report(report)
     assert written["messages"]["requests"] == 0
     assert written["cost"] is None
+
+
+@pytest.mark.parametrize(
+    ("reports", "meaning"),
+    [
+        ((None, MessageStatus.SENT), "sent, not yet confirmed"),
+        ((MessageStatus.DELIVERED, None), "sent, and some of it not yet confirmed"),
+        ((MessageStatus.DELIVERED, MessageStatus.DELIVERED), "sent and confirmed"),
+    ],
+)
+async def test_a_report_says_of_the_completed_what_the_carrier_has_confirmed(
+    reading: Outreach, storage: Storage, reports: Sequence[MessageStatus | None], meaning: str
+) -> None:
+    """Its words do not contradict its figures of messages."""
+    campaign = make_campaign(status=CampaignStatus.COMPLETED, started_at=NOW, completed_at=NOW)
+
+    def write(tx: Transaction) -> None:
+        publish(tx, campaign, pending(*(make_prepared() for _ in reports)))
+        for position, report in enumerate(reports):
+            recipient = tx.recipients.get(THIS_WORKSPACE, campaign.id, position)
+            assert recipient is not None
+            done = attrs.evolve(recipient, status=RecipientStatus.COMPLETED, dispatched=True, successful=True)
+            tx.recipients.put(THIS_WORKSPACE, done)
+            place: dict[str, Any] = {"campaign_id": campaign.id, "position": position}
+            tx.dispatches.insert(make_dispatch(**place, state=DispatchState.ACCEPTED, report=report))
+
+    await storage.write(write)
+    [result] = (await reading.campaigns.report(THIS_WORKSPACE, campaign.id)).results
+    assert (result.status, result.contacts, result.meaning) == (RecipientStatus.COMPLETED, 2, meaning)
 
 
 async def test_reports_and_exports_of_other_workspaces_are_not_found(reading: Outreach, storage: Storage) -> None:

@@ -86,7 +86,7 @@ async def test_who_is_released_is_put_off_again_where_the_new_rule_says_so(open_
 
         async def decided_again() -> bool:
             run = await rig.storage.read(lambda tx: tx.runs.get(workspace.id, campaign.id))
-            return run is not None and run.held_under == contact_rules_key(after)
+            return run is not None and run.postponed_under == contact_rules_key(after)
 
         await until(decided_again)
         await given_held(rig, campaign, "contact_hours")

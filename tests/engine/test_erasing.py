@@ -82,7 +82,7 @@ async def test_a_draft_is_deleted_whole(writing: Outreach, storage: Storage) -> 
         await storage.write(lambda tx, it=campaign, them=contacts: publish(tx, it, pending(*them)))  # type: ignore[misc]
     assert await writing.campaigns.delete(THIS_WORKSPACE, gone.id) is None
     assert [one.id for one in (await writing.campaigns.list(THIS_WORKSPACE)).items] == [kept.id]
-    assert (await writing.campaigns.list_json(THIS_WORKSPACE)).total == 1
+    assert (await writing.http.list_campaigns(THIS_WORKSPACE)).total == 1
     with pytest.raises(NotFound):
         await writing.campaigns.get(THIS_WORKSPACE, gone.id)
     with pytest.raises(NotFound):

@@ -73,7 +73,7 @@ async def test_what_keeps_a_campaign_from_going_on_is_told(open_storage: OpenSto
         assert await holds(engine, campaign) == [
             ("workspace_suspended", None),
             ("no_dispatcher", None),
-            ("provider_hold", NOON + HOUR),
+            ("provider_throttle", NOON + HOUR),
         ]
         await engine.campaigns.pause(campaign.workspace_id, campaign.id)
         assert await holds(engine, campaign) == []

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import anyio
+import attrs
 import pytest
 
 from outreach import (
@@ -51,7 +52,7 @@ async def test_a_move_with_a_key_is_made_once(engine: Outreach) -> None:
     made: list[Any] = []
     for action in (CampaignAction.START, CampaignAction.PAUSE, CampaignAction.RESUME, CampaignAction.CANCEL):
         answers = [
-            await engine.campaigns.move_response(
+            await engine.http.move_campaign(
                 workspace.id, campaign.id, action, request=request(action), render=counted(made)
             )
             for _ in range(2)
@@ -59,15 +60,15 @@ async def test_a_move_with_a_key_is_made_once(engine: Outreach) -> None:
         assert answers[0] == answers[1]
     assert [one.status for one in made] == ["active", "paused", "active", "cancelled"]
     with pytest.raises(IllegalTransition):
-        await engine.campaigns.move_response(
+        await engine.http.move_campaign(
             workspace.id, campaign.id, CampaignAction.START, request=None, render=counted(made)
         )
     with pytest.raises(InvalidRequest, match="other content"):
-        await engine.campaigns.move_response(
+        await engine.http.move_campaign(
             workspace.id, campaign.id, CampaignAction.START, request=request("start", "2"), render=counted(made)
         )
     with pytest.raises(InvalidRequest, match="must be one of start"):
-        await engine.campaigns.move_response(
+        await engine.http.move_campaign(
             workspace.id, campaign.id, CampaignAction.EXPIRE, request=None, render=counted(made)
         )
 
@@ -79,10 +80,10 @@ async def test_what_is_created_with_a_key_is_created_once(engine: Outreach) -> N
     flow = NewFlow(name="Welcome", steps=[FlowStep(kind="send", body="Hi")])
     create: Any
     for create, new in (
-        (engine.agents.create_response, NewAgent(name="Ada", from_number="+14155550100")),
-        (engine.numbers.create_response, NewNumber(phone="+14155550100", carrier="twilio")),
-        (engine.flows.create_response, flow),
-        (engine.unsubscribes.add_response, NewUnsubscribes(phone_numbers=["+14155550177"], evidence="wrote to us")),
+        (engine.http.create_agent, NewAgent(name="Ada", from_number="+14155550100")),
+        (engine.http.create_number, NewNumber(phone="+14155550100", carrier="twilio")),
+        (engine.http.create_flow, flow),
+        (engine.http.add_unsubscribes, NewUnsubscribes(phone_numbers=["+14155550177"], evidence="wrote to us")),
     ):
         key = request(type(new).__name__)
         answers = [await create(workspace.id, new, request=key, render=counted(made)) for _ in range(2)]
@@ -102,7 +103,7 @@ async def test_a_decision_with_a_key_is_made_once(engine: Outreach) -> None:
     [held] = await engine.unsubscribes.list_pending(workspace.id)
     made: list[Any] = []
     for _ in range(2):
-        await engine.unsubscribes.resolve_response(
+        await engine.http.resolve_unsubscribe(
             workspace.id, held.phone, opted_out=True, request=request("r"), render=counted(made)
         )
     [entry] = made
@@ -147,10 +148,42 @@ async def test_recipients_are_paged_by_state_and_reason(engine: Outreach) -> Non
     for missing in (engine.campaigns.get_recipient, engine.campaigns.recipient_history):
         with pytest.raises(NotFound):
             await missing(workspace.id, campaign.id, 4)
-    wrong: list[dict[str, Any]] = [{"status": "x"}, {"reason": 1}, {"after": -2}, {"limit": 0}]
+    wrong: list[dict[str, Any]] = [{"status": "x"}, {"reason": 1}, {"after": -2}, {"limit": 0}, {"phone": 1}]
+    wrong += [{"external_id": ""}, {"external_id": "x" * 256}]
     for arguments in wrong:
         with pytest.raises(InvalidRequest):
             await pages(workspace.id, campaign.id, **arguments)
+
+
+async def test_recipients_are_found_by_number_and_by_the_applications_id(engine: Outreach) -> None:
+    """In any notation, also what is no number; state, reason and place narrow it down."""
+    workspace = await given_workspace(engine)
+    first, second, third = contacts(3)
+    people = [
+        attrs.evolve(first, external_id="crm-1"),
+        attrs.evolve(second, external_id="crm-2"),
+        attrs.evolve(first, external_id="crm-2"),
+        attrs.evolve(third, phone_number="nonsense"),
+    ]
+    campaign = await given_campaign(engine, workspace, people)
+
+    async def found(**given: Any) -> list[int]:
+        return [one.position for one in await engine.campaigns.list_recipients(workspace.id, campaign.id, **given)]
+
+    written = first.phone_number.removeprefix("+")
+    assert await found(phone=first.phone_number) == await found(phone=f"{written[:1]} {written[1:]}") == [0, 2]
+    assert await found(phone=first.phone_number, after=0) == [2]
+    assert await found(phone=first.phone_number, limit=1) == [0]
+    assert await found(phone=first.phone_number, status=RecipientStatus.SKIPPED) == [2]
+    assert await found(phone=first.phone_number, external_id="crm-2") == [2]
+    assert await found(phone="nonsense") == [3]
+    assert await found(phone="+14155559999") == []
+    assert await found(external_id="crm-2") == [1, 2]
+    assert await found(external_id="crm-2", reason="duplicate") == [2]
+    assert await found(external_id="crm-9") == []
+    other = await given_workspace(engine)
+    with pytest.raises(NotFound):
+        await engine.campaigns.list_recipients(other.id, campaign.id, phone=first.phone_number)
 
 
 async def test_calls_and_inbound_messages_are_paged_newest_first(engine: Outreach) -> None:
@@ -227,7 +260,7 @@ async def test_a_scheduled_campaign_is_taken_back_once(engine: Outreach) -> None
     await engine.campaigns.start(workspace.id, made.campaign.id)
     rendered: list[Any] = []
     for _ in range(2):
-        await engine.campaigns.move_response(
+        await engine.http.move_campaign(
             workspace.id, made.campaign.id, CampaignAction.UNSCHEDULE, request=request("u"), render=counted(rendered)
         )
     assert [one.status for one in rendered] == ["ready"]

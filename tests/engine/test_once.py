@@ -16,6 +16,7 @@ from outreach import (
     Flow,
     FlowStep,
     InvalidRequest,
+    Message,
     NewCall,
     NewCallCampaign,
     NewMessage,
@@ -30,7 +31,7 @@ from outreach import (
 )
 from outreach.errors import RequestInProgress, StorageError
 from outreach.http import IdempotentRequest, StoredAnswer, prepare_recipient
-from outreach.models import PreparedRecipient
+from outreach.models import FollowUpCreated, PreparedRecipient
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.testing.builders import new_id
 from outreach.testing.clock import ManualClock
@@ -66,7 +67,34 @@ async def _call_campaign(engine: Outreach, workspace: Workspace, key: str) -> Ca
     return await engine.campaigns.create_call(workspace.id, new, contacts(3), idempotency_key=key)
 
 
+async def _earlier(engine: Outreach, workspace: Workspace) -> str:
+    """Return the workspace's first campaign, or one that is not there."""
+    campaigns = (await engine.campaigns.list(workspace.id)).items
+    return campaigns[-1].id if campaigns else new_id()
+
+
+async def _clone(engine: Outreach, workspace: Workspace, key: str) -> CampaignCreated:
+    return await engine.campaigns.clone(workspace.id, await _earlier(engine, workspace), idempotency_key=key)
+
+
+async def _follow_up(engine: Outreach, workspace: Workspace, key: str) -> FollowUpCreated:
+    earlier = await _earlier(engine, workspace)
+    return await engine.campaigns.follow_up(
+        workspace.id, earlier, results=["invalid_number"], include={"replied"}, idempotency_key=key
+    )
+
+
+async def _send_test(engine: Outreach, workspace: Workspace, key: str) -> Message:
+    earlier = await _earlier(engine, workspace)
+    return await engine.messages.send_test(
+        workspace.id, earlier, contact="12", to="+14155550142", at_any_hour=True, idempotency_key=key
+    )
+
+
 CREATING: dict[str, Create] = {
+    "campaigns.clone": _clone,
+    "campaigns.follow_up": _follow_up,
+    "messages.send_test": _send_test,
     "campaigns.create_sms": lambda engine, workspace, key: engine.campaigns.create_sms(
         workspace.id, SPRING, contacts(3), idempotency_key=key
     ),
@@ -90,9 +118,10 @@ CREATING: dict[str, Create] = {
 
 
 async def given_keyed_workspace(engine: Outreach) -> Workspace:
-    """Make a workspace that has an agent."""
+    """Make a workspace that has an agent, and a campaign with a contact that has no number."""
     workspace = await given_workspace(engine)
     await engine.agents.create(workspace.id, "First")
+    await engine.campaigns.create_sms(workspace.id, SPRING, [*contacts(2), NewRecipient(phone_number="12")])
     return workspace
 
 
@@ -168,6 +197,38 @@ async def test_other_content_under_the_same_key_is_refused(engine: Outreach) -> 
             await attempt
         assert [detail.path for detail in caught.value.details] == ["idempotency_key"]
     assert (await engine.campaigns.list(workspace.id)).total == 1
+
+
+async def test_other_copies_under_the_same_key_are_refused(engine: Outreach) -> None:
+    """Of another campaign, by another name, for other results, without somebody, with another text; nothing is made."""
+    workspace = await given_keyed_workspace(engine)
+    earlier = await _earlier(engine, workspace)
+    for name in ("campaigns.clone", "campaigns.follow_up", "messages.send_test"):
+        await CREATING[name](engine, workspace, "k")
+    copies, results = engine.campaigns, ["invalid_number"]
+    other = (await copies.list(workspace.id)).items[0].id
+    known: Any = {"results": results, "include": {"replied"}, "idempotency_key": "k"}
+    test: Any = {"contact": "12", "to": "+14155550142", "at_any_hour": True, "idempotency_key": "k"}
+    for attempt in (
+        copies.clone(workspace.id, earlier, name="Another", idempotency_key="k"),
+        copies.clone(workspace.id, other, idempotency_key="k"),
+        copies.follow_up(workspace.id, other, **known),
+        copies.follow_up(workspace.id, earlier, **known | {"results": ["skipped"]}),
+        copies.follow_up(workspace.id, earlier, **known | {"include": {"replied", "reached"}}),
+        copies.follow_up(workspace.id, earlier, **known, name="Another"),
+        copies.follow_up(workspace.id, earlier, **known, body="Hello again"),
+        engine.messages.send_test(workspace.id, other, **test),
+        engine.messages.send_test(workspace.id, earlier, **test | {"to": "+14155550143"}),
+        engine.messages.send_test(workspace.id, earlier, **test | {"contact": "+14155550000"}),
+        engine.messages.send_test(workspace.id, earlier, **test | {"at_any_hour": False}),
+    ):
+        with pytest.raises(InvalidRequest, match="was used before with other") as caught:
+            await attempt
+        assert [detail.path for detail in caught.value.details] == ["idempotency_key"]
+    # What is said twice is no other content.
+    again = await copies.follow_up(workspace.id, earlier, **known | {"include": ["replied"], "results": results * 2})
+    assert again.selected == 1
+    assert (await copies.list(workspace.id)).total == 3
 
 
 async def test_contacts_are_compared_from_whatever_source_they_come(engine: Outreach) -> None:
@@ -391,7 +452,7 @@ async def test_a_server_gets_the_first_answer_again(engine: Outreach) -> None:
 
     async def ask() -> None:
         answers.append(
-            await engine.campaigns.create_sms_response(
+            await engine.http.create_sms_campaign(
                 workspace.id, SPRING, contacts(50), request=request, render=render, actor="api"
             )
         )

@@ -23,6 +23,7 @@ from outreach.testing.builders import make_provider_throttle, make_workspace
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.voice.analysis import ProviderAnalyser
+from outreach.wire.last_moment import present
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import commit, given_active
 from tests.engine.rig import QUICK, WatchedStorage
@@ -84,7 +85,7 @@ async def test_a_provider_that_asks_us_to_wait_is_not_asked_for_what_was_committ
         (other,) = {first.id, second.id} - set(asked)
         settled = await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, other))
         assert settled is not None
-        assert (settled.state, settled.reason) == (DispatchState.WITHDRAWN, "provider_hold")
+        assert (settled.state, settled.reason) == (DispatchState.WITHDRAWN, "provider_throttle")
 
 
 async def test_starts_of_one_pace_are_a_spacing_apart_even_when_their_slots_have_passed(
@@ -128,6 +129,27 @@ async def test_no_request_starts_after_it_is_valid(open_storage: OpenStorage) ->
         assert asked == []
         assert settled is not None
         assert (settled.state, settled.reason) == (DispatchState.WITHDRAWN, "too_late")
+
+
+async def test_a_request_asks_once_more_when_its_connection_is_there(open_storage: OpenStorage) -> None:
+    """Whether its intent is still valid: connecting may have taken long; docs/delivery-contract.md#rule-4."""
+    async with _served(open_storage) as (storage, outbox, campaign):
+        (dispatch,) = await _intents(storage, campaign, 1)
+        answers: list[bool] = []
+
+        async def connect() -> DispatchOutcome:
+            may_start = present()
+            assert may_start is not None
+            answers.append(may_start())
+            await anyio.sleep((dispatch.valid_until - clock_of_loop().now()).total_seconds() + 0.001)
+            answers.append(may_start())
+            return DispatchOutcome(state=DispatchState.NOT_SENT)
+
+        assert await outbox.reserve("account", _Unreserved())
+        outbox.send(ProviderRequest(dispatch=dispatch, resolve_provider=_asking(connect), account="account"))
+        await outbox.drain(grace_seconds=30)
+        assert answers == [True, False]
+        assert present() is None
 
 
 async def test_without_a_lease_no_request_starts(open_storage: OpenStorage) -> None:

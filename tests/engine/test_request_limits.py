@@ -89,14 +89,14 @@ async def test_a_minutes_requests_may_come_in_one_burst_and_no_more(clocked: Clo
     """docs/interface.md#request-limit: N a minute, all in one burst; then 429 until the minute ends."""
     async with clocked.engine() as engine:
         workspace = await engine.workspaces.create("Acme", request_limit=100)
-        quotas = [await engine.rate_limits.acquire(workspace) for _ in range(100)]
+        quotas = [await engine.http.count_request(workspace) for _ in range(100)]
         assert quotas == [RateLimitState(limit=100, remaining=n, reset_seconds=60) for n in reversed(range(100))]
         clocked.clock.advance(59.5)
         with pytest.raises(RateLimited) as caught:
-            await engine.rate_limits.acquire(workspace)
+            await engine.http.count_request(workspace)
         assert (caught.value.limit, caught.value.retry_after_seconds) == (100, 1)
         clocked.clock.advance(0.5)
-        again = await engine.rate_limits.acquire(workspace)
+        again = await engine.http.count_request(workspace)
         assert again is not None
         assert again.remaining == 99
 
@@ -115,7 +115,7 @@ async def test_most_requests_are_counted_without_a_write(clocked: Clocked, monke
 
         monkeypatch.setattr(engine._storage, "write", counted)
         for _ in range(600):
-            await engine.rate_limits.acquire(workspace)
+            await engine.http.count_request(workspace)
         assert writes < 600 / 8
 
 
@@ -128,7 +128,7 @@ async def test_processes_together_never_exceed_the_limit(clocked: Clocked, limit
         taken = 0
         for number in range(limit * 2):
             try:
-                await engines[number % 3].rate_limits.acquire(workspace)
+                await engines[number % 3].http.count_request(workspace)
             except RateLimited:
                 continue
             taken += 1
@@ -145,7 +145,7 @@ async def test_many_requests_at_once_never_exceed_the_limit(engine: Outreach) ->
     async def request() -> None:
         nonlocal refused
         try:
-            await engine.rate_limits.acquire(workspace)
+            await engine.http.count_request(workspace)
         except RateLimited:
             refused += 1
 
@@ -159,17 +159,17 @@ async def test_a_changed_limit_counts_at_once(engine: Outreach) -> None:
     """docs/rules.md#due-work: it takes effect in the running server; what was granted before is given back."""
     workspace = await engine.workspaces.create("Acme", request_limit=200)
     for _ in range(5):
-        await engine.rate_limits.acquire(workspace)
+        await engine.http.count_request(workspace)
     lower = await engine.workspaces.update(workspace.id, WorkspaceUpdate(request_limit=6))
-    assert (await engine.rate_limits.acquire(lower)) is not None
+    assert (await engine.http.count_request(lower)) is not None
     with pytest.raises(RateLimited):
-        await engine.rate_limits.acquire(lower)
+        await engine.http.count_request(lower)
     higher = await engine.workspaces.update(workspace.id, WorkspaceUpdate(request_limit=7))
-    assert (await engine.rate_limits.acquire(higher)) is not None
+    assert (await engine.http.count_request(higher)) is not None
     with pytest.raises(RateLimited):
-        await engine.rate_limits.acquire(higher)
+        await engine.http.count_request(higher)
     free = await engine.workspaces.update(workspace.id, WorkspaceUpdate(request_limit=None))
-    assert await engine.rate_limits.acquire(free) is None
+    assert await engine.http.count_request(free) is None
 
 
 async def test_a_limit_that_is_gone_is_none(clocked: Clocked) -> None:
@@ -178,7 +178,7 @@ async def test_a_limit_that_is_gone_is_none(clocked: Clocked) -> None:
         workspace = await engine.workspaces.create("Acme", request_limit=1)
         await other.workspaces.update(workspace.id, WorkspaceUpdate(request_limit=None))
         for _ in range(3):
-            assert await engine.rate_limits.acquire(workspace) is None
+            assert await engine.http.count_request(workspace) is None
 
 
 async def test_a_foreign_lock_stops_no_request(clocked: Clocked, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,14 +188,14 @@ async def test_a_foreign_lock_stops_no_request(clocked: Clocked, monkeypatch: py
     monkeypatch.setattr(service, "_SETTLING_SECONDS", 0.1)
     async with clocked.engine() as engine:
         workspace = await engine.workspaces.create("Acme", request_limit=160)
-        await engine.rate_limits.acquire(workspace)
+        await engine.http.count_request(workspace)
         with clocked.locked():
             let_in = await _until_busy(engine, workspace)
         assert let_in == (160 - 1) // 8
         with anyio.fail_after(30):
-            while engine.rate_limits._books[workspace.id].asking is not None:  # noqa: ASYNC110 - nothing announces it
+            while engine._rate_limits._books[workspace.id].asking is not None:  # noqa: ASYNC110 - nothing announces it
                 await anyio.sleep(0.01)
-        quota = await engine.rate_limits.acquire(workspace)
+        quota = await engine.http.count_request(workspace)
         assert quota is not None
         assert quota.remaining == 160 - 1 - let_in - 1
 
@@ -212,7 +212,7 @@ async def test_processes_settle_before_more_is_granted(clocked: Clocked, monkeyp
         for engine in (first, second):
             while True:
                 try:
-                    await engine.rate_limits.acquire(workspace)
+                    await engine.http.count_request(workspace)
                 except RateLimited:
                     break
                 except StorageBusy:
@@ -229,15 +229,15 @@ async def test_a_minute_that_begins_under_a_foreign_lock(clocked: Clocked, monke
     async with clocked.engine() as engine:
         workspace = await engine.workspaces.create("Acme", request_limit=80)
         small = await engine.workspaces.create("Small", request_limit=1)
-        await engine.rate_limits.acquire(small)
+        await engine.http.count_request(small)
         with clocked.locked():
             with pytest.raises(RateLimited):
-                await engine.rate_limits.acquire(small)
+                await engine.http.count_request(small)
             for _ in range(2):
                 assert await _until_busy(engine, workspace) == 10
                 clocked.clock.advance(60)
             with pytest.raises(StorageBusy):
-                await engine.rate_limits.acquire(small)
+                await engine.http.count_request(small)
 
 
 async def test_a_key_is_looked_up_now_and_then(clocked: Clocked, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,7 +332,7 @@ def clocked(tmp_path: Path) -> Clocked:
 async def _until_busy(engine: Outreach, workspace: Workspace) -> int:
     for count in range(1000):
         try:
-            await engine.rate_limits.acquire(workspace)
+            await engine.http.count_request(workspace)
         except StorageBusy:
             return count
     raise AssertionError("it was let in without end")

@@ -14,7 +14,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.plans import SenderPace
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
-from outreach.models.work import Claim
+from outreach.models.work import Claim, WorkUnit
 from outreach.operations.waves import claims, leases, workers
 from outreach.operations.waves.claims import Granted, NotClaimed, Wanted
 from outreach.policy.pacing import spacing
@@ -113,7 +113,7 @@ async def test_the_worker_that_leads_next_repairs_what_the_last_one_did_not(
     assert (lease.steady_since, lease.steady_until) == (clock.now(), clock.now())
     run = await storage.read(lambda tx: tx.runs.get(THIS_WORKSPACE, campaign.id))
     assert run is not None
-    assert (run.held_under or "").startswith("the clock was set back")
+    assert (run.postponed_under or "").startswith("the clock was set back")
 
 
 # -------------------------------------------------------------------------------------------------- claims
@@ -123,7 +123,8 @@ async def _claim(
     storage: Storage, epoch: int, campaign: Campaign | None, sender: SenderPace | None = None
 ) -> Granted | None:
     wanted = Wanted(workspace_id=THIS_WORKSPACE, campaign=campaign, sender=sender)
-    return await storage.write(lambda tx: claims.claim(tx, wanted, epoch=epoch, now=NOW))
+    [granted] = await storage.write(lambda tx: claims.claim_all(tx, [wanted], epoch=epoch, now=NOW))
+    return granted
 
 
 def _sender() -> SenderPace:
@@ -394,7 +395,7 @@ async def test_nothing_is_handed_over_that_is_in_work(storage: Storage) -> None:
     for campaign in campaigns:
         await storage.write(lambda tx, one=campaign: claims.may_commit(tx, THIS_WORKSPACE, [one.id], first))  # type: ignore[misc]
     await _tick(storage, held)
-    with held.slice() as slice_, held.slice() as other:
+    with held.slice(_unit(campaigns[0])) as slice_, held.slice(_unit(campaigns[1])) as other:
         assert [await slice_.take(wanted[0]), await other.take(wanted[1])] == [False, True]
     head = (THIS_WORKSPACE, campaigns[0].id)
     held.enter(head)
@@ -413,7 +414,7 @@ async def test_what_is_not_driven_for_long_is_freed(storage: Storage) -> None:
     [campaign] = await _given(storage, 1)
     held = _claims_of(storage, {})
     held.begin(first, alone=False)
-    with held.slice() as slice_:
+    with held.slice(_unit(campaign)) as slice_:
         assert await slice_.take(Wanted(workspace_id=THIS_WORKSPACE, campaign=campaign, sender=None))
     await _tick(storage, held)
     assert await storage.read(lambda tx: len(tx.claims.held())) == 1
@@ -428,7 +429,7 @@ async def test_a_worker_that_is_alone_asks_for_no_claim(storage: Storage) -> Non
     [campaign] = await _given(storage, 1)
     held = _claims_of(storage, {})
     held.begin(first, alone=True)
-    with held.slice() as slice_:
+    with held.slice(_unit(campaign)) as slice_:
         assert await slice_.take(Wanted(workspace_id=THIS_WORKSPACE, campaign=campaign, sender=None))
     await _tick(storage, held)
     assert await storage.read(lambda tx: tx.claims.get(THIS_WORKSPACE, campaign.id)) is None
@@ -486,3 +487,22 @@ async def test_what_a_lost_worker_left_is_settled_also_if_that_fails_at_first() 
         assert tried == [0, 1]
         for worker in made:
             await worker.release()
+
+
+async def test_a_refused_slice_tells_who_drives_what_it_needed(storage: Storage) -> None:
+    """A dispatcher that hands work on has to know to whom; what was not refused is told of nobody."""
+    first, second = await _join(storage, place=1), await _join(storage, place=2)
+    [campaign, other] = await _given(storage, 2)
+    assert await _claim(storage, second, campaign) == Granted(spacings={})
+    held = _claims_of(storage, {})
+    held.begin(first, alone=False)
+    with held.slice(_unit(campaign)) as slice_:
+        assert not await slice_.take(Wanted(workspace_id=THIS_WORKSPACE, campaign=campaign, sender=None))
+    assert [await held.refused_by(_unit(campaign)) for _ in range(2)] == [second, None]
+    with held.slice(_unit(other)) as slice_:
+        assert await slice_.take(Wanted(workspace_id=THIS_WORKSPACE, campaign=other, sender=None))
+    assert await held.refused_by(_unit(other)) is None
+
+
+def _unit(campaign: Campaign) -> WorkUnit:
+    return WorkUnit("campaign", campaign.workspace_id, campaign.id)

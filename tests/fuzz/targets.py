@@ -13,8 +13,9 @@ import yaml
 from schemathesis.schemas import BaseSchema
 
 from outreach_server.contract import contract_text
+from tests import postgres
 from tests.fuzz import hooks
-from tests.fuzz.workspace import STABLE_KEY, Target, make_target
+from tests.fuzz.workspace import STABLE_KEY, Target
 
 
 def bind(target: Target) -> BaseSchema:
@@ -35,7 +36,9 @@ def begin(target: Target) -> None:
 _DIRECTORY: Final = Path(tempfile.mkdtemp(prefix="outreach-fuzz-"))
 atexit.register(shutil.rmtree, _DIRECTORY, ignore_errors=True)
 
-MEMORY: Final = make_target("memory://")
-SQLITE: Final = make_target(f"sqlite:///{_DIRECTORY / 'outreach.db'}")
+MEMORY: Final = Target(make_url=lambda: "memory://")
+SQLITE: Final = Target(make_url=lambda: f"sqlite:///{_DIRECTORY / 'outreach.db'}")
+POSTGRES: Final = Target(make_url=postgres.empty_database)
 MEMORY_SCHEMA: Final = bind(MEMORY)
 SQLITE_SCHEMA: Final = bind(SQLITE)
+POSTGRES_SCHEMA: Final = bind(POSTGRES)

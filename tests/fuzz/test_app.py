@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis.errors import FlakyStrategyDefinition
 from schemathesis.schemas import BaseSchema
 
-from tests.fuzz.targets import MEMORY, MEMORY_SCHEMA, SQLITE, SQLITE_SCHEMA, begin
+from outreach.secret_keys import SECRET_KEY_VARIABLE
+from tests.fuzz.targets import MEMORY, MEMORY_SCHEMA, POSTGRES, POSTGRES_SCHEMA, SQLITE, SQLITE_SCHEMA, begin
 from tests.fuzz.workspace import Target
 
 # Derandomized: a run that fails, fails again. `python -m tests.fuzz` looks further, with other data each time.
@@ -61,6 +62,14 @@ def sqlite() -> Iterator[None]:
 
 
 @pytest.fixture
+def server_database(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Run the app on a database of PostgreSQL."""
+    # There is no file beside it that the key of the accounts could be in.
+    monkeypatch.setenv(SECRET_KEY_VARIABLE, "B" * 43 + "=")
+    yield from watch(POSTGRES)
+
+
+@pytest.fixture
 def sqlite_with_links() -> Iterator[None]:
     """Run the app on a temporary database, for the links: each operation that they lead to has to go well."""
     yield from watch(SQLITE, "GET /calls/{id}", "GET /campaigns", "GET /sms-campaigns")
@@ -91,6 +100,14 @@ def test_operations_in_memory(case: schemathesis.Case) -> None:
 @BOUNDED
 def test_operations_on_sqlite(case: schemathesis.Case) -> None:
     """No operation breaks the contract over SQLite."""
+    case.call_and_validate()
+
+
+@pytest.mark.usefixtures("server_database")
+@POSTGRES_SCHEMA.parametrize()
+@BOUNDED
+def test_operations_on_postgres(case: schemathesis.Case) -> None:
+    """No operation breaks the contract over PostgreSQL."""
     case.call_and_validate()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -28,20 +28,29 @@ class Target:
     """An ASGI app, and what is known of it once its lifespan has begun.
 
     Schemathesis makes examples and coverage cases, headers included, before the lifespan makes the key: so
-    `STABLE_KEY` stands for it, and nothing else does.
+    `STABLE_KEY` stands for it, and nothing else does. The app is made at its first connection, for some databases
+    exist only then.
+
+    Attributes:
+        make_url: Called once, for the database.
+        api_key: The workspace's.
+        known: What bodies may name.
     """
 
-    inner: ASGIApp
+    make_url: Callable[[], str]
     api_key: str = ""
     known: Known = attrs.field(factory=Known)
+    _inner: ASGIApp | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one connection."""
+        if self._inner is None:
+            self._inner = make_app(self)
         if scope["type"] == "http":
             key = {f"Bearer {STABLE_KEY}".encode(): f"Bearer {self.api_key}".encode()}
             headers = [(n, key.get(value, value) if n == b"authorization" else value) for n, value in scope["headers"]]
             scope = {**scope, "headers": headers}
-        await self.inner(scope, receive, send)
+        await self._inner(scope, receive, send)
 
 
 async def furnish(engine: Outreach, workspace_id: str, agent_id: str) -> Known:
@@ -74,14 +83,13 @@ async def furnish(engine: Outreach, workspace_id: str, agent_id: str) -> Known:
     )
 
 
-def make_target(url: str) -> Target:
+def make_app(target: Target) -> ASGIApp:
     """Return an app whose lifespan opens the engine and makes a workspace without a request limit.
 
     Schemathesis runs the lifespan once, on a loop of its own: an engine that a fixture opened would be on another.
     """
-    engine = Outreach.open(url, dispatch=True)
+    engine = Outreach.open(target.make_url(), dispatch=True)
     app = create_app(engine=engine)
-    target = Target(inner=app)
     own = app.router.lifespan_context
 
     @asynccontextmanager
@@ -96,4 +104,4 @@ def make_target(url: str) -> Target:
 
     # Not mounted in a host: a host's routes do not match paths with a line break, which the app answers itself.
     app.router.lifespan_context = lifespan
-    return target
+    return app

@@ -77,7 +77,7 @@ def test_5xx_comes_in_the_same_envelope(memory_service: Service, monkeypatch: py
     async def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError("internals")
 
-    monkeypatch.setattr(memory_service.engine.campaigns, "list_json", broken)
+    monkeypatch.setattr(memory_service.engine.http, "list_campaigns", broken)
     answer = tenant.get("/sms-campaigns")
     check_envelope(answer, 500, "internal_error")
     assert "internals" not in answer.text

@@ -129,7 +129,12 @@ async def serving(
                     server.should_exit = True
 
 
-@pytest.fixture(params=[False, True], ids=["asyncio", "uvloop"])
+@pytest.fixture(
+    params=[
+        pytest.param(False, id="asyncio", marks=pytest.mark.soak("the server's commands use uvloop")),
+        pytest.param(True, id="uvloop"),
+    ]
+)
 def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
     """Serve on both loops: the one that commands serve on, and the one where there is none of those."""
     return "asyncio", {"use_uvloop": request.param}

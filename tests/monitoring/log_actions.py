@@ -52,12 +52,15 @@ def fields() -> set[str]:
 def _is_log_call(call: ast.Call) -> bool:
     if not isinstance(call.func, ast.Attribute):
         return False
-    owner = ast.unparse(call.func.value)
     levels = {"debug", "info", "warning", "error", "exception", "critical", "log"}
+    throttled = {"problem", "log", "recovered", "failure"}
+    if call.func.attr not in levels | throttled:
+        return False
+    owner = ast.unparse(call.func.value)
     if owner == "_log":
         return call.func.attr in levels
     ours = owner.endswith("log_throttle") or owner.startswith("log_throttle_of(")
-    return ours and call.func.attr in {"problem", "log", "recovered", "failure"}
+    return ours and call.func.attr in throttled
 
 
 def _passes_on(call: ast.Call) -> bool:
@@ -72,10 +75,10 @@ def _actions_of(call: ast.Call) -> Iterator[str]:
             yield from _constants(value)
     if not isinstance(call.func, ast.Name | ast.Attribute):
         return
-    called = ast.unparse(call.func)
-    if called.endswith(".failure") and _is_log_call(call):
+    called = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id
+    if called == "failure" and _is_log_call(call):
         yield from _constants(call.args[0])
-    if called.endswith("RefusalCounter"):
+    if called == "RefusalCounter":
         yield from _constants(call.args[1])
 
 

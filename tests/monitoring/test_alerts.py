@@ -122,6 +122,7 @@ PROVIDER_FAULTS: Final[Mapping[str, tuple[Fault | Answer, str]]] = {
 
 
 @pytest.mark.anyio
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("fault", [*PROVIDER_FAULTS, "refused"])
 async def test_each_fault_of_a_provider_fires_its_alert_and_no_other(tmp_path: Path, fault: str) -> None:
     """The network's and the provider's, over HTTP; `refused` is a port at which nobody listens."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, TypeVar
 
 import attrs
@@ -34,6 +35,16 @@ more after some seconds: only then is "not found" believed."""
 def fresh_seed() -> int:
     """Return another seed each time, or the one that `OUTREACH_TEST_SEED` says is to be tried again."""
     return int(os.environ.get(_SEED) or random.SystemRandom().randrange(2**32))
+
+
+@contextmanager
+def replay(seed: int, told: Sequence[str]) -> Iterator[None]:
+    """Add to a failure what has happened, and how to try it again."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note("\n".join([f"Try it again with {_SEED}={seed}. What happened:", *told]))
+        raise
 
 
 @attrs.define(kw_only=True)

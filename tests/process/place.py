@@ -17,7 +17,7 @@ import httpx
 
 from outreach import NewCallCampaign, NewRecipient, NewSmsCampaign, Outreach
 from tests.process.books import Books
-from tests.process.server import EngineProcess, ServerProcess, start_engine, start_server
+from tests.process.server import EngineProcess, ServerProcess, start_engine, start_server, start_worker
 from tests.process.waiting import PATIENCE
 
 T = TypeVar("T")
@@ -93,6 +93,12 @@ class Place:
         )
         self._started.append(server)
         return server
+
+    def work(self, *options: str) -> EngineProcess:
+        """Start a worker without a server; it is killed at the end like one."""
+        worker = start_worker(self.url, directory=self.directory, environment=self.environment, options=options)
+        self._started.append(worker)
+        return worker
 
     def dispatch(self, **config: float) -> EngineProcess:
         """Start an engine without a server, under settings of its own; it is killed at the end like a server."""

@@ -100,6 +100,7 @@ def start_server(
     directory: Path,
     environment: Mapping[str, str],
     options: tuple[str, ...] = (),
+    words: Sequence[str] = ("serve", "--port", "0"),
     descriptors: int | None = None,
 ) -> ServerProcess:
     """Start a server on a free port and wait until it answers.
@@ -108,11 +109,20 @@ def start_server(
         database_url: Its database.
         directory: Where its output is kept.
         environment: Variables beside those of this process.
-        options: More options of `serve`.
+        options: More options of the command.
+        words: The command.
         descriptors: How many files and connections it may have open; None for as many as this process.
     """
-    command = ["outreach_server", "--json", "--database", database_url, "serve", "--port", "0", *options]
-    return _start(ServerProcess, command, directory, environment, descriptors=descriptors)
+    command = ["outreach_server", "--json", "--database", database_url, *words, *options]
+    return start_module(ServerProcess, command, directory, environment, descriptors=descriptors)
+
+
+def start_worker(
+    database_url: str, *, directory: Path, environment: Mapping[str, str], options: tuple[str, ...] = ()
+) -> EngineProcess:
+    """Start a worker and wait until it has asked for the right to dispatch."""
+    command = ["outreach_server", "--json", "--database", database_url, "worker", *options]
+    return start_module(EngineProcess, command, directory, environment)
 
 
 def start_engine(
@@ -126,10 +136,12 @@ def start_engine(
         environment: Variables beside those of this process.
         config: Settings of `EngineConfig` that differ from the defaults; a server has no options for these.
     """
-    return _start(EngineProcess, ["tests.process.engine", database_url, json.dumps(config)], directory, environment)
+    return start_module(
+        EngineProcess, ["tests.process.engine", database_url, json.dumps(config)], directory, environment
+    )
 
 
-def _start(
+def start_module(
     kind: type[P],
     module_and_arguments: Sequence[str],
     directory: Path,

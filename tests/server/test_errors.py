@@ -68,7 +68,7 @@ def test_what_goes_wrong_inside_is_logged_and_not_told(
     async def broken(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("the secret of the house")
 
-    monkeypatch.setattr(memory_service.engine.campaigns, "list_json", broken)
+    monkeypatch.setattr(memory_service.engine.http, "list_campaigns", broken)
     with caplog.at_level(logging.ERROR, "outreach_server"):
         answer = tenant.get("/sms-campaigns", headers={"X-Request-Id": "trace-7"})
     error = check_envelope(answer, 500, "internal_error")
@@ -88,7 +88,7 @@ def test_an_error_of_the_engine_that_is_our_fault_is_a_500(
     async def broken(*_: Any, **__: Any) -> None:
         raise StorageError("/var/lib/outreach.db is gone")
 
-    monkeypatch.setattr(memory_service.engine.campaigns, "list_json", broken)
+    monkeypatch.setattr(memory_service.engine.http, "list_campaigns", broken)
     for _ in range(20):
         answer = tenant.get("/sms-campaigns")
         check_envelope(answer, 500, "internal_error")

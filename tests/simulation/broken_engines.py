@@ -84,8 +84,11 @@ def keep_the_pace_in_memory(patch: pytest.MonkeyPatch) -> None:
             run = self._tx.runs.get(workspace_id, campaign_id)
             return run and attrs.evolve(run, next_slot_at=taken.get((self._epoch, campaign_id)))
 
-        def prefetch(self, campaign_ids: Iterable[str]) -> None:
-            self._tx.runs.prefetch(campaign_ids)
+        def prefetch(self, workspace_and_campaign: Iterable[tuple[str, str]]) -> None:
+            self._tx.runs.prefetch(workspace_and_campaign)
+
+        def prefetch_sender_slots(self, workspace_and_phone: Iterable[tuple[str, str]]) -> None:
+            self._tx.runs.prefetch_sender_slots(workspace_and_phone)
 
         def put(self, run: CampaignRunState) -> None:
             taken[self._epoch, run.campaign_id] = run.next_slot_at

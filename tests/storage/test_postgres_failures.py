@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
 import psycopg
 import pytest
@@ -14,7 +15,9 @@ from outreach.clock import SystemClock
 from outreach.errors import StorageBusy, StorageError
 from outreach.models.work import AuditEntry
 from outreach.protocols.instrumentation import Instrumentation
+from outreach.protocols.storage import OneQuery
 from outreach.storage.postgres import PostgresStorage, postgres_storage_from_url, transactions
+from outreach.storage.postgres.connect import PostgresConnection
 from outreach.storage.postgres.transactions import FencedTransactions
 from outreach.testing.builders import make_audit_entry, make_workspace
 from outreach.working_set import Transaction
@@ -360,6 +363,36 @@ async def test_a_group_is_a_handful_of_statements(url: str) -> None:
 
         await storage.write(operation)
         assert len(asked) == 2, asked
+
+
+async def test_one_query_is_one_round_trip(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It sees what was committed, and needs no transaction around it."""
+    async with opened(url) as storage:
+        await storage.write(lambda tx: tx.workspaces.insert(make_workspace()))
+        asked: list[str] = []
+        execute = PostgresConnection.execute
+
+        def counted(self: PostgresConnection, query: Any, *given: Any, **more: Any) -> Any:
+            asked.append(str(query).split()[0])
+            return execute(self, query, *given, **more)
+
+        monkeypatch.setattr(PostgresConnection, "execute", counted)
+        assert await storage.read(lambda tx: tx.stops.count()) == 0
+        assert await storage.read(OneQuery(lambda tx: tx.stops.count())) == 0
+        await storage.write(lambda tx: tx.stops.increment())
+        assert await storage.read(OneQuery(lambda tx: tx.stops.count())) == 1
+        # The second reader may not have ended its transaction yet.
+        assert asked.count("BEGIN") == 1
+        assert asked.count("BEGIN;") == 1
+        with pytest.raises(StorageError, match="may only read"):
+            await storage.read(OneQuery(lambda tx: tx.stops.increment()))
+
+
+async def test_a_query_whose_connection_is_lost_is_asked_again(storage: PostgresStorage, proxy: CuttingProxy) -> None:
+    """Nobody hears of it."""
+    assert await storage.read(OneQuery(lambda tx: tx.stops.count())) == 0
+    proxy.cut_all()
+    assert await storage.read(OneQuery(lambda tx: tx.stops.count())) == 0
 
 
 def raise_in_database(tx: Transaction, code: str) -> None:

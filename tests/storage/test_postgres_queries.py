@@ -29,6 +29,7 @@ BY_ROWS = {name for name in NAMED if not re.search(r"(?<!:):[a-z]", sqlite_queri
     "recipients.insert",
     "trail.append",
     "trail.prolong",
+    "work.set_last_change",
 }
 """Statements that run for many rows: each value there is an array here."""
 
@@ -115,6 +116,7 @@ _TEXTS = {
     "calls.list": {"after"},
     "register.list": {"after"},
     "recipients.in_progress_after": {"after"},
+    "recipients.in_progress_beyond": {"after"},
     "dispatches.similar": {"until"},
     **{f"reports.{name}": {"until"} for name in ("replies", "opt_outs", "replies_of", "opt_outs_of")},
 }

@@ -13,7 +13,7 @@ from tests import postgres
 
 
 @pytest.mark.anyio
-@pytest.mark.sample(6)
+@pytest.mark.sample(10, together=True)
 class TestPostgresStorage(StorageContract):
     """All of it."""
 

@@ -340,3 +340,25 @@ def test_who_has_it_open_is_told_of_before_anything_is_copied(database: Path, mo
             migrate_database(url_of(database))
         assert not kept_of(database).exists()
         other.communicate()
+
+
+def test_what_was_stored_under_an_old_word_has_the_new_one(database: Path) -> None:
+    """A throttle goes on, and the trail tells of it by its present name."""
+    throttle = ("w1", "twilio", "2026-01-01T00:00:00.000000Z", "2026-01-02T00:00:00.000000Z", 1)
+    before_names = [m.name for m in schema.MIGRATIONS.pending(Database(memory=True))].index("0024_throttles")
+    with older_version(steps=before_names), closing(sqlite3.connect(database)) as raw:
+        schema.apply_migrations(raw)
+        raw.execute(
+            "INSERT INTO workspaces (id, name, mode, status, sms_campaigns_enabled, contact_hours, revision, "
+            "created_at, updated_at) VALUES ('w1', 'Acme', 'live', 'active', 1, 1, 0, 'x', 'x')"
+        )
+        raw.execute("INSERT INTO account_holds VALUES (?, ?, ?, ?, ?)", throttle)
+        raw.execute(
+            "INSERT INTO trail (at, workspace_id, what, rule, reason, repeats) "
+            "VALUES ('x', 'w1', 'held', 'provider_hold', 'other', 1)"
+        )
+        raw.commit()
+    with closing(sqlite3.connect(database, isolation_level=None)) as raw:
+        schema.apply_migrations(raw)
+        assert raw.execute("SELECT * FROM provider_throttles").fetchall() == [throttle]
+        assert raw.execute("SELECT rule, reason FROM trail").fetchall() == [("provider_throttle", "other")]

@@ -170,6 +170,9 @@ async def test_two_that_open_a_new_file_at_once_both_succeed(database: Path) -> 
         "0019_archive_and_erasure",
         "0020_external_ids",
         "0021_managing",
+        "0022_archives",
+        "0023_report_indexes",
+        "0024_throttles",
     ]
 
 

@@ -21,7 +21,7 @@ from outreach import Outreach
 
 TARGET: Final = Path(__file__).resolve().parents[2] / "outreach" / "sync" / "services.py"
 
-NOT_FOR_CALLERS: Final = frozenset({"open", "close", "aclose", "open_loading", "close_loading", "release"})
+NOT_FOR_CALLERS: Final = frozenset({"open", "close"})
 """Methods of services that the engine calls as it opens and closes."""
 
 HEAD: Final = '''\

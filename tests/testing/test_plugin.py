@@ -148,6 +148,7 @@ RUNNERS: Final[Mapping[str, Runner]] = {
 runners = pytest.mark.parametrize("runner", RUNNERS.values(), ids=RUNNERS.keys())
 
 
+@pytest.mark.sample(9)
 @runners
 def test_a_project_runs_under_each_runner(tmp_path: Path, runner: Runner) -> None:
     """Fixtures and tests share a loop with virtual time, a test that is stuck fails, and the contract suites pass."""

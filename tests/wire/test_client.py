@@ -15,6 +15,7 @@ from outreach.testing.fault_server import Answer, FaultServer, Received
 from outreach.vault import Vault
 from outreach.wire import client
 from outreach.wire.client import ResponseTooLarge
+from outreach.wire.last_moment import last_moment
 from outreach.wire.sending import send_once
 
 pytestmark = pytest.mark.anyio
@@ -72,3 +73,34 @@ async def test_an_answer_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPa
     async with client.ProviderClient(transport=transport) as http:
         with pytest.raises(ResponseTooLarge):
             await http.get("https://a.example/")
+
+
+async def test_a_request_that_may_not_start_when_its_connection_is_there_is_not_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is asked after connecting, before the first byte; docs/delivery-contract.md#rule-4."""
+    connected: list[int] = []
+    allowed = False
+
+    def may_start() -> bool:
+        connected.append(server.connections)
+        return allowed
+
+    def read(_: httpx.Response) -> DispatchOutcome:
+        return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id="a")
+
+    async def ask() -> DispatchOutcome:
+        with last_moment(may_start):
+            return await send_once(http, http.build_request("POST", server.url), read, clock=SystemClock())
+
+    async with asking(lambda _: Answer(), monkeypatch) as (http, server):
+        late = await ask()
+        assert (late.state, late.reason, late.error_code) == (DispatchState.NOT_SENT, "not_connected", "TooLate")
+        assert server.requests == []
+        allowed = True
+        assert (await ask()).state is DispatchState.ACCEPTED
+        assert len(server.requests) == 1
+        assert len(connected) == 2
+        # Outside, nobody is asked.
+        allowed = False
+        assert (await http.get(server.url)).is_success

@@ -16,16 +16,19 @@ from outreach.protocols.adapter import (
     Connection,
     CredentialField,
 )
+from outreach.protocols.diagnosis import CallbackSetting
 from outreach.wire.account_check import (
     API_BASE,
     api_base,
     api_base_problems,
+    fetch_setting,
     has_value_of,
     not_ok,
     plain_text_problems,
     probe_account,
 )
 from outreach.wire.callbacks import MESSAGE_BYTES, object_in
+from outreach.wire.json_fields import text_at, value_at
 from outreach.wire.sending import json_object_or_empty
 
 _TITLE: Final = "Telnyx"
@@ -90,11 +93,39 @@ class TelnyxAdapter:
             fields=self.fields,
             expected=has_value_of(list if profile is None else dict, "data"),
         )
-        if isinstance(answer, str):
-            return not_ok(answer)
+        if isinstance(answer, AccountCheck):
+            return answer
         if profile is not None and object_in(json_object_or_empty(answer), "data").get("enabled") is False:
-            return not_ok("The messaging profile is disabled: enable it in the Mission Control Portal.")
+            return not_ok("The messaging profile is disabled: enable it in the Mission Control Portal.", "disabled")
         return AccountCheck(ok=True, message="Telnyx accepts the API key.")
+
+    async def callback_settings(
+        self, connection: Connection, *, senders: Sequence[str], agents: Sequence[str]
+    ) -> Sequence[CallbackSetting]:
+        """Read the messaging profiles of the account's numbers; two requests."""
+        numbers = await self._list(connection, "phone_numbers/messaging")
+        used = {text_at(one, "messaging_profile_id") for one in numbers if text_at(one, "phone_number") in senders}
+        used.add(connection.credentials.get("messaging_profile_id"))
+        found = []
+        for profile in await self._list(connection, "messaging_profiles"):
+            if text_at(profile, "id") not in used:
+                continue
+            version = text_at(profile, "webhook_api_version") or "2"
+            found.append(
+                CallbackSetting(
+                    name=f"the inbound webhook URL of the messaging profile {text_at(profile, 'name')!r}",
+                    url=text_at(profile, "webhook_url"),
+                    wrong=None if version == "2" else f"The API version of its webhooks is {version}, not 2.",
+                )
+            )
+        return found
+
+    async def _list(self, connection: Connection, path: str) -> Sequence[object]:
+        credentials, http = connection.credentials, connection.http
+        url = f"{api_base(credentials, USUAL_BASE)}/v2/{path}"
+        request = http.build_request("GET", url, params={"page[size]": "250"}, headers=dict(headers(credentials)))
+        listed = value_at(await fetch_setting(connection, request), "data")
+        return listed if isinstance(listed, list) else []
 
     def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
         """Verify and read a callback."""

@@ -6,6 +6,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+import attrs
+
 from outreach.carriers import base
 from outreach.carriers.twilio import callbacks
 from outreach.carriers.twilio.carrier import NAME, TwilioCarrier, account_url, authorization
@@ -16,15 +18,18 @@ from outreach.protocols.adapter import (
     Connection,
     CredentialField,
 )
+from outreach.protocols.diagnosis import CallbackSetting
 from outreach.wire.account_check import (
     API_BASE,
     api_base_problems,
+    fetch_setting,
     has_value_of,
     not_ok,
     plain_text_problems,
     probe_account,
 )
 from outreach.wire.callbacks import MESSAGE_BYTES
+from outreach.wire.json_fields import text_at, value_at
 from outreach.wire.sending import json_object_or_empty
 
 _TITLE: Final = "Twilio"
@@ -95,12 +100,12 @@ class TwilioAdapter:
         answer = await probe_account(
             connection, request, provider=_TITLE, fields=self.fields, expected=has_value_of(str, "sid")
         )
-        if isinstance(answer, str):
-            return not_ok(answer)
+        if isinstance(answer, AccountCheck):
+            return answer
         status = json_object_or_empty(answer).get("status")
         if status != "active":
             said = status if status in {"suspended", "closed"} else "not known to be active"
-            return not_ok(f"The Twilio account is {said}: look at its balance and messages in the Console.")
+            return not_ok(f"The Twilio account is {said}: look at its balance and messages in the Console.", "disabled")
         if "api_key_sid" in credentials:
             request = http.build_request(
                 "GET",
@@ -111,9 +116,32 @@ class TwilioAdapter:
             answer = await probe_account(
                 connection, request, provider=_TITLE, fields=self.fields, expected=has_value_of(list, "messages")
             )
-            if isinstance(answer, str):
-                return not_ok(f"With the API key: {answer}")
+            if isinstance(answer, AccountCheck):
+                return attrs.evolve(answer, message=f"With the API key: {answer.message}")
         return AccountCheck(ok=True, message="Twilio accepts the credentials, and the account is active.")
+
+    async def callback_settings(
+        self, connection: Connection, *, senders: Sequence[str], agents: Sequence[str]
+    ) -> Sequence[CallbackSetting]:
+        """List the account's numbers; what a number's Messaging Service says instead is not seen."""
+        request = connection.http.build_request(
+            "GET",
+            f"{account_url(connection)}/IncomingPhoneNumbers.json",
+            params={"PageSize": "1000"},
+            headers={"authorization": authorization(connection.credentials)},
+        )
+        listed = value_at(await fetch_setting(connection, request), "incoming_phone_numbers")
+        found = []
+        for number in listed if isinstance(listed, list) else []:
+            phone = text_at(number, "phone_number")
+            # An application's address stands in place of the number's own.
+            if phone in senders and not text_at(number, "sms_application_sid"):
+                found.append(
+                    CallbackSetting(
+                        name=f'"A message comes in" of the number {phone}', url=text_at(number, "sms_url") or None
+                    )
+                )
+        return found
 
     def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
         """Verify and read a callback."""

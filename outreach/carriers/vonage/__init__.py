@@ -16,16 +16,18 @@ from outreach.protocols.adapter import (
     Connection,
     CredentialField,
 )
+from outreach.protocols.diagnosis import CallbackSetting
 from outreach.wire.account_check import (
     API_BASE,
     api_base,
     api_base_problems,
+    fetch_setting,
     has_value_of,
-    not_ok,
     plain_text_problems,
     probe_account,
 )
 from outreach.wire.callbacks import MESSAGE_BYTES
+from outreach.wire.json_fields import object_at, text_at
 
 _TITLE: Final = "Vonage"
 _YES_OR_NO: Final = frozenset({"yes", "no"})
@@ -102,9 +104,36 @@ class VonageAdapter:
             fields=self.fields,
             expected=has_value_of(int, "total_items") if application is None else has_value_of(str, "id"),
         )
-        if isinstance(answer, str):
-            return not_ok(answer)
+        if isinstance(answer, AccountCheck):
+            return answer
         return AccountCheck(ok=True, message="Vonage accepts the API key and secret.")
+
+    async def callback_settings(
+        self, connection: Connection, *, senders: Sequence[str], agents: Sequence[str]
+    ) -> Sequence[CallbackSetting]:
+        """Read the webhooks of the application; those of a bare account are in its dashboard alone."""
+        credentials = connection.credentials
+        application = credentials.get("application_id")
+        if application is None:
+            return []
+        request = connection.http.build_request(
+            "GET",
+            f"{api_base(credentials, USUAL_BASE)}/v2/applications/{quote(application, safe='')}",
+            headers={"authorization": account_authorization(credentials), "accept": "application/json"},
+        )
+        answer = await fetch_setting(connection, request)
+        if text_at(answer, "id") is None:
+            return []
+        messages = object_at(answer, "capabilities", "messages")
+        version = text_at(messages, "version") or "v1"
+        return [
+            CallbackSetting(
+                name=f"the {words} URL of the application {application}",
+                url=text_at(messages, "webhooks", key, "address"),
+                wrong=None if version == "v1" else f"Webhooks of the Messages API have version {version}, not v1.",
+            )
+            for key, words in (("inbound_url", "inbound"), ("status_url", "status"))
+        ]
 
     def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
         """Verify and read a callback."""

@@ -24,7 +24,7 @@ from outreach.models.campaign_report import (
 )
 from outreach.models.dispatch import ASSUMED_SENT
 from outreach.models.failures import ProviderFailure
-from outreach.models.prices import Cost
+from outreach.models.prices import Cost, PriceKind, PriceTable
 from outreach.models.states import ENDED_CALL_STATUSES, DispatchState, MessageStatus, RecipientStatus
 from outreach.policy.explanations import FAULT_WITHOUT_ANSWER, describe_reason
 from outreach.policy.number_countries import country_of_phone
@@ -32,7 +32,7 @@ from outreach.policy.prices import cost_of, depends_on_country
 from outreach.policy.time_steps import bounds
 from outreach.providers.registry import explain
 from outreach.working_set import Transaction
-from outreach.working_set.tables.reports import RequestRow
+from outreach.working_set.tables.reports import AcceptedRow, RequestRow
 
 REPLY_WINDOW: Final = timedelta(days=30)
 """How long after a campaign's end a reply still belongs to it."""
@@ -43,8 +43,11 @@ _NOT_SENT: Final = frozenset({DispatchState.NOT_SENT, DispatchState.WITHDRAWN, D
 
 
 def report_of(tx: Transaction, campaign: Campaign, now: datetime) -> CampaignReport:
-    """Return the report of a campaign; that of an erased one was made before."""
+    """Return the report of a campaign; that of an erased or archived one was made before."""
     figures = tx.erasures.figures(campaign.workspace_id, campaign.id) if campaign.erased_at is not None else None
+    if figures is None and campaign.is_terminal:
+        place = tx.archives.of_campaign(campaign.workspace_id, campaign.id)
+        figures = place.figures if place is not None and place.is_read_there else None
     if figures is None:
         return make_report(tx, campaign, now)
     return attrs.evolve(read_campaign_report(orjson.loads(figures)), name=campaign.name, erased_at=campaign.erased_at)
@@ -56,13 +59,24 @@ def make_report(tx: Transaction, campaign: Campaign, now: datetime) -> CampaignR
     results, contacted = _results(tx, campaign)
     messages = calls = None
     failures: Sequence[FailureCount]
+    table = tx.price_tables.get(workspace_id)
+    by_country = depends_on_country(table, campaign.channel)
+    quantities: list[_Quantity]
     if campaign.channel == "sms":
-        others = tx.reports.other_messages(workspace_id, campaign_id)
-        messages = _messages(tx, campaign, others)
+        plain = tx.reports.accepted_messages(workspace_id, campaign_id, by_country=by_country)
+        others = tx.reports.other_messages(workspace_id, campaign_id, by_country=by_country)
+        messages = _messages(plain, others)
         failures = _failures(others)
+        quantities = [(row.provider, row.phone, row.segments) for row in plain]
+        accepted = (row for row in others if row.state is DispatchState.ACCEPTED)
+        quantities += ((row.provider, row.phone, row.segments) for row in accepted)
     else:
+        minutes = () if table is None else tx.reports.minutes(workspace_id, campaign_id, by_country=by_country)
+        quantities = [(row.provider, row.phone, row.minutes) for row in minutes]
         calls = _calls(tx, campaign)
         failures = _call_failures(tx, campaign)
+    if messages is not None:
+        results = [_with_receipts(one, messages) for one in results]
     requested = tx.reports.first_and_last_request(workspace_id, campaign_id)
     replies: Sequence[tuple[datetime, str]] = ()
     opt_outs: Sequence[datetime] = ()
@@ -94,7 +108,7 @@ def make_report(tx: Transaction, campaign: Campaign, now: datetime) -> CampaignR
         repliers=len({phone for _, phone in replies}),
         opt_outs=len(opt_outs),
         timezone=timezone,
-        cost=_cost(tx, campaign),
+        cost=None if table is None else _cost(table, campaign.channel, quantities, by_country=by_country),
         over_time=_over_time(tx, campaign, requested, [at for at, _ in replies], opt_outs, timezone),
     )
 
@@ -132,19 +146,26 @@ def _results(tx: Transaction, campaign: Campaign) -> tuple[Sequence[ResultCount]
     return found, plain + sum(row.contacted for row in rows)
 
 
-def _messages(tx: Transaction, campaign: Campaign, others: Sequence[RequestRow]) -> MessageFigures:
-    plain = tx.reports.accepted_messages(campaign.workspace_id, campaign.id)
+def _with_receipts(result: ResultCount, messages: MessageFigures) -> ResultCount:
+    """Return a result in words that agree with what the carrier has confirmed."""
+    if (result.status, result.reason) != (RecipientStatus.COMPLETED, None) or not messages.delivered:
+        return result
+    meaning = "sent, and some of it not yet confirmed" if messages.unreported else "sent and confirmed"
+    return attrs.evolve(result, meaning=meaning)
 
-    def count(rows: Iterable[RequestRow]) -> int:
+
+def _messages(plain: Sequence[AcceptedRow], others: Sequence[RequestRow]) -> MessageFigures:
+    def count(rows: Iterable[AcceptedRow | RequestRow]) -> int:
         return sum(row.requests for row in rows)
 
     accepted = [row for row in others if row.state is DispatchState.ACCEPTED]
-    delivered = plain.delivered + count(row for row in accepted if row.report is MessageStatus.DELIVERED)
+    delivered = sum(row.delivered for row in plain)
+    delivered += count(row for row in accepted if row.report is MessageStatus.DELIVERED)
     failed = {MessageStatus.FAILED, MessageStatus.CANCELED}
-    undelivered = plain.undelivered + count(row for row in accepted if row.report in failed)
-    all_accepted = plain.requests + count(accepted)
+    undelivered = sum(row.undelivered for row in plain) + count(row for row in accepted if row.report in failed)
+    all_accepted = count(plain) + count(accepted)
     return MessageFigures(
-        requests=plain.requests + count(others),
+        requests=count(plain) + count(others),
         accepted=all_accepted,
         delivered=delivered,
         undelivered=undelivered,
@@ -153,7 +174,7 @@ def _messages(tx: Transaction, campaign: Campaign, others: Sequence[RequestRow])
         uncertain=count(row for row in others if row.state in _UNCERTAIN),
         not_sent=count(row for row in others if row.state in _NOT_SENT),
         in_flight=count(row for row in others if row.state is DispatchState.DISPATCHING),
-        segments=plain.segments + sum(row.segments for row in accepted),
+        segments=sum(row.segments for row in plain) + sum(row.segments for row in accepted),
     )
 
 
@@ -172,18 +193,17 @@ def _calls(tx: Transaction, campaign: Campaign) -> CallFigures:
     )
 
 
-def _cost(tx: Transaction, campaign: Campaign) -> Cost | None:
-    """Return what was sent at the workspace's prices of now; None if it has none."""
-    table, kind = tx.price_tables.get(campaign.workspace_id), campaign.channel
-    if table is None:
-        return None
-    by_country = depends_on_country(table, kind)
-    read = tx.reports.segments if kind == "sms" else tx.reports.minutes
-    quantities: Counter[tuple[str | None, str | None]] = Counter()
-    for row in read(campaign.workspace_id, campaign.id, by_country=by_country):
-        quantities[row.provider, country_of_phone(row.phone) if by_country else None] += row.quantity
+_Quantity = tuple[str, str | None, int]
+"""A provider, a number that stands for all, if they are taken by country, and segments or begun minutes."""
+
+
+def _cost(table: PriceTable, kind: PriceKind, quantities: Iterable[_Quantity], *, by_country: bool) -> Cost:
+    """Return what was sent at the workspace's prices of now."""
+    found: Counter[tuple[str | None, str | None]] = Counter()
+    for provider, phone, quantity in quantities:
+        found[provider, country_of_phone(phone) if by_country and phone is not None else None] += quantity
     # A call that nobody answered has no minutes.
-    return cost_of(table, kind, {place: quantity for place, quantity in quantities.items() if quantity})
+    return cost_of(table, kind, {place: quantity for place, quantity in found.items() if quantity})
 
 
 def _failures(rows: Sequence[RequestRow]) -> Sequence[FailureCount]:
@@ -211,6 +231,7 @@ def _call_failures(tx: Transaction, campaign: Campaign) -> Sequence[FailureCount
     rows = [
         RequestRow(
             group.provider,
+            None,
             group.state,
             group.report,
             group.reason,

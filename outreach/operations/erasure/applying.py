@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from typing import Final, Protocol, TypeVar
 
+import attrs
+from anyio import to_thread
+
 from outreach.clock import Clock
+from outreach.errors import ArchiveUnavailable
 from outreach.models.erasure import RetentionResult
 from outreach.operations.erasure.campaigns import begin_erasure
 from outreach.operations.erasure.retention import due_report, retention_slice
@@ -31,7 +36,35 @@ class Transactions(Protocol):
 async def apply_retention(
     storage: Transactions, clock: Clock, *, workspace_id: str | None, actor: str, limit: int, max_slices: int
 ) -> RetentionResult:
-    """Erase at most `max_slices` slices of `limit` rows, of one workspace or, with None, of all."""
+    """Erase at most `max_slices` slices of `limit` rows, of one workspace or, with None, of all; archives included."""
+    result = await _apply(storage, clock, workspace_id=workspace_id, actor=actor, limit=limit, max_slices=max_slices)
+    missing = await erase_in_archives(storage, workspace_id)
+    return attrs.evolve(result, unreachable=missing)
+
+
+async def erase_in_archives(storage: Transactions, workspace_id: str | None) -> Sequence[str]:
+    """Erase erased campaigns in their archives too; return what is wrong with those that cannot be written."""
+    pending = await storage.read(lambda tx: tx.archives.to_erase(workspace_id))
+    if not pending:
+        return []
+    from outreach.operations.archives.erasing import erase_campaign
+
+    problems: dict[str, str] = {}
+    for one in pending:
+        if one.archive_id in problems:
+            continue
+        try:
+            await to_thread.run_sync(erase_campaign, one)
+        except ArchiveUnavailable as error:
+            problems[one.archive_id] = error.message
+            continue
+        await storage.write(lambda tx, one=one: tx.archives.erased(one))  # type: ignore[misc]
+    return list(problems.values())
+
+
+async def _apply(
+    storage: Transactions, clock: Clock, *, workspace_id: str | None, actor: str, limit: int, max_slices: int
+) -> RetentionResult:
     campaigns = 0
     for done in range(max_slices):
         now = clock.now()

@@ -62,6 +62,7 @@ def begin_erasure(tx: Transaction, report: CampaignReport, *, now: datetime, act
     require_deletable(campaign)
     kept = attrs.evolve(report, erased_at=now)
     tx.erasures.begin(campaign.workspace_id, campaign.id, figures=orjson.dumps(write_campaign_report(kept)).decode())
+    tx.archives.note_erasure(campaign.workspace_id, campaign.id)
     tx.campaigns.update(
         attrs.evolve(
             campaign,

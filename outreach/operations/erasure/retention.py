@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from outreach.models.campaign_report import CampaignReport
-from outreach.operations.campaigns.reporting import make_report
+from outreach.operations.campaigns.reporting import report_of
 from outreach.operations.common import campaign_of
 from outreach.operations.erasure.campaigns import erase_slice
 from outreach.working_set import Transaction
@@ -14,7 +14,7 @@ from outreach.working_set import Transaction
 def due_report(tx: Transaction, workspace_id: str | None, *, now: datetime) -> CampaignReport | None:
     """Return the report of the next campaign to erase, of a workspace or all; None if none is due."""
     found = tx.erasures.due_campaign(workspace_id, now=now)
-    return None if found is None else make_report(tx, campaign_of(tx, *found), now)
+    return None if found is None else report_of(tx, campaign_of(tx, *found), now)
 
 
 def retention_slice(tx: Transaction, workspace_id: str | None, *, salt: str, now: datetime, limit: int) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Self
 
 import attrs
 
@@ -87,22 +87,31 @@ def require(tx: Transaction, workspace_id: str, subjects: Sequence[str], epoch: 
         raise NotClaimed("Another worker drives this.")
 
 
-def claim(tx: Transaction, wanted: Wanted, *, epoch: int, now: datetime) -> Granted | None:
-    """Claim something for a worker; None if another one drives it, or has more room for it.
+def claim_all(tx: Transaction, wanted: Sequence[Wanted], *, epoch: int, now: datetime) -> Sequence[Granted | None]:
+    """Claim many things for a worker; None for each that another one drives, or has more room for.
 
     The pace holds across workers, because every start of the earlier one lies before now.
     """
+    tx.claims.prefetch((one.workspace_id, subject) for one in wanted for subject in one.subjects)
+    tx.runs.prefetch((one.workspace_id, one.campaign.id) for one in wanted if one.campaign is not None)
+    room = _Room.of(tx, epoch)
+    return [_claim(tx, one, room, epoch=epoch, now=now) for one in wanted]
+
+
+def _claim(tx: Transaction, wanted: Wanted, room: _Room, *, epoch: int, now: datetime) -> Granted | None:
     of = wanted.workspace_id
     known = {subject: tx.claims.get(of, subject) for subject in wanted.subjects}
     if any(one is not None and one.held and one.epoch != epoch for one in known.values()):
         return None
     head = known[wanted.subjects[0]]
-    if not (head is not None and head.held) and not _has_room(tx, epoch):
+    if not (head is not None and head.held) and not room.left:
         return None
     spacings: dict[str, timedelta] = {}
     for subject, one in known.items():
         if one is None or not one.held:
             tx.claims.put(Claim(workspace_id=of, subject=subject, epoch=epoch, held=True))
+            room.mine += 1
+            room.all += 1
         sender = wanted.sender
         if sender is not None and subject == sender.phone and one is not None and one.epoch != epoch:
             spacings.update(_shift_number(tx, sender, now))
@@ -120,11 +129,31 @@ def release(tx: Transaction, workspace_id: str, subject: str, epoch: int) -> Non
         tx.claims.put(attrs.evolve(claim, held=False))
 
 
-def _has_room(tx: Transaction, epoch: int) -> bool:
-    """Return whether a worker drives no more than its portion."""
-    workers = len(tx.workers.list())
-    held = tx.claims.held() if workers > 1 else ()
-    return sum(one.epoch == epoch for one in held) * workers <= len(held)
+@attrs.define(kw_only=True)
+class _Room:
+    """How much a worker drives, of all that is driven.
+
+    Attributes:
+        workers: How many workers there are.
+        mine: The claims that it holds.
+        all: The claims that any worker holds.
+    """
+
+    workers: int
+    mine: int
+    all: int
+
+    @classmethod
+    def of(cls, tx: Transaction, epoch: int) -> Self:
+        """Return the room of a worker."""
+        workers = len(tx.workers.list())
+        held = tx.claims.held() if workers > 1 else ()
+        return cls(workers=workers, mine=sum(one.epoch == epoch for one in held), all=len(held))
+
+    @property
+    def left(self) -> bool:
+        """Whether it drives no more than its portion."""
+        return self.workers == 1 or self.mine * self.workers <= self.all
 
 
 def shift_campaign(tx: Transaction, campaign: Campaign, epoch: int, now: datetime) -> Mapping[str, timedelta]:

@@ -100,27 +100,27 @@ def correct_waits(tx: Transaction, *, receipt: timedelta | None, epoch: int, now
 
     `receipt` is the longest wait for a receipt; None leaves these waits out.
     """
-    for campaign in tx.campaigns.in_status(_OPEN):
-        if _has_impossible_wait(tx, campaign, receipt, now):
-            _mark_set_back(tx, campaign, timedelta(), epoch)
-
-
-def _has_impossible_wait(tx: Transaction, campaign: Campaign, receipt: timedelta | None, now: datetime) -> bool:
-    for reason, longest in _waits(tx, campaign):
-        # A provider may have asked for a deferral of this length.
-        after = now + (MAX_RETRY_AFTER if reason == "deferred" else longest)
-        if tx.recipients.postponed(campaign.workspace_id, campaign.id, reason, after, limit=1):
-            return True
-    return receipt is not None and bool(
-        tx.recipients.in_progress_after(campaign.workspace_id, campaign.id, now + receipt, limit=1)
+    campaigns = tx.campaigns.in_status(_OPEN)
+    found = set(
+        tx.recipients.waiting_beyond(
+            # A provider may have asked for a deferral of this length.
+            (one.workspace_id, one.id, reason, now + (MAX_RETRY_AFTER if reason == "deferred" else longest))
+            for one in campaigns
+            for reason, longest in _waits(tx, one)
+        )
     )
+    if receipt is not None:
+        found.update(tx.recipients.in_progress_beyond([(one.workspace_id, one.id) for one in campaigns], now + receipt))
+    for campaign in campaigns:
+        if campaign.id in found:
+            _mark_set_back(tx, campaign, timedelta(), epoch)
 
 
 def _mark_set_back(tx: Transaction, campaign: Campaign, back: timedelta, epoch: int) -> None:
     run = tx.runs.get(campaign.workspace_id, campaign.id) or CampaignRunState(
         workspace_id=campaign.workspace_id, campaign_id=campaign.id, owner_epoch=epoch, next_slot_at=None
     )
-    tx.runs.put(attrs.evolve(run, held_under=f"{_SET_BACK} by {back.total_seconds()} s"))
+    tx.runs.put(attrs.evolve(run, postponed_under=f"{_SET_BACK} by {back.total_seconds()} s"))
 
 
 def _repair_campaign(tx: Transaction, campaign: Campaign, back: timedelta, epoch: int, now: datetime) -> None:
@@ -147,9 +147,9 @@ def _repair_campaign(tx: Transaction, campaign: Campaign, back: timedelta, epoch
 
 def recorded_setback(run: CampaignRunState) -> timedelta | None:
     """Return how far the clock was set back since a run's recipients were postponed; None if it was not."""
-    if run.held_under is None or not run.held_under.startswith(_SET_BACK):
+    if run.postponed_under is None or not run.postponed_under.startswith(_SET_BACK):
         return None
-    return timedelta(seconds=float(run.held_under.split()[-2]))
+    return timedelta(seconds=float(run.postponed_under.split()[-2]))
 
 
 def shorten_waits(

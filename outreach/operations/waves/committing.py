@@ -68,6 +68,7 @@ def commit_waves(tx: Transaction, waves: Sequence[Wave], *, clock_now: Callable[
     )
     tx.register.prefetch((wave.workspace_id, phone) for wave in waves for phone in _numbers(wave))
     tx.dispatches.prefetch((wave.workspace_id, intent.dispatch_id) for wave in waves for intent in wave.intents)
+    tx.claims.prefetch((wave.workspace_id, wave.campaign_id) for wave in waves)
     contacted: set[tuple[str, str]] = set()
     begun = [_committed_before(tx, wave) or _begin(tx, wave, contacted, now) for wave in waves]
     opened = insert_intents(tx, [draft for one in begun if isinstance(one, _Begun) for draft in one.drafts])
@@ -173,7 +174,7 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
     for held in postponed:
         change += _postpone_or_drop(tx, campaign, held, now)
     if postponed:
-        run = attrs.evolve(run, held_under=contact_rules_key(workspace))
+        run = attrs.evolve(run, postponed_under=contact_rules_key(workspace))
     if drafts:
         last = drafts[-1].dispatch.slot_at
         run = attrs.evolve(run, owner_epoch=wave.epoch, next_slot_at=last + wave.spacing)

@@ -162,6 +162,10 @@ def prefetch_for_last_check(tx: Transaction, dispatches: Sequence[Dispatch]) -> 
     """Read the rows that `withdrawal_reason` needs for many dispatches, in one go."""
     tx.dispatches.prefetch((dispatch.workspace_id, dispatch.id) for dispatch in dispatches)
     tx.register.prefetch((dispatch.workspace_id, dispatch.to) for dispatch in dispatches)
+    tx.workspaces.prefetch({dispatch.workspace_id for dispatch in dispatches})
+    tx.campaigns.prefetch(
+        {(dispatch.workspace_id, dispatch.campaign_id) for dispatch in dispatches if dispatch.campaign_id is not None}
+    )
 
 
 def withdrawal_reason(tx: Transaction, dispatch: Dispatch) -> str | None:

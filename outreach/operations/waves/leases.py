@@ -73,7 +73,7 @@ def take_over(
     reason: PauseReason | None = None
     if known is not None and home is not None and known != home:
         reason = "moved"
-    elif _is_behind(tx, noted, current):
+    elif is_behind(tx, noted, current):
         reason = "restored"
     paused_campaigns: list[Campaign] = []
     if reason is not None:
@@ -85,17 +85,19 @@ def take_over(
     spacings = _take_everything(tx, epoch, now, receipt) if alone else {}
     if home is not None:
         tx.leases.set_home(home)
-    held_reason, held_epoch = (current.held_reason, current.held_epoch) if current is not None else (None, None)
+    quarantine_reason, quarantine_epoch = (
+        (current.quarantine_reason, current.quarantine_epoch) if current is not None else (None, None)
+    )
     if reason is not None:
-        held_reason, held_epoch = reason, epoch
+        quarantine_reason, quarantine_epoch = reason, epoch
     begun = Lease(
         epoch=epoch,
         home=home,
         renewed_at=now,
         steady_since=now,
         steady_until=now,
-        held_reason=held_reason,
-        held_epoch=held_epoch,
+        quarantine_reason=quarantine_reason,
+        quarantine_epoch=quarantine_epoch,
     )
     if not alone and current is not None:
         # What is known of the clock is the leader's.
@@ -118,7 +120,9 @@ def _take_everything(tx: Transaction, epoch: int, now: datetime, receipt: timede
     tx.claims.clear()
     spacings: dict[str, timedelta] = {}
     # Paused and scheduled campaigns may run again soon.
-    for campaign in tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.PAUSED, CampaignStatus.SCHEDULED}):
+    campaigns = tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.PAUSED, CampaignStatus.SCHEDULED})
+    tx.runs.prefetch((campaign.workspace_id, campaign.id) for campaign in campaigns)
+    for campaign in campaigns:
         spacings.update(claims.shift_campaign(tx, campaign, epoch, now))
     for workspace in tx.workspaces.list():
         for number in tx.numbers.list(workspace.id):
@@ -186,7 +190,7 @@ def renew(
     return high_water(tx, epoch)
 
 
-def _is_behind(tx: Transaction, mark: HighWaterMark | None, lease: Lease | None) -> bool:
+def is_behind(tx: Transaction, mark: HighWaterMark | None, lease: Lease | None) -> bool:
     """Return whether a database is older than its high-water mark; another database's mark says nothing."""
     if mark is None or mark.database != tx.leases.database_id():
         return False

@@ -33,7 +33,13 @@ def prefetch_sender_paces(tx: Transaction, campaigns: Iterable[Campaign]) -> Non
         for campaign in campaigns
         if campaign.channel == "sms" and campaign.from_number is not None
     )
-    tx.numbers.prefetch_by_phone((workspace_id, phone) for workspace_id, phone in phones if phone is not None)
+    wanted = [(workspace_id, phone) for workspace_id, phone in phones if phone is not None]
+    tx.numbers.prefetch_by_phone(wanted)
+    tx.runs.prefetch_sender_slots(
+        key
+        for key in wanted
+        if (number := tx.numbers.by_phone(*key)) is not None and number.rate_per_minute is not None
+    )
 
 
 def pace_of_number(tx: Transaction, workspace_id: str, written: str | None, now: datetime) -> SenderPace | None:

@@ -33,14 +33,20 @@ def plan_waves(tx: Transaction, wanted: Sequence[tuple[str, str, int]], *, now: 
         for limit, keys in by_limit.items()
         for key, recipients in zip(keys, tx.recipients.due_for_campaigns(keys, now, limit=limit), strict=True)
     }
+    next_due = tx.recipients.next_due_of_campaigns(key for key, recipients in due.items() if not recipients)
     return [
-        _plan(tx, workspace_id, campaign_id, due.get((workspace_id, campaign_id), ()), now)
+        _plan(tx, workspace_id, campaign_id, due.get((workspace_id, campaign_id), ()), next_due.get(campaign_id), now)
         for workspace_id, campaign_id, _ in wanted
     ]
 
 
 def _plan(
-    tx: Transaction, workspace_id: str, campaign_id: str, due: Sequence[Recipient], now: datetime
+    tx: Transaction,
+    workspace_id: str,
+    campaign_id: str,
+    due: Sequence[Recipient],
+    next_due: datetime | None,
+    now: datetime,
 ) -> WavePlan | None:
     campaign = tx.campaigns.get(workspace_id, campaign_id)
     workspace = tx.workspaces.get(workspace_id)
@@ -62,7 +68,7 @@ def _plan(
             agent=agent.revision if agent else None,
         ),
         due=due,
-        next_due=None if due or not active else tx.recipients.next_due(workspace_id, campaign_id),
+        next_due=next_due,
         next_slot_at=next_slot(run.next_slot_at, now, _spacing(campaign)) if run else None,
         sender=pace,
         capped_until=_capped(tx, workspace, due, now),
@@ -81,9 +87,7 @@ def prefetch_campaigns(tx: Transaction, keys: Sequence[tuple[str, str]]) -> None
     tx.campaigns.prefetch(keys)
     tx.workspaces.prefetch(workspace_ids)
     tx.settings.prefetch(workspace_ids)
-    tx.runs.prefetch(
-        campaign_id for workspace_id, campaign_id in keys if tx.campaigns.get(workspace_id, campaign_id) is not None
-    )
+    tx.runs.prefetch(key for key in keys if tx.campaigns.get(*key) is not None)
     found = [campaign for campaign in (tx.campaigns.get(*key) for key in keys) if campaign is not None]
     prefetch_sender_paces(tx, found)
     providers = ((campaign.workspace_id, provider_of(tx, campaign)) for campaign in found)

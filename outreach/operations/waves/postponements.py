@@ -38,4 +38,4 @@ def release_postponed(
             )
             left -= 1
     if left:
-        tx.runs.put(attrs.evolve(run, held_under=contact_rules_key(workspace)))
+        tx.runs.put(attrs.evolve(run, postponed_under=contact_rules_key(workspace)))

@@ -17,7 +17,7 @@ from outreach.operations.common import provider_of, wake_running_campaigns
 from outreach.policy.settlement import MAX_RETRY_AFTER, Backoff
 from outreach.working_set import Transaction
 
-THROTTLED: Final = "provider_hold"
+THROTTLED: Final = "provider_throttle"
 """The reason of an intent withdrawn, or a campaign stopped, by a throttle."""
 
 

@@ -90,16 +90,15 @@ def check(url: str, *, quick: bool = False) -> Checked:
             raise DatabaseMissing("The database has no schema `outreach`: nothing has been stored in it yet.")
         problems = [
             f"The server runs with {name} = off: a power cut may lose or damage what was committed."
-            for name in _SETTINGS
-            if connection.execute("SELECT current_setting(%s)", (name,)).fetchall() == [("off",)]
+            for name in unsafe_settings(connection)
         ]
         if version.is_foreign:
             problems.append("The schema `outreach` holds the tables of something else.")
         elif version.newer:
             problems.append(f"It was written by a newer version of this package: it has {', '.join(version.newer)}.")
         else:
-            invalid = connection.execute(_INVALID_INDEXES, (SCHEMA,)).fetchall()
-            problems += [f"The index {name} is not valid: run REINDEX INDEX {SCHEMA}.{name}." for (name,) in invalid]
+            invalid = invalid_indexes(connection)
+            problems += [f"The index {name} is not valid: run REINDEX INDEX {SCHEMA}.{name}." for name in invalid]
             if not quick and not version.pending_migrations:
                 problems += _problems_of_rows(connection)
         [(size,)] = connection.execute(
@@ -108,6 +107,18 @@ def check(url: str, *, quick: bool = False) -> Checked:
             (SCHEMA,),
         ).fetchall()
         return Checked(problems=problems, size=size, pending_migrations=version.pending_migrations)
+
+
+def unsafe_settings(connection: PostgresConnection) -> Sequence[str]:
+    """Return the settings of the server that are off, and without which a power cut loses what was answered."""
+    return [
+        name for name in _SETTINGS if connection.execute("SELECT current_setting(%s)", (name,)).fetchall() == [("off",)]
+    ]
+
+
+def invalid_indexes(connection: PostgresConnection) -> Sequence[str]:
+    """Return the indexes of the schema that are not valid."""
+    return [name for (name,) in connection.execute(_INVALID_INDEXES, (SCHEMA,)).fetchall()]
 
 
 def migrate(url: str, *, on_progress: ProgressCallback | None = None) -> Sequence[str]:

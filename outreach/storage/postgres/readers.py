@@ -6,8 +6,9 @@ from contextlib import suppress
 from typing import Any, Final
 
 import psycopg
+from psycopg.pq import TransactionStatus
 
-from outreach.protocols.storage import Operation
+from outreach.protocols.storage import OneQuery, Operation
 from outreach.storage.base.jobs import Job, Queue, deliver
 from outreach.storage.base.threads import Worker
 from outreach.storage.postgres.backend import Session
@@ -53,7 +54,6 @@ class _Reader:
     def _work(self) -> None:
         while (job := self._jobs.take_or_sleep(self._wake)) is not None:
             self._run(job)
-            deliver([job])
 
     def _run(self, job: Job) -> None:
         for attempt in range(1, _ATTEMPTS + 1):
@@ -64,19 +64,24 @@ class _Reader:
                     self._pool.check()
                     continue
                 job.fail(as_caller_error(error))
+                deliver([job])
             return
 
     def _read(self, job: Job) -> None:
-        """Run one operation on the snapshot that its first query takes."""
+        """Run one operation on the snapshot that its first query takes, and deliver its result."""
         # Rows cached before may be outdated, and belong to their callers.
         self._session.rows.forget()
         connection = self._pool.getconn()
         try:
             self.connection = self._session.backend.connection = connection
-            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            if not isinstance(job.operation, OneQuery):
+                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             job.run(self._session.transaction)
+            # Its caller need not wait for the end of the transaction.
+            deliver([job])
         finally:
             self.connection = None
             with suppress(psycopg.Error):
-                connection.execute("ROLLBACK")
+                if connection.info.transaction_status != TransactionStatus.IDLE:
+                    connection.execute("ROLLBACK")
             self._pool.putconn(connection)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Final, Self, TypeVar, cast
 
@@ -12,13 +12,16 @@ import psycopg
 
 from outreach.clock import Clock
 from outreach.errors import StorageError
+from outreach.models.diagnosis import DiagnosisFinding
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
 from outreach.storage.base.threads import Worker
 from outreach.storage.base.writer import GroupWriter
 from outreach.storage.postgres.backend import Session
 from outreach.storage.postgres.connect import Pool, connect, conninfo_of, name_of, open_pool
+from outreach.storage.postgres.diagnosis import diagnose_server
 from outreach.storage.postgres.errors import first_line, is_busy
+from outreach.storage.postgres.listening import Listener
 from outreach.storage.postgres.lock import PostgresDispatchLock
 from outreach.storage.postgres.readers import Readers
 from outreach.storage.postgres.schema import apply_migrations, column_types
@@ -42,7 +45,8 @@ _log = logging.getLogger(__name__)
 class PostgresStorage:
     """A database in PostgreSQL; see `outreach.protocols.storage.Storage`.
 
-    Any number of processes on any machines may open it; as many as allowed dispatch. Each has up to six connections.
+    Any number of processes on any machines may open it; as many as allowed dispatch. Each has up to six connections,
+    and one more to listen.
 
     Args:
         conninfo: How to connect.
@@ -62,6 +66,8 @@ class PostgresStorage:
         self._lock = PostgresDispatchLock(conninfo, workers=workers)
         self._instrumentation = Instrumentation()
         self._open: _Open | None = None
+        self._heard: Callable[[str], None] | None = None
+        self._listener: Listener | None = None
 
     async def __aenter__(self) -> Self:
         """Connect, and create or migrate the schema."""
@@ -77,6 +83,8 @@ class PostgresStorage:
         if cancelled is not None:
             await self._close()
             raise cancelled
+        if self._heard is not None:
+            self.listen(self._heard)
         return self
 
     async def __aexit__(
@@ -90,6 +98,17 @@ class PostgresStorage:
     def observe(self, instrumentation: Instrumentation) -> None:
         """Tell this instrumentation of each transaction, from the next opening on."""
         self._instrumentation = instrumentation
+
+    @property
+    def hears(self) -> bool:
+        """Whether it hears of other processes' commits now."""
+        return self._listener is not None and self._listener.hears
+
+    def listen(self, heard: Callable[[str], None]) -> None:
+        """Call this with the topic of each change; see `outreach.protocols.wake_ups.NotifyingStorage`."""
+        self._heard = heard
+        if self._open is not None and self._listener is None:
+            self._listener = Listener(self._conninfo, heard, asyncio.get_running_loop())
 
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
         """Run an operation in a transaction; return its result after the commit."""
@@ -112,12 +131,24 @@ class PostgresStorage:
         """The dispatch lock."""
         return self._lock
 
+    async def diagnose(self) -> Sequence[DiagnosisFinding]:
+        """Return what is wrong with the database, also while this is not open."""
+        return await asyncio.to_thread(diagnose_server, self._conninfo)
+
     async def _close(self) -> asyncio.CancelledError | None:
         """Disconnect, and return the cancellation that came meanwhile."""
         opened, self._open = self._open, None
+        listener, self._listener = self._listener, None
         cancelled = None
+
+        def close() -> None:
+            if listener is not None:
+                listener.close(seconds=_READ_CLOSE_SECONDS)
+            if opened is not None:
+                opened.close()
+
         if opened is not None:
-            _, cancelled = await _in_thread(opened.close)
+            _, cancelled = await _in_thread(close)
         self._lock.close()
         return cancelled
 

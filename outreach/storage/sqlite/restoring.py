@@ -107,7 +107,7 @@ def _swap(path: Path, draft: Path, lock: SqliteDispatchLock, mark: HighWaterMark
     A log never lies beside a file that it does not belong to, even if the machine stops in between.
     """
     noted = lock.high_water()
-    kept = _free_name(sibling_path(path, f".before-restore-{now:%Y%m%dT%H%M%SZ}")) if path.exists() else None
+    kept = free_name(sibling_path(path, f".before-restore-{now:%Y%m%dT%H%M%SZ}")) if path.exists() else None
     undo: list[tuple[Path, Path]] = []
     if kept is not None:
         # A hard link: the first name stays until it is replaced.
@@ -138,7 +138,7 @@ def _swap(path: Path, draft: Path, lock: SqliteDispatchLock, mark: HighWaterMark
     return kept
 
 
-def _free_name(path: Path) -> Path:
+def free_name(path: Path) -> Path:
     """Return a free path: this one, or this one with a number."""
     names = itertools.chain([path], (sibling_path(path, f"-{number}") for number in itertools.count(2)))
     return next(name for name in names if not name.exists())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -12,9 +13,11 @@ from typing import Final, Self, TypeVar, cast
 
 from outreach.clock import Clock
 from outreach.errors import ConfigError, StorageError
+from outreach.models.diagnosis import DiagnosisFinding
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
 from outreach.storage.sqlite.connect import open_quick_reader, open_reader, open_writer
+from outreach.storage.sqlite.diagnosis import diagnose_file
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.readers import Readers
 from outreach.storage.sqlite.sql import statement
@@ -130,6 +133,10 @@ class SqliteStorage:
         except sqlite3.Error:
             return None
         return None if row is None else int(row[1])
+
+    async def diagnose(self) -> Sequence[DiagnosisFinding]:
+        """Return what is wrong with the file, also while this is not open."""
+        return await asyncio.to_thread(diagnose_file, self._path)
 
     @property
     def lock(self) -> SqliteDispatchLock:

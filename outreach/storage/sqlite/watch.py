@@ -231,15 +231,19 @@ _SHARED_SIZE: Final = 510
 """
 
 
+def in_use(path: Path) -> DatabaseInUse:
+    """Return the error of a database that another process, or a storage of this one, has open."""
+    return DatabaseInUse(
+        f"The database {str(path)!r} is in use: stop the server and every other process that has it open first."
+    )
+
+
 @contextmanager
 def exclusive_use(path: Path) -> Iterator[None]:
     """Keep every other process from opening a database within the block; raise `DatabaseInUse` if one has it open."""
-    in_use = DatabaseInUse(
-        f"The database {str(path)!r} is in use: stop the server and every other process that has it open first."
-    )
     if OPEN_FILES.has(path):
         # On POSIX, closing the descriptor below would drop SQLite's own locks.
-        raise in_use
+        raise in_use(path)
     if sys.platform == "win32" or not path.exists():
         # Windows does not replace open files.
         yield
@@ -251,7 +255,7 @@ def exclusive_use(path: Path) -> Iterator[None]:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, _SHARED_SIZE, _SHARED_FIRST)
         except OSError as error:
-            raise in_use from error
+            raise in_use(path) from error
         yield
     finally:
         os.close(file)

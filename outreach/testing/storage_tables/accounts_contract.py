@@ -70,6 +70,31 @@ class AccountsContract(ContractBase):
         assert await found(None, 1) == [early]
         assert await found(THIS_WORKSPACE) == [late]
 
+    async def test_all_accounts_are_paged_by_id(self, storage: Storage) -> None:
+        """Of all workspaces, after an id, at most as many as are asked for."""
+        first, second = sorted((make_account(), make_account(workspace_id=OTHER_WORKSPACE)), key=lambda one: one.id)
+        for account in (second, first):
+            await storage.write(lambda tx, account=account: tx.accounts.insert(account))  # type: ignore[misc]
+
+        async def page(after: str, limit: int = 9) -> list[Account]:
+            return list(await storage.read(lambda tx: tx.accounts.page(after=after, limit=limit)))
+
+        assert await page("") == [first, second]
+        assert await page("", 1) == [first]
+        assert await page(first.id) == [second]
+        assert await page(second.id) == []
+
+    async def test_the_same_credentials_under_another_key_stop_no_request(self, storage: Storage) -> None:
+        """`reseal` writes the row, and counts as no stop; an update does."""
+        account = make_account()
+        await storage.write(lambda tx: tx.accounts.insert(account))
+        before = await storage.read(lambda tx: tx.stops.count())
+        await storage.write(lambda tx: tx.accounts.reseal(attrs.evolve(account, sealed="other")))
+        assert await storage.read(lambda tx: tx.accounts.find(account.id)) == attrs.evolve(account, sealed="other")
+        assert await storage.read(lambda tx: tx.stops.count()) == before
+        await storage.write(lambda tx: tx.accounts.update(account))
+        assert await storage.read(lambda tx: tx.stops.count()) != before
+
     async def test_a_workspace_has_one_account_at_a_provider(self, storage: Storage) -> None:
         """A second one is refused, also by another id; another workspace has its own."""
         await storage.write(lambda tx: tx.accounts.insert(make_account()))

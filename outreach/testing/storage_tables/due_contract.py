@@ -131,6 +131,64 @@ class DueContract(ContractBase):
         assert await next_due(waiting(NOW), owner=OTHER_WORKSPACE) is None
         assert await storage.read(lambda tx: tx.recipients.next_due(THIS_WORKSPACE, new_id())) is None
 
+    async def test_the_next_due_times_of_many_campaigns_are_read_together(self, storage: Storage) -> None:
+        """Of each that has one; what is asked for in another workspace has none."""
+        first, second, third = [
+            await given_states(storage, *states)
+            for states in ((waiting(LATER), in_progress(NOW)), (waiting(LATER),), (PENDING,))
+        ]
+        asked = [(THIS_WORKSPACE, one) for one in (first, second, third, new_id())]
+
+        def look(tx: Transaction) -> object:
+            return tx.recipients.next_due_of_campaigns(asked), tx.recipients.next_due_of_campaigns(
+                [(OTHER_WORKSPACE, first)]
+            )
+
+        assert await storage.read(look) == ({first: NOW, second: LATER}, {})
+
+    async def test_campaigns_in_which_somebody_waits_for_too_long_are_found_together(self, storage: Storage) -> None:
+        """By a reason and a moment for each; a wait that ends at the moment is not beyond it."""
+        night, later = [
+            await given_states(storage, waiting(at), waiting(NOW), (RecipientStatus.FAILED, LATER + TICK))
+            for at in (LATER, LATER + TICK)
+        ]
+
+        def look(tx: Transaction) -> list[set[str]]:
+            return [
+                set(tx.recipients.waiting_beyond((owner, one, reason, after) for one in (night, later, new_id())))
+                for owner, reason, after in (
+                    (THIS_WORKSPACE, "night", LATER),
+                    (THIS_WORKSPACE, "night", LATER - TICK),
+                    (THIS_WORKSPACE, "day", NOW),
+                    (OTHER_WORKSPACE, "night", NOW),
+                )
+            ]
+
+        def hold(tx: Transaction) -> None:
+            for campaign_id in (night, later):
+                first = tx.recipients.get(THIS_WORKSPACE, campaign_id, 0)
+                assert first is not None
+                tx.recipients.put(THIS_WORKSPACE, attrs.evolve(first, reason="night"))
+
+        await storage.write(hold)
+        assert await storage.read(look) == [{later}, {night, later}, set(), set()]
+
+    async def test_campaigns_in_which_a_receipt_is_awaited_for_too_long_are_found_together(
+        self, storage: Storage
+    ) -> None:
+        """A wait that ends at the moment is not beyond it, and waiting ones do not count."""
+        first, second = [
+            await given_states(storage, in_progress(at), waiting(LATER + TICK)) for at in (LATER, LATER + TICK)
+        ]
+
+        def look(tx: Transaction) -> list[set[str]]:
+            return [
+                set(tx.recipients.in_progress_beyond([(owner, first), (owner, second)], after))
+                for owner, after in ((THIS_WORKSPACE, LATER), (THIS_WORKSPACE, NOW), (OTHER_WORKSPACE, NOW))
+            ]
+
+        assert await storage.read(look) == [{second}, {first, second}, set()]
+
     async def test_overdue_ones_in_progress_come_by_due_time(self, storage: Storage) -> None:
         """By (due_at, position); due at exactly now counts, and waiting ones do not."""
         states = [in_progress(NOW), in_progress(NOW + TICK), in_progress(NOW - TICK), in_progress(NOW)]

@@ -231,5 +231,8 @@ class RegisterContract(ContractBase):
         asked = [*scopes, "+14155550105"]
         standing = await storage.read(lambda tx: tx.register.restrictions(THIS_WORKSPACE, "sms", asked))
         assert standing == {"+14155550101": "stopped", "+14155550102": "stopped", "+14155550104": "held"}
+        assert await storage.read(lambda tx: tx.register.read_restrictions(THIS_WORKSPACE, "sms", asked)) == standing
+        assert await storage.read(lambda tx: tx.register.read_restrictions(THIS_WORKSPACE, "sms", [])) == {}
         assert await storage.read(lambda tx: tx.register.stopped(THIS_WORKSPACE, "sms", asked)) == set(asked[:2])
         assert await storage.read(lambda tx: tx.register.restrictions(OTHER_WORKSPACE, "sms", asked)) == {}
+        assert await storage.read(lambda tx: tx.register.read_restrictions(OTHER_WORKSPACE, "sms", asked)) == {}

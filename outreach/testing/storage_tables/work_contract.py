@@ -163,7 +163,7 @@ class WorkContract(ContractBase):
         home = DatabaseHome(host=text, path=f"/{text}")
         first = make_lease()
         second = make_lease(
-            epoch=MAX_INTEGER, home=home, renewed_at=NOW + TICK, held_reason="moved", held_epoch=MAX_INTEGER
+            epoch=MAX_INTEGER, home=home, renewed_at=NOW + TICK, quarantine_reason="moved", quarantine_epoch=MAX_INTEGER
         )
         for lease in (first, second, first):
             await database.write(lambda tx, lease=lease: tx.leases.put(lease))  # type: ignore[misc]
@@ -221,7 +221,7 @@ class WorkContract(ContractBase):
         theirs = await given_campaign(storage, campaign=make_campaign(workspace_id=OTHER_WORKSPACE))
         first = make_run(campaign_id=ours.id)
         second = attrs.evolve(
-            first, owner_epoch=MAX_INTEGER, next_slot_at=moment, assigned=MAX_INTEGER, held_under="cap 3"
+            first, owner_epoch=MAX_INTEGER, next_slot_at=moment, assigned=MAX_INTEGER, postponed_under="cap 3"
         )
         other = make_run(workspace_id=OTHER_WORKSPACE, campaign_id=theirs.id, owner_epoch=7)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from outreach.protocols.adapter import AccountCheck, Callback, CallbackEvent, Connection, CredentialField
+from outreach.protocols.diagnosis import CallbackSetting
 from outreach.protocols.voice import VoiceProvider
 from outreach.voice import base
 from outreach.voice.elevenlabs import callbacks
@@ -14,11 +15,12 @@ from outreach.wire.account_check import (
     API_BASE,
     api_base,
     api_base_problems,
+    fetch_setting,
     has_value_of,
-    not_ok,
     plain_text_problems,
     probe_account,
 )
+from outreach.wire.json_fields import text_at, value_at
 
 
 class ElevenLabsAdapter:
@@ -65,7 +67,28 @@ class ElevenLabsAdapter:
         answer = await probe_account(
             connection, request, provider="ElevenLabs", fields=self.fields, expected=has_value_of(list, "conversations")
         )
-        return not_ok(answer) if isinstance(answer, str) else AccountCheck(ok=True, message=_ACCEPTED)
+        return answer if isinstance(answer, AccountCheck) else AccountCheck(ok=True, message=_ACCEPTED)
+
+    async def callback_settings(
+        self, connection: Connection, *, senders: Sequence[str], agents: Sequence[str]
+    ) -> Sequence[CallbackSetting]:
+        """List the webhooks of the ElevenLabs workspace, one of which has to have our URL."""
+        url = f"{api_base(connection.credentials, USUAL_BASE)}/v1/workspace/webhooks"
+        request = connection.http.build_request("GET", url, headers=headers_of(connection))
+        listed = value_at(await fetch_setting(connection, request), "webhooks")
+        if not isinstance(listed, list):
+            return []
+        ours = [one for one in listed if text_at(one, "webhook_url") == connection.callback_url]
+        off = bool(ours) and all(
+            value_at(one, "is_disabled") is True or value_at(one, "is_auto_disabled") is True for one in ours
+        )
+        return [
+            CallbackSetting(
+                name="the webhooks of the workspace at ElevenLabs",
+                url=connection.callback_url if ours else None,
+                wrong="The webhook with our URL is disabled there." if off else None,
+            )
+        ]
 
     def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
         """Verify and read a callback."""

@@ -14,7 +14,6 @@ from outreach.wire.account_check import (
     api_base,
     api_base_problems,
     has_value_of,
-    not_ok,
     plain_text_problems,
     probe_account,
 )
@@ -57,7 +56,7 @@ class RetellAdapter:
             fields=self.fields,
             expected=has_value_of(int, "current_concurrency"),
         )
-        return not_ok(answer) if isinstance(answer, str) else AccountCheck(ok=True, message=_ACCEPTED)
+        return answer if isinstance(answer, AccountCheck) else AccountCheck(ok=True, message=_ACCEPTED)
 
     def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
         """Verify and read a callback."""

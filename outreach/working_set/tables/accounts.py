@@ -28,6 +28,10 @@ class Accounts(WorkspaceTable[Account]):
         """Return the accounts of one workspace or of all, oldest first by (created_at, id)."""
         return self._list(ACCOUNTS, "accounts.anywhere", workspace_id=workspace_id, limit=limit)
 
+    def page(self, *, after: str, limit: int) -> Sequence[Account]:
+        """Return the accounts of all workspaces after an id, by id."""
+        return self._list(ACCOUNTS, "accounts.page", after=after, limit=limit)
+
     def of_provider(self, workspace_id: str, provider: str) -> Account | None:
         """Return a workspace's account at a provider."""
         return self._one(ACCOUNTS, "accounts.at", workspace_id=workspace_id, provider=provider)
@@ -35,6 +39,10 @@ class Accounts(WorkspaceTable[Account]):
     def update(self, account: Account) -> None:
         """Replace an account; this counts as a stop for requests with its old credentials."""
         self._rows.count_stop()
+        super().update(account)
+
+    def reseal(self, account: Account) -> None:
+        """Replace an account whose credentials are the same under another key; requests with them go on."""
         super().update(account)
 
     def delete(self, workspace_id: str, account_id: str) -> bool:

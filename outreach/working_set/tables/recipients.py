@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from outreach.clock import format_timestamp, parse_timestamp
 from outreach.convert.columns import Value, json_text
@@ -44,9 +43,6 @@ class StoredContact(NamedTuple):
     step: int
     attempts: int
     dispatched: int
-
-
-_CONTACT_COLUMNS: Final = itemgetter(*(RECIPIENTS.columns.index(name) for name in StoredContact._fields))
 
 
 class Recipients(Table):
@@ -149,9 +145,48 @@ class Recipients(Table):
 
     def next_due(self, workspace_id: str, campaign_id: str) -> datetime | None:
         """Return the earliest due time of waiting and in-progress recipients, or None."""
-        number = self._rows.number(workspace_id, campaign_id)
-        [[due_at]] = self._rows.query("recipients.next_due", RECIPIENTS, number=number)
-        return None if due_at is None else parse_timestamp(due_at)
+        return self.next_due_of_campaigns([(workspace_id, campaign_id)]).get(campaign_id)
+
+    def next_due_of_campaigns(self, campaigns: Iterable[tuple[str, str]]) -> Mapping[str, datetime]:
+        """Return the earliest due time of waiting and in-progress recipients of many campaigns that have one."""
+        known = self._numbers(campaigns)
+        if not known:
+            return {}
+        rows = self._rows.query("recipients.next_due", RECIPIENTS, wanted=json_text(list(known)))
+        earliest = ((number, [due_at for due_at in due_times if due_at is not None]) for number, *due_times in rows)
+        return {known[number]: parse_timestamp(min(due_times)) for number, due_times in earliest if due_times}
+
+    def waiting_beyond(self, waits: Iterable[tuple[str, str, str, datetime]]) -> Collection[str]:
+        """Return the campaigns in which somebody waits beyond a moment for a reason.
+
+        Args:
+            waits: Workspaces and campaigns, each with a reason and a moment.
+        """
+        waits = list(waits)
+        known = self._numbers((workspace_id, campaign_id) for workspace_id, campaign_id, _, _ in waits)
+        numbers = {campaign_id: number for number, campaign_id in known.items()}
+        wanted = [
+            [numbers[campaign_id], reason, format_timestamp(after)]
+            for _, campaign_id, reason, after in waits
+            if campaign_id in numbers
+        ]
+        if not wanted:
+            return ()
+        rows = self._rows.query("recipients.waiting_beyond", RECIPIENTS, wanted=json_text(wanted))
+        return {known[number] for (number,) in rows}
+
+    def in_progress_beyond(self, campaigns: Iterable[tuple[str, str]], after: datetime) -> Collection[str]:
+        """Return the campaigns in which a recipient in progress is due after a moment."""
+        known = self._numbers(campaigns)
+        if not known:
+            return ()
+        rows = self._rows.query(
+            "recipients.in_progress_beyond",
+            RECIPIENTS,
+            wanted=json_text(list(known)),
+            after=format_timestamp(after),
+        )
+        return {known[number] for (number,) in rows}
 
     def overdue_in_progress(
         self, workspace_id: str, campaign_id: str, now: datetime, *, limit: int
@@ -204,10 +239,8 @@ class Recipients(Table):
     ) -> Sequence[StoredContact]:
         """Return what a look at all of them needs, by position from `after` on, at most `limit`; nothing is cached."""
         number = self._rows.number(workspace_id, campaign_id)
-        rows = self._rows.query(
-            "recipients.page", RECIPIENTS, number=number, status=None, reason=None, after=after, limit=limit
-        )
-        return [StoredContact(*_CONTACT_COLUMNS(row)) for row in rows]
+        rows = self._rows.query("recipients.contacts", RECIPIENTS, number=number, after=after, limit=limit)
+        return [StoredContact._make(row) for row in rows]
 
     def by_phone(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[Recipient]:
         """Return the recipients with this number, by position."""
@@ -243,10 +276,7 @@ class Recipients(Table):
 
     def external_ids(self, recipients: Collection[tuple[str, str, int]]) -> Mapping[tuple[str, int], str]:
         """Return the application's ids of many (workspace, campaign, position) that have one, by the latter two."""
-        self._rows.prefetch_refs(campaign_id for _, campaign_id, _ in recipients)
-        campaigns = {
-            ref.number: ref.id for workspace_id, id_, _ in recipients if (ref := self._rows.ref(workspace_id, id_))
-        }
+        campaigns = self._numbers((workspace_id, campaign_id) for workspace_id, campaign_id, _ in recipients)
         numbers = {campaign_id: number for number, campaign_id in campaigns.items()}
         wanted = [[numbers[id_], position] for _, id_, position in recipients if id_ in numbers]
         if not wanted:
@@ -270,6 +300,13 @@ class Recipients(Table):
         return Counters(
             total=total, pending=pending, completed=completed, successful=successful, failed=failed, open=still_open
         )
+
+    def _numbers(self, campaigns: Iterable[tuple[str, str]]) -> Mapping[int, str]:
+        """Return the campaigns that there are, by their numbers."""
+        wanted = list(campaigns)
+        self._rows.prefetch_refs(campaign_id for _, campaign_id in wanted)
+        refs = (self._rows.ref(workspace_id, campaign_id) for workspace_id, campaign_id in wanted)
+        return {ref.number: ref.id for ref in refs if ref is not None}
 
     def _of(self, name: str, workspace_id: str, campaign_id: str, **values: Value) -> list[Recipient]:
         number = self._rows.number(workspace_id, campaign_id)

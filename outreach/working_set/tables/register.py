@@ -30,6 +30,13 @@ class Register(Table):
             return None if entry is None else attrs.evolve(entry, phone=phone)
         return entry
 
+    def stored_name(self, workspace_id: str, phone: str) -> str | None:
+        """Return the hash by which the register has a number; None if it does not have it, or as it is."""
+        hashed = self._hashed(workspace_id, phone)
+        if hashed is None or self._rows.get(UNSUBSCRIBES, (workspace_id, hashed)) is None:
+            return None
+        return hashed
+
     def prefetch(self, workspace_and_phone: Iterable[tuple[str, str]]) -> None:
         """Read the entries of many numbers in one go, for `get`."""
         wanted = list(workspace_and_phone)
@@ -95,22 +102,32 @@ class Register(Table):
             [phone] = phones
             entry = self.get(workspace_id, phone)
             return frozenset(phones) if entry is not None and entry.stops(channel) else frozenset()
+        found = self.read_restrictions(workspace_id, channel, phones)
+        return frozenset(phone for phone, restriction in found.items() if restriction == "stopped")
+
+    def read_restrictions(
+        self, workspace_id: str, channel: Channel, phones: Collection[str]
+    ) -> Mapping[str, Literal["stopped", "held"]]:
+        """Return what `restrictions` returns by one query, without caching: for numbers that are asked for once."""
         if not phones:
-            return frozenset()
+            return {}
         names = {phone: phone for phone in phones}
         for phone in phones:
             if (hashed := self._hashed(workspace_id, phone)) is None:
                 break
             names[hashed] = phone
-        rows = self._rows.query(
-            "register.stopped", UNSUBSCRIBES, workspace_id=workspace_id, channel=channel, phones=json_list(names)
-        )
-        return frozenset(names[row[0]] for row in rows)
+        rows = self._rows.query("register.scopes", UNSUBSCRIBES, workspace_id=workspace_id, phones=json_list(names))
+        stops = {"all", channel}
+        return {
+            names[phone]: "held" if scope == HELD else "stopped"
+            for phone, scope in rows
+            if scope == HELD or scope in stops
+        }
 
     def restrictions(
         self, workspace_id: str, channel: Channel, phones: Collection[str]
     ) -> Mapping[str, Literal["stopped", "held"]]:
-        """Return the restrictions of numbers (at most 5,000): stopped, or held for review."""
+        """Return the restrictions of numbers (at most 5,000): stopped, or held for review; their entries are cached."""
         self.prefetch((workspace_id, phone) for phone in phones)
         entries = (self.get(workspace_id, phone) for phone in phones)
         found = [entry for entry in entries if entry is not None and (entry.stops(channel) or entry.scope == HELD)]

@@ -24,8 +24,13 @@ class ResultRow(NamedTuple):
 
 
 class AcceptedRow(NamedTuple):
-    """Messages that were accepted, without a reason or a code."""
+    """Messages of one provider that were accepted, without a reason or a code.
 
+    `phone` stands for all their numbers, if they were asked for by country.
+    """
+
+    provider: str
+    phone: str | None
     requests: int
     delivered: int
     undelivered: int
@@ -33,9 +38,10 @@ class AcceptedRow(NamedTuple):
 
 
 class RequestRow(NamedTuple):
-    """Other messages with one outcome."""
+    """Other messages of one provider with one outcome; `phone` as above."""
 
     provider: str
+    phone: str | None
     state: DispatchState
     report: MessageStatus | None
     reason: str | None
@@ -55,33 +61,45 @@ class CallRow(NamedTuple):
     seconds: int
 
 
-class QuantityRow(NamedTuple):
-    """Segments or begun minutes of one provider; `phone` stands for all numbers of its group."""
+class MinutesRow(NamedTuple):
+    """Begun minutes of calls of one provider; `phone` as above."""
 
     provider: str
-    phone: str
-    quantity: int
+    phone: str | None
+    minutes: int
 
 
 class Reports(Table):
-    """The figures of campaigns; each query reads a campaign's rows of one table once."""
+    """The figures of campaigns; each query reads a campaign's rows of one table at most once.
+
+    Where figures are asked for by country, there are more groups: the numbers of each are of one country.
+    """
 
     def results(self, workspace_id: str, campaign_id: str) -> Sequence[ResultRow]:
         """Return the contacts by status and reason, without the contacted ones that are completed without a reason."""
         rows = self._rows.query("reports.results", RECIPIENTS, number=self._rows.number(workspace_id, campaign_id))
         return [ResultRow(RecipientStatus(status), *rest) for status, *rest in rows]
 
-    def accepted_messages(self, workspace_id: str, campaign_id: str) -> AcceptedRow:
-        """Return the accepted messages without a reason or a code."""
-        [row] = self._rows.query("reports.accepted", DISPATCHES, number=self._rows.number(workspace_id, campaign_id))
-        return AcceptedRow(*row)
+    def accepted_messages(self, workspace_id: str, campaign_id: str, *, by_country: bool) -> Sequence[AcceptedRow]:
+        """Return the accepted messages without a reason or a code, by provider, and by country if asked."""
+        number = self._rows.number(workspace_id, campaign_id)
+        if not by_country:
+            # Without groups it takes half the time, and nearly every campaign has one provider.
+            [(provider, *figures, has_others)] = self._rows.query("reports.accepted", DISPATCHES, number=number)
+            if provider is None:
+                return []
+            if not has_others:
+                return [AcceptedRow(provider, None, *figures)]
+        rows = self._rows.query("reports.accepted_by_place", DISPATCHES, number=number, by_country=by_country)
+        return [AcceptedRow(*row) for row in rows]
 
-    def other_messages(self, workspace_id: str, campaign_id: str) -> Sequence[RequestRow]:
-        """Return all other messages, by provider and outcome."""
-        rows = self._rows.query("reports.others", DISPATCHES, number=self._rows.number(workspace_id, campaign_id))
+    def other_messages(self, workspace_id: str, campaign_id: str, *, by_country: bool) -> Sequence[RequestRow]:
+        """Return all other messages, by provider and outcome, and by country if asked."""
+        number = self._rows.number(workspace_id, campaign_id)
+        rows = self._rows.query("reports.others", DISPATCHES, number=number, by_country=by_country)
         return [
-            RequestRow(provider, DispatchState(state), None if report is None else MessageStatus(report), *rest)
-            for provider, state, report, *rest in rows
+            RequestRow(provider, phone, DispatchState(state), None if report is None else MessageStatus(report), *rest)
+            for provider, phone, state, report, *rest in rows
         ]
 
     def calls(self, workspace_id: str, campaign_id: str) -> Sequence[CallRow]:
@@ -89,17 +107,11 @@ class Reports(Table):
         rows = self._rows.query("reports.calls", CALLS, number=self._rows.number(workspace_id, campaign_id))
         return [CallRow(CallStatus(status), *rest) for status, *rest in rows]
 
-    def segments(self, workspace_id: str, campaign_id: str, *, by_country: bool) -> Sequence[QuantityRow]:
-        """Return the segments of accepted messages by provider, and by groups of numbers of one country if asked."""
-        number = self._rows.number(workspace_id, campaign_id)
-        rows = self._rows.query("reports.segments", DISPATCHES, number=number, by_country=by_country)
-        return [QuantityRow(*row) for row in rows]
-
-    def minutes(self, workspace_id: str, campaign_id: str, *, by_country: bool) -> Sequence[QuantityRow]:
-        """Return the begun minutes of answered calls, grouped as `segments` are."""
+    def minutes(self, workspace_id: str, campaign_id: str, *, by_country: bool) -> Sequence[MinutesRow]:
+        """Return the begun minutes of answered calls, by provider, and by country if asked."""
         number = self._rows.number(workspace_id, campaign_id)
         rows = self._rows.query("reports.minutes", CALLS, number=number, by_country=by_country)
-        return [QuantityRow(*row) for row in rows]
+        return [MinutesRow(*row) for row in rows]
 
     def first_and_last_request(self, workspace_id: str, campaign_id: str) -> tuple[datetime, datetime] | None:
         """Return when the first and the last dispatch were created; None without any."""
@@ -164,10 +176,7 @@ class Reports(Table):
             since=format_timestamp(since),
             until=format_timestamp(until),
         )
-        found: dict[str, list[tuple[datetime, str]]] = {}
-        for phone, at, body in rows:
-            found.setdefault(phone, []).append((parse_timestamp(at), body))
-        return found
+        return _by_phone(rows)
 
     def opt_outs_of(
         self, workspace_id: str, campaign_id: str, phones: Collection[str], since: datetime, until: datetime
@@ -184,3 +193,36 @@ class Reports(Table):
             until=format_timestamp(until),
         )
         return {phone: parse_timestamp(at) for phone, at in rows}
+
+    def archived_replies_of(
+        self, workspace_id: str, campaign_id: str, phones: Collection[str]
+    ) -> Mapping[str, Sequence[tuple[datetime, str]]]:
+        """Return, in an archive, what `replies_of` returned before the campaign was moved there."""
+        rows = self._rows.query(
+            "archives.replies_of",
+            INBOUND,
+            workspace_id=workspace_id,
+            number=self._rows.number(workspace_id, campaign_id),
+            phones=json_list(phones),
+        )
+        return _by_phone(rows)
+
+    def archived_opt_outs_of(
+        self, workspace_id: str, campaign_id: str, phones: Collection[str]
+    ) -> Mapping[str, datetime]:
+        """Return, in an archive, what `opt_outs_of` returned before the campaign was moved there."""
+        rows = self._rows.query(
+            "archives.opt_outs_of",
+            UNSUBSCRIBES,
+            workspace_id=workspace_id,
+            number=self._rows.number(workspace_id, campaign_id),
+            phones=json_list(phones),
+        )
+        return {phone: parse_timestamp(at) for phone, at in rows}
+
+
+def _by_phone(rows: Sequence[Sequence[str]]) -> Mapping[str, Sequence[tuple[datetime, str]]]:
+    found: dict[str, list[tuple[datetime, str]]] = {}
+    for phone, at, body in rows:
+        found.setdefault(phone, []).append((parse_timestamp(at), body))
+    return found

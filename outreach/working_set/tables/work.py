@@ -74,6 +74,10 @@ class Claims(Table):
         """Return a claim."""
         return self._rows.get(CLAIMS, (workspace_id, subject))
 
+    def prefetch(self, workspace_and_subject: Iterable[tuple[str, str]]) -> None:
+        """Read many in one go, for `get`."""
+        self._rows.prefetch(CLAIMS, workspace_and_subject)
+
     def put(self, claim: Claim) -> None:
         """Insert or replace a claim."""
         self._rows.put(CLAIMS, (claim.workspace_id, claim.subject), claim)
@@ -144,9 +148,11 @@ class Runs(Table):
             return None
         return self._rows.get(RUNS, (campaign_id,))
 
-    def prefetch(self, campaign_ids: Iterable[str]) -> None:
-        """Read those of many prefetched campaigns in one go, for `get`."""
-        self._rows.prefetch(RUNS, ((campaign_id,) for campaign_id in campaign_ids))
+    def prefetch(self, workspace_and_campaign: Iterable[tuple[str, str]]) -> None:
+        """Read those of many campaigns in one go, for `get`."""
+        wanted = list(workspace_and_campaign)
+        self._rows.prefetch_refs(campaign_id for _, campaign_id in wanted)
+        self._rows.prefetch(RUNS, ((id_,) for workspace_id, id_ in wanted if self._rows.ref(workspace_id, id_)))
 
     def put(self, run: CampaignRunState) -> None:
         """Write a campaign's dispatch state, or raise `LookupError`."""
@@ -157,6 +163,10 @@ class Runs(Table):
     def sender_slot(self, workspace_id: str, phone: str) -> datetime | None:
         """Return the earliest next slot of a sending number; None for any."""
         return self._rows.get(SENDER_PACES, (workspace_id, phone))
+
+    def prefetch_sender_slots(self, workspace_and_phone: Iterable[tuple[str, str]]) -> None:
+        """Read those of many sending numbers in one go, for `sender_slot`."""
+        self._rows.prefetch(SENDER_PACES, workspace_and_phone)
 
     def put_sender_slot(self, workspace_id: str, phone: str, next_slot_at: datetime) -> None:
         """Write a sending number's next slot."""

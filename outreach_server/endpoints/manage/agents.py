@@ -24,7 +24,7 @@ class Agents(HTTPEndpoint):
         """Create an agent."""
         workspace = await admit(request, "createAgent")
         new, body = await read_body(request, read_new_agent)
-        answer = await server_of(request).engine.agents.create_response(
+        answer = await server_of(request).engine.http.create_agent(
             workspace.id,
             new,
             request=keyed(request, "createAgent", body),

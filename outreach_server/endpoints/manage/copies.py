@@ -40,7 +40,7 @@ class CloneCampaign(HTTPEndpoint):
         campaign_id = path_id(request, "campaign")
         wanted, body = await read_optional_body(request, read_campaign_clone, default=read_campaign_clone({}))
         try:
-            answer = await engine.campaigns.clone_response(
+            answer = await engine.http.clone_campaign(
                 workspace.id,
                 campaign_id,
                 name=wanted.name,
@@ -63,7 +63,7 @@ class FollowUpCampaign(HTTPEndpoint):
         campaign_id = path_id(request, "campaign")
         wanted, body = await read_body(request, read_campaign_follow_up)
         try:
-            answer = await engine.campaigns.follow_up_response(
+            answer = await engine.http.follow_up_campaign(
                 workspace.id,
                 campaign_id,
                 results=wanted.results,
@@ -89,7 +89,7 @@ class _Placing(HTTPEndpoint):
         engine = server_of(request).engine
         campaign_id = path_id(request, "campaign")
         body = await refuse_body(request)
-        answer = await engine.campaigns.archive_response(
+        answer = await engine.http.archive_campaign(
             workspace.id,
             campaign_id,
             archived=self.archived,

@@ -32,7 +32,7 @@ class Flows(HTTPEndpoint):
         """Create a flow."""
         workspace = await admit(request, "createFlow")
         new, body = await read_body(request, read_new_flow)
-        answer = await server_of(request).engine.flows.create_response(
+        answer = await server_of(request).engine.http.create_flow(
             workspace.id,
             new,
             request=keyed(request, "createFlow", body),

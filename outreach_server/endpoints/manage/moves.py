@@ -33,7 +33,7 @@ class _Move(HTTPEndpoint):
             return answer_of(write_managed_campaign(campaign, now=engine.now()))
 
         try:
-            answer = await engine.campaigns.move_response(
+            answer = await engine.http.move_campaign(
                 workspace.id,
                 campaign_id,
                 self.action,

@@ -35,7 +35,7 @@ class Numbers(HTTPEndpoint):
         workspace = await admit(request, "addNumber")
         server = server_of(request)
         new, body = await read_body(request, partial(read_new_number, carriers=server.carriers))
-        answer = await server.engine.numbers.create_response(
+        answer = await server.engine.http.create_number(
             workspace.id,
             new,
             request=keyed(request, "addNumber", body),

@@ -68,7 +68,7 @@ class TestMessages(HTTPEndpoint):
         def render(message: Message) -> StoredAnswer:
             return answer_of(write_sms(message, None))
 
-        answer = await server_of(request).engine.messages.send_test_response(
+        answer = await server_of(request).engine.http.send_test_message(
             workspace.id,
             campaign_id,
             trial,

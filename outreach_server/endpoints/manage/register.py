@@ -46,7 +46,7 @@ class Unsubscribes(HTTPEndpoint):
         def render(entries: Sequence[Unsubscribe]) -> StoredAnswer:
             return answer_of({"data": [write_unsubscribe(one) for one in entries]})
 
-        answer = await server_of(request).engine.unsubscribes.add_response(
+        answer = await server_of(request).engine.http.add_unsubscribes(
             workspace.id, new, request=keyed(request, "addUnsubscribes", body), render=render, actor=ACTOR
         )
         return created_response(answer)
@@ -80,7 +80,7 @@ class ResolveUnsubscribe(HTTPEndpoint):
         """Decide whether the message of a held number was an opt-out."""
         workspace = await admit(request, "resolveUnsubscribe")
         opted_out, body = await read_body(request, read_decision)
-        answer = await server_of(request).engine.unsubscribes.resolve_response(
+        answer = await server_of(request).engine.http.resolve_unsubscribe(
             workspace.id,
             _phone(request),
             opted_out=opted_out,

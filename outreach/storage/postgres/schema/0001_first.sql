@@ -139,6 +139,7 @@ CREATE TABLE unsubscribes (
     source TEXT COLLATE "C" NOT NULL,
     evidence TEXT COLLATE "C",
     created_at TEXT COLLATE "C" NOT NULL,
+    archived_campaign BIGINT,
     PRIMARY KEY (workspace_id, phone)
 );
 
@@ -221,6 +222,24 @@ CREATE TABLE erasures (
 );
 
 CREATE INDEX erasures_unfinished ON erasures (campaign_number) WHERE next_position IS NOT NULL;
+
+CREATE TABLE archives (
+    id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    file TEXT COLLATE "C" NOT NULL,
+    created_at TEXT COLLATE "C" NOT NULL
+);
+
+CREATE TABLE archived_campaigns (
+    campaign_number BIGINT PRIMARY KEY REFERENCES campaigns (number),
+    archive_id TEXT COLLATE "C" NOT NULL REFERENCES archives (id),
+    state TEXT COLLATE "C" NOT NULL,
+    next_position BIGINT NOT NULL,
+    figures TEXT COLLATE "C" NOT NULL,
+    erase BIGINT NOT NULL DEFAULT 0 CHECK (erase IN (0, 1)),
+    begun_at TEXT COLLATE "C" NOT NULL
+);
+
+CREATE INDEX archived_campaigns_to_erase ON archived_campaigns (campaign_number) WHERE erase = 1;
 
 CREATE TABLE recipients (
     campaign_number BIGINT NOT NULL REFERENCES campaigns (number),
@@ -392,7 +411,8 @@ CREATE TABLE inbound_messages (
     keyword TEXT COLLATE "C",
     written_at TEXT COLLATE "C" NOT NULL,
     received_at TEXT COLLATE "C" NOT NULL,
-    unclear BIGINT NOT NULL DEFAULT 0 CHECK (unclear IN (0, 1))
+    unclear BIGINT NOT NULL DEFAULT 0 CHECK (unclear IN (0, 1)),
+    archived_campaign BIGINT
 );
 
 CREATE UNIQUE INDEX inbound_messages_by_provider_id ON inbound_messages (workspace_id, provider, md5(provider_id))
@@ -454,8 +474,8 @@ CREATE TABLE lease (
     host TEXT COLLATE "C",
     path TEXT COLLATE "C",
     renewed_at TEXT COLLATE "C" NOT NULL,
-    held_reason TEXT COLLATE "C",
-    held_epoch BIGINT,
+    quarantine_reason TEXT COLLATE "C",
+    quarantine_epoch BIGINT,
     steady_since TEXT COLLATE "C",
     steady_until TEXT COLLATE "C"
 );
@@ -490,7 +510,7 @@ CREATE TABLE runs (
     owner_epoch BIGINT NOT NULL,
     next_slot_at TEXT COLLATE "C",
     assigned BIGINT NOT NULL DEFAULT 0,
-    held_under TEXT COLLATE "C"
+    postponed_under TEXT COLLATE "C"
 );
 
 CREATE TABLE sender_paces (
@@ -590,7 +610,7 @@ JOIN campaigns ON campaigns.number = recipients.campaign_number
 WHERE campaigns.loading_until IS NULL
 GROUP BY campaigns.number, recipients.status, recipients.reason;
 
-CREATE TABLE account_holds (
+CREATE TABLE provider_throttles (
     workspace_id TEXT COLLATE "C" NOT NULL REFERENCES workspaces (id),
     provider TEXT COLLATE "C" NOT NULL,
     since TEXT COLLATE "C" NOT NULL,
@@ -633,6 +653,14 @@ CREATE INDEX dispatches_to_number ON dispatches (to_number, created_at);
 CREATE INDEX dispatches_of_campaign ON dispatches (campaign_number, created_at, number) WHERE campaign_number IS NOT NULL;
 
 CREATE INDEX dispatches_open ON dispatches (state, created_at, id) WHERE state IN ('dispatching', 'unknown');
+
+-- For reports: what became of few. The plain good end is in neither index, so that most messages do not pay for them.
+CREATE INDEX dispatches_not_plain ON dispatches (campaign_number)
+WHERE state <> 'dispatching' AND (state <> 'accepted' OR reason IS NOT NULL OR error_code IS NOT NULL);
+
+CREATE INDEX recipients_not_plain ON recipients (campaign_number, status, reason, dispatched)
+WHERE status NOT IN ('pending', 'waiting', 'dispatching', 'in_progress', 'unknown')
+    AND (status <> 'completed' OR reason IS NOT NULL OR dispatched = 0);
 
 CREATE INDEX recipients_in_flight ON recipients (campaign_number, status, due_at NULLS FIRST, position)
 WHERE status IN ('dispatching', 'in_progress', 'unknown');
@@ -814,3 +842,18 @@ END
 $$;
 
 CREATE TRIGGER trail_is_purged AFTER DELETE ON trail FOR EACH ROW EXECUTE FUNCTION trail_deleted();
+
+-- Processes that wait for work, for calls or for the answer of a key are told once by each transaction that changes
+-- some. The message names the topic and no tenant.
+CREATE FUNCTION wake_up() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('outreach', TG_ARGV[0]);
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER work_wakes AFTER INSERT OR UPDATE ON work FOR EACH STATEMENT EXECUTE FUNCTION wake_up('work');
+
+CREATE TRIGGER calls_wake AFTER UPDATE ON calls FOR EACH STATEMENT EXECUTE FUNCTION wake_up('calls');
+
+CREATE TRIGGER keys_wake AFTER UPDATE ON idempotency_keys FOR EACH STATEMENT EXECUTE FUNCTION wake_up('keys');

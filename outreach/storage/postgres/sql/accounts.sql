@@ -19,13 +19,17 @@ WHERE :workspace_id::text IS NULL OR workspace_id = :workspace_id::text
 ORDER BY created_at, id
 LIMIT :limit
 
+-- page --
+-- All, for a change of the key that their credentials are encrypted with.
+SELECT {accounts} FROM accounts WHERE id > :after::text ORDER BY id LIMIT :limit
+
 -- holds --
 -- When the clock was set back; a row a workspace and provider at the most.
-SELECT {account_holds} FROM account_holds ORDER BY workspace_id, provider
+SELECT {provider_throttles} FROM provider_throttles ORDER BY workspace_id, provider
 
 -- unexpired_throttles --
 -- Throttles in force, at most one for each workspace and provider.
-SELECT {account_holds} FROM account_holds
+SELECT {provider_throttles} FROM provider_throttles
 WHERE until > :now AND (:workspace_id::text IS NULL OR workspace_id = :workspace_id::text)
 ORDER BY until, workspace_id, provider
 LIMIT :limit

@@ -72,19 +72,23 @@ CROSS JOIN LATERAL (
 ORDER BY recipients.position
 
 -- next_due --
--- The first entries of two indexes.
-SELECT MIN(due_at) AS due_at FROM (
-    SELECT MIN(due_at) AS due_at FROM recipients
-    WHERE status = 'waiting'
-        AND due_at IS NOT NULL
-        AND campaign_number = :number
-    UNION ALL
-    SELECT MIN(due_at) AS due_at FROM recipients
-    WHERE status IN ('dispatching', 'in_progress', 'unknown')
-        AND status = 'in_progress'
-        AND due_at IS NOT NULL
-        AND campaign_number = :number
-) AS found
+-- For many campaigns, each the first entries of two indexes.
+SELECT
+    wanted.value::bigint AS number,
+    (
+        SELECT MIN(due_at) FROM recipients
+        WHERE status = 'waiting'
+            AND due_at IS NOT NULL
+            AND campaign_number = wanted.value::bigint
+    ) AS waiting,
+    (
+        SELECT MIN(due_at) FROM recipients
+        WHERE status IN ('dispatching', 'in_progress', 'unknown')
+            AND status = 'in_progress'
+            AND due_at IS NOT NULL
+            AND campaign_number = wanted.value::bigint
+    ) AS in_progress
+FROM json_array_elements_text(:wanted::json) AS wanted (value)
 
 -- overdue_in_progress --
 -- Whose receipt wait has ended. The second condition is that of the index, word for word.
@@ -105,6 +109,30 @@ WHERE campaign_number = :number
     AND due_at > :after
 ORDER BY due_at NULLS FIRST, position
 LIMIT :limit
+
+-- waiting_beyond --
+-- For many campaigns and reasons, each with a moment: whether the last entry of an index lies after it.
+SELECT DISTINCT (wanted.value ->> 0)::bigint AS number
+FROM json_array_elements(:wanted::json) AS wanted (value)
+WHERE EXISTS (
+    SELECT 1 FROM recipients
+    WHERE campaign_number = (wanted.value ->> 0)::bigint
+        AND status = 'waiting'
+        AND reason = wanted.value ->> 1
+        AND due_at > wanted.value ->> 2
+)
+
+-- in_progress_beyond --
+-- For many campaigns: whether the last entry of an index lies after a moment.
+SELECT wanted.value::bigint AS number
+FROM json_array_elements_text(:wanted::json) AS wanted (value)
+WHERE EXISTS (
+    SELECT 1 FROM recipients
+    WHERE campaign_number = wanted.value::bigint
+        AND status IN ('dispatching', 'in_progress', 'unknown')
+        AND status = 'in_progress'
+        AND due_at > :after
+)
 
 -- postponed --
 -- In the order of the index `recipients_waiting_for`.
@@ -158,6 +186,16 @@ WHERE campaign_number = :number
     AND position > :after
     AND (:status::text IS NULL OR status = :status::text)
     AND (:reason::text IS NULL OR reason = :reason::text)
+ORDER BY position
+LIMIT :limit
+
+-- contacts --
+-- For a look at all contacts: no more columns than it needs, in their order in `StoredContact`.
+SELECT
+    position, phone_number, phone, first_name, last_name, email, company, custom_variables, status, reason, due_at, step,
+    attempts, dispatched
+FROM recipients
+WHERE campaign_number = :number AND position > :after
 ORDER BY position
 LIMIT :limit
 

@@ -7,12 +7,11 @@ WHERE workspace_id = :workspace_id AND phone > :after
 ORDER BY phone
 LIMIT :limit
 
--- stopped --
--- For loading: one key search for each number.
-SELECT unsubscribes.phone
+-- scopes --
+-- For loading and preflights: one key search for each number.
+SELECT unsubscribes.phone, unsubscribes.scope
 FROM json_array_elements_text(:phones::json) AS wanted (value)
 JOIN unsubscribes ON unsubscribes.workspace_id = :workspace_id AND unsubscribes.phone = wanted.value
-WHERE unsubscribes.scope IN ('all', :channel)
 
 -- held --
 -- Numbers under review, the latest first; few, with an index of their own.

@@ -1,30 +1,86 @@
--- Figures of reports, by sets. The most frequent result is left out of each GROUP BY, and is what is missing to the total.
+-- Figures of reports, by sets. Of the most frequent result there are totals only, and the others are found by indexes of
+-- their own.
 
 -- results --
--- Contacts by result, without those of the plain good end.
+-- Contacts by result, without those of the plain good end. The ended ones are read in an index, without a look at their
+-- rows.
 SELECT status, reason, COUNT(*), SUM(dispatched)::bigint
 FROM recipients
-WHERE campaign_number = :number AND (status <> 'completed' OR reason IS NOT NULL OR dispatched = 0)
+WHERE campaign_number = :number
+    AND status NOT IN ('pending', 'waiting', 'dispatching', 'in_progress', 'unknown')
+    AND (status <> 'completed' OR reason IS NOT NULL OR dispatched = 0)
+GROUP BY status, reason
+UNION ALL
+SELECT status, reason, COUNT(*), SUM(dispatched)::bigint
+FROM recipients
+WHERE campaign_number = :number AND status IN ('pending', 'waiting', 'dispatching', 'in_progress', 'unknown')
 GROUP BY status, reason
 ORDER BY status, reason NULLS FIRST
 
 -- accepted --
--- The messages that were accepted and of which there is nothing else to say, in one pass: delivered, failed, segments.
+-- The messages that were accepted and of which there is nothing else to say, in one pass: of which provider, how many,
+-- delivered, failed, segments, and whether another provider has some too.
 SELECT
+    MIN(provider),
+    COUNT(*),
+    COUNT(*) FILTER (WHERE report = 'delivered'),
+    COUNT(*) FILTER (WHERE report IN ('failed', 'canceled')),
+    COALESCE(SUM(segments), 0)::bigint,
+    MIN(provider) <> MAX(provider)
+FROM dispatches
+WHERE campaign_number = :number AND state = 'accepted' AND reason IS NULL AND error_code IS NULL
+
+-- accepted_by_place --
+-- The same by provider and, if prices depend on it, by the digits that decide about the country: the area code in North
+-- America, else five digits behind the calling code. One number of each group stands for all.
+SELECT
+    provider,
+    MAX(to_number),
     COUNT(*),
     COUNT(*) FILTER (WHERE report = 'delivered'),
     COUNT(*) FILTER (WHERE report IN ('failed', 'canceled')),
     COALESCE(SUM(segments), 0)::bigint
 FROM dispatches
 WHERE campaign_number = :number AND state = 'accepted' AND reason IS NULL AND error_code IS NULL
+GROUP BY
+    provider,
+    CASE WHEN :by_country::boolean THEN substr(
+        to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END
+    ) END
+ORDER BY 1, 2
 
 -- others --
--- All other messages, by what is known of them.
-SELECT provider, state, report, reason, error_code, COUNT(*), COALESCE(SUM(segments), 0)::bigint, MAX(error_message)
-FROM dispatches
-WHERE campaign_number = :number AND (reason IS NOT NULL OR state <> 'accepted' OR error_code IS NOT NULL)
-GROUP BY provider, state, report, reason, error_code
-ORDER BY provider, state, report NULLS FIRST, reason NULLS FIRST, error_code NULLS FIRST
+-- All other messages, by what is known of them, and by the same digits.
+SELECT
+    provider,
+    MAX(to_number),
+    state,
+    report,
+    reason,
+    error_code,
+    COUNT(*),
+    COALESCE(SUM(segments), 0)::bigint,
+    MAX(error_message)
+FROM (
+    SELECT provider, to_number, state, report, reason, error_code, segments, error_message
+    FROM dispatches
+    WHERE campaign_number = :number
+        AND state <> 'dispatching' AND (state <> 'accepted' OR reason IS NOT NULL OR error_code IS NOT NULL)
+    UNION ALL
+    SELECT provider, to_number, state, report, reason, error_code, segments, error_message
+    FROM dispatches
+    WHERE state IN ('dispatching', 'unknown') AND state = 'dispatching' AND campaign_number = :number
+) AS others
+GROUP BY
+    provider,
+    state,
+    report,
+    reason,
+    error_code,
+    CASE WHEN :by_country::boolean THEN substr(
+        to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END
+    ) END
+ORDER BY provider, state, report NULLS FIRST, reason NULLS FIRST, error_code NULLS FIRST, 2
 
 -- calls --
 -- Calls by status and outcome, with how many were answered and the seconds between answer and end.
@@ -76,6 +132,7 @@ FROM inbound_messages
 WHERE workspace_id = :workspace_id
     AND received_at >= :since
     AND received_at < :until
+    AND archived_campaign IS NULL
     AND :number = (
         SELECT campaign_number FROM dispatches
         WHERE to_number = inbound_messages.from_number
@@ -96,6 +153,7 @@ WHERE workspace_id = :workspace_id
     AND created_at >= :since
     AND created_at < :until
     AND source IN ('keyword', 'carrier', 'call')
+    AND archived_campaign IS NULL
     AND :number = (
         SELECT campaign_number FROM dispatches
         WHERE to_number = unsubscribes.phone
@@ -117,7 +175,7 @@ JOIN inbound_messages
     AND inbound_messages.from_number = wanted.value
     AND inbound_messages.received_at >= :since
     AND inbound_messages.received_at < :until
-WHERE :number = (
+WHERE inbound_messages.archived_campaign IS NULL AND :number = (
     SELECT campaign_number FROM dispatches
     WHERE to_number = inbound_messages.from_number
         AND dispatches.workspace_id = :workspace_id
@@ -139,6 +197,7 @@ JOIN unsubscribes
     AND unsubscribes.created_at >= :since
     AND unsubscribes.created_at < :until
 WHERE source IN ('keyword', 'carrier', 'call')
+    AND archived_campaign IS NULL
     AND :number = (
         SELECT campaign_number FROM dispatches
         WHERE to_number = unsubscribes.phone
@@ -150,21 +209,8 @@ WHERE source IN ('keyword', 'carrier', 'call')
         LIMIT 1
     )
 
--- segments --
--- Segments of accepted messages by provider and, if prices depend on it, by the digits that decide about the country: the
--- area code in North America, else five digits behind the calling code. One number of each group stands for all.
-SELECT provider, MAX(to_number), COALESCE(SUM(segments), 0)::bigint
-FROM dispatches
-WHERE campaign_number = :number AND state = 'accepted'
-GROUP BY
-    provider,
-    CASE WHEN :by_country::boolean THEN substr(
-        to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END
-    ) END
-ORDER BY 1, 2
-
 -- minutes --
--- The same for the begun minutes of answered calls.
+-- The begun minutes of answered calls, by the same groups as accepted messages.
 SELECT
     provider,
     MAX(to_number),

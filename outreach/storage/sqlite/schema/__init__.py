@@ -129,6 +129,17 @@ def only_user(raw: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextmanager
+def locked_without_log(raw: sqlite3.Connection) -> Iterator[None]:
+    """Like `only_user`, for a block that puts another file in the database's place: the log stays off.
+
+    A log of the old file would lie beside the new one. The next opening turns it on.
+    """
+    _require_only_user(raw)
+    with _locked(raw):
+        yield
+
+
+@contextmanager
 def _locked(raw: sqlite3.Connection) -> Iterator[None]:
     """Keep every other process from the database within the block, also between transactions."""
     raw.execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -73,19 +73,23 @@ CROSS JOIN recipients ON recipients.campaign_number = wanted.value AND recipient
 ORDER BY recipients.position
 
 -- next_due --
--- The first entries of two indexes.
-SELECT MIN(due_at) AS due_at FROM (
-    SELECT MIN(due_at) AS due_at FROM recipients INDEXED BY recipients_waiting_due
-    WHERE status = 'waiting'
-        AND due_at IS NOT NULL
-        AND campaign_number = :number
-    UNION ALL
-    SELECT MIN(due_at) AS due_at FROM recipients INDEXED BY recipients_in_flight
-    WHERE status IN ('dispatching', 'in_progress', 'unknown')
-        AND status = 'in_progress'
-        AND due_at IS NOT NULL
-        AND campaign_number = :number
-)
+-- For many campaigns, each the first entries of two indexes.
+SELECT
+    wanted.value AS number,
+    (
+        SELECT MIN(due_at) FROM recipients INDEXED BY recipients_waiting_due
+        WHERE status = 'waiting'
+            AND due_at IS NOT NULL
+            AND campaign_number = wanted.value
+    ) AS waiting,
+    (
+        SELECT MIN(due_at) FROM recipients INDEXED BY recipients_in_flight
+        WHERE status IN ('dispatching', 'in_progress', 'unknown')
+            AND status = 'in_progress'
+            AND due_at IS NOT NULL
+            AND campaign_number = wanted.value
+    ) AS in_progress
+FROM json_each(:wanted) AS wanted
 
 -- overdue_in_progress --
 -- Whose receipt wait has ended. The second condition is that of the index, word for word.
@@ -106,6 +110,30 @@ WHERE campaign_number = :number
     AND due_at > :after
 ORDER BY due_at, position
 LIMIT :limit
+
+-- waiting_beyond --
+-- For many campaigns and reasons, each with a moment: whether the last entry of an index lies after it.
+SELECT DISTINCT json_extract(wanted.value, '$[0]') AS number
+FROM json_each(:wanted) AS wanted
+WHERE EXISTS (
+    SELECT 1 FROM recipients INDEXED BY recipients_waiting_for
+    WHERE campaign_number = json_extract(wanted.value, '$[0]')
+        AND status = 'waiting'
+        AND reason = json_extract(wanted.value, '$[1]')
+        AND due_at > json_extract(wanted.value, '$[2]')
+)
+
+-- in_progress_beyond --
+-- For many campaigns: whether the last entry of an index lies after a moment.
+SELECT wanted.value AS number
+FROM json_each(:wanted) AS wanted
+WHERE EXISTS (
+    SELECT 1 FROM recipients INDEXED BY recipients_in_flight
+    WHERE campaign_number = wanted.value
+        AND status IN ('dispatching', 'in_progress', 'unknown')
+        AND status = 'in_progress'
+        AND due_at > :after
+)
 
 -- postponed --
 -- In the order of the index `recipients_waiting_for`.
@@ -159,6 +187,16 @@ WHERE campaign_number = :number
     AND position > :after
     AND (:status IS NULL OR status = :status)
     AND (:reason IS NULL OR reason = :reason)
+ORDER BY position
+LIMIT :limit
+
+-- contacts --
+-- For a look at all contacts: no more columns than it needs, in their order in `StoredContact`.
+SELECT
+    position, phone_number, phone, first_name, last_name, email, company, custom_variables, status, reason, due_at, step,
+    attempts, dispatched
+FROM recipients
+WHERE campaign_number = :number AND position > :after
 ORDER BY position
 LIMIT :limit
 

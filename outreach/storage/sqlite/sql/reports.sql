@@ -1,29 +1,83 @@
--- Figures of reports, by sets. A report of a million contacts must take less than a second, and sorting is what costs: the
--- most frequent result is left out of each GROUP BY, and is what is missing to the total.
+-- Figures of reports, by sets. A report of a million contacts must take less than a second, and looking at each row is what
+-- costs: of the most frequent result there are totals only, and the others are found by indexes of their own.
 
 -- results --
--- Contacts by result, without those of the plain good end.
+-- Contacts by result, without those of the plain good end. The ended ones are read in an index, without a look at their
+-- rows, the open ones through the indexes of their states, whose conditions stand here word for word.
 SELECT status, reason, COUNT(*), SUM(dispatched)
-FROM recipients
-WHERE campaign_number = :number AND (status <> 'completed' OR reason IS NOT NULL OR dispatched = 0)
+FROM recipients INDEXED BY recipients_not_plain
+WHERE campaign_number = :number
+    AND status NOT IN ('pending', 'waiting', 'dispatching', 'in_progress', 'unknown')
+    AND (status <> 'completed' OR reason IS NOT NULL OR dispatched = 0)
+GROUP BY status, reason
+UNION ALL
+SELECT status, reason, COUNT(*), SUM(dispatched)
+FROM (
+    SELECT status, reason, dispatched FROM recipients INDEXED BY recipients_pending
+    WHERE campaign_number = :number AND status = 'pending'
+    UNION ALL
+    SELECT status, reason, dispatched FROM recipients INDEXED BY recipients_waiting_for
+    WHERE campaign_number = :number AND status = 'waiting'
+    UNION ALL
+    SELECT status, reason, dispatched FROM recipients INDEXED BY recipients_in_flight
+    WHERE campaign_number = :number AND status IN ('dispatching', 'in_progress', 'unknown')
+)
 GROUP BY status, reason
 
 -- accepted --
--- The messages that were accepted and of which there is nothing else to say, in one pass: delivered, failed, segments.
+-- The messages that were accepted and of which there is nothing else to say, in one pass: of which provider, how many,
+-- delivered, failed, segments, and whether another provider has some too.
 SELECT
+    MIN(provider),
+    COUNT(*),
+    COALESCE(SUM(report = 'delivered'), 0),
+    COALESCE(SUM(report IN ('failed', 'canceled')), 0),
+    COALESCE(SUM(segments), 0),
+    MIN(provider) <> MAX(provider)
+FROM dispatches INDEXED BY dispatches_of_campaign
+WHERE campaign_number = :number AND state = 'accepted' AND reason IS NULL AND error_code IS NULL
+
+-- accepted_by_place --
+-- The same by provider and, if prices depend on it, by the digits that decide about the country: the area code in North
+-- America, else five digits behind the calling code. One number of each group stands for all.
+SELECT
+    provider,
+    MAX(to_number),
     COUNT(*),
     COALESCE(SUM(report = 'delivered'), 0),
     COALESCE(SUM(report IN ('failed', 'canceled')), 0),
     COALESCE(SUM(segments), 0)
 FROM dispatches INDEXED BY dispatches_of_campaign
 WHERE campaign_number = :number AND state = 'accepted' AND reason IS NULL AND error_code IS NULL
+GROUP BY
+    provider,
+    CASE WHEN :by_country THEN substr(
+        to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END
+    ) END
 
 -- others --
--- All other messages, by what is known of them.
-SELECT provider, state, report, reason, error_code, COUNT(*), COALESCE(SUM(segments), 0), MAX(error_message)
-FROM dispatches INDEXED BY dispatches_of_campaign
-WHERE campaign_number = :number AND (reason IS NOT NULL OR state <> 'accepted' OR error_code IS NOT NULL)
-GROUP BY provider, state, report, reason, error_code
+-- All other messages, by what is known of them, and by the same digits. The condition of each part is that of its index.
+SELECT
+    provider, MAX(to_number), state, report, reason, error_code, COUNT(*), COALESCE(SUM(segments), 0), MAX(error_message)
+FROM (
+    SELECT provider, to_number, state, report, reason, error_code, segments, error_message
+    FROM dispatches INDEXED BY dispatches_not_plain
+    WHERE campaign_number = :number
+        AND state <> 'dispatching' AND (state <> 'accepted' OR reason IS NOT NULL OR error_code IS NOT NULL)
+    UNION ALL
+    SELECT provider, to_number, state, report, reason, error_code, segments, error_message
+    FROM dispatches INDEXED BY dispatches_open
+    WHERE state IN ('dispatching', 'unknown') AND state = 'dispatching' AND campaign_number = :number
+)
+GROUP BY
+    provider,
+    state,
+    report,
+    reason,
+    error_code,
+    CASE WHEN :by_country THEN substr(
+        to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END
+    ) END
 
 -- calls --
 -- Calls by status and outcome, with how many were answered and the seconds between answer and end.
@@ -74,6 +128,7 @@ FROM inbound_messages INDEXED BY inbound_messages_by_time
 WHERE workspace_id = :workspace_id
     AND received_at >= :since
     AND received_at < :until
+    AND archived_campaign IS NULL
     AND :number = (
         SELECT campaign_number FROM dispatches INDEXED BY dispatches_to_number
         WHERE to_number = inbound_messages.from_number
@@ -94,6 +149,7 @@ WHERE workspace_id = :workspace_id
     AND created_at >= :since
     AND created_at < :until
     AND source IN ('keyword', 'carrier', 'call')
+    AND archived_campaign IS NULL
     AND :number = (
         SELECT campaign_number FROM dispatches INDEXED BY dispatches_to_number
         WHERE to_number = unsubscribes.phone
@@ -115,7 +171,7 @@ CROSS JOIN inbound_messages INDEXED BY inbound_messages_by_sender
     AND inbound_messages.from_number = wanted.value
     AND inbound_messages.received_at >= :since
     AND inbound_messages.received_at < :until
-WHERE :number = (
+WHERE inbound_messages.archived_campaign IS NULL AND :number = (
     SELECT campaign_number FROM dispatches INDEXED BY dispatches_to_number
     WHERE to_number = inbound_messages.from_number
         AND dispatches.workspace_id = :workspace_id
@@ -137,6 +193,7 @@ CROSS JOIN unsubscribes
     AND unsubscribes.created_at >= :since
     AND unsubscribes.created_at < :until
 WHERE source IN ('keyword', 'carrier', 'call')
+    AND archived_campaign IS NULL
     AND :number = (
         SELECT campaign_number FROM dispatches INDEXED BY dispatches_to_number
         WHERE to_number = unsubscribes.phone
@@ -148,20 +205,8 @@ WHERE source IN ('keyword', 'carrier', 'call')
         LIMIT 1
     )
 
--- segments --
--- Segments of accepted messages by provider and, if prices depend on it, by the digits that decide about the country: the
--- area code in North America, else five digits behind the calling code. One number of each group stands for all.
-SELECT provider, MAX(to_number), COALESCE(SUM(segments), 0)
-FROM dispatches INDEXED BY dispatches_of_campaign
-WHERE campaign_number = :number AND state = 'accepted'
-GROUP BY
-    provider,
-    CASE WHEN :by_country THEN substr(
-        to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END
-    ) END
-
 -- minutes --
--- The same for the begun minutes of answered calls.
+-- The begun minutes of answered calls, by the same groups as accepted messages.
 SELECT
     provider,
     MAX(to_number),

@@ -203,12 +203,12 @@ async def test_an_intent_that_was_committed_before_is_withdrawn(storage: Storage
     assert await storage.read(lambda tx: provider_throttles.throttle_reason(tx, dispatch, NOW)) is None
     await storage.write(lambda tx: tx.provider_throttles.put(make_provider_throttle()))
     reason = await storage.read(lambda tx: provider_throttles.throttle_reason(tx, dispatch, NOW))
-    assert reason == "provider_hold"
+    assert reason == "provider_throttle"
     await settle(storage, dispatch, DispatchOutcome(state=DispatchState.WITHDRAWN, reason=reason))
     after = await recipient(storage, campaign)
     assert (after.status, after.reason, after.attempts) == (RecipientStatus.WAITING, "withdrawn", 0)
     held = await storage.read(lambda tx: tx.trail.of_recipient(THIS_WORKSPACE, campaign.id, 0))
-    assert [entry.rule for entry in held] == ["provider_hold"]
+    assert [entry.rule for entry in held] == ["provider_throttle"]
     assert (await reread(storage, campaign)).status is CampaignStatus.ACTIVE
 
 
@@ -328,7 +328,7 @@ async def test_one_that_says_wait_is_left_alone_by_all_of_the_workspace_and_by_n
             return lines(story)
 
         async def is_told() -> bool:
-            return "held active by provider_hold" in await told()
+            return "held active by provider_throttle" in await told()
 
         await until(is_told)
         assert len(asked()) <= MAX_ON_THEIR_WAY
@@ -348,9 +348,9 @@ async def test_one_that_says_wait_is_left_alone_by_all_of_the_workspace_and_by_n
 
         await until(is_sent)
         assert sorted(asked()[tried:]) == sorted([*(f"+1415555{n:04d}" for n in range(20)), "+14155550150"])
-        holds = [record for record in caplog.records if getattr(record, "action", None) == "provider_hold"]
+        holds = [record for record in caplog.records if getattr(record, "action", None) == "provider_throttle"]
         assert [(one.provider, one.workspace_id) for one in holds] == [("twilio", here.id)]  # type: ignore[attr-defined]
-        assert (await told()).count("held active by provider_hold") == 1
+        assert (await told()).count("held active by provider_throttle") == 1
 
 
 async def test_a_hold_outlives_the_process(tmp_path: Path) -> None:

@@ -1,0 +1,111 @@
+"""Deferring and looking after jobs, by Procrastinate's connections."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import attrs
+import procrastinate
+import psycopg
+from procrastinate.connector import BaseAsyncConnector
+
+from outreach.dispatch.procrastinate.schema import conninfo_of
+from outreach.models.work import WorkUnit
+
+QUEUE: Final = "outreach"
+"""The queue of jobs that any worker may take."""
+
+SLICE: Final = "outreach.slice"
+LOOK_AFTER: Final = "outreach.look_after"
+
+FREE_ORPHANS: Final = "SELECT free_orphans()"
+
+_CONNECTIONS: Final = 4
+"""Of one worker; one more listens."""
+
+_DEFER: Final = """
+    SELECT defer_units(ARRAY[
+        ROW(
+            %(kind)s::text, %(workspace_id)s::text, %(unit_id)s::text, %(due)s::timestamptz, %(queue)s::text
+        )::unit_of_work
+    ], false)
+"""
+
+
+@attrs.frozen(kw_only=True)
+class Deferral:
+    """When and to whom a unit's next job goes.
+
+    Attributes:
+        queue: The queue; None for that of the worker that drives it.
+    """
+
+    unit: WorkUnit
+    due: datetime
+    queue: str | None = None
+
+
+def queue_of(epoch: int) -> str:
+    """Return the queue of what the worker of an epoch drives."""
+    return f"{QUEUE}-{epoch}"
+
+
+def key_of(unit: WorkUnit) -> str:
+    """Return the lock of a unit's jobs."""
+    return f"{unit.kind}:{unit.workspace_id}:{unit.id}"
+
+
+def connector_of(url: str) -> procrastinate.PsycopgConnector:
+    """Return a connector to the jobs of a database.
+
+    Raises:
+        ConfigError: It is no URL of PostgreSQL.
+    """
+    return procrastinate.PsycopgConnector(
+        conninfo=conninfo_of(url),
+        configure=_configure,
+        min_size=1,
+        max_size=_CONNECTIONS,
+        timeout=5,
+        name="outreach-jobs",
+    )
+
+
+async def _configure(connection: psycopg.AsyncConnection[Any]) -> None:
+    # Each statement is a transaction of its own, which ends at the server even where this process stands still.
+    await connection.set_autocommit(True)
+
+
+class Jobs:
+    """The jobs of units."""
+
+    def __init__(self, connector: BaseAsyncConnector) -> None:
+        self._connector = connector
+
+    async def defer(self, deferral: Deferral) -> None:
+        """Have a unit worked on; where a job waits already, it comes no later than this."""
+        unit = deferral.unit
+        await self._connector.execute_query_async(
+            _DEFER,
+            kind=unit.kind,
+            workspace_id=unit.workspace_id,
+            unit_id=unit.id,
+            due=deferral.due,
+            queue=deferral.queue,
+        )
+
+    async def without_jobs(self, units: Collection[WorkUnit]) -> Sequence[WorkUnit]:
+        """Return those units that have no job that waits or runs."""
+        if not units:
+            return ()
+        rows = await self._connector.execute_query_all_async(
+            "SELECT keys_with_jobs(%(keys)s::text[]) AS key", keys=[key_of(unit) for unit in units]
+        )
+        known = {row["key"] for row in rows}
+        return [unit for unit in units if key_of(unit) not in known]
+
+    async def free_orphans(self) -> None:
+        """Give to all workers the jobs that wait for one whose lease has ended."""
+        await self._connector.execute_query_async(FREE_ORPHANS)

@@ -1,0 +1,97 @@
+"""Archives: files that contacts and requests of ended campaigns were moved into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Literal
+
+import attrs
+
+ArchivingState = Literal["copying", "moving", "archived"]
+"""`copying`: the database counts. `moving`: the archive counts, and the rows of the database go. `archived`: they are
+gone."""
+
+
+@attrs.frozen(kw_only=True)
+class Archive:
+    """A file with contacts and requests of campaigns.
+
+    Attributes:
+        id: The identity of the file, wherever it is.
+        file: Where it was when it was last written.
+        created_at: When the first campaign was moved into it.
+        campaigns: How many campaigns it holds, unfinished moves included.
+    """
+
+    id: str
+    file: str
+    created_at: datetime
+    campaigns: int
+
+
+@attrs.frozen(kw_only=True)
+class ArchivedCampaign:
+    """Where the contacts and requests of a campaign are.
+
+    Attributes:
+        archive_id: The identity of the file.
+        file: Where it was when it was last written.
+        state: How far the move has come.
+        figures: The report of the moment of the move, as JSON.
+    """
+
+    archive_id: str
+    file: str
+    state: ArchivingState
+    figures: str = attrs.field(repr=False)
+
+    @property
+    def is_read_there(self) -> bool:
+        """Whether the archive counts, and not the database."""
+        return self.state != "copying"
+
+
+@attrs.frozen(kw_only=True)
+class ArchivedErasure:
+    """A campaign that was erased, and that its archive still has to erase.
+
+    Attributes:
+        number: Its number in the database and in the archive.
+    """
+
+    workspace_id: str
+    campaign_id: str
+    number: int
+    archive_id: str
+    file: str
+
+
+@attrs.frozen(kw_only=True)
+class ArchiveResult:
+    """What one run has moved.
+
+    Attributes:
+        file: The archive.
+        campaigns: How many campaigns were moved into it, those that an earlier run had begun included.
+        rows: How many rows of each table.
+        kept_back: Why campaigns that are old enough were not moved, by campaign id.
+    """
+
+    file: str
+    campaigns: int
+    rows: Mapping[str, int]
+    kept_back: Mapping[str, str]
+
+
+@attrs.frozen(kw_only=True)
+class ListedArchive:
+    """An archive, and whether it is there.
+
+    Attributes:
+        archive: The archive.
+        problem: Why it cannot be read here, and what to do; None if it can.
+    """
+
+    archive: Archive
+    problem: str | None

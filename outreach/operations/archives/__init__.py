@@ -1,0 +1,1 @@
+"""Contacts and requests of ended campaigns in files of their own: moved there, read from there, erased there."""

@@ -1,0 +1,116 @@
+"""Moving contacts and requests of ended campaigns into a file of their own: the files, and who may."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import ExitStack, closing
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from outreach.clock import Clock, SystemClock, format_timestamp
+from outreach.errors import ArchiveUnavailable, DatabaseMissing, InvalidRequest, NotFound, StorageError
+from outreach.models.archive import ArchiveResult
+from outreach.operations.archives.mover import Mover, transaction
+from outreach.operations.campaigns.reporting import REPLY_WINDOW
+from outreach.storage.base.progress import Progress, ProgressCallback
+from outreach.storage.sqlite.archive_file import identity_of, lock_archive, make_archive
+from outreach.storage.sqlite.connect import BUSY_SECONDS
+from outreach.storage.sqlite.errors import translate
+from outreach.storage.sqlite.lock import SqliteDispatchLock
+from outreach.storage.sqlite.schema import apply_migrations
+from outreach.storage.sqlite.watch import FileWatch
+
+MIN_AGE: Final = REPLY_WINDOW + timedelta(days=1)
+"""Until then replies and opt-outs may still belong to a campaign."""
+
+
+def archive_campaigns(
+    path: Path,
+    file: Path,
+    *,
+    before: datetime,
+    workspace_id: str | None = None,
+    clock: Clock | None = None,
+    on_progress: ProgressCallback | None = None,
+) -> ArchiveResult:
+    """Move the ledgers of campaigns that ended before a moment; see `database.archive_campaigns`."""
+    clock = clock or SystemClock()
+    if before > clock.now() - MIN_AGE:
+        raise InvalidRequest.at(
+            "before", f"must lie at least {MIN_AGE.days} days back: until then replies may belong to a campaign"
+        )
+    path, file = Path(os.path.realpath(path)), file.absolute()
+    if not path.is_file():
+        raise DatabaseMissing(f"There is no database at {str(path)!r}.")
+    if not file.parent.is_dir():
+        raise StorageError(f"The directory {str(file.parent)!r} does not exist. Create it first.")
+    if file.exists() and os.path.samefile(file, path):
+        raise StorageError(f"{str(file)!r} is the database itself. Name another file for the archive.")
+    SqliteDispatchLock(path, watch=FileWatch(path, clock=clock)).check_before_opening()
+    try:
+        with ExitStack() as stack:
+            raw = stack.enter_context(closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)))
+            raw.execute("PRAGMA foreign_keys = ON")
+            raw.execute("PRAGMA synchronous = FULL")
+            apply_migrations(raw, migrate=False)
+            if workspace_id is not None:
+                _require_workspace(raw, workspace_id)
+            stack.enter_context(lock_archive(str(file)))
+            identity = _attach(raw, file, clock.now())
+            progress = Progress("Archiving", on_progress)
+            result = Mover(raw, identity, clock, progress).run(file, before, workspace_id)
+            progress.done("The campaigns are archived")
+            return result
+    except sqlite3.Error as error:
+        raise StorageError(
+            f"The campaigns of {str(path)!r} cannot be archived into {str(file)!r}. {translate(error).message} "
+            "Nothing is lost: run it again."
+        ) from error
+
+
+def move_archive(path: Path, file: Path) -> str:
+    """Note where an archive is now, by its identity; return that."""
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)) as raw:
+        apply_migrations(raw, migrate=False)
+        if not file.is_file():
+            raise DatabaseMissing(f"There is no file {str(file)!r}.")
+        try:
+            with closing(sqlite3.connect(file, isolation_level=None, timeout=BUSY_SECONDS)) as archive:
+                identity = identity_of(archive)
+        except sqlite3.Error:
+            raise StorageError(f"{str(file)!r} is no archive of this database.") from None
+        with transaction(raw):
+            found = raw.execute("UPDATE archives SET file = ? WHERE id = ?", (str(file.absolute()), identity)).rowcount
+        if not found:
+            raise StorageError(f"{str(file)!r} is no archive of this database.")
+        return identity
+
+
+def _require_workspace(raw: sqlite3.Connection, workspace_id: str) -> None:
+    if raw.execute("SELECT 1 FROM workspaces WHERE id = ?", (workspace_id,)).fetchone() is None:
+        raise NotFound("workspace", workspace_id)
+
+
+def _attach(raw: sqlite3.Connection, file: Path, now: datetime) -> str:
+    """Attach the archive, a new one or one of this database, and note where it is; return its identity."""
+    known = [str(row[0]) for row in raw.execute("SELECT id FROM archives")]
+    if not file.exists():
+        here = raw.execute("SELECT id FROM archives WHERE file = ?", (str(file),)).fetchone()
+        if here is not None:
+            raise ArchiveUnavailable(f"The archive {file} is not there. Put it back, or name another file.")
+    identity = make_archive(file)
+    raw.execute("ATTACH DATABASE ? AS archive", (str(file),))
+    raw.execute("PRAGMA archive.synchronous = FULL")
+    if identity == identity_of(raw):
+        raise StorageError(f"{str(file)!r} is a copy of the database. Name another file for the archive.")
+    if identity not in known and raw.execute("SELECT 1 FROM archive.campaigns LIMIT 1").fetchone() is not None:
+        raise StorageError(f"{str(file)!r} holds campaigns of another database. Name another file for the archive.")
+    with transaction(raw):
+        raw.execute(
+            "INSERT INTO main.archives (id, file, created_at) VALUES (?, ?, ?) "
+            "ON CONFLICT (id) DO UPDATE SET file = excluded.file",
+            (identity, str(file), format_timestamp(now)),
+        )
+    return identity

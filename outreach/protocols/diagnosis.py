@@ -1,0 +1,54 @@
+"""What storages and adapters may offer beside their protocols, so that a diagnosis sees more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import attrs
+
+from outreach.models.diagnosis import DiagnosisFinding
+from outreach.protocols.adapter import Connection
+
+
+@runtime_checkable
+class DiagnosableStorage(Protocol):
+    """A storage that can examine its database, also while others use it."""
+
+    async def diagnose(self) -> Sequence[DiagnosisFinding]:
+        """Return what is wrong with the database, without changing it; takes at most 45 seconds."""
+        ...
+
+
+@attrs.frozen(kw_only=True)
+class CallbackSetting:
+    """Where a provider sends messages and reports, by a setting in its console.
+
+    Attributes:
+        name: The setting, in words such as `the inbound webhook URL of profile X`.
+        url: Its address; None if it has none.
+        wrong: What else is wrong with it, a sentence; None if nothing.
+    """
+
+    name: str
+    url: str | None
+    wrong: str | None = None
+
+
+@runtime_checkable
+class CallbackSettings(Protocol):
+    """An adapter whose provider's API tells where callbacks go."""
+
+    async def callback_settings(
+        self, connection: Connection, *, senders: Sequence[str], agents: Sequence[str]
+    ) -> Sequence[CallbackSetting]:
+        """Return the settings that ought to have our callback URL; changes nothing and costs nothing.
+
+        Never raises for anything that the provider or the network does: what it does not tell is left out.
+
+        Args:
+            connection: The account.
+            senders: The workspace's numbers at this provider, in E.164.
+            agents: The provider's ids of the workspace's active agents there.
+        """
+        ...

@@ -1,0 +1,62 @@
+"""Waiting for what other processes change, without asking the database all the time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, Protocol, get_args, runtime_checkable
+
+import anyio
+
+Topic = Literal["work", "calls", "keys"]
+"""What has changed: units of work, calls, kept answers of idempotency keys."""
+
+
+@runtime_checkable
+class NotifyingStorage(Protocol):
+    """A storage that hears of what other processes commit."""
+
+    @property
+    def hears(self) -> bool:
+        """Whether it hears of commits now; it may be away from its server for a while."""
+        ...
+
+    def listen(self, heard: Callable[[str], None]) -> None:
+        """Call this on the event loop with the topic of each change, from now on, at every opening."""
+        ...
+
+
+class WakeUps:
+    """Lets tasks of one event loop wait for changes; without a storage that hears of them they wait by the clock.
+
+    Args:
+        storage: Is asked to listen when somebody waits for the first time; None if it does not hear of commits.
+    """
+
+    def __init__(self, storage: NotifyingStorage | None = None) -> None:
+        self._storage = storage
+        self._listening = False
+        self._woken: dict[str, anyio.Event] = {}
+
+    def heard(self, topic: str) -> None:
+        """Wake all that wait for a topic; for every topic if it is none, because something may have been missed."""
+        for one in [topic] if topic in get_args(Topic) else list(self._woken):
+            woken = self._woken.pop(one, None)
+            if woken is not None:
+                woken.set()
+
+    async def wait(self, topic: Topic, *, poll_seconds: float, heard_seconds: float | None = None) -> None:
+        """Wait until something of a topic may have changed.
+
+        Args:
+            topic: What is waited for.
+            poll_seconds: The longest wait.
+            heard_seconds: The longest wait while the storage hears of changes; the same by default.
+        """
+        if self._storage is not None and not self._listening:
+            self._listening = True
+            self._storage.listen(self.heard)
+        if heard_seconds is not None and self._storage is not None and self._storage.hears:
+            poll_seconds = heard_seconds
+        woken = self._woken.setdefault(topic, anyio.Event())
+        with anyio.move_on_after(poll_seconds):
+            await woken.wait()

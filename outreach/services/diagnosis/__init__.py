@@ -1,0 +1,1 @@
+"""What is wrong with the set-up and the data: `engine.diagnose()`."""

@@ -1,0 +1,159 @@
+"""Faults of the work: who dispatches, what is stuck, what waits for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Final
+
+from outreach.clock import format_timestamp
+from outreach.config import EngineConfig
+from outreach.models.diagnosis import DiagnosisFinding, EngineCode
+from outreach.models.status import EngineStatus, FindingKind, StatusFinding
+from outreach.models.work import DatabaseHome
+from outreach.services.diagnosis.snapshot import Snapshot
+
+_CODES: Final[Mapping[FindingKind, EngineCode]] = {
+    "nobody_dispatches": "nobody_dispatches",
+    "behind": "behind",
+    "adapter_not_usable": "adapter_not_usable",
+    "account_not_usable": "account_not_usable",
+    "campaign_paused": "campaign_paused",
+    "number_held": "number_held",
+}
+"""The disk is looked at with the database; requests in doubt count when their deadline is over."""
+
+_SHOWING: Final[Mapping[FindingKind, Sequence[str]]] = {
+    "behind": ["outreach-server healthcheck --ready"],
+    "adapter_not_usable": ["python -m pip check"],
+}
+
+
+def of_status(status: EngineStatus, *, key_problem: str | None) -> Iterator[DiagnosisFinding]:
+    """Yield what the status tells.
+
+    Args:
+        status: The status of all workspaces.
+        key_problem: Why no credentials can be decrypted; None if there is a key.
+    """
+    unusable = {account.id for account in status.accounts if account.installed}
+    if key_problem is not None and unusable:
+        yield DiagnosisFinding(
+            code="key_not_usable",
+            severity="critical",
+            why=f"No account can be used. {key_problem}",
+            where="OUTREACH_SECRET_KEY, or the key file beside the database",
+            commands=[command for finding in status.findings if finding.id in unusable for command in finding.commands],
+        )
+    for finding in status.findings:
+        if finding.kind not in _CODES or (key_problem is not None and finding.id in unusable):
+            continue
+        yield DiagnosisFinding(
+            code=_CODES[finding.kind],
+            severity=finding.severity,
+            why=finding.why,
+            where=_place_of(finding),
+            workspace_id=finding.workspace_id,
+            commands=finding.commands or _SHOWING.get(finding.kind) or _listing(finding),
+        )
+
+
+def _listing(finding: StatusFinding) -> Sequence[str]:
+    # An account without an adapter: which package brings it is not known here.
+    return [f"outreach-server accounts list {finding.workspace_id}"]
+
+
+def _place_of(finding: StatusFinding) -> str:
+    things: Mapping[FindingKind, str] = {
+        "adapter_not_usable": "adapter",
+        "account_not_usable": "account",
+        "campaign_paused": "campaign",
+        "number_held": "number",
+    }
+    return f"{things[finding.kind]} {finding.id}" if finding.kind in things else "the database"
+
+
+def of_work(
+    status: EngineStatus, snapshot: Snapshot, config: EngineConfig, home: DatabaseHome | None
+) -> Iterator[DiagnosisFinding]:
+    """Yield what is stuck, and what a copied database would do.
+
+    Args:
+        status: The status of all workspaces.
+        snapshot: What else the database says.
+        config: The engine's.
+        home: Where the database is; None if not applicable.
+    """
+    deadline = timedelta(seconds=config.reconcile_deadline_seconds + 2 * config.reconcile_interval_seconds)
+    for group in status.unknown:
+        if status.at - group.since > deadline:
+            yield DiagnosisFinding(
+                code="requests_overdue",
+                severity="warning",
+                why=(
+                    f"{group.count} requests to providers have an unknown outcome, the oldest since "
+                    f"{format_timestamp(group.since)}: their deadline is over, and nobody has ended them."
+                ),
+                where=f"workspace {group.workspace_id}",
+                workspace_id=group.workspace_id,
+                commands=[f"outreach-server dispatches unknown {group.workspace_id}"],
+            )
+    for listed in snapshot.archives:
+        yield DiagnosisFinding(
+            code="archive_missing",
+            severity="warning",
+            why=listed.problem or "",
+            where=listed.archive.file,
+            commands=["outreach-server db archives --moved-to FILE"],
+        )
+    if status.dispatching.by == "nobody":
+        yield from _of_copies(snapshot, home)
+        return
+    for campaign in snapshot.overdue:
+        start = "" if campaign.scheduled_start_at is None else f" at {format_timestamp(campaign.scheduled_start_at)}"
+        yield DiagnosisFinding(
+            code="campaign_overdue",
+            severity="warning",
+            why=(
+                f"Campaign {campaign.name!r} was to start{start}, and has not although a process dispatches. The "
+                "log of that process says why."
+            ),
+            where=f"campaign {campaign.id}",
+            workspace_id=campaign.workspace_id,
+            commands=[f"outreach-server campaigns show {campaign.id}", "outreach-server healthcheck --ready"],
+        )
+    for claim in snapshot.lost_claims:
+        yield DiagnosisFinding(
+            code="claims_of_nobody",
+            severity="warning",
+            why=(
+                f"{claim.subject} is claimed by the worker of epoch {claim.epoch}, which is not there: nobody else "
+                "drives it. Stop every server, and start them anew: the first one frees all claims."
+            ),
+            where=f"claim {claim.subject}",
+            workspace_id=claim.workspace_id,
+            commands=["outreach-server serve"],
+        )
+
+
+def _of_copies(snapshot: Snapshot, home: DatabaseHome | None) -> Iterator[DiagnosisFinding]:
+    """Yield why the next process that dispatches will pause the campaigns first."""
+    after = "The next process that dispatches pauses its running campaigns: look at each one, and resume it."
+    known = snapshot.known_home
+    if known is not None and home is not None and known != home:
+        where = "on another machine" if known.host != home.host else f"at {known.path!r}"
+        yield DiagnosisFinding(
+            code="database_moved",
+            severity="warning",
+            why=f"The database was last dispatched from {where}: it may be a copy. {after}",
+            where=home.path,
+            commands=["outreach-server serve", "outreach-server status"],
+        )
+    elif snapshot.is_behind:
+        yield DiagnosisFinding(
+            code="database_restored",
+            severity="warning",
+            why=f"The database is older than what was sent from it: it is a restored backup. {after}",
+            where=home.path if home is not None else "the database",
+            commands=["outreach-server serve", "outreach-server status"],
+        )

@@ -1,0 +1,119 @@
+"""Examining a PostgreSQL database: its server, its schema and its indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import psycopg
+
+from outreach.errors import OutreachError
+from outreach.models.diagnosis import DatabaseCode, DiagnosisFinding, DiagnosisSeverity
+from outreach.storage.postgres.connect import SCHEMA, PostgresConnection, connect, name_of
+from outreach.storage.postgres.errors import first_line
+from outreach.storage.postgres.maintenance import invalid_indexes, unsafe_settings
+from outreach.storage.postgres.schema import version_of
+
+OLDEST_SERVER: Final = 160_000
+"""PostgreSQL 16, as `server_version_num` writes it (docs/operations.md#postgresql)."""
+
+FEW_CONNECTIONS: Final = 14
+"""Two processes: each has up to seven connections."""
+
+_CONNECTIONS: Final = """
+    SELECT
+        current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
+        (SELECT COUNT(*) FROM pg_stat_activity WHERE backend_type = 'client backend')::int
+"""
+
+
+def diagnose_server(conninfo: str) -> Sequence[DiagnosisFinding]:
+    """Return what is wrong with a database, which may be in use; changes nothing, and never raises for a fault."""
+    name = name_of(conninfo)
+    try:
+        with connect(conninfo) as connection:
+            return [*_server(connection, name), *_schema(connection, name)]
+    except psycopg.Error as error:
+        words = f"The database {name} cannot be used. ({type(error).__name__}: {first_line(error)})"
+    except OutreachError as error:
+        words = error.message
+    return [_finding("database_not_usable", words, name, 'psql "$OUTREACH_DATABASE_URL" -c "SELECT 1"')]
+
+
+def _finding(
+    code: DatabaseCode, why: str, where: str, *commands: str, severity: DiagnosisSeverity = "critical"
+) -> DiagnosisFinding:
+    return DiagnosisFinding(code=code, severity=severity, why=why, where=where, commands=commands)
+
+
+def _psql(statement: str) -> str:
+    return f'psql "$OUTREACH_DATABASE_URL" -c "{statement}"'
+
+
+def _server(connection: PostgresConnection, name: str) -> Iterator[DiagnosisFinding]:
+    if connection.info.server_version < OLDEST_SERVER:
+        yield _finding(
+            "server_old",
+            f"The server has version {connection.info.server_version // 10_000}: this package needs "
+            f"{OLDEST_SERVER // 10_000} or newer.",
+            name,
+            _psql("SELECT version()"),
+            severity="warning",
+        )
+    [(standby,)] = connection.execute("SELECT pg_is_in_recovery()").fetchall()
+    if standby:
+        words = "The server is a standby, which cannot be written: name the primary in the database's URL."
+        yield _finding("database_not_writable", words, name, "outreach-server config")
+    for setting in unsafe_settings(connection):
+        yield _finding(
+            "server_setting_unsafe",
+            f"The server runs with {setting} = off: a power cut may lose or damage what was committed.",
+            name,
+            _psql(f"ALTER SYSTEM SET {setting} = on"),
+            _psql("SELECT pg_reload_conf()"),
+            severity="warning",
+        )
+    [(allowed, used)] = connection.execute(_CONNECTIONS).fetchall()
+    if allowed - used < FEW_CONNECTIONS:
+        yield _finding(
+            "connections_low",
+            f"{used} of the server's {allowed} connections are taken. Each process of this package takes up to seven: "
+            "raise max_connections, and start the server anew.",
+            name,
+            _psql(f"ALTER SYSTEM SET max_connections = {2 * allowed}"),
+            severity="warning",
+        )
+
+
+def _schema(connection: PostgresConnection, name: str) -> Iterator[DiagnosisFinding]:
+    version = version_of(connection)
+    if version.is_foreign:
+        words = f"The schema `{SCHEMA}` of the database {name} holds the tables of something else."
+        yield _finding("database_foreign", words, name, "outreach-server config")
+    elif version.newer:
+        yield _finding(
+            "database_newer",
+            f"The database was written by a newer version of this package: it has {', '.join(version.newer)}.",
+            name,
+            "python -m pip install --upgrade outreach",
+        )
+    elif not version.applied:
+        words = f"The database {name} has no schema `{SCHEMA}`: nothing has been stored in it yet."
+        yield _finding("database_missing", words, name, "outreach-server workspaces create NAME")
+    elif version.pending_migrations:
+        yield _finding(
+            "database_older",
+            "The database was written by an older version of this package: its migrations "
+            f"{', '.join(version.pending_migrations)} are pending. Stop every server that uses it, and migrate it.",
+            name,
+            "outreach-server db migrate",
+        )
+    else:
+        for index in invalid_indexes(connection):
+            yield _finding(
+                "index_not_valid",
+                f"The index {index} is not valid: queries that need it read whole tables.",
+                name,
+                _psql(f"REINDEX INDEX {SCHEMA}.{index}"),
+                severity="warning",
+            )

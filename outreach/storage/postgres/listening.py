@@ -1,0 +1,102 @@
+"""Hearing of other processes' commits, by one connection that listens."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from selectors import EVENT_READ, DefaultSelector
+from typing import Final
+
+import psycopg
+
+from outreach.storage.postgres.connect import PostgresConnection, connect
+
+CHANNEL: Final = "outreach"
+"""Where the triggers of the schema tell which topics a transaction has changed."""
+
+EVERYTHING: Final = "*"
+"""What is told after a new connection: nobody knows what was missed."""
+
+_FIRST_PAUSE_SECONDS: Final = 0.5
+_MAX_PAUSE_SECONDS: Final = 15.0
+
+_LOOK_SECONDS: Final = 30.0
+"""A connection without a word is asked for a sign of life after this long."""
+
+
+class Listener:
+    """A thread that listens, and connects anew when its connection is lost.
+
+    Args:
+        conninfo: How to connect.
+        heard: Called on the event loop with each topic.
+        loop: The event loop.
+
+    Attributes:
+        hears: Whether it is connected.
+    """
+
+    def __init__(self, conninfo: str, heard: Callable[[str], None], loop: asyncio.AbstractEventLoop) -> None:
+        self.hears = False
+        self._conninfo = conninfo
+        self._heard = heard
+        self._loop = loop
+        self._closed, self._close = socket.socketpair()
+        self._thread = threading.Thread(target=self._run, name="outreach-postgres-listener", daemon=True)
+        self._thread.start()
+
+    def close(self, *, seconds: float) -> None:
+        """Stop listening; blocks for no longer than this."""
+        with suppress(OSError):
+            self._close.send(b"x")
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        pause = _FIRST_PAUSE_SECONDS
+        try:
+            while True:
+                with suppress(psycopg.Error, OSError), connect(self._conninfo) as connection:
+                    connection.execute(f"LISTEN {CHANNEL}")
+                    self.hears, pause = True, _FIRST_PAUSE_SECONDS
+                    self._tell(EVERYTHING)
+                    if not self._listen(connection):
+                        return
+                self.hears = False
+                if _readable(pause, self._closed):
+                    return
+                pause = min(2 * pause, _MAX_PAUSE_SECONDS)
+        finally:
+            self.hears = False
+            self._closed.close()
+            self._close.close()
+
+    def _listen(self, connection: PostgresConnection) -> bool:
+        """Tell what comes until the connection is lost, which raises; return False when it is to end."""
+        while True:
+            ready = _readable(_LOOK_SECONDS, self._closed, connection)
+            if self._closed in ready:
+                return False
+            if not ready:
+                connection.execute("SELECT 1")
+            connection.pgconn.consume_input()
+            topics = set()
+            while (notification := connection.pgconn.notifies()) is not None:
+                topics.add(notification.extra.decode())
+            for topic in sorted(topics):
+                self._tell(topic)
+
+    def _tell(self, topic: str) -> None:
+        # The loop may have been closed by a host that did not close the engine.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._heard, topic)
+
+
+def _readable(seconds: float, *files: socket.socket | PostgresConnection) -> set[socket.socket | PostgresConnection]:
+    """Return which of these have something to read, after waiting for no longer than this."""
+    with DefaultSelector() as selector:
+        for file in files:
+            selector.register(file, EVENT_READ, file)
+        return {key.data for key, _ in selector.select(seconds)}

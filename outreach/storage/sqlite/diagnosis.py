@@ -1,0 +1,204 @@
+"""Examining a database file from outside: the file, its directory, key and disk, its schema and its integrity."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sqlite3
+import stat
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from outreach.clock import SystemClock
+from outreach.errors import DatabaseReplaced, StorageError
+from outreach.models.diagnosis import DatabaseCode, DiagnosisFinding, DiagnosisSeverity
+from outreach.policy.status_findings import FULL_BYTES, LOW_BYTES
+from outreach.storage.sqlite.copying import integrity_problems, open_read_only, sibling_path
+from outreach.storage.sqlite.lock import NETWORK_FILE_SYSTEMS, SqliteDispatchLock, file_system_of, system_mounts
+from outreach.storage.sqlite.schema import version_of
+from outreach.storage.sqlite.watch import FileWatch
+
+INTEGRITY_SECONDS: Final = 30.0
+"""How long reading the whole file may take; `outreach-server db check` takes as long as it needs."""
+
+LARGE_LOG_BYTES: Final = 512 * 1024**2
+"""The writer cuts the log to 64 MB: a larger one is kept by somebody's old snapshot."""
+
+_CHECK_EVERY: Final = 10_000
+"""Steps of SQLite's machine between two looks at the time."""
+
+_RESTORE: Final = "outreach-server db restore FILE"
+
+
+def diagnose_file(path: Path) -> Sequence[DiagnosisFinding]:
+    """Return what is wrong with a database file, which may be in use; changes nothing, and never raises for a fault."""
+    path = Path(os.path.realpath(path))
+    if not path.is_file():
+        return [
+            _finding(
+                "database_missing",
+                f"There is no database at {str(path)!r}.",
+                path,
+                "outreach-server workspaces create NAME",
+            )
+        ]
+    found = [*_place(path), *_exposure(path)]
+    if any(one.code == "database_not_writable" for one in found) and not os.access(path, os.R_OK):
+        return found
+    return [*found, *_content(path)]
+
+
+def _finding(
+    code: DatabaseCode, why: str, where: Path, *commands: str, severity: DiagnosisSeverity = "critical"
+) -> DiagnosisFinding:
+    return DiagnosisFinding(code=code, severity=severity, why=why, where=str(where), commands=commands)
+
+
+def _place(path: Path) -> Iterator[DiagnosisFinding]:
+    user = "$(id -un)"
+    for needed, mode, options in ((path, os.R_OK | os.W_OK, "u+rw"), (path.parent, os.W_OK | os.X_OK, "u+rwx")):
+        if not os.access(needed, mode):
+            quoted = shlex.quote(str(needed))
+            yield _finding(
+                "database_not_writable",
+                f"This user may not write {str(needed)!r}. SQLite writes the file, and files beside it.",
+                needed,
+                f"sudo chown {user} {quoted}",
+                f"chmod {options} {quoted}",
+            )
+    kind = file_system_of(path, system_mounts())
+    if kind in NETWORK_FILE_SYSTEMS:
+        yield _finding(
+            "network_file_system",
+            f"The database is on a network file system ({kind}), where two machines could dispatch at once: nothing is "
+            "sent from it.",
+            path,
+            "outreach-server db copy sqlite:////var/lib/outreach/outreach.db",
+        )
+    free = shutil.disk_usage(path.parent).free
+    if free < LOW_BYTES:
+        yield _finding(
+            "disk_low",
+            f"Only {free / 1024**2:,.0f} MB are free on the disk of {str(path)!r}: on a full disk nothing is sent.",
+            path.parent,
+            f"df -h {shlex.quote(str(path.parent))}",
+            severity="critical" if free < FULL_BYTES else "warning",
+        )
+    log = sibling_path(path, "-wal")
+    size = log.stat().st_size if log.exists() else 0
+    if size > LARGE_LOG_BYTES:
+        yield _finding(
+            "log_large",
+            f"The log beside the database has {size / 1024**2:,.0f} MB: some process reads from an old snapshot, and "
+            "the log cannot be cut until that one ends.",
+            log,
+            f"fuser -v {shlex.quote(str(log))}",
+            severity="warning",
+        )
+
+
+def _exposure(path: Path) -> Iterator[DiagnosisFinding]:
+    directory = path.parent.stat().st_mode
+    quoted = shlex.quote(str(path.parent))
+    if directory & (stat.S_IWGRP | stat.S_IWOTH) and not directory & stat.S_ISVTX:
+        yield _finding(
+            "directory_exposed",
+            f"Others may write the directory {str(path.parent)!r}, and so put another file in the database's place.",
+            path.parent,
+            f"chmod go-w {quoted}",
+            severity="warning",
+        )
+    others = stat.S_IROTH | stat.S_IWOTH
+    if path.stat().st_mode & others and directory & stat.S_IXOTH:
+        yield _finding(
+            "database_exposed",
+            f"Everybody on this machine may read the database {str(path)!r}: numbers, names and texts.",
+            path,
+            f"chmod o-rwx {shlex.quote(str(path))}*",
+            severity="warning",
+        )
+    key = sibling_path(path, ".key")
+    if key.exists() and key.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        yield _finding(
+            "key_exposed",
+            f"Others may read the key {str(key)!r}, which is refused therefore: no account can be used with it.",
+            key,
+            f"chmod 600 {shlex.quote(str(key))}",
+        )
+
+
+def _content(path: Path) -> Iterator[DiagnosisFinding]:
+    """Look into the file; what cannot be looked into is a finding."""
+    try:
+        SqliteDispatchLock(path, watch=FileWatch(path, clock=SystemClock())).check_before_opening()
+        with open_read_only(path) as raw:
+            problems, complete = _integrity(raw)
+            if problems:
+                words = f"The database is damaged: {problems[0]}. Stop the server, and restore a backup."
+                yield _finding("database_damaged", words, path, "outreach-server db check", _RESTORE)
+                return
+            if not complete:
+                yield _finding(
+                    "integrity_not_checked",
+                    f"The database is too large to be read within {INTEGRITY_SECONDS:g} s, so that its integrity was "
+                    "not checked to the end.",
+                    path,
+                    "outreach-server db check",
+                    severity="info",
+                )
+            yield from _version(raw, path)
+    except DatabaseReplaced as error:
+        yield _finding("database_replaced", error.message, path, _RESTORE)
+    except StorageError as error:
+        damaged = isinstance(error.__cause__, sqlite3.DatabaseError) and _is_damage(error.__cause__)
+        code: DatabaseCode = "database_damaged" if damaged else "database_not_usable"
+        yield _finding(code, error.message, path, "outreach-server db check", _RESTORE)
+
+
+def _version(raw: sqlite3.Connection, path: Path) -> Iterator[DiagnosisFinding]:
+    version = version_of(raw)
+    if version.is_foreign:
+        yield _finding(
+            "database_foreign",
+            f"The file {str(path)!r} holds the tables of something else.",
+            path,
+            "outreach-server config",
+        )
+    elif version.newer:
+        yield _finding(
+            "database_newer",
+            f"The database was written by a newer version of this package: it has {', '.join(version.newer)}.",
+            path,
+            "python -m pip install --upgrade outreach",
+        )
+    elif version.pending_migrations:
+        yield _finding(
+            "database_older",
+            "The database was written by an older version of this package: its migrations "
+            f"{', '.join(version.pending_migrations)} are pending. Stop every server that uses it, and migrate it.",
+            path,
+            "outreach-server db backup FILE",
+            "outreach-server db migrate",
+        )
+
+
+def _integrity(raw: sqlite3.Connection) -> tuple[Sequence[str], bool]:
+    """Return the problems of the stored data, and whether everything was read in time."""
+    # Real seconds: reading takes them.
+    until = time.monotonic() + INTEGRITY_SECONDS
+    raw.set_progress_handler(lambda: int(time.monotonic() > until), _CHECK_EVERY)
+    try:
+        return integrity_problems(raw, quick=True), True
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+            raise
+        return [], False
+    finally:
+        raw.set_progress_handler(None, 0)
+
+
+def _is_damage(error: sqlite3.DatabaseError) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}

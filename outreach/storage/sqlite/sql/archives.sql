@@ -1,0 +1,56 @@
+-- Campaigns whose contacts and requests are in files of their own.
+
+-- of_campaign --
+-- Where the ledger of a campaign is.
+SELECT archives.id, archives.file, archived_campaigns.state, archived_campaigns.figures
+FROM campaigns
+JOIN archived_campaigns ON archived_campaigns.campaign_number = campaigns.number
+JOIN archives ON archives.id = archived_campaigns.archive_id
+WHERE campaigns.id = :campaign_id AND campaigns.workspace_id = :workspace_id
+
+-- list --
+-- For operators; there are few.
+SELECT archives.id, archives.file, archives.created_at, COUNT(campaigns.number)
+FROM archives
+LEFT JOIN archived_campaigns ON archived_campaigns.archive_id = archives.id
+LEFT JOIN campaigns ON campaigns.number = archived_campaigns.campaign_number
+WHERE :workspace_id IS NULL OR campaigns.workspace_id = :workspace_id
+GROUP BY archives.id, archives.file, archives.created_at
+ORDER BY archives.created_at, archives.id
+
+-- to_erase --
+-- Nearly always none.
+SELECT campaigns.workspace_id, campaigns.id, campaigns.number, archives.id, archives.file
+FROM archived_campaigns INDEXED BY archived_campaigns_to_erase
+CROSS JOIN campaigns ON campaigns.number = archived_campaigns.campaign_number
+JOIN archives ON archives.id = archived_campaigns.archive_id
+WHERE archived_campaigns.erase = 1 AND (:workspace_id IS NULL OR campaigns.workspace_id = :workspace_id)
+ORDER BY archived_campaigns.campaign_number
+LIMIT :limit
+
+-- note_erasure --
+-- The campaign is being erased.
+UPDATE archived_campaigns SET erase = 1 WHERE campaign_number = :number
+
+-- erased --
+-- Its archive has erased it too.
+UPDATE archived_campaigns SET erase = 0 WHERE campaign_number = :number
+
+-- replies_of --
+-- In an archive: the messages that belong to a campaign in it.
+SELECT inbound_messages.from_number, inbound_messages.received_at, inbound_messages.body
+FROM json_each(:phones) AS wanted
+CROSS JOIN inbound_messages INDEXED BY inbound_messages_by_sender
+    ON inbound_messages.workspace_id = :workspace_id
+    AND inbound_messages.from_number = wanted.value
+WHERE inbound_messages.archived_campaign = :number
+ORDER BY inbound_messages.received_at
+
+-- opt_outs_of --
+-- The same for opt-outs.
+SELECT unsubscribes.phone, unsubscribes.created_at
+FROM json_each(:phones) AS wanted
+CROSS JOIN unsubscribes
+    ON unsubscribes.workspace_id = :workspace_id
+    AND unsubscribes.phone = wanted.value
+WHERE unsubscribes.archived_campaign = :number

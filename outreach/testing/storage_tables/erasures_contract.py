@@ -1,0 +1,292 @@
+"""The contract of erasing: what goes, what stays, and what is due."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import attrs
+import pytest
+
+from outreach.models.campaign import Campaign
+from outreach.models.message import Message
+from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
+from outreach.protocols.storage import Storage
+from outreach.testing.builders import (
+    NOW,
+    make_agent,
+    make_call,
+    make_callback,
+    make_campaign,
+    make_dispatch,
+    make_inbound,
+    make_message,
+    make_prepared,
+    make_run,
+    make_trail_entry,
+    make_workspace,
+    new_id,
+)
+from outreach.testing.storage_tables.base_contract import (
+    OTHER_WORKSPACE,
+    THIS_WORKSPACE,
+    TICK,
+    ContractBase,
+    given_campaign,
+    given_recipients,
+)
+from outreach.working_set import Transaction
+
+_DAY = timedelta(days=1)
+
+
+async def given_ended(storage: Storage, *, workspace_id: str = THIS_WORKSPACE, **changes: Any) -> Campaign:
+    """Write a campaign that has ended, without contacts, whose workspace keeps nothing longer than 30 days."""
+    workspace = make_workspace(id=workspace_id, retention_days=30)
+    ended = make_campaign(workspace_id=workspace_id, status=CampaignStatus.COMPLETED, completed_at=NOW)
+
+    def keep(tx: Transaction) -> None:
+        tx.workspaces.update(workspace)
+
+    await storage.write(keep)
+    return await given_campaign(storage, campaign=attrs.evolve(ended, **changes))
+
+
+def given_message(**changes: Any) -> Message:
+    """Return a single message that was delivered."""
+    return make_message(**{"status": MessageStatus.DELIVERED, "ended_at": NOW, **changes})
+
+
+class ErasuresContract(ContractBase):
+    """Erasing people."""
+
+    async def test_a_hidden_campaign_is_one_whose_loading_was_given_up(self, storage: Storage) -> None:
+        """Only its own workspace hides it, once; what was remembered of its run goes."""
+        campaign = await given_recipients(storage, 2)
+        await storage.write(lambda tx: tx.runs.put(make_run(campaign_id=campaign.id)))
+
+        def hide(tx: Transaction, workspace_id: str) -> bool:
+            return tx.erasures.hide_campaign(workspace_id, campaign.id, now=NOW)
+
+        assert not await storage.write(lambda tx: hide(tx, OTHER_WORKSPACE))
+        assert await storage.read(lambda tx: tx.campaigns.get(THIS_WORKSPACE, campaign.id)) is not None
+        assert await storage.write(lambda tx: hide(tx, THIS_WORKSPACE))
+        assert await storage.read(lambda tx: tx.campaigns.get(THIS_WORKSPACE, campaign.id)) is None
+        assert await storage.read(lambda tx: tx.runs.get(THIS_WORKSPACE, campaign.id)) is None
+        leftovers = await storage.read(lambda tx: tx.campaigns.leftovers(NOW + TICK))
+        assert list(leftovers) == [(THIS_WORKSPACE, campaign.id)]
+        assert not await storage.write(lambda tx: hide(tx, THIS_WORKSPACE))
+
+    async def test_a_loading_is_noticed_until_it_is_given_up(self, storage: Storage) -> None:
+        """In its workspace, up to the moment itself."""
+        until = NOW + timedelta(minutes=5)
+        await storage.write(lambda tx: tx.campaigns.insert_loading(make_campaign(), loading_until=until))
+        for workspace_id, now, loading in (
+            (THIS_WORKSPACE, until, True),
+            (THIS_WORKSPACE, until + TICK, False),
+            (OTHER_WORKSPACE, until, False),
+        ):
+            found = await storage.read(
+                lambda tx, where=workspace_id, at=now: tx.erasures.is_loading(where, now=at)  # type: ignore[misc]
+            )
+            assert found is loading
+
+    async def test_an_erasure_goes_on_slice_by_slice(self, storage: Storage) -> None:
+        """Names, numbers and texts go, states and figures stay; other campaigns keep everything."""
+        campaign, other = await given_recipients(storage, 5), await given_recipients(storage, 1)
+
+        def send(tx: Transaction) -> None:
+            for where, count in ((campaign, 5), (other, 1)):
+                for position in range(count):
+                    place = {"campaign_id": where.id, "position": position}
+                    tx.dispatches.insert(make_dispatch(**place, state=DispatchState.ACCEPTED, error_message="+1415"))
+
+        await storage.write(send)
+        await storage.write(lambda tx: tx.erasures.begin(THIS_WORKSPACE, campaign.id, figures='{"contacts":5}'))
+        assert await storage.read(lambda tx: tx.erasures.unfinished(OTHER_WORKSPACE)) is None
+        left = []
+        while (found := await storage.read(lambda tx: tx.erasures.unfinished(THIS_WORKSPACE))) is not None:
+            assert found == await storage.read(lambda tx: tx.erasures.unfinished(None))
+            left.append(found)
+            _, _, first = found
+            await storage.write(
+                lambda tx, first=first: tx.erasures.erase_positions(THIS_WORKSPACE, campaign.id, first, limit=2)  # type: ignore[misc]
+            )
+        assert left == [(THIS_WORKSPACE, campaign.id, first) for first in (0, 2, 4)]
+
+        def read(tx: Transaction, where: Campaign, position: int) -> tuple[object, ...]:
+            recipient = tx.recipients.get(THIS_WORKSPACE, where.id, position)
+            [dispatch] = tx.dispatches.of_recipient(THIS_WORKSPACE, where.id, position)
+            assert recipient is not None
+            assert (recipient.status, dispatch.state) == (RecipientStatus.PENDING, DispatchState.ACCEPTED)
+            assert dispatch.segments == 1
+            return (
+                recipient.phone_number,
+                recipient.phone,
+                recipient.first_name,
+                dispatch.to,
+                dispatch.body,
+                dispatch.error_message,
+            )
+
+        for position in range(5):
+            erased = await storage.read(lambda tx, position=position: read(tx, campaign, position))  # type: ignore[misc]
+            assert erased == ("", None, None, "", None, None)
+        assert all(await storage.read(lambda tx: read(tx, other, 0)))
+        assert await storage.read(lambda tx: tx.erasures.figures(THIS_WORKSPACE, campaign.id)) == '{"contacts":5}'
+        assert await storage.read(lambda tx: tx.erasures.figures(THIS_WORKSPACE, other.id)) is None
+        assert await storage.read(lambda tx: tx.erasures.figures(OTHER_WORKSPACE, campaign.id)) is None
+
+    async def test_only_a_campaign_of_the_workspace_is_erased(self, storage: Storage) -> None:
+        """Another workspace's identifier is that of no campaign."""
+        campaign = await given_recipients(storage, 1)
+        with pytest.raises(LookupError):
+            await storage.write(lambda tx: tx.erasures.begin(OTHER_WORKSPACE, campaign.id, figures="{}"))
+        assert await storage.read(lambda tx: tx.erasures.unfinished(None)) is None
+
+    async def test_a_campaign_is_due_after_the_retention_of_its_workspace(self, storage: Storage) -> None:
+        """The oldest first, of one workspace or all; not one that is open, erased or has open contacts."""
+        newer = await given_ended(storage, completed_at=NOW + 2 * TICK)
+        older = await given_ended(storage)
+        await given_ended(storage, erased_at=NOW)
+        await given_ended(storage, status=CampaignStatus.ACTIVE, completed_at=None)
+        theirs = await given_ended(storage, workspace_id=OTHER_WORKSPACE, completed_at=NOW - _DAY)
+        still_open = attrs.evolve(make_campaign(), status=CampaignStatus.COMPLETED, completed_at=NOW - _DAY)
+        await given_campaign(storage, make_prepared(), campaign=still_open)
+        due = timedelta(days=30, milliseconds=1)
+
+        async def found(workspace_id: str | None, now: timedelta) -> tuple[str, str] | None:
+            return await storage.read(lambda tx: tx.erasures.due_campaign(workspace_id, now=NOW + now))
+
+        assert await found(THIS_WORKSPACE, timedelta(days=30)) is None
+        assert await found(THIS_WORKSPACE, due) == (THIS_WORKSPACE, older.id)
+        assert await found(None, due) == (OTHER_WORKSPACE, theirs.id)
+        erased = attrs.evolve(older, erased_at=NOW, revision=older.revision + 1)
+        await storage.write(lambda tx: tx.campaigns.update(erased))
+        assert await found(THIS_WORKSPACE, due + _DAY) == (THIS_WORKSPACE, newer.id)
+        kept = await storage.read(lambda tx: tx.erasures.with_retention(None))
+        assert set(kept) == {(THIS_WORKSPACE, 30), (OTHER_WORKSPACE, 30)}
+        assert list(await storage.read(lambda tx: tx.erasures.with_retention(OTHER_WORKSPACE))) == [
+            (OTHER_WORKSPACE, 30)
+        ]
+
+    async def test_a_workspace_without_retention_keeps_everything(self, storage: Storage) -> None:
+        """Nothing of it is ever due."""
+        await given_campaign(storage, campaign=make_campaign(status=CampaignStatus.COMPLETED, completed_at=NOW))
+        found = await storage.read(lambda tx: tx.erasures.due_campaign(None, now=NOW + 4000 * _DAY))
+        assert found is None
+        assert list(await storage.read(lambda tx: tx.erasures.with_retention(None))) == []
+
+    async def test_old_single_messages_and_calls_are_erased(self, storage: Storage) -> None:
+        """Those that ended before the moment, of this workspace, so many at a time; once."""
+        agent = make_agent()
+        old, later = given_message(), given_message(ended_at=NOW + TICK)
+        open_one, theirs = make_message(), given_message(workspace_id=OTHER_WORKSPACE)
+        call = make_call(agent_id=agent.id, status=CallStatus.COMPLETED, ended_at=NOW, summary="They said yes.")
+        request = make_dispatch(message_id=old.id, state=DispatchState.ACCEPTED)
+
+        def insert(tx: Transaction) -> None:
+            tx.agents.insert(agent)
+            for message in (old, later, open_one, theirs):
+                tx.messages.insert(message)
+            tx.calls.insert(call)
+            tx.dispatches.insert(request)
+
+        await storage.write(insert)
+
+        def erase(tx: Transaction) -> int:
+            return tx.erasures.erase_old_singles(THIS_WORKSPACE, NOW + TICK, limit=10)
+
+        assert await storage.write(erase) == 2
+        assert await storage.write(erase) == 0
+        erased = await storage.read(lambda tx: tx.messages.get(THIS_WORKSPACE, old.id))
+        assert erased == attrs.evolve(old, to="", body="")
+        ended = await storage.read(lambda tx: tx.calls.get(THIS_WORKSPACE, call.id))
+        assert ended == attrs.evolve(call, to="", variables={}, summary=None)
+        [kept] = await storage.read(lambda tx: tx.dispatches.of_message(THIS_WORKSPACE, old.id))
+        assert (kept.to, kept.body, kept.segments) == ("", None, request.segments)
+        for message in (later, open_one, theirs):
+            found = await storage.read(
+                lambda tx, message=message: tx.messages.get(message.workspace_id, message.id)  # type: ignore[misc]
+            )
+            assert found == message
+
+    async def test_old_events_are_deleted(self, storage: Storage) -> None:
+        """What came in before the moment; the trail keeps what happened, without numbers."""
+        phone = "+14155550123"
+        old, later = make_inbound(), make_inbound(received_at=NOW + _DAY)
+        events = [make_callback(), make_callback(received_at=NOW + _DAY)]
+
+        def insert(tx: Transaction) -> None:
+            for message in (old, later):
+                tx.inbound.insert(message)
+            for event in events:
+                tx.callbacks.insert(event)
+            for at in (NOW, NOW + _DAY):
+                tx.trail.append(make_trail_entry(at=at, phone=phone))
+
+        await storage.write(insert)
+        deleted = await storage.write(lambda tx: tx.erasures.delete_old_events(OTHER_WORKSPACE, NOW + _DAY, limit=10))
+        assert deleted == 0
+        deleted = await storage.write(lambda tx: tx.erasures.delete_old_events(THIS_WORKSPACE, NOW + _DAY, limit=10))
+        assert deleted == 3
+        assert await storage.read(lambda tx: tx.inbound.get(THIS_WORKSPACE, old.id)) is None
+        assert await storage.read(lambda tx: tx.inbound.get(THIS_WORKSPACE, later.id)) == later
+        [event] = await storage.read(lambda tx: tx.callbacks.list(THIS_WORKSPACE))
+        assert event.event_id == events[1].event_id
+        trail = await storage.read(lambda tx: tx.trail.between(THIS_WORKSPACE, 0, 1000))
+        assert [(one.at, one.phone) for one in trail] == [(NOW, None), (NOW + _DAY, phone)]
+
+    async def test_a_person_is_erased_everywhere(self, storage: Storage) -> None:
+        """A name takes the place of the number, in this workspace only; the texts go."""
+        contact = make_prepared(external_id="crm-1")
+        phone = contact.phone or ""
+        campaign = await given_campaign(storage, contact, make_prepared())
+        theirs = await given_campaign(storage, contact, campaign=make_campaign(workspace_id=OTHER_WORKSPACE))
+        message, waiting = given_message(to=phone), make_message(to=phone)
+        event = make_callback(body=f'{{"from":"{phone}"}}'.encode())
+        inbound = make_inbound(from_number=phone)
+
+        def insert(tx: Transaction) -> None:
+            place = {"campaign_id": campaign.id, "position": 0, "to": phone}
+            tx.dispatches.insert(make_dispatch(**place, state=DispatchState.ACCEPTED))
+            for one in (message, waiting):
+                tx.messages.insert(one)
+            tx.callbacks.insert(event)
+            tx.inbound.insert(inbound)
+            tx.trail.append(make_trail_entry(phone=phone))
+
+        await storage.write(insert)
+        found = await storage.read(lambda tx: tx.erasures.rows_of_person(THIS_WORKSPACE, phone, limit=100))
+        assert [(one.campaign_id, one.position) for one in found.recipients] == [(campaign.id, 0)]
+        assert set(found.messages) == {message.id, waiting.id}
+        assert (found.open_singles, len(found.callbacks), list(found.calls)) == (1, 1, [])
+        name = f"#{new_id()}"
+        await storage.write(lambda tx: tx.erasures.erase_person(THIS_WORKSPACE, phone, found, name=name))
+
+        def read(tx: Transaction) -> None:
+            recipient = tx.recipients.get(THIS_WORKSPACE, campaign.id, 0)
+            assert recipient is not None
+            assert (recipient.phone_number, recipient.phone, recipient.first_name) == (name, name, None)
+            assert recipient.external_id is None
+            [dispatch] = tx.dispatches.of_recipient(THIS_WORKSPACE, campaign.id, 0)
+            assert (dispatch.to, dispatch.body) == (name, None)
+            assert tx.messages.get(THIS_WORKSPACE, message.id) == attrs.evolve(message, to=name, body="")
+            written = tx.inbound.get(THIS_WORKSPACE, inbound.id)
+            assert written == attrs.evolve(inbound, from_number=name, body="")
+            [known] = tx.callbacks.list(THIS_WORKSPACE)
+            assert known.body == b""
+            [entry] = tx.trail.between(THIS_WORKSPACE, 0, 1000)
+            assert entry.phone == name
+            other = tx.recipients.get(OTHER_WORKSPACE, theirs.id, 0)
+            assert other is not None
+            assert other.phone == phone
+
+        await storage.read(read)
+        assert await storage.read(lambda tx: tx.erasures.rows_of_person(THIS_WORKSPACE, phone, limit=100)) == (
+            [],
+            [],
+            [],
+            0,
+            [],
+        )

@@ -1,0 +1,104 @@
+"""`worker`: a process that sends, beside servers that answer requests."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from types import FrameType
+from typing import Final
+
+import click
+
+from outreach import Outreach
+from outreach.database import shown_url
+from outreach_server.cli.base import state
+from outreach_server.cli.metrics_address import answering, metrics_of
+from outreach_server.cli.output import echo_json
+from outreach_server.cli.serving import EndForSure, bind, run_fast, url_of
+from outreach_server.cli.setting_flags import ConfiguredCommand, given, worker_options
+from outreach_server.cli.supervision import Pulse, ServiceManager
+from outreach_server.config import host_and_port
+
+_log = logging.getLogger("outreach_server")
+
+_LOOK_SECONDS: Final = 1.0
+
+
+@click.command(cls=ConfiguredCommand)
+@worker_options
+def worker(**flags: str | bool | None) -> None:
+    """Send what is due, without answering requests, until Ctrl-C or SIGTERM.
+
+    Run as many as OUTREACH_MAX_WORKERS allows, or up to 16 with OUTREACH_DISPATCHER=procrastinate. With --metrics it
+    answers /metrics, /healthz and /readyz. Every setting is an option, a variable and a key of the file that --config
+    names; the first of them counts.
+    """
+    from outreach_server.monitoring.instrumentation import instrumentation_of
+    from outreach_server.monitoring.log_lines import log_to_stderr
+
+    config, simulator = state().configuration(given(flags))
+    url = config.database_url
+    log_to_stderr(config.log_level, config.log_format)
+    metrics = metrics_of(config, shown_url(url))
+    manager, pulse = ServiceManager.of_environment(), Pulse(config.lease_seconds)
+    as_json = state().as_json
+    with ExitStack() as stack:
+        listener = stack.enter_context(bind(*host_and_port(config.metrics))) if config.metrics else None
+        address = None if listener is None else url_of(listener)
+
+        async def run() -> None:
+            stopping = asyncio.Event()
+            with _ending(stopping):
+                async with Outreach.open(
+                    url,
+                    dispatch=True,
+                    config=config,
+                    simulator=simulator,
+                    instrumentation=instrumentation_of((), metrics, traced=config.tracing),
+                ) as engine:
+                    side_app = None
+                    if metrics is not None:
+                        from outreach_server.worker_app import worker_app
+
+                        side_app = worker_app(engine, metrics)
+                    watching = nullcontext() if metrics is None else metrics.engine.watching(engine)
+                    async with watching, answering(side_app, listener, level=config.log_level):
+                        _announce(url, address, config.dispatcher, as_json=as_json)
+                        manager.ready(f"Working on {shown_url(url)}")
+                        while not stopping.is_set():
+                            if pulse.beats(engine.health()):
+                                manager.alive()
+                            with suppress(TimeoutError):
+                                await asyncio.wait_for(stopping.wait(), _LOOK_SECONDS)
+                        manager.stopping()
+
+        run_fast(run)
+
+
+def _announce(url: str, address: str | None, dispatcher: str, *, as_json: bool) -> None:
+    if as_json:
+        echo_json({"database": shown_url(url), "dispatcher": dispatcher, "url": address})
+    where = "" if address is None else f" Health and metrics: {address}/metrics"
+    _log.info("Working on %s (%s). Ctrl-C stops it.%s", shown_url(url), dispatcher, where, extra={"action": "working"})
+
+
+@contextmanager
+def _ending(stopping: asyncio.Event) -> Iterator[None]:
+    """Have SIGINT and SIGTERM set an event, with a deadline after which the process ends even if something hangs."""
+    loop, end = asyncio.get_running_loop(), EndForSure()
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        end.begin()
+        loop.call_soon_threadsafe(stopping.set)
+
+    end.start()
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        end.cancel()
+        for number, handler in before.items():
+            signal.signal(number, handler)

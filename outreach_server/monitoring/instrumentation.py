@@ -1,0 +1,26 @@
+"""What is told what the engine of a server or worker does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from outreach.protocols import Instrumentation
+from outreach_server.monitoring.log_context import LogContext
+
+if TYPE_CHECKING:
+    from outreach_server.monitoring.server_metrics import ServerMetrics
+
+
+def instrumentation_of(
+    given: Sequence[Instrumentation], metrics: ServerMetrics | None, *, traced: bool
+) -> Sequence[Instrumentation]:
+    """Return all that is told what an engine does: the log, and what is asked for."""
+    ours: list[Instrumentation] = [LogContext()]
+    if metrics is not None:
+        ours.append(metrics.engine)
+    if traced:
+        from outreach.tracing import Tracing
+
+        ours.append(Tracing())
+    return [*ours, *given]

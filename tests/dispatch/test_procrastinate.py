@@ -1,0 +1,267 @@
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import attrs
+import pytest
+
+from outreach import CampaignStatus, ConfigError, EngineConfig, NewCall, NewMessage, Outreach, SimulatorConfig
+from outreach.database import check_database, migrate_database
+from outreach.dispatch import procrastinate
+from outreach.errors import DatabaseNewer, DatabaseOlder
+from outreach.models.work import WorkUnit
+from tests import postgres
+from tests.engine.rig import QUICK, contacts, given_campaign, given_workspace, reaches, until
+
+pytestmark = pytest.mark.anyio
+
+_CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+
+JOBS = attrs.evolve(QUICK, dispatcher="procrastinate", acceptance_wait_seconds=20.0)
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """Make a database of its own, as new."""
+    with postgres.server().database(template=postgres.template()) as name:
+        yield postgres.server().url(name)
+
+
+@asynccontextmanager
+async def _engine(
+    url: str, log: Path | None = None, *, dispatch: bool = True, config: EngineConfig = JOBS
+) -> AsyncIterator[Outreach]:
+    simulator = SimulatorConfig(log_file=log, latency_ms=1.0)
+    async with Outreach.open(url, dispatch=dispatch, config=config, simulator=simulator) as engine:
+        yield engine
+
+
+def _ask(url: str, statement: str) -> list[tuple[Any, ...]]:
+    return postgres.server().execute(statement, url.rpartition("/")[2])
+
+
+def _jobs(url: str) -> list[tuple[Any, ...]]:
+    """Return the units that have a job that waits, and when it comes."""
+    return _ask(
+        url,
+        "SELECT args ->> 'unit_id', scheduled_at FROM outreach_jobs.procrastinate_jobs "
+        "WHERE status = 'todo' AND task_name = 'outreach.slice' ORDER BY id",
+    )
+
+
+def _without_job(url: str) -> list[tuple[Any, ...]]:
+    """Return what is active without its job, and the jobs of what is not."""
+    return _ask(
+        url,
+        "SELECT unit_id, due_at, jobs.id FROM (SELECT * FROM outreach.work WHERE due_at IS NOT NULL) AS work "
+        "FULL JOIN (SELECT * FROM outreach_jobs.procrastinate_jobs WHERE task_name = 'outreach.slice') AS jobs "
+        "ON jobs.queueing_lock = concat_ws(':', kind, workspace_id, unit_id) "
+        "AND jobs.scheduled_at = due_at::timestamptz "
+        "WHERE jobs.id IS NULL OR unit_id IS NULL",
+    )
+
+
+async def test_workers_share_campaigns_that_a_node_without_dispatch_has_started(url: str, tmp_path: Path) -> None:
+    """Every contact is reached once, whichever worker takes which job; a worker that ends leaves its work to others."""
+    log = tmp_path / "carrier.jsonl"
+    async with _engine(url, log) as first, _engine(url, dispatch=False) as node:
+        async with _engine(url, log) as second:
+            assert (first.health().dispatching, second.health().dispatching) == (True, True)
+            workspace = await given_workspace(node)
+            campaigns = [await given_campaign(node, workspace, contacts(3, first=10 * n)) for n in range(6)]
+            for campaign in campaigns:
+                await node.campaigns.start(workspace.id, campaign.id)
+            for n in range(6):
+                await node.messages.send(workspace.id, NewMessage(to=f"+1415556{n:04d}", body="x"))
+            for campaign in campaigns:
+                await reaches(node, campaign, "completed")
+            last = await given_campaign(node, workspace, contacts(4, first=90), rate_per_minute=120)
+            await node.campaigns.start(workspace.id, last.id)
+            await until(lambda: _has_begun(node, workspace.id, last.id))
+        await reaches(node, last, "completed")
+        await until(lambda: _all_sent(log, 28))
+    reached = [f"+1415555{10 * n + one:04d}" for n in range(6) for one in range(3)]
+    reached += [f"+1415555{n:04d}" for n in range(90, 94)] + [f"+1415556{n:04d}" for n in range(6)]
+    assert sorted(json.loads(line)["to"] for line in log.read_text().splitlines()) == sorted(reached)
+    assert _without_job(url) == []
+
+
+async def test_a_job_is_there_exactly_when_the_state_asks_for_it(url: str) -> None:
+    """A unit has one job, at its time; what is paused has none; what was rolled back has left none."""
+    migrate_database(url, dispatcher="procrastinate")
+    async with _engine(url, dispatch=False) as node:
+        workspace = await given_workspace(node)
+        campaign = await given_campaign(node, workspace, 2)
+        assert _jobs(url) == []
+        await node.campaigns.start(workspace.id, campaign.id)
+        assert [unit for unit, _ in _jobs(url)] == [campaign.id]
+        await node.campaigns.pause(workspace.id, campaign.id)
+        assert _jobs(url) == []
+        unit, due = WorkUnit("campaign", workspace.id, campaign.id), node.now() + timedelta(hours=1)
+
+        def write(fails: bool) -> Callable[[Any], None]:
+            def operation(tx: Any) -> None:
+                tx.work.schedule(unit, due)
+                # Whoever reads has what was written before in the database.
+                tx.work.due()
+                if fails:
+                    raise ZeroDivisionError
+
+            return operation
+
+        with pytest.raises(ZeroDivisionError):
+            await node._storage.write(write(fails=True))
+        assert _jobs(url) == []
+        await node._storage.write(write(fails=False))
+        assert _jobs(url) == [(campaign.id, due)]
+        await node._storage.write(lambda tx: tx.work.schedule(unit, due - timedelta(minutes=1)))
+        assert _jobs(url) == [(campaign.id, due - timedelta(minutes=1))]
+        assert _without_job(url) == []
+
+
+@pytest.mark.parametrize("deferred", ["within the transaction", "after the commit"])
+async def test_a_process_that_dies_after_its_commit_has_left_the_job(url: str, deferred: str) -> None:
+    """Deferred after the commit it would not be there, and nothing would come of a campaign that all see as active."""
+    migrate_database(url, dispatcher="procrastinate")
+    if deferred == "after the commit":
+        for name in ("new_work_is_deferred", "changed_work_is_deferred"):
+            _ask(url, f"DROP TRIGGER {name} ON outreach.work")
+    async with _engine(url, dispatch=False) as node:
+        workspace = await given_workspace(node)
+        campaign = await given_campaign(node, workspace, 2)
+        await node.campaigns.start(workspace.id, campaign.id)
+    # Here it died.
+    assert bool(_without_job(url)) == (deferred == "after the commit")
+
+
+async def test_the_unit_of_a_dead_worker_goes_on(url: str, tmp_path: Path) -> None:
+    """A job that a dead worker has taken, or that waits for it alone, is given to another one."""
+    migrate_database(url, dispatcher="procrastinate")
+    async with _engine(url, dispatch=False) as node:
+        workspace = await given_workspace(node)
+        campaigns = [await given_campaign(node, workspace, contacts(2, first=10 * n)) for n in range(3)]
+        for campaign in campaigns:
+            await node.campaigns.start(workspace.id, campaign.id)
+    for campaign, change in zip(
+        campaigns,
+        (
+            "UPDATE procrastinate_jobs SET status = 'doing' WHERE args ->> 'unit_id' = ",
+            "UPDATE procrastinate_jobs SET queue_name = 'outreach-77' WHERE args ->> 'unit_id' = ",
+            "DELETE FROM procrastinate_jobs WHERE args ->> 'unit_id' = ",
+        ),
+        strict=True,
+    ):
+        _ask(url, f"SET search_path = outreach_jobs; {change}'{campaign.id}'")
+    async with _engine(url) as worker:
+        for campaign in campaigns:
+            await reaches(worker, campaign, "completed")
+
+
+async def test_a_worker_whose_connections_are_cut_goes_on(url: str, tmp_path: Path) -> None:
+    """Jobs that could not be marked as done count as a dead worker's; nobody is reached twice by that."""
+    log = tmp_path / "carrier.jsonl"
+    async with _engine(url, log, config=attrs.evolve(JOBS, lease_seconds=3.0)) as worker:
+        workspace = await given_workspace(worker)
+        campaigns = [
+            await given_campaign(worker, workspace, contacts(4, first=10 * n), rate_per_minute=120) for n in (0, 1)
+        ]
+        for campaign in campaigns:
+            await worker.campaigns.start(workspace.id, campaign.id)
+        for _ in range(3):
+            await until(lambda: _is_working(url))
+            assert _ask(url, f"{_CUT} WHERE datname = current_database() AND application_name = 'outreach-jobs'")
+        for campaign in campaigns:
+            await reaches(worker, campaign, "completed")
+    assert len({json.loads(line)["to"] for line in log.read_text().splitlines()}) == 8
+    assert len(log.read_text().splitlines()) == 8
+
+
+async def test_a_pause_on_another_node_ends_the_slice_at_once(url: str) -> None:
+    """docs/workers.md#wake-ups: also where the clock would not tell for minutes."""
+    async with _engine(url, config=attrs.evolve(JOBS, change_poll_seconds=600.0)) as worker:
+        await until(lambda: _hears(worker))
+        async with _engine(url, dispatch=False) as node:
+            workspace = await given_workspace(node)
+            campaign = await given_campaign(node, workspace, 40, rate_per_minute=60)
+            await node.campaigns.start(workspace.id, campaign.id)
+            await until(lambda: _has_begun(node, workspace.id, campaign.id))
+            assert (await node.campaigns.pause(workspace.id, campaign.id)).status is CampaignStatus.PAUSED
+            await until(lambda: _is_idle(worker), timeout_seconds=20)
+
+
+async def test_a_node_that_does_not_dispatch_answers_with_the_providers_id(url: str) -> None:
+    """docs/interface.md#4.1: a worker takes the job while the request waits, whichever drives its workspace."""
+    async with _engine(url), _engine(url), _engine(url, dispatch=False) as node:
+        workspace = await given_workspace(node)
+        agent = await node.agents.create(workspace.id, "Ada", from_number="+14155550199")
+        for n in range(3):
+            with anyio.fail_after(15):
+                call = await node.calls.create(workspace.id, NewCall(agent_id=agent.id, to=f"1415555010{n}"))
+            assert call.provider_call_id is not None
+
+
+async def test_tables_are_made_once_and_missed_where_nothing_may_be_changed(url: str) -> None:
+    """`db check` tells, `db migrate` makes them, and a worker that may not does not start."""
+    assert check_database(url, quick=True, dispatcher="procrastinate").pending_migrations == ["outreach_jobs"]
+    engine = Outreach.open(url, dispatch=True, migrate=False, config=JOBS)
+    with pytest.raises(DatabaseOlder, match="db migrate"):
+        await engine.__aenter__()
+    assert migrate_database(url, dispatcher="procrastinate") == ["outreach_jobs"]
+    assert check_database(url, quick=True, dispatcher="procrastinate").pending_migrations == []
+    assert migrate_database(url, dispatcher="procrastinate") == []
+    assert check_database(url, quick=True).pending_migrations == []
+    _ask(url, "DELETE FROM outreach_jobs.applied WHERE name = 'outreach-jobs'")
+    assert check_database(url, quick=True, dispatcher="procrastinate").pending_migrations == ["outreach-jobs"]
+    _ask(url, "INSERT INTO outreach_jobs.applied VALUES ('99.00.00_01_pre_from_the_future')")
+    with pytest.raises(DatabaseNewer, match="from_the_future"):
+        procrastinate.install(url)
+
+
+def test_it_needs_postgresql(tmp_path: Path) -> None:
+    """A file has no room for Procrastinate's tables: said at once, and how to go on."""
+    with pytest.raises(ConfigError, match="OUTREACH_DISPATCHER"):
+        Outreach.open(f"sqlite:///{tmp_path / 'x.db'}", config=JOBS)
+    with pytest.raises(ConfigError, match="OUTREACH_DISPATCHER"):
+        migrate_database(f"sqlite:///{tmp_path / 'x.db'}", dispatcher="procrastinate")
+    with pytest.raises(ConfigError, match="in_process, procrastinate"):
+        EngineConfig(dispatcher="celery")
+
+
+def test_procrastinates_own_shell_sees_the_jobs(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`procrastinate --app=outreach.dispatch.procrastinate.app` reads the database that the server uses."""
+    migrate_database(url, dispatcher="procrastinate")
+    monkeypatch.setenv("OUTREACH_DATABASE_URL", url)
+    app = procrastinate.app
+    with app.open():
+        assert app.check_connection()
+        assert app.job_manager.list_jobs() == []
+    monkeypatch.delenv("OUTREACH_DATABASE_URL")
+    with pytest.raises(ConfigError, match="OUTREACH_DATABASE_URL"):
+        _ = procrastinate.app
+
+
+async def _hears(engine: Outreach) -> bool:
+    return bool(engine._storage.hears)  # type: ignore[attr-defined]
+
+
+async def _is_working(url: str) -> bool:
+    return bool(_ask(url, "SELECT 1 FROM pg_stat_activity WHERE application_name = 'outreach-jobs'"))
+
+
+async def _is_idle(engine: Outreach) -> bool:
+    return engine.health().active_units == 0
+
+
+async def _has_begun(engine: Outreach, workspace_id: str, campaign_id: str) -> bool:
+    found = (await engine.campaigns.get(workspace_id, campaign_id)).counters
+    return found.pending < found.total
+
+
+async def _all_sent(log: Path, count: int) -> bool:
+    return len(log.read_text().splitlines()) >= count

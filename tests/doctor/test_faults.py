@@ -1,0 +1,138 @@
+"""Each planted fault is found, and nothing else; a healthy system has no finding."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import get_args
+
+import pytest
+
+from outreach import Outreach, WorkspaceStatus, WorkspaceUpdate
+from outreach.models import EngineCode
+from outreach.models.diagnosis import DatabaseCode
+from outreach.services.diagnosis import snapshot
+from outreach_server.doctor.findings import ServerCode
+from tests.doctor.faults import FAULTS, Fault
+from tests.doctor.system import System
+from tests.doctor.test_documents import SEVERITIES
+from tests.documents.provider import CREDENTIALS
+from tests.engine.rig import until
+
+pytestmark = pytest.mark.anyio
+
+ELSEWHERE = {
+    "callback_setting_wrong": "tests/doctor/test_callback_settings.py",
+    "config_file_exposed": "tests/doctor/test_command.py",
+    "config_invalid": "tests/doctor/test_command.py",
+    "connections_low": "tests/doctor/test_postgres.py",
+    "database_not_usable": "tests/doctor/test_postgres.py",
+    "index_not_valid": "tests/doctor/test_postgres.py",
+    "server_old": "tests/doctor/test_postgres.py",
+    "server_setting_unsafe": "tests/doctor/test_postgres.py",
+}
+"""Codes whose faults need another system, and where that is."""
+
+
+async def test_a_healthy_system_has_no_finding(system: System) -> None:
+    """Nothing is skipped either, looking twice finds nothing new, and nothing is changed."""
+    before = content(system)
+    for _ in range(2):
+        found = await system.diagnose()
+        assert (found.findings, found.skipped, found.severity) == ([], [], None)
+    assert content(system) == before
+
+
+async def test_a_server_may_run_meanwhile(system: System) -> None:
+    """It dispatches from the same file, and goes on."""
+    async with Outreach.open(f"sqlite:///{system.database}", dispatch=True, config=system.config) as engine:
+
+        async def dispatches() -> bool:
+            return engine.health().dispatching
+
+        await until(dispatches)
+        assert (await system.diagnose()).findings == []
+        assert engine.health().dispatching
+        assert (await engine.readiness()).ready
+
+
+def content(system: System) -> tuple[list[str], list[str]]:
+    """Return the names of the files, and what the database holds."""
+    with closing(sqlite3.connect(system.database)) as raw:
+        return list(raw.iterdump()), sorted(path.name for path in system.directory.iterdir())
+
+
+async def test_without_the_network_nobody_is_asked(system: System) -> None:
+    """What was not looked at is told."""
+    system.provider.status, system.addresses = 401, []
+    found = await system.diagnose(network=False)
+    assert found.findings == []
+    assert system.provider.asked == []
+    (skipped,) = found.skipped
+    assert "accounts" in skipped
+
+
+async def test_only_accounts_that_send_are_asked_about(system: System) -> None:
+    """Not those of a workspace that is suspended, nor of a sandbox."""
+    system.provider.status = 401
+
+    async def change(engine: Outreach) -> None:
+        sandbox = await engine.workspaces.create("Trial")
+        credentials = {**CREDENTIALS["twilio"], "api_base": system.provider.url}
+        await engine.accounts.connect(sandbox.id, "twilio", credentials)
+        await engine.workspaces.update(system.workspace_id, WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED))
+
+    await system.within(change)
+    assert (await system.diagnose()).findings == []
+    assert system.provider.asked == []
+
+
+async def test_more_accounts_than_one_look_takes_are_told(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest are looked at."""
+    monkeypatch.setattr(snapshot, "MAX_ACCOUNTS", 1)
+
+    async def connect(engine: Outreach) -> None:
+        credentials = {**CREDENTIALS["retell"], "api_base": system.provider.url}
+        await engine.accounts.connect(system.workspace_id, "retell", credentials)
+
+    await system.within(connect)
+    found = await system.diagnose()
+    assert found.findings == []
+    (skipped,) = found.skipped
+    assert "accounts were looked at" in skipped
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=[f"{one.code} {one.name}".strip().replace(" ", "-") for one in FAULTS])
+async def test_a_planted_fault_is_found_alone(system: System, fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With where it is and a command; what it implies is told too, and nothing more."""
+    await fault.plant(system, monkeypatch)
+    found = await system.diagnose()
+    assert sorted(one.code for one in found.findings) == sorted([fault.code, *fault.implied])
+    for one in found.findings:
+        assert one.where
+        assert one.severity in SEVERITIES[one.code]
+        assert " " in one.why
+        assert one.commands
+        assert all("\n" not in command for command in one.commands)
+
+
+def test_every_code_has_a_fault() -> None:
+    """No finding that nobody has seen."""
+    every = {*get_args(EngineCode), *get_args(DatabaseCode), *get_args(ServerCode)}
+    planted = {one.code for one in FAULTS}
+    assert planted | set(ELSEWHERE) == every
+    assert not planted & set(ELSEWHERE)
+    assert len(planted) >= 25
+
+
+async def test_an_engine_that_serves_diagnoses_itself(system: System) -> None:
+    """In the process that has the database open; what the engine knows is a part of what the doctor says."""
+    system.provider.status = 401
+
+    async def look(engine: Outreach) -> None:
+        found = await engine.diagnose()
+        assert [one.code for one in found.findings] == ["account_refused"]
+        assert found.findings[0].workspace_id == system.workspace_id
+        assert await engine.workspaces.list()
+
+    await system.within(look)

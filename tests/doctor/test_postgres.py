@@ -1,0 +1,115 @@
+"""A PostgreSQL database: its server, its schema, its connections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import LiteralString
+
+import pytest
+
+from outreach import EngineConfig, Outreach
+from outreach.database import diagnose_database
+from outreach.storage.postgres import diagnosis, schema
+from outreach.storage.postgres.connect import connect, conninfo_of
+from tests import postgres
+from tests.doctor.system import somebody_dispatches
+
+UNSAFE = ["server_setting_unsafe", "server_setting_unsafe"]
+"""The server of these tests may forget what it was told in a power cut."""
+
+
+@pytest.fixture
+def url() -> str:
+    """A database that is as good as new."""
+    return postgres.empty_database()
+
+
+@pytest.fixture
+def bare_url() -> Iterator[str]:
+    """A database without the schema."""
+    with postgres.server().database() as name:
+        yield postgres.server().url(name)
+
+
+@contextmanager
+def changed(url: str, change: LiteralString, back: LiteralString) -> Iterator[None]:
+    """Change what other tests with this database do not empty, and change it back."""
+    with connect(conninfo_of(url)) as connection:
+        connection.execute(change)
+        try:
+            yield
+        finally:
+            connection.execute(back)
+
+
+def codes(url: str) -> Sequence[str]:
+    """Return what is found, without what the server of these tests is."""
+    found = diagnose_database(url)
+    assert all(one.commands and one.where for one in found)
+    every = [one.code for one in found]
+    if "database_not_usable" not in every:
+        assert every[:2] == UNSAFE
+    return [code for code in every if code not in UNSAFE]
+
+
+def test_a_new_database_is_well(url: str) -> None:
+    """But for the server's settings, which name what mends them."""
+    assert codes(url) == []
+    first = diagnose_database(url)[0]
+    assert first.commands[0].endswith('-c "ALTER SYSTEM SET fsync = on"')
+
+
+def test_a_server_that_does_not_answer_is_not_usable() -> None:
+    """Without user and password."""
+    [found] = diagnose_database("postgresql://me:secret@127.0.0.1:1/nothing")
+    assert (found.code, found.severity) == ("database_not_usable", "critical")
+    assert "secret" not in str(found)
+
+
+def test_a_database_without_the_schema_is_missing(bare_url: str) -> None:
+    """It is made by the first process that may."""
+    assert codes(bare_url) == ["database_missing"]
+
+
+def test_versions_of_the_schema_are_told(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Older, newer, and somebody else's."""
+    more = {**schema.migrations(), "9999_more": "SELECT 1"}
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "migrations", lambda: more)
+        assert codes(url) == ["database_older"]
+    with changed(
+        url,
+        "INSERT INTO migrations (name, applied_at) VALUES ('9999_more', now())",
+        "DELETE FROM migrations WHERE name = '9999_more'",
+    ):
+        assert codes(url) == ["database_newer"]
+
+
+def test_an_index_that_is_not_valid_is_told(url: str) -> None:
+    """An interrupted `CREATE INDEX CONCURRENTLY` leaves one."""
+    update = (
+        "UPDATE pg_index SET indisvalid = {} WHERE indexrelid = (SELECT MIN(indexrelid) FROM pg_index "
+        "JOIN pg_class ON pg_class.oid = indrelid JOIN pg_namespace ON pg_namespace.oid = relnamespace "
+        "WHERE nspname = 'outreach' AND NOT indisprimary)"
+    )
+    with changed(url, update.format("false"), update.format("true")):
+        assert codes(url) == ["index_not_valid"]
+
+
+def test_few_connections_and_an_old_server_are_told(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the bounds of this package."""
+    monkeypatch.setattr(diagnosis, "FEW_CONNECTIONS", 1_000)
+    monkeypatch.setattr(diagnosis, "OLDEST_SERVER", 990_000)
+    found = [one.code for one in diagnose_database(url)]
+    assert sorted(set(found)) == ["connections_low", "server_old", "server_setting_unsafe"]
+
+
+@pytest.mark.anyio
+async def test_the_engine_finds_the_same(url: str) -> None:
+    """And what its data say."""
+    async with Outreach.open(url, config=EngineConfig()) as engine:
+        found = await engine.diagnose(network=False)
+        assert [one.code for one in found.findings] == [*UNSAFE, "nobody_dispatches"]
+        await engine._storage.write(somebody_dispatches)
+        assert [one.code for one in (await engine.diagnose()).findings] == UNSAFE

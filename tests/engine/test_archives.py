@@ -1,0 +1,531 @@
+"""docs/operations.md#archiving: contacts and requests of ended campaigns in a file of their own."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import pytest
+
+from outreach import InvalidRequest, NotFound, Outreach, WorkspaceUpdate
+from outreach.database import archive_campaigns, check_database, list_archives, move_archive
+from outreach.errors import ArchiveUnavailable, ConfigError, DatabaseMissing, StorageError
+from outreach.models import TrailStepKind
+from outreach.models.archive import ArchiveResult
+from outreach.models.campaign import Campaign
+from outreach.models.states import DispatchState
+from outreach.models.trail import TrailEntry, TrailRule
+from outreach.operations.archives import mover
+from outreach.storage.sqlite import SqliteStorage, archive_file
+from outreach.testing.builders import (
+    NOW,
+    make_campaign,
+    make_dispatch,
+    make_inbound,
+    make_prepared,
+    make_unsubscribe,
+)
+from outreach.testing.clock import ManualClock
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, pending, publish
+from outreach.working_set import Transaction
+from tests.engine.all_endings import given_endings
+from tests.engine.conftest import given_workspaces
+
+pytestmark = pytest.mark.anyio
+
+DAY: Final = timedelta(days=1)
+HOUR: Final = timedelta(hours=1)
+LEDGER: Final = ("recipients", "calls", "dispatches", "trail")
+
+
+@attrs.frozen
+class Place:
+    """A database, its archive and a clock that stands 100 days after everything happened."""
+
+    path: Path
+    file: Path
+    clock: ManualClock
+
+    @property
+    def url(self) -> str:
+        """The URL of the database."""
+        return f"sqlite:///{self.path}"
+
+    def engine(self) -> Outreach:
+        """Return an engine that does not dispatch."""
+        return Outreach(SqliteStorage(self.path, clock=self.clock), clock=self.clock)
+
+    def archive(self, file: Path | None = None, **given: Any) -> ArchiveResult:
+        """Move what ended 40 days ago."""
+        before = given.pop("before", self.clock.now() - 40 * DAY)
+        return archive_campaigns(self.url, file or self.file, before=before, clock=self.clock, **given)
+
+
+@pytest.fixture
+async def place(tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """A database of two workspaces; slices of seven positions."""
+    monkeypatch.setattr(mover, "_SLICE", 7)
+    clock.advance(100 * DAY.total_seconds())
+    made = Place(tmp_path / "main.db", tmp_path / "archive.db", clock)
+    async with made.engine() as engine:
+        await given_workspaces(engine._storage)
+    return made
+
+
+async def given_campaigns(engine: Outreach) -> Sequence[Campaign]:
+    """Write two ended campaigns with everything that can happen, and a trail."""
+    found = [
+        await given_endings(engine._storage, 3, channel="sms", count=30),
+        await given_endings(engine._storage, 4, channel="call", count=20),
+    ]
+
+    def tell(tx: Transaction) -> None:
+        for campaign in found:
+            for position in (None, 0, 3, 8, 15):
+                tx.trail.append(
+                    TrailEntry(
+                        number=0,
+                        at=NOW + HOUR,
+                        workspace_id=THIS_WORKSPACE,
+                        what=TrailStepKind.HELD if position is not None else TrailStepKind.CAMPAIGN,
+                        rule=TrailRule.OPERATOR,
+                        state="paused",
+                        campaign_id=campaign.id,
+                        position=position,
+                        repeats=0,
+                    )
+                )
+
+    await engine._storage.write(tell)
+    return found
+
+
+async def told(engine: Outreach, campaign: Campaign) -> dict[str, Any]:
+    """Return all that an engine tells of a campaign's contacts."""
+    campaigns, where = engine.campaigns, (THIS_WORKSPACE, campaign.id)
+    exported = [one async for one in campaigns.iter_export(*where)]
+    numbers = [one.recipient.phone for one in exported if one.recipient.phone]
+    report = await campaigns.report(*where)
+    return {
+        "export": exported,
+        "csv": b"".join([part async for part in campaigns.export(*where, "csv")]),
+        "report": attrs.evolve(report, at=NOW),
+        "why": [await campaigns.contact_history(*where, number) for number in numbers[:12]],
+        "external": await campaigns.contact_history(*where, external_id="=crm-3"),
+        "history": await campaigns.recipient_history(*where, 8),
+        "failures": [await campaigns.recipient_failures(*where, position) for position in range(12)],
+        "recipients": [one async for one in campaigns.iter_recipients(*where)],
+        "listed": await campaigns.list_recipients(*where, after=4, limit=6),
+        "one": await campaigns.get_recipient(*where, 5),
+        "counts": await campaigns.count_recipients(*where),
+        "recount": await campaigns.recount(*where),
+        "outcomes": [one async for one in campaigns.iter_outcomes(*where)],
+        "known as": await campaigns.recipients(THIS_WORKSPACE, external_id="=crm-2", campaign_id=campaign.id),
+        "dispatches": await campaigns.dispatches(*where, 2),
+        "provider failures": await campaigns.provider_failures(*where),
+    }
+
+
+def rows(path: Path, table: str, campaign_number: int) -> list[Any]:
+    """Return the rows of a campaign in a file."""
+    if not path.exists():
+        return []
+    with closing(sqlite3.connect(path)) as raw:
+        if raw.execute("SELECT 1 FROM sqlite_schema WHERE name = 'recipients'").fetchone() is None:
+            return []
+        query = f"SELECT * FROM {table} WHERE campaign_number = ? ORDER BY rowid"  # noqa: S608
+        return raw.execute(query, (campaign_number,)).fetchall()
+
+
+def ledger(path: Path) -> dict[tuple[str, int], list[Any]]:
+    """Return the rows of both campaigns in a file, by table."""
+    return {(table, number): rows(path, table, number) for table in LEDGER for number in (1, 2)}
+
+
+async def test_everything_of_an_archived_campaign_is_read_as_before(place: Place) -> None:
+    """History, export, report, lists and counts; the rows are in the archive alone, and both files are whole."""
+    async with place.engine() as engine:
+        campaigns = await given_campaigns(engine)
+        before = [await told(engine, campaign) for campaign in campaigns]
+    assert before[0]["csv"] != before[1]["csv"]
+    assert any(one.replies for one in before[0]["export"])
+    assert any(one.opted_out_at for one in before[0]["export"])
+    kept = ledger(place.path)
+    done = place.archive()
+    assert (done.file, done.campaigns, done.kept_back) == (str(place.file), 2, {})
+    assert dict(done.rows) == {table: sum(len(kept[table, number]) for number in (1, 2)) for table in LEDGER}
+    assert not any(ledger(place.path).values())
+    assert ledger(place.file) == kept
+    async with place.engine() as engine:
+        for campaign, expected in zip(campaigns, before, strict=True):
+            found = await told(engine, campaign)
+            for what, value in expected.items():
+                assert found[what] == value, what
+        with pytest.raises(NotFound):
+            await engine.campaigns.contact_history(THIS_WORKSPACE, campaigns[0].id, "+14155550000")
+    for file in (place.path, place.file):
+        assert check_database(f"sqlite:///{file}").problems == []
+    assert place.archive().campaigns == 0
+
+
+@pytest.mark.parametrize("after_commit", [True, False])
+async def test_a_crash_at_any_step_loses_nothing(
+    place: Place, monkeypatch: pytest.MonkeyPatch, after_commit: bool
+) -> None:
+    """Killed before or after each transaction: each row is in a file, all is told as before, and it goes on."""
+    async with place.engine() as engine:
+        campaigns = await given_campaigns(engine)
+        before = [await told(engine, campaign) for campaign in campaigns]
+    kept, real, left = ledger(place.path), mover.transaction, 0
+
+    @contextmanager
+    def killed(raw: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+        nonlocal left
+        left -= 1
+        with real(raw, begin):
+            yield
+            if left == 0 and not after_commit:
+                raise KeyboardInterrupt
+        if left == 0:
+            raise KeyboardInterrupt
+
+    steps = 0
+    while True:
+        steps += 1
+        with monkeypatch.context() as patch:
+            patch.setattr(mover, "transaction", killed)
+            # Each run comes a few steps farther than the one before, and not always as many.
+            left = 1 + steps % 7
+            try:
+                place.archive()
+            except KeyboardInterrupt:
+                pass
+            else:
+                break
+        here, there = ledger(place.path), ledger(place.file)
+        for key, expected in kept.items():
+            assert {*here[key], *there[key]} >= {*expected}, key
+        async with place.engine() as engine:
+            for campaign, known in zip(campaigns, before, strict=True):
+                assert (await told(engine, campaign)) == known
+        if steps > 6:
+            break
+    assert steps > 5
+    place.archive()
+    assert not any(ledger(place.path).values())
+    assert ledger(place.file) == kept
+    async with place.engine() as engine:
+        for campaign, known in zip(campaigns, before, strict=True):
+            assert (await told(engine, campaign)) == known
+
+
+def killed_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    """Kill the run after so many of its transactions."""
+    real, left = mover.transaction, step
+
+    @contextmanager
+    def counting(raw: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+        nonlocal left
+        with real(raw, begin):
+            yield
+        left -= 1
+        if left == 0:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(mover, "transaction", counting)
+
+
+async def test_every_single_step_can_be_the_last_of_a_run(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a fresh start, killed after the first transaction, the second, and so on, then run to the end."""
+    async with place.engine() as engine:
+        await given_campaigns(engine)
+    monkeypatch.setattr(mover, "_SLICE", 16)
+    kept, image = ledger(place.path), place.path.read_bytes()
+    step = 0
+    while True:
+        step += 1
+        for path in place.path.parent.iterdir():
+            path.unlink()
+        place.path.write_bytes(image)
+        with monkeypatch.context() as patch:
+            killed_at(patch, step)
+            try:
+                place.archive()
+                break
+            except KeyboardInterrupt:
+                pass
+        here, there = ledger(place.path), ledger(place.file)
+        assert all({*here[key], *there[key]} >= {*expected} for key, expected in kept.items()), step
+        place.archive()
+        assert not any(ledger(place.path).values()), step
+        assert ledger(place.file) == kept, step
+    assert step > 15
+
+
+async def test_what_changes_while_it_is_moved_is_moved_as_it_is(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A late receipt between the copy and the comparison: the slice is copied again."""
+    async with place.engine() as engine:
+        await given_campaigns(engine)
+    copy, changed = mover.Mover._copy_slice, False
+
+    def then_a_receipt(self: Any, campaign: Any, first: int, last: int) -> None:
+        nonlocal changed
+        copy(self, campaign, first, last)
+        if not changed:
+            changed = True
+            with closing(sqlite3.connect(place.path)) as raw, raw:
+                raw.execute("UPDATE dispatches SET report = 'failed' WHERE position = 0 AND campaign_number = 1")
+                raw.execute("UPDATE recipients SET reason = 'late' WHERE position = 1 AND campaign_number = 1")
+
+    monkeypatch.setattr(mover.Mover, "_copy_slice", then_a_receipt)
+    place.archive()
+    assert not any(ledger(place.path).values())
+    assert [row for row in rows(place.file, "recipients", 1) if "late" in row]
+
+
+async def test_rows_that_stay_different_are_not_deleted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The archive's disk lies, say: they stay in the database, and the error says so."""
+    async with place.engine() as engine:
+        await given_campaigns(engine)
+    kept = ledger(place.path)
+    monkeypatch.setattr(mover.Mover, "_same", lambda *_: None)
+    with pytest.raises(StorageError, match="They stay in the database"):
+        place.archive()
+    assert ledger(place.path) == kept
+
+
+async def test_only_what_ended_long_ago_and_is_settled_is_moved(place: Place) -> None:
+    """Running, recent and doubtful campaigns stay; so does what a named subscription has not read."""
+    recent = place.clock.now() - 35 * DAY
+    async with place.engine() as engine:
+        old = await given_endings(engine._storage, 1)
+        late = await given_endings(engine._storage, 2)
+        doubtful = await given_endings(engine._storage, 5)
+        running = make_campaign()
+
+        def write(tx: Transaction) -> None:
+            tx.campaigns.update(attrs.evolve(late, completed_at=recent))
+            publish(tx, running, pending(make_prepared()))
+            place_of = {"campaign_id": doubtful.id, "position": 0, "created_at": NOW}
+            tx.dispatches.insert(make_dispatch(**place_of, state=DispatchState.UNKNOWN))
+
+        await engine._storage.write(write)
+        done = place.archive()
+        assert (done.campaigns, dict(done.kept_back)) == (
+            1,
+            {doubtful.id: "it has requests whose outcome nobody knows"},
+        )
+        for campaign in (late, doubtful, running):
+            assert [one async for one in engine.campaigns.iter_recipients(THIS_WORKSPACE, campaign.id)]
+        assert rows(place.path, "recipients", 1) == []
+        assert (await engine.campaigns.get(THIS_WORKSPACE, old.id)).counters == old.counters
+    with pytest.raises(InvalidRequest, match="at least 31 days back"):
+        place.archive(before=place.clock.now() - 30 * DAY)
+
+
+async def test_events_that_a_subscription_has_not_read_are_kept(place: Place) -> None:
+    """It is named; once it has read them, the campaign is moved."""
+    async with place.engine() as engine:
+        campaigns = await given_campaigns(engine)
+        async with engine.events.subscribe(name="billing", since=0):
+            pass
+        done = place.archive()
+        assert done.campaigns == 0
+        assert set(done.kept_back) == {campaign.id for campaign in campaigns}
+        assert set(done.kept_back.values()) == {"the subscription 'billing' has not read all its events"}
+        await engine.events.remove_subscription("billing")
+    assert place.archive().campaigns == 2
+
+
+async def test_another_campaigns_figures_do_not_change(place: Place) -> None:
+    """A reply to the archived campaign does not become one of an earlier campaign that is still there."""
+    contact = make_prepared()
+    first = make_campaign(started_at=NOW)
+    second = make_campaign(started_at=NOW, completed_at=NOW + 5 * HOUR, status="completed")
+    async with place.engine() as engine:
+
+        def write(tx: Transaction) -> None:
+            for campaign, at in ((first, NOW), (second, NOW + 2 * HOUR)):
+                publish(tx, campaign, pending(contact))
+                told_of = {"campaign_id": campaign.id, "position": 0, "to": contact.phone, "created_at": at}
+                tx.dispatches.insert(make_dispatch(**told_of, state=DispatchState.ACCEPTED))
+            for at in (NOW + HOUR, NOW + 3 * HOUR):
+                tx.inbound.insert(make_inbound(from_number=contact.phone, received_at=at))
+            tx.register.put(make_unsubscribe(phone=contact.phone, source="keyword", created_at=NOW + 4 * HOUR))
+
+        await engine._storage.write(write)
+        with closing(sqlite3.connect(place.path)) as raw, raw:
+            raw.execute("UPDATE campaigns SET recipients_open = 0 WHERE id = ?", (second.id,))
+            raw.execute("UPDATE recipients SET dispatched = 1")
+        before = [await engine.campaigns.report(THIS_WORKSPACE, one.id) for one in (first, second)]
+        assert [(one.replies, one.opt_outs) for one in before] == [(1, 0), (1, 1)]
+        assert place.archive().campaigns == 1
+        after = [await engine.campaigns.report(THIS_WORKSPACE, one.id) for one in (first, second)]
+        assert [(one.replies, one.opt_outs) for one in after] == [(1, 0), (1, 1)]
+        (exported,) = [one async for one in engine.campaigns.iter_export(THIS_WORKSPACE, second.id)]
+        assert (len(exported.replies), exported.opted_out_at) == (1, NOW + 4 * HOUR)
+        (exported,) = [one async for one in engine.campaigns.iter_export(THIS_WORKSPACE, first.id)]
+        assert (len(exported.replies), exported.opted_out_at) == (1, None)
+
+
+async def test_an_archive_that_is_not_there_is_named(place: Place, tmp_path: Path) -> None:
+    """The report is there all the same; the rest says which file, and `--moved-to` finds it again."""
+    async with place.engine() as engine:
+        campaigns = await given_campaigns(engine)
+        before = await told(engine, campaigns[0])
+        place.archive()
+        moved = tmp_path / "elsewhere.db"
+        place.file.rename(moved)
+        where = (THIS_WORKSPACE, campaigns[0].id)
+        for ask in (
+            lambda: engine.campaigns.contact_history(*where, "+14155550101"),
+            lambda: engine.campaigns.list_recipients(*where),
+            lambda: engine.campaigns.clone(*where),
+            lambda: engine.campaigns.delete(*where),
+            lambda: engine.erasure.purge(THIS_WORKSPACE, "+14155550101"),
+        ):
+            with pytest.raises(ArchiveUnavailable, match=f"{place.file} is not there"):
+                await ask()
+        assert (await engine.campaigns.report(*where)).contacts == 30
+        assert (await engine.campaigns.get(*where)).erased_at is None
+        (listed,) = list_archives(place.url)
+        assert listed.problem is not None
+        assert "is not there" in listed.problem
+        with pytest.raises(ArchiveUnavailable, match="is not there"):
+            place.archive()
+        assert move_archive(place.url, moved) == listed.archive.id
+        assert await told(engine, campaigns[0]) == before
+        (listed,) = list_archives(place.url)
+        assert (listed.problem, listed.archive.file, listed.archive.campaigns) == (None, str(moved), 2)
+
+
+async def test_only_an_archive_of_this_database_is_taken(place: Place, tmp_path: Path, clock: ManualClock) -> None:
+    """Not the database itself, a copy of it, another database's, or what is none."""
+    async with place.engine() as engine:
+        await given_campaigns(engine)
+    copy, foreign, text = tmp_path / "copy.db", tmp_path / "foreign.db", tmp_path / "text.db"
+    with closing(sqlite3.connect(place.path)) as raw:
+        raw.execute("VACUUM INTO ?", (str(copy),))
+    text.write_text("no database at all, but a text that is longer than a header " * 20)
+    other = Place(tmp_path / "other.db", foreign, clock)
+    async with other.engine() as engine:
+        await given_workspaces(engine._storage)
+        await given_campaigns(engine)
+    other.archive()
+    for file, said in (
+        (place.path, "is the database itself"),
+        (copy, "is a copy of the database"),
+        (foreign, "of another database"),
+        (text, "cannot be used"),
+        (tmp_path / "none" / "archive.db", "Create it first"),
+    ):
+        with pytest.raises(StorageError, match=said):
+            place.archive(file)
+    with pytest.raises(StorageError, match="no archive of this database"):
+        move_archive(place.url, foreign)
+    place.archive()
+    place.file.unlink()
+    foreign.rename(place.file)
+    (listed,) = list_archives(place.url)
+    assert "is not the archive that was there" in str(listed.problem)
+    for url, error in (("postgresql://localhost/x", ConfigError), (f"sqlite:///{tmp_path}/no.db", DatabaseMissing)):
+        with pytest.raises(error):
+            archive_campaigns(url, place.file, before=NOW, clock=clock)
+
+
+async def test_only_one_run_moves_into_an_archive(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever erases in it waits too, and then says so."""
+    monkeypatch.setattr(archive_file, "_LOCK_SECONDS", 0.1)
+    async with place.engine() as engine:
+        campaigns = await given_campaigns(engine)
+        person = await engine.campaigns.get_recipient(THIS_WORKSPACE, campaigns[0].id, 0)
+        assert person.phone is not None
+        with archive_file.lock_archive(str(place.file)), pytest.raises(ArchiveUnavailable, match="in use"):
+            place.archive()
+        place.archive(before=NOW)
+        with closing(sqlite3.connect(place.path)) as raw, raw:
+            raw.execute("INSERT INTO archived_campaigns SELECT 1, id, 'copying', 0, '{}', 0, created_at FROM archives")
+        with archive_file.lock_archive(str(place.file)), pytest.raises(ArchiveUnavailable, match="in use"):
+            await engine.erasure.purge(THIS_WORKSPACE, person.phone)
+        assert await engine.campaigns.get_recipient(THIS_WORKSPACE, campaigns[0].id, 0) == person
+
+
+def secrets_in(path: Path, *secrets: str) -> list[str]:
+    """Return which of these texts a file holds, without what SQLite has freed but not overwritten."""
+    with closing(sqlite3.connect(path)) as raw:
+        raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        raw.execute("VACUUM")
+    content = path.read_bytes()
+    return [secret for secret in secrets if secret.encode() in content]
+
+
+@pytest.mark.parametrize("unfinished", [None, 4, 12])
+async def test_a_purge_reaches_the_archives(
+    place: Place, monkeypatch: pytest.MonkeyPatch, unfinished: int | None
+) -> None:
+    """No byte of either file tells the number, also where a run was killed; the export stays, without the person."""
+    async with place.engine() as engine:
+        campaigns = await given_campaigns(engine)
+        exported = [one async for one in engine.campaigns.iter_export(THIS_WORKSPACE, campaigns[0].id)]
+        person = next(one.recipient for one in exported if one.opted_out_at and one.replies)
+        assert person.phone is not None
+        with monkeypatch.context() as patch:
+            if unfinished is not None:
+                killed_at(patch, unfinished)
+            with suppress(KeyboardInterrupt):
+                place.archive()
+        result = await engine.erasure.purge(THIS_WORKSPACE, person.phone)
+        assert result.contacts >= 1
+        assert result.still_opted_out
+        again = [one async for one in engine.campaigns.iter_export(THIS_WORKSPACE, campaigns[0].id)]
+        assert again[person.position].recipient.phone != person.phone
+        assert [one.recipient.status for one in again] == [one.recipient.status for one in exported]
+    for file in (place.path, place.file):
+        assert secrets_in(file, person.phone, person.phone[1:]) == []
+    place.archive()
+    assert secrets_in(place.file, person.phone) == []
+
+
+async def test_the_retention_and_a_deletion_reach_the_archives(place: Place) -> None:
+    """Contacts and texts go from the archive; figures stay. An archive that is away is done when it is back."""
+    async with place.engine() as engine:
+        campaigns = await given_campaigns(engine)
+        before = [await engine.campaigns.report(THIS_WORKSPACE, one.id) for one in campaigns]
+        phones = [
+            one.recipient.phone or ""
+            for campaign in campaigns
+            async for one in engine.campaigns.iter_export(THIS_WORKSPACE, campaign.id)
+        ]
+        place.archive()
+        await engine.campaigns.delete(THIS_WORKSPACE, campaigns[0].id)
+        exported = [one async for one in engine.campaigns.iter_export(THIS_WORKSPACE, campaigns[0].id)]
+        assert {one.recipient.phone for one in exported} == {None}
+        assert len(exported) == 30
+        away = place.file.with_name("away.db")
+        place.file.rename(away)
+        await engine.workspaces.update(THIS_WORKSPACE, WorkspaceUpdate(retention_days=50))
+        result = await engine.erasure.apply_retention()
+        assert result.campaigns == 1
+        assert [str(place.file) in problem for problem in result.unreachable] == [True]
+        away.rename(place.file)
+        assert secrets_in(place.file, *phones) != []
+        assert (await engine.erasure.apply_retention()).unreachable == []
+        assert secrets_in(place.file, *phones) == []
+        after = [await engine.campaigns.report(THIS_WORKSPACE, one.id) for one in campaigns]
+        assert [attrs.evolve(one, at=NOW, erased_at=None) for one in after] == [
+            attrs.evolve(one, at=NOW) for one in before
+        ]
+
+
+async def test_a_follow_up_of_an_archived_campaign_reads_the_archive(place: Place) -> None:
+    """Its contacts are those that it would have had before."""
+    async with place.engine() as engine:
+        campaigns = await given_campaigns(engine)
+        place.archive()
+        made = await engine.campaigns.follow_up(THIS_WORKSPACE, campaigns[0].id, results=["failed"])
+        assert made.created.campaign.counters.total > 0
