@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import re
+import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -39,6 +41,25 @@ def surface() -> str:
         lines += [f"# {name}", *_names_of(module), ""]
     lines += ["# The services of an engine", *_services(), ""]
     return "\n".join(lines)
+
+
+def hidden_types() -> set[str]:
+    """Return the types of this package that public signatures name and no public module has."""
+    public = {name for module in MODULES for name in _public_names(import_module(module))}
+    named = set(re.findall(r"\b[A-Z]\w+\b", surface()))
+    own = {
+        name
+        for key, module in list(sys.modules.items())
+        if key.split(".")[0] == "outreach"
+        for name, value in vars(module).items()
+        # A name for a union or a literal has no module.
+        if str(getattr(value, "__module__", "outreach")).split(".")[0] == "outreach"
+    }
+    return (named & own) - public
+
+
+def _public_names(module: Any) -> list[str]:
+    return getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
 
 
 def _names_of(module: Any) -> Iterator[str]:

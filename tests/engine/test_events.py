@@ -340,7 +340,7 @@ async def test_a_stream_that_was_not_entered_is_refused_at_once(engine: Outreach
 @pytest.mark.parametrize("kind", ["RecipientEnded", int, OptedOut | OptedIn, None])
 async def test_what_is_no_class_of_events_is_refused_at_once(engine: Outreach, kind: Any) -> None:
     """In words, and not by a TypeError when the first event comes."""
-    with pytest.raises(InvalidRequest, match="must be a class of events") as caught:
+    with pytest.raises(InvalidRequest, match=r"must be a class of outreach\.events") as caught:
         engine.events.subscribe(OptedOut, kind)
     assert [detail.path for detail in caught.value.details] == ["kinds[1]"]
 

@@ -9,7 +9,7 @@ from typing import Any, assert_type
 import anyio
 import pytest
 
-from outreach import Conflict, InvalidRequest, NotFound, Outreach
+from outreach import Conflict, EngineConfig, InvalidRequest, NotFound, Outreach
 from outreach.events import CampaignStatusChanged, Event, EventGap, NamedStream, OptedOut
 from outreach.operations import subscriptions
 from outreach.protocols import SystemClock
@@ -136,7 +136,7 @@ async def test_a_reader_that_works_for_long_keeps_its_turn(
     """Its lease is renewed while it works on one event."""
     storage = open_storage(SystemClock())
     monkeypatch.setattr(named_streams, "LEASE_SECONDS", 0.4)
-    monkeypatch.setattr(named_streams, "_RENEWALS", 100)
+    monkeypatch.setattr(named_streams, "_RENEWALS", 8)
     async with engine_on(storage) as engine:
         workspace = (await given_workspace(engine)).id
         await opt_out(engine, workspace, 1)
@@ -150,6 +150,12 @@ async def test_a_reader_that_works_for_long_keeps_its_turn(
 
 async def _passed(begun: float, seconds: float) -> bool:
     return SystemClock().monotonic() - begun > seconds
+
+
+@pytest.mark.parametrize(("poll", "lease"), [(0.25, 5), (2.0, 5), (30.0, 60)])
+def test_who_seldom_looks_renews_its_turn_as_seldom(poll: float, lease: float) -> None:
+    """In virtual time, where nothing else happens for hours, each renewal would cost as much as in real time."""
+    assert named_streams.lease_of(EngineConfig(change_poll_seconds=poll)) == timedelta(seconds=lease)
 
 
 async def test_what_was_not_asked_for_is_passed_over(
