@@ -1,8 +1,8 @@
 """An engine for SMS campaigns and AI-voice calls, for many workspaces, over swappable storage and providers.
 
 What most programs need is named here. The rest of what is public stands in `outreach.models`, `errors`, `events`,
-`protocols`, `http`, `reasons`, `database`, `metrics`, `tracing` and `testing`; everything else may change without
-notice (docs/embedding.md). A name is imported when it is first used.
+`protocols`, `adapters`, `backends`, `http`, `reasons`, `database`, `metrics`, `tracing`, `sync` and `testing`;
+everything else may change without notice (docs/embedding.md). A name is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -64,6 +64,8 @@ if TYPE_CHECKING:
     from outreach.protocols.dispatcher import Dispatcher
     from outreach.protocols.storage import Storage
     from outreach.protocols.voice import Analyser, VoiceProvider
+    from outreach.services.contacts import RecipientSource
+    from outreach.vault import Vault
 
 __version__ = "0.1.0"
 
@@ -112,6 +114,7 @@ __all__ = [
     "OutreachError",
     "Page",
     "Recipient",
+    "RecipientSource",
     "RecipientStatus",
     "ReplySettings",
     "ReplySettingsUpdate",
@@ -123,6 +126,7 @@ __all__ = [
     "Trunk",
     "TrunkUpdate",
     "Unsubscribe",
+    "Vault",
     "VoiceProvider",
     "Workspace",
     "WorkspaceMode",
@@ -185,6 +189,8 @@ _NAMES: Final = {
     "protocols.dispatcher": ("Dispatcher",),
     "protocols.storage": ("Storage",),
     "protocols.voice": ("Analyser", "VoiceProvider"),
+    "services.contacts": ("RecipientSource",),
+    "vault": ("Vault",),
 }
 """The module of each name; the imports above are for type checkers."""
 

@@ -8,7 +8,7 @@ from outreach.storage.sqlite.statements import migrations as sqlite_migrations
 from outreach.storage.sqlite.statements import statement as sqlite_statement
 from outreach.storage.sqlite.statements import write as sqlite_write
 from outreach.working_set import AlreadyExists
-from outreach.working_set.backend import Backend, Change, Row
+from outreach.working_set.backend import Backend, Change, Row, Write, write_one_by_one
 from outreach.working_set.kinds import ALL_KINDS, Kind
 from outreach.working_set.running import OperationRunner, TransactionControl
 
@@ -22,8 +22,10 @@ __all__ = [
     "Row",
     "TransactionControl",
     "Value",
+    "Write",
     "sqlite_load",
     "sqlite_migrations",
     "sqlite_statement",
     "sqlite_write",
+    "write_one_by_one",
 ]

@@ -24,6 +24,7 @@ from outreach.ids import IdSource, UuidV7Source
 from outreach.log_throttle import LogThrottle
 from outreach.models.status import DispatcherHealth
 from outreach.models.work import WorkUnit
+from outreach.protocols.adapter import AnyAdapter
 from outreach.protocols.carrier import Carrier
 from outreach.protocols.dispatcher import Dispatcher, DispatcherFactory, DispatcherParts, ReportSource
 from outreach.protocols.instrumentation import Instrumentation, ObservableStorage
@@ -33,7 +34,7 @@ from outreach.protocols.voice import Analyser, VoiceProvider
 from outreach.protocols.wake_ups import NotifyingStorage, WakeUps
 from outreach.providers.connections import AccountConnections
 from outreach.providers.pool import ProviderPool
-from outreach.providers.registry import Adapters, AnyAdapter, installed_analysers
+from outreach.providers.registry import Adapters, installed_analysers
 from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
 from outreach.services.accounts import Accounts
@@ -100,7 +101,7 @@ class Outreach:
         adapters: Carriers and voice providers of one's own, beside those that the engine brings and those of installed
             packages (entry points of the group `outreach.adapters`).
         dispatcher: Makes the dispatcher, where this process dispatches; by default one that lives in this process
-            (`outreach.protocols.dispatcher`).
+            (`outreach.protocols.Dispatcher`).
         sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
         sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
         vault: Encrypts the credentials of accounts; by default with a key that ends with this engine.
@@ -157,6 +158,7 @@ class Outreach:
         if isinstance(given, str):
             raise ConfigError("Outreach takes a storage. For a database by its URL: Outreach.open(url).")
         _check_kinds(dispatch=dispatch, clock=clock, rng=rng, config=config, simulator=simulator, analyser=analyser)
+        _check_sandbox(sandbox_carrier, sandbox_voice)
         self._storage = storage
         self._dispatch = dispatch
         self._clock = SharedClock(clock or SystemClock())
@@ -522,6 +524,20 @@ def _check_kinds(
             raise ConfigError(f"{name} is {value!r}; it must be an outreach.{kind.__name__}.")
     if analyser is not None and not isinstance(analyser, str) and not callable(getattr(analyser, "outcome", None)):
         raise ConfigError(f"analyser is {analyser!r}; it must be an outreach.Analyser.")
+
+
+def _check_sandbox(carrier: object, voice: object) -> None:
+    """Check what takes the requests of sandboxes: an object, not a provider's name.
+
+    Raises:
+        ConfigError: It cannot send.
+    """
+    for name, value, method, kind in (
+        ("sandbox_carrier", carrier, "send", "Carrier"),
+        ("sandbox_voice", voice, "place_call", "VoiceProvider"),
+    ):
+        if value is not None and (isinstance(value, type) or not callable(getattr(value, method, None))):
+            raise ConfigError(f"{name} is {value!r}; it must be an outreach.{kind}.")
 
 
 def _analyser(given: Analyser | str | None) -> Analyser:

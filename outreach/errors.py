@@ -22,6 +22,7 @@
         +-- RequestInProgress           another request with the same idempotency key is still running
     +-- LeaseLost                   this worker no longer owns the work
     +-- StorageError                the database cannot be used
+        +-- ArchiveUnavailable      a file with archived campaigns is not there
         +-- DatabaseMissing
         +-- DatabaseNewer
             |   +-- DatabaseOlder           it has to be migrated first
@@ -121,19 +122,23 @@ class SmsCampaignsDisabled(Forbidden):
 
 
 class InsufficientScope(Forbidden):
-    """The API key has none of the scopes that allow the operation.
+    """Whoever asks has none of the scopes that allow the operation.
 
-    Attributes:
+    Args:
         needed: The scopes that allow it: one of them is enough.
+        of_key: Whether it was asked with an API key, not as an identity of the host.
     """
 
     code = "insufficient_scope"
 
-    def __init__(self, needed: Iterable[str]) -> None:
+    def __init__(self, needed: Iterable[str], *, of_key: bool = True) -> None:
         self.needed = tuple(needed)
+        scopes = " or ".join(self.needed)
         super().__init__(
-            f"This API key may not do this: it needs the scope {' or '.join(self.needed)}. "
+            f"This API key may not do this: it needs the scope {scopes}. "
             "Create another key for it: outreach-server keys create WORKSPACE_ID --scope NAME."
+            if of_key
+            else f"You may not do this here: it needs the scope {scopes}."
         )
 
 
@@ -284,6 +289,12 @@ class StorageBusy(StorageError):
     """The database cannot be written now, because another process has been writing for long. Nothing was changed."""
 
     code = "storage_busy"
+
+
+class ArchiveUnavailable(StorageError):
+    """A file that campaigns were moved into is not there, is another one, or is in use; the message names it."""
+
+    code = "archive_unavailable"
 
 
 class DatabaseMissing(StorageError):

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from outreach.errors import ConfigError
 from outreach.extras import needed_for
-from outreach.secret_keys import HOW_TO_MAKE_ONE, SECRET_KEY_VARIABLE, KeySource, keys_from_environment
+from outreach.secret_keys import (
+    HOW_TO_MAKE_ONE,
+    SECRET_KEY_FILE_VARIABLE,
+    SECRET_KEY_VARIABLE,
+    KeySource,
+    keys_from_environment,
+)
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet, MultiFernet
@@ -73,9 +79,9 @@ class Vault:
             held = json.loads(self._known(make=False).all.decrypt(sealed.encode("ascii")))
         except InvalidToken:
             raise ConfigError(
-                f"{whose} were encrypted with another key. Give the key that was used "
-                f"({SECRET_KEY_VARIABLE}, or the key file beside the database), or connect the account at {provider} "
-                "anew."
+                f"{whose} were encrypted with another key than that of {self._source.name}. Give the key that was used "
+                f"too ({SECRET_KEY_VARIABLE}, {SECRET_KEY_FILE_VARIABLE} or the key file beside the database; several "
+                f"fit into each), or connect the account at {provider} anew."
             ) from None
         except ConfigError as error:
             raise ConfigError(f"{whose} cannot be opened. {error.message}") from None

@@ -14,10 +14,11 @@ from outreach_server.needs import server_extra
 if TYPE_CHECKING:
     from outreach_server.app import create_app
     from outreach_server.context import Authenticate, Identity
+    from outreach_server.errors import status_of
     from outreach_server.lifespan import running
     from outreach_server.monitoring.server_metrics import ServerMetrics
 
-__all__ = ["Authenticate", "Identity", "ServerMetrics", "create_app", "running"]
+__all__ = ["Authenticate", "Identity", "ServerMetrics", "create_app", "running", "status_of"]
 
 
 # Hidden from type checkers, which would accept any name otherwise.
@@ -50,5 +51,10 @@ if not TYPE_CHECKING:
                     from outreach_server.lifespan import running
 
                 return running
+            case "status_of":
+                with server_extra("outreach_server.status_of"):
+                    from outreach_server.errors import status_of
+
+                return status_of
             case _:
                 raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

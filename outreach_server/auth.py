@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable
 from typing import Final
 
 from starlette.requests import Request
@@ -58,7 +59,7 @@ async def check_access(request: Request, operation: str) -> Workspace:
     request_state_of(request).workspace_id = workspace.id
     if workspace.status is not WorkspaceStatus.ACTIVE:
         raise WorkspaceUnavailable(f"The workspace is {workspace.status}. Its owner can tell why and change that.")
-    require_scope(operation, access.scopes)
+    require_scope(operation, access.scopes, of_key=server.authenticate is None)
     return workspace
 
 
@@ -72,9 +73,12 @@ async def _of_host(server: Server, authenticate: Authenticate, request: Request)
         ConfigError: What the host says is neither an `Identity` nor a workspace's identifier.
     """
     # Without the body: what is read here would be missing where it is needed.
-    found: object = await authenticate(Request(request.scope))
+    asked: object = authenticate(Request(request.scope))
+    if not isinstance(asked, Awaitable):
+        raise ConfigError(f"authenticate must be an async function; it returned {type(asked).__name__} at once.")
+    found: object = await asked
     if found is None:
-        raise Unauthorized("Nobody is signed in with this request, or not so that this server knows who it is.")
+        raise Unauthorized("The request carries nothing that says who sends it, or nothing that is valid here.")
     identity = Identity(workspace_id=found) if isinstance(found, str) else found
     if not isinstance(identity, Identity):
         raise ConfigError(

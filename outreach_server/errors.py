@@ -56,7 +56,7 @@ _busy = RefusalCounter(_log, "storage_busy", "request answered 503: another proc
 
 
 def status_of(error: OutreachError) -> int:
-    """Return the HTTP status for an error."""
+    """Return the HTTP status of an error, such as 404 for `NotFound`, also for a host's own routes."""
     return next((STATUS_BY_ERROR[cls] for cls in type(error).__mro__ if cls in STATUS_BY_ERROR), 500)
 
 

@@ -77,16 +77,17 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
 """The scopes of each operation of openapi.yaml; one of them is enough."""
 
 
-def require_scope(operation: str, scopes: Collection[str]) -> None:
-    """Check that a key may do an operation.
+def require_scope(operation: str, scopes: Collection[str], *, of_key: bool = True) -> None:
+    """Check that whoever asks may do an operation.
 
     Args:
         operation: Its `operationId`.
-        scopes: The scopes of the key.
+        scopes: Their scopes.
+        of_key: Whether an API key has them, not an identity of the host.
 
     Raises:
         InsufficientScope: It may not.
     """
     needed = SCOPES[operation]
     if not any(scope in scopes for scope in needed):
-        raise InsufficientScope(needed)
+        raise InsufficientScope(needed, of_key=of_key)

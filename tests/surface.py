@@ -23,6 +23,7 @@ MODULES: Final = (
     "outreach.http",
     "outreach.reasons",
     "outreach.database",
+    "outreach.adapters",
     "outreach.backends",
     "outreach.metrics",
     "outreach.tracing",

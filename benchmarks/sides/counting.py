@@ -84,7 +84,7 @@ def count_round_trips() -> Counts:
     import psycopg
 
     counts = Counts()
-    execute, copy = psycopg.Cursor.execute, psycopg.Cursor.copy
+    execute, copy, leave = psycopg.Cursor.execute, psycopg.Cursor.copy, psycopg.Pipeline.__exit__
 
     def counted_execute(self: Any, query: Any, *args: Any, **options: Any) -> Any:
         text = str(query)
@@ -92,7 +92,7 @@ def count_round_trips() -> Counts:
         # One text may hold several statements, which share a round trip.
         counts.statements += text.rstrip("; \n").count(";")
         counts.runs += 1
-        counts.round_trips += 1
+        counts.round_trips += self.connection.info.pipeline_status == psycopg.pq.PipelineStatus.OFF
         return execute(self, query, *args, **options)
 
     def counted_copy(self: Any, query: Any, *args: Any, **options: Any) -> Any:
@@ -102,6 +102,12 @@ def count_round_trips() -> Counts:
         counts.round_trips += 2
         return copy(self, query, *args, **options)
 
+    def counted_leave(self: Any, *args: Any) -> None:
+        # What was sent together is answered together.
+        counts.round_trips += 1
+        leave(self, *args)
+
+    psycopg.Pipeline.__exit__ = counted_leave  # type: ignore[method-assign]
     psycopg.Cursor.execute = counted_execute  # type: ignore[method-assign]
     psycopg.Cursor.copy = counted_copy  # type: ignore[method-assign, assignment]
     return counts

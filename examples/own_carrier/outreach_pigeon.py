@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -12,6 +9,19 @@ from typing import Any, Final
 import httpx
 
 from outreach import DispatchState, MessageStatus
+from outreach.adapters import (
+    UnreadableResponse,
+    json_event,
+    json_object,
+    json_object_or_empty,
+    keyed_digest,
+    refusal,
+    require_header,
+    require_recent,
+    require_signature,
+    send_once,
+    text_of,
+)
 from outreach.models import FailureClass
 from outreach.protocols import (
     AccountCheck,
@@ -27,10 +37,8 @@ from outreach.protocols import (
     MessageReport,
     OutboundMessage,
 )
-from outreach.wire.sending import UnreadableResponse, json_object, json_object_or_empty, refusal, send_once, text_of
 
 NAME: Final = "pigeon"
-OLDEST_SECONDS: Final = 300
 STATUSES: Final = {"sent": MessageStatus.SENT, "landed": MessageStatus.DELIVERED, "lost": MessageStatus.FAILED}
 
 FAILURES: dict[str | None, FailureClass] = {"no_such_number": "invalid_number", "loft_full": "temporary"}
@@ -112,20 +120,15 @@ class PigeonAdapter:
         return None
 
     def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
-        when = callback.headers.get("pigeon-time", "")
-        secret = connection.credentials["signing_secret"].encode()
-        wanted = hmac.new(secret, when.encode() + b"." + callback.body, hashlib.sha256).hexdigest()
-        if not hmac.compare_digest(callback.headers.get("pigeon-signature", "").encode(), wanted.encode()):
-            raise CallbackRefused("The signature does not fit the body.")
+        when = require_header(callback.headers, "pigeon-time")
+        wanted = keyed_digest(connection.credentials["signing_secret"], when.encode(), b".", callback.body).hex()
+        require_signature(require_header(callback.headers, "pigeon-signature"), wanted)
         # Only now: nothing is read that is not verified.
         try:
-            age = connection.clock.now().timestamp() - int(when)
-            events = [_event(connection, one) for one in json.loads(callback.body)["events"]]
+            require_recent(int(when), now=connection.clock.now())
+            return [_event(connection, one) for one in json_event(callback.body)["events"]]
         except (KeyError, TypeError, ValueError):
             raise CallbackRefused("It is not as documented.") from None
-        if abs(age) > OLDEST_SECONDS:
-            raise CallbackRefused("It was signed more than five minutes ago.")
-        return events
 
 
 def _event(connection: Connection, event: Mapping[str, Any]) -> CallbackEvent:

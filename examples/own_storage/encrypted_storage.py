@@ -22,10 +22,12 @@ from outreach.backends import (
     OperationRunner,
     Row,
     Value,
+    Write,
     sqlite_load,
     sqlite_migrations,
     sqlite_statement,
     sqlite_write,
+    write_one_by_one,
 )
 from outreach.errors import DatabaseNewer, StorageBusy, StorageError
 from outreach.protocols import Operation
@@ -68,6 +70,9 @@ class EncryptedBackend:
 
     def run_many(self, name: str, rows: Iterable[Sequence[Value]]) -> int:
         return self._run(sqlite_statement(name), rows)
+
+    def write_all(self, writes: Sequence[Write]) -> Sequence[int]:
+        return write_one_by_one(self, writes)
 
     def is_row_error(self, error: Exception) -> bool:
         return isinstance(error, ROW_ERRORS) or not isinstance(error, apsw.Error)

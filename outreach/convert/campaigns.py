@@ -103,13 +103,17 @@ def _read(
     if type(data) is not dict:
         raise InvalidRequest.at("", "The body must be a JSON object.")
     details: list[ErrorDetail] = []
-    campaign = recipients = None
+    campaign: Any = None
+    recipients = None
     try:
         campaign = reader(data)
     except Refused as refused:
         details += refused.details
     else:
         check(campaign, details)
+        if campaign.schedule_type == "immediate":
+            # In the interface a start without a schedule is ignored.
+            campaign = attrs.evolve(campaign, scheduled_start_at=None)
     try:
         recipients = _read_recipients(data)
     except Refused as refused:

@@ -9,12 +9,25 @@ from outreach.models.account import (
     AdapterProblem,
     CallbackRecord,
     Provider,
+    ProviderKind,
     RekeyResult,
 )
-from outreach.models.base import CARRIERS, UNSET, CarrierName, Channel, Page, Unset
+from outreach.models.base import (
+    CARRIERS,
+    UNSET,
+    CarrierName,
+    Channel,
+    CliMode,
+    Page,
+    ScheduleType,
+    SmsMessageSource,
+    SmsMode,
+    Unset,
+)
 from outreach.models.bounds import Bounds, Length, bounds_of
 from outreach.models.call import Call, CallOutcome, NewCall
 from outreach.models.campaign import (
+    AgentSnapshot,
     CallerIdAllocation,
     Campaign,
     CampaignCreated,
@@ -35,7 +48,7 @@ from outreach.models.campaign_report import (
     TimeBucket,
 )
 from outreach.models.diagnosis import DatabaseCode, Diagnosis, DiagnosisFinding, DiagnosisSeverity, EngineCode
-from outreach.models.dispatch import Dispatch, DispatchCount, FailureClass, UnknownDispatchCount
+from outreach.models.dispatch import Dispatch, DispatchCount, FailureClass, OperatorDecision, UnknownDispatchCount
 from outreach.models.erasure import PurgeResult, RetentionResult
 from outreach.models.failures import Explanation, ProviderFailure, RecipientOutcome
 from outreach.models.figures import CampaignGroup, EngineFigures
@@ -46,8 +59,8 @@ from outreach.models.forecast import (
     ForecastHour,
     ForecastPhase,
 )
-from outreach.models.hours import BusinessHours, Holiday, HolidayCalendar, TimeWindow
-from outreach.models.message import InboundMessage, Message, NewMessage, TrialMessage
+from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, TimeWindow
+from outreach.models.message import InboundMessage, Keyword, Message, NewMessage, ReplyPurpose, TrialMessage
 from outreach.models.preflight import (
     ContactExample,
     ContactPreview,
@@ -65,6 +78,7 @@ from outreach.models.prices import Cost, CostLine, Price, PriceKind, PriceTable
 from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount
 from outreach.models.resources import (
     Agent,
+    AgentDirection,
     AgentUpdate,
     Flow,
     FlowStep,
@@ -77,6 +91,7 @@ from outreach.models.resources import (
     Trunk,
     TrunkUpdate,
     VoicemailPolicy,
+    VoiceProviderName,
 )
 from outreach.models.settings import (
     CallSettings,
@@ -106,6 +121,7 @@ from outreach.models.status import (
     DispatcherState,
     DispatchOverview,
     EngineStatus,
+    FindingKind,
     PausedCampaign,
     Readiness,
     RunningCampaign,
@@ -115,7 +131,7 @@ from outreach.models.status import (
     ThrottledProvider,
 )
 from outreach.models.trail import ContactHistory, TrailRule, TrailStep, TrailStepKind
-from outreach.models.unsubscribe import NewUnsubscribes, RegisterImport, Unsubscribe
+from outreach.models.unsubscribe import NewUnsubscribes, RegisterImport, Unsubscribe, UnsubscribeScope
 from outreach.models.work import AuditEntry
 from outreach.models.workspace import (
     API_SCOPES,
@@ -131,6 +147,7 @@ from outreach.models.workspace import (
 __all__ = [
     "API_SCOPES",
     "CARRIERS",
+    "DAYS",
     "DEFAULT_SCOPES",
     "PROVIDERS",
     "UNSET",
@@ -139,6 +156,8 @@ __all__ = [
     "AccountSummary",
     "AdapterProblem",
     "Agent",
+    "AgentDirection",
+    "AgentSnapshot",
     "AgentUpdate",
     "ApiAccess",
     "ApiKey",
@@ -165,6 +184,7 @@ __all__ = [
     "CampaignUpdate",
     "CarrierName",
     "Channel",
+    "CliMode",
     "ContactExample",
     "ContactHistory",
     "ContactPreview",
@@ -195,6 +215,7 @@ __all__ = [
     "ExportedReply",
     "FailureClass",
     "FailureCount",
+    "FindingKind",
     "Flow",
     "FlowStep",
     "FlowUpdate",
@@ -208,6 +229,7 @@ __all__ = [
     "Holiday",
     "HolidayCalendar",
     "InboundMessage",
+    "Keyword",
     "LeftOut",
     "LeftOutRule",
     "Length",
@@ -225,6 +247,7 @@ __all__ = [
     "NewUnsubscribes",
     "Number",
     "NumberUpdate",
+    "OperatorDecision",
     "Page",
     "PauseReason",
     "PausedCampaign",
@@ -235,6 +258,7 @@ __all__ = [
     "PriceTable",
     "Provider",
     "ProviderFailure",
+    "ProviderKind",
     "PurgeResult",
     "Readiness",
     "Recipient",
@@ -244,14 +268,18 @@ __all__ = [
     "RegisterImport",
     "RekeyResult",
     "RenderedMessage",
+    "ReplyPurpose",
     "ReplySettings",
     "ReplySettingsUpdate",
     "ReplyText",
     "ResultCount",
     "RetentionResult",
     "RunningCampaign",
+    "ScheduleType",
     "SegmentShare",
     "Severity",
+    "SmsMessageSource",
+    "SmsMode",
     "SmsSettings",
     "SmsSettingsUpdate",
     "StartCheck",
@@ -268,6 +296,8 @@ __all__ = [
     "UnknownDispatchCount",
     "Unset",
     "Unsubscribe",
+    "UnsubscribeScope",
+    "VoiceProviderName",
     "VoicemailPolicy",
     "Workspace",
     "WorkspaceMode",

@@ -29,6 +29,9 @@ FailureClass = Literal[
 `provider_error` is for calls alone: a placed call ended by an error of the provider, or of our settings there.
 """
 
+OperatorDecision = Literal["assume_sent", "retry"]
+"""What an operator decides of a request whose outcome nobody knows."""
+
 
 ASSUMED_SENT: Final = "assumed_sent"
 """Reason of an unknown dispatch that an operator took as accepted, without a report since."""
@@ -154,7 +157,6 @@ class DispatchOutcome:
         retry_after_seconds: The provider's `Retry-After`; None if it named no time.
         account_wide: Whether a deferral throttles the whole account; False where only the sending number, or its
             traffic to one network, is at its limit.
-        status: The status of the message or call, if the provider reports one already.
         circumstantial: It was matched by numbers, text and time alone, so it is evidence only if no other dispatch
             matches.
     """

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date
-from typing import Final
+from datetime import date, time
+from typing import Final, Self
 
 import attrs
 
@@ -35,9 +35,25 @@ class TimeWindow:
             ValueError: A minute is out of range, or the window is empty.
         """
         if not (0 <= self.start_minute < MINUTES_A_DAY and 0 <= self.end_minute <= MINUTES_A_DAY):
-            raise ValueError("A window's minutes must be within one day.")
+            raise ValueError(
+                f"start_minute must be 0 to 1439 and end_minute 0 to 1440, not {self.start_minute} and "
+                f"{self.end_minute}."
+            )
         if self.start_minute == self.end_minute:
-            raise ValueError("A window must not end at the minute at which it starts.")
+            raise ValueError(f"A window must not end at the minute at which it starts, {self.start_minute}.")
+
+    @classmethod
+    def between(cls, start: time, end: time) -> Self:
+        """Return the window from one time of the day to another; `time(0)` as an end is midnight.
+
+            TimeWindow.between(time(9), time(17, 30))
+
+        Raises:
+            ValueError: Both are the same, or not whole minutes.
+        """
+        if start.second or start.microsecond or end.second or end.microsecond:
+            raise ValueError(f"A window begins and ends at whole minutes, not at {start} and {end}.")
+        return cls(start_minute=start.hour * 60 + start.minute, end_minute=end.hour * 60 + end.minute or MINUTES_A_DAY)
 
     @property
     def is_overnight(self) -> bool:
@@ -53,17 +69,20 @@ DEFAULT_CONCURRENCY: Final = 10
 class BusinessHours:
     """When a campaign may contact people, and how many at a time.
 
+        office = TimeWindow.between(time(9), time(17))
+        BusinessHours(timezone="America/New_York", schedule={"monday": (office,), "friday": (office,)})
+
     Attributes:
         enabled: Whether the hours apply; otherwise every hour is open.
         timezone: IANA zone of the windows.
-        schedule: The windows of each day of `DAYS`; a day without any is closed.
+        schedule: The windows of each day, `monday` to `sunday` (`outreach.models.DAYS`); a day without any is closed.
         batch_concurrency: Recipients in one wave.
     """
 
-    enabled: bool
+    enabled: bool = True
     timezone: str
     schedule: Mapping[str, tuple[TimeWindow, ...]]
-    batch_concurrency: int = bounded(1, 40)
+    batch_concurrency: int = bounded(1, 40, default=DEFAULT_CONCURRENCY)
 
 
 @attrs.frozen(kw_only=True)

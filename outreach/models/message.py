@@ -91,6 +91,8 @@ class NewMessage:
     """A message to send with POST /sms.
 
     Attributes:
+        to: The number, in any notation where the workspace has a default region.
+        body: What is sent, as it is: placeholders are filled in campaigns alone.
         from_number: Sending number; None for the workspace's first number at the carrier.
         carrier: None for the carrier of the sending number.
     """

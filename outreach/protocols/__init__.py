@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from outreach.clock import Clock, SystemClock
 from outreach.models.dispatch import DispatchOutcome
-from outreach.models.reports import CallReport, MessageReport
+from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.status import DispatcherHealth, DispatcherState
-from outreach.models.work import DatabaseHome, HighWaterMark, WorkUnit
+from outreach.models.work import DatabaseHome, HighWaterMark, WorkItem, WorkUnit, WorkUnitKind
 from outreach.protocols.adapter import (
     AccountCheck,
     Adapter,
+    AnyAdapter,
     Callback,
     CallbackEvent,
     CallbackRefused,
@@ -48,6 +49,7 @@ __all__ = [
     "AccountCheck",
     "Adapter",
     "Analyser",
+    "AnyAdapter",
     "CallReport",
     "CallRequest",
     "Callback",
@@ -81,6 +83,7 @@ __all__ = [
     "ObservableStorage",
     "Operation",
     "OutboundMessage",
+    "Report",
     "ReportSink",
     "ReportSource",
     "SliceRunner",
@@ -92,6 +95,8 @@ __all__ = [
     "VoiceProvider",
     "WakeSignal",
     "WakeUps",
+    "WorkItem",
     "WorkUnit",
+    "WorkUnitKind",
     "Worker",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import attrs
 
@@ -213,7 +213,7 @@ class Adapter(Protocol):
 
 
 class CarrierAdapter(Adapter, Protocol):
-    """The adapter of an SMS carrier: `ADAPTER` in `outreach/carriers/NAME/__init__.py`."""
+    """The adapter of an SMS carrier; one of your own is given to `Outreach(adapters=[...])`."""
 
     @property
     def kind(self) -> Literal["carrier"]:
@@ -238,7 +238,7 @@ class CarrierAdapter(Adapter, Protocol):
 
 
 class VoiceAdapter(Adapter, Protocol):
-    """The adapter of a voice provider: `ADAPTER` in `outreach/voice/NAME/__init__.py`."""
+    """The adapter of a voice provider; one of your own is given to `Outreach(adapters=[...])`."""
 
     @property
     def kind(self) -> Literal["voice"]:
@@ -253,3 +253,7 @@ class VoiceAdapter(Adapter, Protocol):
     def connect(self, connection: Connection) -> VoiceProvider:
         """Return an account's voice provider; makes no request."""
         ...
+
+
+AnyAdapter: TypeAlias = CarrierAdapter | VoiceAdapter
+"""What `Outreach(adapters=[...])` takes."""

@@ -16,7 +16,7 @@ class DiagnosableStorage(Protocol):
     """A storage that can examine its database, also while others use it."""
 
     async def diagnose(self) -> Sequence[DiagnosisFinding]:
-        """Return what is wrong with the database, without changing it; takes at most a minute."""
+        """Return what is wrong with the database, without changing it; takes at most 45 seconds."""
         ...
 
 
@@ -39,7 +39,9 @@ class CallbackSetting:
 class CallbackSettings(Protocol):
     """An adapter whose provider's API tells where callbacks go."""
 
-    async def callback_settings(self, connection: Connection, senders: Sequence[str]) -> Sequence[CallbackSetting]:
+    async def callback_settings(
+        self, connection: Connection, *, senders: Sequence[str], agents: Sequence[str]
+    ) -> Sequence[CallbackSetting]:
         """Return the settings that ought to have our callback URL; changes nothing and costs nothing.
 
         Never raises for anything that the provider or the network does: what it does not tell is left out.
@@ -47,5 +49,6 @@ class CallbackSettings(Protocol):
         Args:
             connection: The account.
             senders: The workspace's numbers at this provider, in E.164.
+            agents: The provider's ids of the workspace's active agents there.
         """
         ...

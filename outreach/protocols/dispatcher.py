@@ -66,7 +66,8 @@ class Worker(Protocol):
         """Take a lease without waiting; return its epoch, or None while there are as many workers as allowed.
 
         Args:
-            on_integrity_check: Called before the slow database check after a crash.
+            on_integrity_check: Called before the slow database check after a crash, on the event loop. Whoever waits
+                for the dispatcher to be ready is not to wait for it.
 
         Raises:
             DispatchRefused: Dispatch is disabled for this database here.
@@ -156,7 +157,9 @@ class Dispatcher(Protocol):
     - `run` returns only after cancellation or `stop`; errors of runners never leave it.
     - One slice at a time works on a unit.
     - A unit that is woken during its slice is worked on again after it.
-    - `stop` starts no new requests and lets running ones end within its grace.
+    - `stop` starts no new requests and lets running ones end within its grace; it also ends a wait for the right.
+    - A refused database (`DispatchRefused`) is not asked for again; `health` says why.
+    - However `run` ends, it drains the runner, and releases the right last.
     """
 
     async def run(self, *, task_status: Any = ...) -> None:

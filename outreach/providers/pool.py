@@ -54,7 +54,7 @@ class ProviderPool:
         """Return the carrier of a workspace's message.
 
         Raises:
-            ConfigError: A live workspace has no usable account, or the adapter is not installed.
+            ConfigError: A live workspace has no usable account, or no adapter that connects one.
         """
         if workspace.mode is WorkspaceMode.SANDBOX:
             return self._sandbox_carrier
@@ -62,6 +62,7 @@ class ProviderPool:
         known = self._carriers.get(account)
         if known is None:
             known = self._adapters.carrier(name).connect(self._connections.connection(account))
+            _require(known, name, "send", "Carrier")
             self._carriers.put(account, known)
         return known
 
@@ -69,7 +70,7 @@ class ProviderPool:
         """Return the voice provider of a workspace's call.
 
         Raises:
-            ConfigError: A live workspace has no usable account, or the adapter is not installed.
+            ConfigError: A live workspace has no usable account, or no adapter that connects one.
         """
         if workspace.mode is WorkspaceMode.SANDBOX:
             return self._sandbox_voice
@@ -77,6 +78,7 @@ class ProviderPool:
         known = self._voices.get(account)
         if known is None:
             known = self._adapters.voice(name).connect(self._connections.connection(account))
+            _require(known, name, "place_call", "VoiceProvider")
             self._voices.put(account, known)
         return known
 
@@ -86,6 +88,19 @@ class ProviderPool:
         if account is None:
             raise ConfigError(f"Workspace {workspace.id} is live and has no account at {name}.")
         return account
+
+
+def _require(made: object, name: str, method: str, kind: str) -> None:
+    """Check what an adapter has connected, before anything is asked of it.
+
+    Raises:
+        ConfigError: It cannot send.
+    """
+    if not callable(getattr(made, method, None)):
+        raise ConfigError(
+            f"connect of the adapter {name!r} returned {type(made).__name__}, which has no {method}: "
+            f"it must return an outreach.protocols.{kind}."
+        )
 
 
 class _Connected(Generic[T]):

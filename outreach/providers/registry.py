@@ -6,12 +6,13 @@ Built-in adapters are imported when an account uses one. Those of packages are e
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, cast
 
 import attrs
 
@@ -19,15 +20,13 @@ from outreach.errors import ConfigError
 from outreach.models.account import PROVIDERS, AdapterProblem, Provider, ProviderKind
 from outreach.models.failures import Explanation
 from outreach.policy.explanations import FAILURE_TEXTS, OWN_CODES
-from outreach.protocols.adapter import Adapter, CarrierAdapter, VoiceAdapter
+from outreach.protocols.adapter import Adapter, AnyAdapter, CarrierAdapter, CredentialField, VoiceAdapter
 
 ADAPTER_GROUP: Final = "outreach.adapters"
 """The entry points of carriers and voice providers; each names an adapter object."""
 
 ANALYSER_GROUP: Final = "outreach.analysers"
 """The entry points of analysers; each names an analyser object."""
-
-AnyAdapter: TypeAlias = CarrierAdapter | VoiceAdapter
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _RESERVED: Final = frozenset({"simulator"})
@@ -66,6 +65,8 @@ class Adapters:
 
     def __init__(self, given: Sequence[AnyAdapter] = (), *, installed: Callable[[], Installed] | None = None) -> None:
         self._given: dict[str, Adapter] = {}
+        if not isinstance(given, Iterable):
+            raise ConfigError(f"adapters is {given!r}; it must be a list of adapters.")
         for one in given:
             problem = adapter_problem(one) or self._taken(one.name)
             if problem is not None:
@@ -199,10 +200,20 @@ def adapter_problem(found: object) -> str | None:
     lacking = [method for method in _METHODS[kind] if not callable(getattr(found, method, None))]
     lacking += [value for value in _VALUES[kind] if not hasattr(found, value)]
     if lacking:
-        return f"{name!r} lacks {', '.join(lacking)}: see outreach.protocols.adapter."
+        return f"{name!r} lacks {', '.join(lacking)}: see outreach.protocols.{_PROTOCOLS[kind]}."
+    return _value_problem(found, name)
+
+
+def _value_problem(found: Any, name: str) -> str | None:
+    fields: object = found.fields
+    if not isinstance(fields, Sequence) or not all(isinstance(field, CredentialField) for field in fields):
+        return f"the fields of {name!r} are {fields!r}; they must be a list of outreach.protocols.CredentialField."
+    if not inspect.iscoroutinefunction(found.check) and inspect.isroutine(found.check):
+        return f"check of {name!r} must be an async function: async def check(self, connection)."
     return None
 
 
+_PROTOCOLS: Final[Mapping[object, str]] = {"carrier": "CarrierAdapter", "voice": "VoiceAdapter"}
 _SHARED_VALUES: Final = ("fields", "replies_to_keywords", "max_callback_bytes")
 _VALUES: Final[Mapping[object, Sequence[str]]] = {
     "carrier": _SHARED_VALUES,

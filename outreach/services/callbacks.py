@@ -71,7 +71,7 @@ class Callbacks:
             account_id: The account that the URL names.
             url: The URL as requested; if a public URL is configured, that one is verified instead, because the provider
                 signs what it knows, and a proxy may stand between.
-            headers: By lower-case name.
+            headers: By name, in any case.
             body: The raw bytes.
 
         Returns:
@@ -91,7 +91,7 @@ class Callbacks:
         known_url = self._connections.callback_url(account.id)
         callback = Callback(
             url=f"{known_url}{mark}{query}" if known_url else url,
-            headers=headers,
+            headers={name.lower(): value for name, value in headers.items()},
             query=dict(parse_qsl(query, keep_blank_values=True)),
             body=body,
         )

@@ -38,7 +38,7 @@ class CampaignExports:
 
         Raises:
             NotFound: The workspace has no such campaign.
-            Conflict: Its contacts are in an archive that cannot be read.
+            ArchiveUnavailable: Its contacts are in an archive that cannot be read.
         """
         now = self._context.now()
         after = -1

@@ -10,7 +10,7 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient, RecipientCount
 from outreach.models.states import RecipientStatus
 from outreach.models.trail import ContactHistory
-from outreach.operations.campaigns.histories import histories, histories_of_external_id, history_at
+from outreach.operations.campaigns.histories import histories, histories_of_external_id, history_at, with_phone
 from outreach.operations.common import campaign_of, workspace_of
 from outreach.services.contacts import MAX_EXTERNAL_ID
 from outreach.services.context import ServiceContext
@@ -20,6 +20,7 @@ from outreach.working_set import Transaction
 
 _BATCH: Final = 500
 _MAX_POSITION: Final = 2**63 - 1
+_MAX_OF_ONE_ID: Final = 1000
 
 
 class CampaignRecipients:
@@ -58,6 +59,8 @@ class CampaignRecipients:
         *,
         status: RecipientStatus | None = None,
         reason: str | None = None,
+        phone: str | None = None,
+        external_id: str | None = None,
         after: int = -1,
         limit: int = 1000,
     ) -> Sequence[Recipient]:
@@ -68,6 +71,8 @@ class CampaignRecipients:
             campaign_id: The campaign.
             status: Only those in this state; None for any.
             reason: Only those that wait or have ended for this reason; None for any.
+            phone: Only those with this number, in any notation, or as supplied if it is none; None for any.
+            external_id: Only those that the application knows by this id, of the first 1,000; None for any.
             after: Only positions greater than this one, such as that of the last recipient of the page before.
             limit: The largest number of recipients.
 
@@ -79,11 +84,30 @@ class CampaignRecipients:
             check_choice("status", status, tuple(RecipientStatus))
         if reason is not None and not isinstance(reason, str):
             raise InvalidRequest.at("reason", f"must be a text, not {type(reason).__name__}")
+        if phone is not None:
+            require_text("phone", phone)
+        if external_id is not None:
+            check_name("external_id", external_id, MAX_EXTERNAL_ID)
         check_integer("after", after, -1, _MAX_POSITION)
         check_limit(limit)
 
+        def fits(one: Recipient) -> bool:
+            return (
+                one.position > after
+                and status in {None, one.status}
+                and reason in {None, one.reason}
+                and external_id in {None, one.external_id}
+            )
+
         def operation(tx: Transaction) -> Sequence[Recipient]:
-            campaign_of(tx, workspace_id, campaign_id)
+            campaign = campaign_of(tx, workspace_id, campaign_id)
+            if phone is not None:
+                return [one for one in with_phone(tx, campaign, phone) if fits(one)][:limit]
+            if external_id is not None:
+                known = tx.recipients.with_external_id(
+                    workspace_id, external_id, campaign_id=campaign_id, limit=_MAX_OF_ONE_ID
+                )
+                return [one for one in known if fits(one)][:limit]
             return tx.recipients.page(workspace_id, campaign_id, status=status, reason=reason, after=after, limit=limit)
 
         return await read_ledger(self._context, workspace_id, campaign_id, operation)
@@ -196,7 +220,7 @@ class CampaignRecipients:
             InvalidRequest: Not exactly one of both is given, or it is not a string.
         """
         if (phone is None) == (external_id is None):
-            raise InvalidRequest.at("phone", "name the contact by a phone number or an external_id, not by both")
+            raise InvalidRequest.at("phone", "name the contact, either by its phone number or by its external_id")
         if external_id is not None:
             check_name("external_id", external_id, MAX_EXTERNAL_ID)
             return await read_ledger(

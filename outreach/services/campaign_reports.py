@@ -16,8 +16,9 @@ class CampaignReports:
     async def report(self, workspace_id: str, campaign_id: str) -> CampaignReport:
         """Return what became of a campaign's contacts, and what was sent for it, from one snapshot of the ledger.
 
-        It reads every contact and request of the campaign: nearly a second for a million. An erased or archived
-        campaign has the report of the moment before.
+        It reads every request of the campaign once: a million take half a second of computing, and with prices by
+        country a second. An erased or archived campaign has the report of
+        the moment before.
 
         Raises:
             NotFound: The workspace has no such campaign.

@@ -15,7 +15,7 @@ from outreach.models.base import (
 )
 from outreach.models.bounds import bounded_fields
 from outreach.models.campaign import CallerIdAllocation, Campaign, NewCallCampaign, NewSmsCampaign
-from outreach.models.hours import DAYS, BusinessHours, HolidayCalendar
+from outreach.models.hours import DAYS, BusinessHours, HolidayCalendar, TimeWindow
 from outreach.policy.opening import is_zone
 from outreach.policy.texts import text_problem
 from outreach.providers.registry import Adapters
@@ -64,6 +64,9 @@ def _shared_problems(campaign: NewSmsCampaign | NewCallCampaign) -> list[ErrorDe
     details = _bounds("", campaign)
     details += _headers("csv_column_headers", campaign.csv_column_headers)
     details += _choice("schedule_type", campaign.schedule_type, get_args(ScheduleType))
+    if campaign.schedule_type == "immediate" and campaign.scheduled_start_at is not None:
+        words = "has no effect with schedule_type='immediate', the default: set schedule_type='scheduled'"
+        details.append(ErrorDetail("scheduled_start_at", words))
     return details + _time_problems(campaign)
 
 
@@ -106,7 +109,16 @@ def _hours(path: str, hours: BusinessHours) -> list[ErrorDetail]:
         for day in hours.schedule
         if day not in DAYS
     ]
+    details += [
+        ErrorDetail(f"{path}.schedule.{day}", f"must be a tuple of outreach.TimeWindow, not {windows!r}")
+        for day, windows in hours.schedule.items()
+        if not _are_windows(windows)
+    ]
     return details + _bounds(f"{path}.", hours)
+
+
+def _are_windows(value: object) -> bool:
+    return isinstance(value, Sequence) and all(isinstance(window, TimeWindow) for window in value)
 
 
 def _text(path: str, value: object) -> list[ErrorDetail]:

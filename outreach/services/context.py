@@ -13,7 +13,7 @@ import attrs
 
 from outreach.clock import Clock
 from outreach.config import EngineConfig
-from outreach.errors import ConfigError
+from outreach.errors import ConfigError, StorageError
 from outreach.ids import IdSource
 from outreach.log_throttle import LogThrottle
 from outreach.models.work import DatabaseHome, HighWaterMark, WorkUnit
@@ -50,6 +50,17 @@ class LoopGuard:
     def leave(self) -> None:
         """Forget it, so that the engine may be opened elsewhere."""
         self._loop = None
+
+    def require_open(self) -> None:
+        """Check that the engine is open, and that this is where it was opened.
+
+        Raises:
+            StorageError: It is not open.
+            ConfigError: This is another process, thread or event loop.
+        """
+        if self._loop is None:
+            raise StorageError("This engine is not open: use it within `async with engine:`.")
+        self.require()
 
     def require(self) -> None:
         """Check that this is where the engine was opened; a closed engine passes.
@@ -88,18 +99,20 @@ class GuardedStorage:
         """Run an operation in a transaction; see `Storage.write`.
 
         Raises:
+            StorageError: The engine is not open.
             ConfigError: The engine was opened elsewhere.
         """
-        self._loop_guard.require()
+        self._loop_guard.require_open()
         return await self._storage.write(operation, bulk=bulk)
 
     async def read(self, operation: Operation[T]) -> T:
         """Run an operation on a snapshot; see `Storage.read`.
 
         Raises:
+            StorageError: The engine is not open.
             ConfigError: The engine was opened elsewhere.
         """
-        self._loop_guard.require()
+        self._loop_guard.require_open()
         return await self._storage.read(operation)
 
     def home(self) -> DatabaseHome | None:

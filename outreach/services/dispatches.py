@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from outreach.errors import InvalidRequest, NotFound
-from outreach.models.dispatch import Dispatch
+from outreach.models.dispatch import Dispatch, OperatorDecision
 from outreach.operations.common import workspace_of
 from outreach.operations.settling import reconciling
-from outreach.operations.settling.reconciling import OperatorDecision
 from outreach.runners.reconciler import reconcile_deadlines
 from outreach.runners.worker import backoff_of
 from outreach.services.context import ServiceContext

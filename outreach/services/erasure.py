@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 from anyio import to_thread
 
-from outreach.errors import Conflict, InvalidRequest
+from outreach.errors import ArchiveUnavailable, Conflict, InvalidRequest
 from outreach.models.archive import Archive
 from outreach.models.campaign import Campaign
 from outreach.models.erasure import PurgeResult, RetentionResult
@@ -51,8 +51,8 @@ class CampaignDeletion:
 
         Raises:
             NotFound: The workspace has no such campaign.
-            Conflict: It is scheduled, active or paused, or has contacts that are still open; or its contacts are in an
-                archive that is not there: nothing was erased.
+            Conflict: It is scheduled, active or paused, or has contacts that are still open.
+            ArchiveUnavailable: Its contacts are in an archive that is not there: nothing was erased.
         """
         now = self._context.now()
         storage = self._context.storage
@@ -99,8 +99,8 @@ class Erasure:
         Raises:
             NotFound: The workspace does not exist.
             InvalidRequest: It is no phone number.
-            Conflict: A request to it is on its way, contacts are being loaded, or an archive with contacts of the
-                workspace is not there: nothing was erased.
+            Conflict: A request to it is on its way, or contacts are being loaded: nothing was erased.
+            ArchiveUnavailable: An archive with contacts of the workspace is not there: nothing was erased.
         """
         raw = require_text("phone", phone)
         token = PREFIX + secrets.token_hex(_TOKEN_BYTES)
@@ -175,11 +175,13 @@ class Erasure:
 
 
 def _require_archives(tx: Transaction, workspace_id: str) -> Sequence[Archive]:
-    """Return the archives that hold contacts of a workspace, or raise `Conflict` if one cannot be read."""
+    """Return the archives that hold contacts of a workspace, or raise `ArchiveUnavailable` if one cannot be read."""
     found = list_archives(tx, workspace_id)
     for one in found:
         if one.problem is not None:
-            raise Conflict(f"Contacts of this workspace are in an archive too. {one.problem} Nothing was erased.")
+            raise ArchiveUnavailable(
+                f"Contacts of this workspace are in an archive too. {one.problem} Nothing was erased."
+            )
     return [one.archive for one in found]
 
 
@@ -187,7 +189,7 @@ def _require_archive_of(tx: Transaction, workspace_id: str, campaign_id: str) ->
     place = tx.archives.of_campaign(workspace_id, campaign_id)
     for one in list_archives(tx, workspace_id) if place is not None else ():
         if place is not None and one.archive.id == place.archive_id and one.problem is not None:
-            raise Conflict(f"Contacts of this campaign are in an archive. {one.problem} Nothing was erased.")
+            raise ArchiveUnavailable(f"Contacts of this campaign are in an archive. {one.problem} Nothing was erased.")
 
 
 def _erase_in(archives: Sequence[Archive], workspace_id: str, phone: str, name: str) -> Mapping[str, int]:

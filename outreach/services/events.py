@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from datetime import timedelta
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar, overload
 
@@ -17,7 +16,7 @@ from outreach.operations import subscriptions
 from outreach.operations.common import workspace_of
 from outreach.operations.event_log import events_between
 from outreach.services.context import ServiceContext
-from outreach.services.named_streams import LEASE_SECONDS, NamedStream
+from outreach.services.named_streams import NamedStream, lease_of
 from outreach.services.validation import check_limit, check_name
 from outreach.working_set import Transaction
 
@@ -175,7 +174,7 @@ def _check_kinds(kinds: tuple[object, ...]) -> None:
     for index, kind in enumerate(kinds):
         if not (isinstance(kind, type) and issubclass(kind, Event)):
             raise InvalidRequest.at(
-                f"kinds[{index}]", f"must be a class of events such as outreach.RecipientEnded, not {kind!r}"
+                f"kinds[{index}]", f"must be a class of outreach.events such as RecipientEnded, not {kind!r}"
             )
 
 
@@ -342,7 +341,7 @@ class Events:
 
     async def subscriptions(self) -> Sequence[Subscription]:
         """Return all named subscriptions, by name: how far each has come, and whether anybody reads it now."""
-        now, lease = self._context.now(), timedelta(seconds=LEASE_SECONDS)
+        now, lease = self._context.now(), lease_of(self._context.config)
         return await self._context.storage.read(
             lambda tx: [subscriptions.shown(tx, row, lease=lease, now=now) for row in tx.subscriptions.list()]
         )

@@ -16,7 +16,7 @@ async def read_ledger(context: ServiceContext, workspace_id: str, campaign_id: s
     """Run an operation on a snapshot in which a campaign has its contacts, requests, calls and trail.
 
     Raises:
-        Conflict: They are in an archive that cannot be read; the message names it.
+        ArchiveUnavailable: They are in an archive that cannot be read; the message names it.
     """
 
     def over(tx: Transaction) -> T:

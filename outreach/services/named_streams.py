@@ -12,6 +12,7 @@ from typing import Any, Final, Generic, Self, TypeVar
 
 import anyio
 
+from outreach.config import EngineConfig
 from outreach.errors import InvalidRequest, StorageError
 from outreach.models.events import Event
 from outreach.models.subscription import EventGap, StoredSubscription
@@ -25,16 +26,24 @@ E = TypeVar("E", bound=Event, covariant=True)
 LEASE_SECONDS: Final = 5.0
 """How long a stream that is not heard of any more keeps others from its subscription."""
 
-_RENEW_SECONDS: Final = LEASE_SECONDS / 4
+_RENEWALS: Final = 4
+"""How often a lease is renewed while it lasts."""
+
 _STRETCH: Final = 500
 """Entries of the trail that are read at a time."""
+
+
+def lease_of(config: EngineConfig) -> timedelta:
+    """Return how long a lease lasts: an engine that seldom looks for changes renews it as seldom."""
+    return timedelta(seconds=max(LEASE_SECONDS, 2 * config.change_poll_seconds))
 
 
 class NamedStream(Generic[E]):
     """The events of a named subscription, from where it was acknowledged last.
 
     Of all streams of one name, in whatever process, one is told the events; the others wait in their iteration and go
-    on in its place when it is closed, or has not been heard of for five seconds. What was told and not acknowledged is
+    on in its place when it is closed, or has not been heard of for five seconds
+    (twice `change_poll_seconds`, where that is longer). What was told and not acknowledged is
     told again then: each event at least once, in the order of the commits.
 
     Use it as an async context manager, and iterate over it; the iteration ends when the stream or the engine is
@@ -60,6 +69,7 @@ class NamedStream(Generic[E]):
         self._workspace_id = workspace_id
         self._since = since
         self._holder = context.ids()
+        self._lease = lease_of(context.config)
         self._entered = False
         self._closed = anyio.Event()
         self._renewing: asyncio.Task[None] | None = None
@@ -182,7 +192,7 @@ class NamedStream(Generic[E]):
 
     async def _take(self) -> bool:
         """Begin to read the subscription where nobody else does; return whether that is so."""
-        context, lease = self._context, timedelta(seconds=LEASE_SECONDS)
+        context, lease = self._context, self._lease
         begun = context.clock.monotonic()
 
         def look(tx: Transaction) -> bool:
@@ -201,7 +211,7 @@ class NamedStream(Generic[E]):
         self._waiting.clear()
         self._read_until = self._told_until = self._acked_until = row.position
         self._gap_read = self._gap_told = self._gap_acked = row.gap_until
-        self._held_until = begun + LEASE_SECONDS
+        self._held_until = begun + lease.total_seconds()
         return True
 
     async def _read(self) -> bool:
@@ -226,14 +236,14 @@ class NamedStream(Generic[E]):
 
     async def _renew(self) -> None:
         while True:
-            await asyncio.sleep(_RENEW_SECONDS)
+            await asyncio.sleep(self._lease.total_seconds() / _RENEWALS)
             if self._held_until is not None:
                 # What goes wrong is found by whoever reads; the lease runs out meanwhile.
                 with suppress(StorageError):
                     await self._store(self._acked_until, self._gap_acked)
 
     async def _store(self, position: int, gap_until: int) -> bool:
-        context, lease = self._context, timedelta(seconds=LEASE_SECONDS)
+        context, lease = self._context, self._lease
         begun = context.clock.monotonic()
         if self._held_until is None:
             return False
@@ -251,7 +261,7 @@ class NamedStream(Generic[E]):
         if not stored:
             self._lose()
         elif self._held_until is not None:
-            self._held_until = max(self._held_until, begun + LEASE_SECONDS)
+            self._held_until = max(self._held_until, begun + lease.total_seconds())
         return stored
 
     async def _pause(self) -> None:

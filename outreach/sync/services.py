@@ -38,7 +38,7 @@ from outreach.models.campaign import (
 from outreach.models.campaign_export import ExportedContact, ExportFormat
 from outreach.models.campaign_report import CampaignReport
 from outreach.models.diagnosis import Diagnosis
-from outreach.models.dispatch import Dispatch, DispatchCount
+from outreach.models.dispatch import Dispatch, DispatchCount, OperatorDecision
 from outreach.models.erasure import PurgeResult, RetentionResult
 from outreach.models.events import Event, EventPage
 from outreach.models.failures import ProviderFailure, RecipientOutcome
@@ -91,14 +91,12 @@ from outreach.models.workspace import (
     Workspace,
     WorkspaceUpdate,
 )
-from outreach.operations.settling.reconciling import OperatorDecision
-from outreach.protocols.adapter import AccountCheck, CredentialField
+from outreach.protocols.adapter import AccountCheck, AnyAdapter, CredentialField
 from outreach.protocols.carrier import Carrier
 from outreach.protocols.dispatcher import DispatcherFactory
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import Analyser, VoiceProvider
-from outreach.providers.registry import AnyAdapter
 from outreach.services.accounts import Accounts as AsyncAccounts
 from outreach.services.agents import Agents as AsyncAgents
 from outreach.services.api_keys import ApiKeys as AsyncApiKeys
@@ -162,10 +160,10 @@ class DiagnosisQuery(Service[AsyncDiagnosisQuery]):
     """Examines the database, the key, accounts, addresses and the work; changes nothing."""
 
     def __call__(self, *, network: bool = True) -> Diagnosis:
-        """Return what is wrong; takes a minute at most, and may run while others use the database.
+        """Return what is wrong; takes under two minutes, and may run while others use the database.
 
-        A check that fails is a finding itself (`check_failed`). With the network, one to three harmless requests are
-        made for each account of a live workspace.
+        A check that fails is a finding itself (`check_failed`). With the network, some harmless requests are made
+        for each account of a live workspace.
 
         Args:
             network: Whether providers may be asked, and names resolved.
@@ -867,8 +865,8 @@ class Erasure(Service[AsyncErasure]):
         Raises:
             NotFound: The workspace does not exist.
             InvalidRequest: It is no phone number.
-            Conflict: A request to it is on its way, contacts are being loaded, or an archive with contacts of the
-                workspace is not there: nothing was erased.
+            Conflict: A request to it is on its way, or contacts are being loaded: nothing was erased.
+            ArchiveUnavailable: An archive with contacts of the workspace is not there: nothing was erased.
         """
         return self._call(lambda service: service.purge(workspace_id, phone, actor=actor))
 
@@ -1254,6 +1252,8 @@ class Campaigns(Service[AsyncCampaigns]):
         *,
         status: RecipientStatus | None = None,
         reason: str | None = None,
+        phone: str | None = None,
+        external_id: str | None = None,
         after: int = -1,
         limit: int = 1000,
     ) -> Sequence[Recipient]:
@@ -1264,6 +1264,8 @@ class Campaigns(Service[AsyncCampaigns]):
             campaign_id: The campaign.
             status: Only those in this state; None for any.
             reason: Only those that wait or have ended for this reason; None for any.
+            phone: Only those with this number, in any notation, or as supplied if it is none; None for any.
+            external_id: Only those that the application knows by this id, of the first 1,000; None for any.
             after: Only positions greater than this one, such as that of the last recipient of the page before.
             limit: The largest number of recipients.
 
@@ -1273,7 +1275,14 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(
             lambda service: service.list_recipients(
-                workspace_id, campaign_id, status=status, reason=reason, after=after, limit=limit
+                workspace_id,
+                campaign_id,
+                status=status,
+                reason=reason,
+                phone=phone,
+                external_id=external_id,
+                after=after,
+                limit=limit,
             )
         )
 
@@ -1424,8 +1433,9 @@ class Campaigns(Service[AsyncCampaigns]):
     def report(self, workspace_id: str, campaign_id: str) -> CampaignReport:
         """Return what became of a campaign's contacts, and what was sent for it, from one snapshot of the ledger.
 
-        It reads every contact and request of the campaign: nearly a second for a million. An erased or archived
-        campaign has the report of the moment before.
+        It reads every request of the campaign once: a million take half a second of computing, and with prices by
+        country a second. An erased or archived campaign has the report of
+        the moment before.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -1439,7 +1449,7 @@ class Campaigns(Service[AsyncCampaigns]):
 
         Raises:
             NotFound: The workspace has no such campaign.
-            Conflict: Its contacts are in an archive that cannot be read.
+            ArchiveUnavailable: Its contacts are in an archive that cannot be read.
         """
         return self._items(lambda service: service.iter_export(workspace_id, campaign_id))
 
@@ -1502,8 +1512,8 @@ class Campaigns(Service[AsyncCampaigns]):
 
         Raises:
             NotFound: The workspace has no such campaign.
-            Conflict: It is scheduled, active or paused, or has contacts that are still open; or its contacts are in an
-                archive that is not there: nothing was erased.
+            Conflict: It is scheduled, active or paused, or has contacts that are still open.
+            ArchiveUnavailable: Its contacts are in an archive that is not there: nothing was erased.
         """
         return self._call(lambda service: service.delete(workspace_id, campaign_id, actor=actor))
 
@@ -1910,7 +1920,7 @@ class Callbacks(Service[AsyncCallbacks]):
             account_id: The account that the URL names.
             url: The URL as requested; if a public URL is configured, that one is verified instead, because the provider
                 signs what it knows, and a proxy may stand between.
-            headers: By lower-case name.
+            headers: By name, in any case.
             body: The raw bytes.
 
         Returns:
@@ -2440,7 +2450,7 @@ class Outreach(Engine):
         adapters: Carriers and voice providers of one's own, beside those that the engine brings and those of installed
             packages (entry points of the group `outreach.adapters`).
         dispatcher: Makes the dispatcher, where this process dispatches; by default one that lives in this process
-            (`outreach.protocols.dispatcher`).
+            (`outreach.protocols.Dispatcher`).
         sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
         sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
         vault: Encrypts the credentials of accounts; by default with a key that ends with this engine.

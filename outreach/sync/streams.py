@@ -8,6 +8,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar, cast
 
+from outreach.errors import InvalidRequest
 from outreach.models.events import Event
 from outreach.models.subscription import EventGap
 from outreach.services.events import EventStream as AsyncEventStream
@@ -63,6 +64,7 @@ class Stream(Generic[C]):
     def __init__(self, running: EngineThread, stream: AsyncEventStream[Any] | AsyncNamedStream[Any]) -> None:
         self._running = running
         self._stream = stream
+        self._entered = False
 
     def __enter__(self) -> Self:
         """Begin to listen.
@@ -74,6 +76,7 @@ class Stream(Generic[C]):
             InvalidRequest: It has been entered before.
         """
         self._running.run(lambda _: self._stream.__aenter__())
+        self._entered = True
         return self
 
     def __exit__(
@@ -105,6 +108,11 @@ class Stream(Generic[C]):
             InvalidRequest: It has not been entered.
             StorageError: The database cannot be read.
         """
+        if not self._entered:
+            raise InvalidRequest(
+                "Enter the stream before you iterate over it: "
+                "with engine.events.subscribe(...) as stream: for event in stream: ..."
+            )
         try:
             found = self._running.run(lambda _: self._next(), timeout=timeout)
         except EngineClosed:

@@ -1,4 +1,4 @@
-"""The contract of an SMS carrier, as tests: every sentence of `outreach.protocols.carrier`.
+"""The contract of an SMS carrier, as tests: every sentence of `outreach.protocols.Carrier`.
 
 An adapter is held to it by a subclass that puts it in front of a provider that does what a test needs:
 

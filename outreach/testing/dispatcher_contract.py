@@ -1,4 +1,4 @@
-"""The contract of a dispatcher, as tests: every sentence of `outreach.protocols.dispatcher`.
+"""The contract of a dispatcher, as tests: every sentence of `outreach.protocols.Dispatcher`.
 
 An implementation is held to it by a subclass that says how one is made:
 
@@ -6,10 +6,13 @@ An implementation is held to it by a subclass that says how one is made:
     class TestMyDispatcher(DispatcherContract):
         @pytest.fixture
         def make(self):
-            return lambda worker, runner, sources: MyDispatcher(...)
+            return lambda worker, runner, sources: MyDispatcher(
+                DispatcherParts(worker=worker, runner=runner, sources=sources, report=report, clock=..., config=...)
+            )
 
-It is to poll, renew and ask for the right every few hundredths of a second, and to read `virtual_time.clock_of_loop()`,
-which is the system's clock where the tests do not run in virtual time.
+`report` is an async function of a report that does nothing. The dispatcher is to poll, renew and ask for the right
+every few hundredths of a second, and to read `virtual_time.clock_of_loop()`, which is the system's clock where the
+tests do not run in virtual time.
 """
 
 from __future__ import annotations

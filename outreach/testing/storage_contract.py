@@ -1,4 +1,4 @@
-"""The contract of a storage, as tests: every sentence of `outreach.protocols.storage`.
+"""The contract of a storage, as tests: every sentence of `outreach.protocols.Storage`.
 
 An implementation is held to it by a subclass that says how a database is opened:
 

@@ -1,4 +1,4 @@
-"""The contract of a voice provider, as tests: every sentence of `outreach.protocols.voice`.
+"""The contract of a voice provider, as tests: every sentence of `outreach.protocols.VoiceProvider`.
 
 An adapter is held to it by a subclass that puts it in front of a provider that does what a test needs:
 

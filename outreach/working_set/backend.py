@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, cast
 
 from outreach.convert.columns import Value
 from outreach.working_set.kinds import Kind
@@ -14,6 +14,20 @@ Row = Sequence[Any]
 
 Change = Literal["insert", "update", "put", "delete"]
 """The kinds of writes: new rows, changed rows, either, deleted keys."""
+
+
+class Write(NamedTuple):
+    """Rows that are written by one statement.
+
+    Attributes:
+        kind: The kind whose rows they are; None for rows of values of a named statement.
+        statement: What is done with rows of the kind, or the name of the statement.
+        rows: The rows; for `delete` their keys.
+    """
+
+    kind: Kind[Any] | None
+    statement: str
+    rows: Sequence[Sequence[Value]]
 
 
 class Backend(Protocol):
@@ -62,3 +76,18 @@ class Backend(Protocol):
     def run_many(self, name: str, rows: Iterable[Sequence[Value]]) -> int:
         """Run a named statement for each of many rows of values; return how many rows it wrote."""
         ...
+
+    def write_all(self, writes: Sequence[Write]) -> Sequence[int]:
+        """Make writes in this order, on a server in one round trip; return how many rows each wrote.
+
+        `write_one_by_one` does it where there is no round trip to save.
+        """
+        ...
+
+
+def write_one_by_one(backend: Backend, writes: Sequence[Write]) -> Sequence[int]:
+    """Make writes one after the other; return how many rows each wrote."""
+    return [
+        backend.run_many(statement, rows) if kind is None else backend.write(kind, cast("Change", statement), rows)
+        for kind, statement, rows in writes
+    ]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final, TypeVar
 
 import attrs
 
 from outreach.convert.columns import Value, json_text
-from outreach.errors import StorageError
+from outreach.errors import InvalidRequest, StorageError
 from outreach.models.campaign import Counters
-from outreach.working_set.backend import Backend, Change, Row
+from outreach.working_set.backend import Backend, Change, Row, Write
 from outreach.working_set.journal import AlreadyExists, Journal, RollbackRequired, Rows
 from outreach.working_set.kinds import ALL_KINDS, CAMPAIGNS, NO_CAMPAIGN, SINGLE_ROW_KEY, STOPS, CampaignRef, Key, Kind
 
@@ -112,7 +114,12 @@ class WorkingSet:
     def get(self, kind: Kind[M], key: Key) -> M | None:
         """Return the row with a key."""
         known = self._rows[kind.table].known
-        if key not in known:
+        try:
+            found = key in known
+        except TypeError:
+            # Not hashable: certainly no identifier.
+            found = False
+        if not found:
             self._load(kind, [key])
         row: M | None = known[key]
         return row
@@ -210,7 +217,11 @@ class WorkingSet:
             tables = {kind if isinstance(kind, str) else kind.table for kind in reads}
             if not self._pending_tables.isdisjoint(tables):
                 self.flush()
-        return self.backend.query(name, values)
+        try:
+            return self.backend.query(name, values)
+        except Exception:
+            _check_key(tuple(values.values()))
+            raise
 
     def execute(self, name: str, /, **values: Value) -> int:
         """Run a writing statement at once; return how many rows it wrote."""
@@ -358,48 +369,43 @@ class WorkingSet:
             raise
 
     def _flush_all(self) -> None:
-        for rows in self._rows.values():
-            if rows.pending:
-                self._flush_rows(rows)
-            if rows.kind is CAMPAIGNS and self.counted:
-                self._flush_counters()
-        for table, entries in self.appended.items():
-            if entries:
-                self._flush_appended(table, entries)
-        if self._change_pending:
-            self.backend.execute("work.set_last_change", {"change": self.last_change["last"]})
-            self._change_pending.clear()
-        self._pending_tables.clear()
-
-    def _flush_rows(self, rows: Rows) -> None:
-        kind = rows.kind
-        keys = rows.by_change()
-        for change in _WRITE_ORDER:
-            if change not in keys:
-                continue
-            if change == "delete":
-                self.backend.write(kind, change, [self._database_key(kind, key) for key in keys[change]])
-                continue
-            values = [self._values(kind, key, rows.known[key]) for key in keys[change]]
-            if self.backend.write(kind, change, values) == len(values):
+        writes = list(self._pending_writes())
+        for (kind, change, rows), written in zip(writes, self.backend.write_all(writes), strict=True):
+            if kind is None or change == "delete" or written == len(rows):
                 continue
             if change == "insert":
                 raise AlreadyExists(f"There is such a {kind.noun} already.")
             raise LookupError(f"There is no such {kind.noun}.")
-        rows.pending.clear()
-
-    def _flush_counters(self) -> None:
-        changes = [(*attrs.astuple(change), self._number(campaign_id)) for campaign_id, change in self.counted.items()]
-        self.backend.run_many("campaigns.add_counters", changes)
+        for known in self._rows.values():
+            known.pending.clear()
+        for entries in self.appended.values():
+            entries.clear()
         self.counted.clear()
+        self._change_pending.clear()
+        self._pending_tables.clear()
 
-    def _flush_appended(self, table: str, entries: list[tuple[str, Sequence[Value]]]) -> None:
-        start = 0
-        for end in range(1, len(entries) + 1):
-            if end == len(entries) or entries[end][0] != entries[start][0]:
-                self.backend.run_many(f"{table}.{entries[start][0]}", [row for _, row in entries[start:end]])
-                start = end
-        entries.clear()
+    def _pending_writes(self) -> Iterator[Write]:
+        for rows in self._rows.values():
+            yield from self._pending_rows(rows)
+            if rows.kind is CAMPAIGNS and self.counted:
+                changes = [(*attrs.astuple(change), self._number(id_)) for id_, change in self.counted.items()]
+                yield Write(None, "campaigns.add_counters", changes)
+        for table, entries in self.appended.items():
+            for statement, alike in groupby(entries, key=itemgetter(0)):
+                yield Write(None, f"{table}.{statement}", [row for _, row in alike])
+        if self._change_pending:
+            yield Write(None, "work.set_last_change", [(self.last_change["last"],)])
+
+    def _pending_rows(self, rows: Rows) -> Iterator[Write]:
+        kind = rows.kind
+        keys = rows.by_change() if rows.pending else {}
+        for change in _WRITE_ORDER:
+            if change not in keys:
+                continue
+            if change == "delete":
+                yield Write(kind, change, [self._database_key(kind, key) for key in keys[change]])
+            else:
+                yield Write(kind, change, [self._values(kind, key, rows.known[key]) for key in keys[change]])
 
     # ------------------------------------------------------------------------------------------ details
 
@@ -434,6 +440,7 @@ class WorkingSet:
         known = self._rows[kind.table].known
         loadable = {}
         for key in keys:
+            _check_key(key)
             if kind.campaign_key is None or key[kind.campaign_key] is None or self._known_campaign(key, kind):
                 loadable[tuple(self._database_key(kind, key))] = key
         if loadable:
@@ -485,3 +492,14 @@ class WorkingSet:
             campaign_id = key[kind.campaign_key] if kind.campaign_key is not None else values[kind.campaign]
             values[kind.campaign] = None if campaign_id is None else self._number(str(campaign_id))
         return values
+
+
+def _check_key(key: Key) -> None:
+    """Check what a caller gave as identifiers; no database takes anything else.
+
+    Raises:
+        InvalidRequest: It is another object, such as a workspace.
+    """
+    for part in key:
+        if not isinstance(part, str | int | float | bytes | None):
+            raise InvalidRequest(f"An identifier must be a text, such as workspace.id, not {type(part).__name__}.")

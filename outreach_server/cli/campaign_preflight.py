@@ -61,10 +61,11 @@ def show_preflight(found: Preflight, contact: str | None = None) -> None:
                 "why": one.why,
                 "from": documents.plain(one.first_at),
                 "to": documents.plain(one.last_at),
+                "such as": _examples(one.examples),
             }
             for one in found.held_back
         ]
-        out.print(listing(later, ("rule", "contacts", "why", "from", "to")))
+        out.print(listing(later, ("rule", "contacts", "why", "from", "to", "such as")))
     _show_characters(found)
     if found.samples:
         click.echo("\nTexts:" if found.channel == "sms" else "\nVariables:")
@@ -100,9 +101,11 @@ def _show_characters(found: Preflight) -> None:
     encodings = found.encodings
     if not encodings.ucs2_messages:
         return
+    have = "message has" if encodings.ucs2_messages == 1 else "messages have"
+    saved = f"{encodings.saves} segment{'' if encodings.saves == 1 else 's'}" if encodings.saves else "no segment here"
     click.echo(
-        f"\n{encodings.ucs2_messages} messages have characters outside GSM-7, so that 70 instead of 160 characters are "
-        f"a segment. Replacing these saves {encodings.saves} segments:"
+        f"\n{encodings.ucs2_messages} {have} characters outside GSM-7, so that 70 instead of 160 characters are "
+        f"a segment. Replacing these saves {saved}:"
     )
     rows = [
         {

@@ -63,10 +63,13 @@ def purge(workspace_id: str, phone: str, yes: bool) -> None:
     if state().as_json:
         echo_json(documents.plain(result))
         return
-    click.echo(
-        f"Erased: {result.contacts} places in campaigns, {result.messages} messages, {result.calls} calls, "
-        f"{result.callbacks} events of providers."
+    erased = (
+        (result.contacts, "place in a campaign", "places in campaigns"),
+        (result.messages, "message", "messages"),
+        (result.calls, "call", "calls"),
+        (result.callbacks, "event of a provider", "events of providers"),
     )
+    click.echo(f"Erased: {', '.join(f'{count} {one if count == 1 else many}' for count, one, many in erased)}.")
     if result.still_opted_out:
         note("The number stays on the unsubscribe register, as a hash: it is not contacted again.")
     note("Backups of the database still hold it.")

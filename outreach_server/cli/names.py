@@ -109,10 +109,14 @@ async def _numbers(engine: Outreach, workspace: Workspace, written: str) -> Sequ
 
 async def _campaigns(engine: Outreach, workspace: Workspace, name: str) -> Sequence[Candidate]:
     found: list[Candidate] = []
-    for page in range(1, _MAX_PAGES + 1):
-        got = await engine.campaigns.list(workspace.id, search=name, page=page, page_size=_PAGE)
-        found += _candidates(workspace, got.items)
-        if len(got.items) < _PAGE:
+    # An archived one counts where no other has the name.
+    for archived in (False, True):
+        for page in range(1, _MAX_PAGES + 1):
+            got = await engine.campaigns.list(workspace.id, search=name, archived=archived, page=page, page_size=_PAGE)
+            found += _candidates(workspace, got.items)
+            if len(got.items) < _PAGE:
+                break
+        if any(one.name.casefold() == name.casefold() for one in found):
             break
     return found
 

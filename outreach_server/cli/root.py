@@ -65,7 +65,7 @@ COMMANDS: Final = LazyCommands(
         "config": CommandModule(
             "config", "Show every setting, its value, and the flag, variable or key that it comes from."
         ),
-        "db": CommandModule("db", "Back up, restore, check, copy and migrate the database."),
+        "db": CommandModule("db", "Back up, restore, check, compact, archive, copy and migrate the database."),
     }
 )
 """Every command with the first sentence of its help; imported when it is run."""

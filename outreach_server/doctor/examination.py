@@ -21,7 +21,7 @@ from outreach_server.doctor.findings import config_invalid, finding
 
 _log = logging.getLogger("outreach_server")
 
-CHECK_SECONDS: Final = 90.0
+CHECK_SECONDS: Final = 120.0
 """How long one check may take, that of the engine included; all run at the same time."""
 
 Check = Callable[[], Awaitable[Diagnosis]]

@@ -9,6 +9,7 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit
 
 from outreach.models import DiagnosisFinding
@@ -16,7 +17,8 @@ from outreach_server.config import ServerConfig
 from outreach_server.doctor.findings import finding
 from outreach_server.listening.proxies import UNIX, TrustedProxies
 
-_SHOW = "outreach-server config"
+_SHOW: Final = "outreach-server config"
+_KEY_FILE_VARIABLE: Final = "OUTREACH_SECRET_KEY_FILE"
 
 
 def of_listening(config: ServerConfig) -> Iterator[DiagnosisFinding]:
@@ -68,6 +70,15 @@ def of_files(config: ServerConfig, config_file: Path | None) -> Iterator[Diagnos
                 str(config_file),
                 f"chmod o-rwx {shlex.quote(str(config_file))}",
             )
+    named = os.environ.get(_KEY_FILE_VARIABLE)
+    key = Path(named) if named else None
+    if key is not None and key.exists() and key.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        yield finding(
+            "key_exposed",
+            f"Others may read the key of the accounts' credentials, {str(key)!r} ({_KEY_FILE_VARIABLE}).",
+            str(key),
+            f"chmod 400 {shlex.quote(str(key))}",
+        )
     spool = config.spool_directory or Path(tempfile.gettempdir())
     if not spool.is_dir() or not os.access(spool, os.W_OK | os.X_OK):
         yield finding(

@@ -19,6 +19,7 @@ ServerCode = Literal[
     "config_file_exposed",
     "config_invalid",
     "database_not_usable",
+    "key_exposed",
     "listens_in_plain",
     "proxies_too_wide",
     "public_url_unanswered",

@@ -30,8 +30,8 @@ def test_a_statement_for_many_rows_is_one_that_runs_often(monkeypatch: pytest.Mo
 
 def test_statements_that_share_a_round_trip_are_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Statements in one text are asked in one; rows that are copied take two, however many they are."""
-    for name in ("execute", "copy"):
-        monkeypatch.setattr(psycopg.Cursor, name, getattr(psycopg.Cursor, name))  # put back at the end
+    for kind, name in ((psycopg.Cursor, "execute"), (psycopg.Cursor, "copy"), (psycopg.Pipeline, "__exit__")):
+        monkeypatch.setattr(kind, name, getattr(kind, name))  # put back at the end
     counts = count_round_trips()
     with psycopg.connect(server().url("postgres"), autocommit=True) as connection:
         connection.execute("CREATE TEMPORARY TABLE numbers (number bigint); SELECT 1")
@@ -40,8 +40,12 @@ def test_statements_that_share_a_round_trip_are_counted_apart(monkeypatch: pytes
             for number in range(3):
                 copy.write_row((number,))
         assert (counts.statements, counts.round_trips) == (3, 3)
+        with connection.pipeline():
+            for number in range(3):
+                connection.execute("INSERT INTO numbers VALUES (%s)", (number,))
+        assert (counts.statements, counts.round_trips) == (6, 4)
         connection.execute("BEGIN")
-        assert connection.execute("SELECT  count(*)\nFROM numbers").fetchone() == (3,)
+        assert connection.execute("SELECT  count(*)\nFROM numbers").fetchone() == (6,)
         connection.execute("COMMIT")
-    assert (counts.statements, counts.round_trips, counts.commits) == (6, 6, 1)
+    assert (counts.statements, counts.round_trips, counts.commits) == (9, 7, 1)
     assert counts.texts["SELECT count(*) FROM numbers"] == 1

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,7 +38,7 @@ class Running:
 
     Attributes:
         process: Its first process.
-        url: Where it answers.
+        url: Where it answers; empty where it does not.
         log: The file with what it logged.
     """
 
@@ -76,10 +76,12 @@ class Place:
     Attributes:
         jail: The jail.
         name: The name of the database.
+        settings: Variables of every command.
     """
 
     jail: Jail
     name: str = "outreach"
+    settings: Mapping[str, str] = attrs.Factory(dict)
 
     @property
     def database(self) -> Path:
@@ -116,13 +118,19 @@ class Place:
         """Run a command and return its document."""
         return json.loads(self.run(*arguments, "--json"))
 
-    @contextmanager
-    def serving(self, *options: str, handed: socket.socket | None = None, **more: str) -> Iterator[Running]:
+    def serving(
+        self, *options: str, handed: socket.socket | None = None, **more: str
+    ) -> AbstractContextManager[Running]:
         """Run a server on a free port, or on a socket handed over as systemd does; it is killed at the end."""
-        command = self.jail.command("serve", "--port", "0", "--json", *options)
+        return self.running("serve", "--port", "0", *options, handed=handed, **more)
+
+    @contextmanager
+    def running(self, *words: str, handed: socket.socket | None = None, **more: str) -> Iterator[Running]:
+        """Run a command that goes on until it is ended; it is killed at the end."""
+        command = self.jail.command(*words, "--json")
         if handed is not None:
             command = [sys.executable, "-c", _HANDING_OVER, str(handed.fileno()), *command]
-        out = self.jail.data.parent / f"serve-{time.monotonic_ns()}"
+        out = self.jail.data.parent / f"{words[0]}-{time.monotonic_ns()}"
         log = out.with_suffix(".log")
         with out.open("wb") as stdout, log.open("wb") as stderr:
             process = subprocess.Popen(
@@ -143,7 +151,8 @@ class Place:
             return None
 
         try:
-            yield Running(process=process, url=wait_for("a server", document, seconds=SECONDS)["url"], log=log)
+            told = wait_for(f"the {words[0]} to start", document, seconds=SECONDS)
+            yield Running(process=process, url=told.get("url") or "", log=log)
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -159,6 +168,7 @@ class Place:
                 "OUTREACH_RECONCILE_DELAY_SECONDS": "1",
                 "OUTREACH_RECONCILE_INTERVAL_SECONDS": "0.5",
                 "OUTREACH_HOST_ID": "binary-check",
+                **self.settings,
                 **more,
             }
         )

@@ -15,10 +15,12 @@ from typing import Final
 
 import httpx
 import psutil
+from cryptography.fernet import Fernet
 from sqlite_utils import Database
 
 from outreach.storage.sqlite.schema import MIGRATIONS
 from outreach_server.cli.serving import bind, url_of
+from tests import postgres
 from tests.binary.place import SECONDS, Place, Running
 from tests.documents.provider import CREDENTIALS, Provider
 from tests.listening.certificates import write_pair
@@ -217,6 +219,41 @@ def reads_a_changed_certificate(place: Place) -> None:
             server.stop()
 
 
+def sends_by_a_worker_on_postgresql(place: Place) -> None:
+    """Jobs of Procrastinate, a worker that answers no requests, and a server that does not dispatch."""
+    postgresql = postgres.server()
+    with postgresql.database() as name:
+        url = postgresql.url(name)
+        here = Place(
+            jail=place.jail,
+            name="cluster",
+            settings={
+                "OUTREACH_DATABASE_URL": url,
+                "OUTREACH_DISPATCHER": "procrastinate",
+                "OUTREACH_SECRET_KEY": Fernet.generate_key().decode(),
+            },
+        )
+        with here.serving("--no-dispatch") as server:
+            workspace = here.ask("workspaces", "create", "Cluster", "--default-region", "US")["id"]
+            here.ask("numbers", "add", workspace, SENDER, "--carrier", "twilio")
+            contacts = place.jail.data / "cluster.csv"
+            contacts.write_text("phone\n" + "".join(f"+1{4_155_550_100 + number}\n" for number in range(50)), "utf-8")
+            place.jail.give()
+            made = here.ask(
+                *("campaigns", "import", workspace, f"{place.jail.seen}/cluster.csv", "--name", "All"),
+                *("--message", "Hi", "--from", SENDER, "--rate", "600"),
+            )["id"]
+            here.ask("campaigns", "start", made)
+            with here.running("worker") as worker:
+                assert here.ask("campaigns", "watch", made)["status"] == "completed"
+                worker.stop()
+            server.stop()
+        # It has a complaint: this server forgets what it was told in a power cut.
+        assert json.loads(here.run("db", "check", "--json", status=1))["pending_migrations"] == []
+    sent = [json.loads(line) for line in here.books.log.read_text("utf-8").splitlines()]
+    assert len({one["to"] for one in sent}) == len(sent) == 50
+
+
 @contextmanager
 def _provider() -> Iterator[str]:
     """Serve a stand-in for every provider; yield its address."""
@@ -273,6 +310,7 @@ ALL: Final[Sequence[Callable[[Place], None]]] = (
     keeps_to_versions_of_the_schema,
     reads_a_changed_certificate,
     listens_on_what_systemd_hands_over,
+    sends_by_a_worker_on_postgresql,
 )
 SHORT: Final[Sequence[Callable[[Place], None]]] = (tells_what_it_is, demonstrates, takes_a_large_body_by_its_helper)
 """What the directory does otherwise than the one file."""

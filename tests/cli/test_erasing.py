@@ -40,7 +40,7 @@ def test_a_person_is_purged(cli: Cli, workspace_id: str, made: str) -> None:
     """The others stay, and what was opted out stays so."""
     cli.run("unsubscribes", "add", workspace_id, "+14155550103")
     told = cli.tell("purge", workspace_id, "+14155550103", "--yes")
-    assert "1 places in campaigns" in told
+    assert "1 place in a campaign, 0 messages" in told
     assert "as a hash" in told
     document = cli.ask("purge", workspace_id, "+14155550101", "--yes")
     assert document == {"contacts": 1, "messages": 0, "calls": 0, "callbacks": 0, "still_opted_out": False}

@@ -57,6 +57,16 @@ def test_a_name_that_two_things_have_is_refused_with_their_identifiers(cli: Cli,
     assert cli.ask("campaigns", "show", "SPRING")["id"] == third
 
 
+def test_an_archived_campaign_is_found_where_no_other_has_its_name(cli: Cli, workspace_id: str, file: str) -> None:
+    """It is hidden from lists, and still shown, reported and deleted."""
+    args = ("campaigns", "import", workspace_id, file, "--message", "Hi", "--from", SENDER, "--name")
+    first = cli.ask(*args, "Spring")["id"]
+    cli.ask("campaigns", "archive", "Spring")
+    assert cli.ask("campaigns", "show", "spring")["id"] == first
+    second = cli.ask(*args, "Spring")["id"]
+    assert cli.ask("campaigns", "show", "spring")["id"] == second
+
+
 def test_what_a_command_names_is_looked_for_in_the_workspace_that_it_names(cli: Cli, workspace_id: str) -> None:
     """Two tenants may have an agent of one name each."""
     other = cli.ask("workspaces", "create", "Beta")["id"]

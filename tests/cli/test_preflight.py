@@ -71,6 +71,16 @@ def test_people_read_it_too(cli: Cli, workspace_id: str, csv_file: WriteCsv) -> 
         assert text in said, text
 
 
+def test_who_is_contacted_later_is_shown_with_examples(cli: Cli, workspace_id: str, csv_file: WriteCsv) -> None:
+    """Whenever it is, it is night for one of these."""
+    phones = ("+12125552368", "+81312345678", "+442079460018")
+    cli.run("workspaces", "update", workspace_id, "--contact-hours")
+    said = cli.tell("campaigns", "import", workspace_id, csv_file("\n".join(["phone", *phones])), *OPTIONS, "--dry-run")
+    _, _, later = said.partition("Contacted later:")
+    table, _, _ = later.partition("Texts:")
+    assert any(phone in table for phone in phones), said
+
+
 def test_one_contact_is_shown_alone(cli: Cli, workspace_id: str, csv_file: WriteCsv) -> None:
     """Both of its places, in whatever notation it is asked for."""
     file = csv_file(ROWS)

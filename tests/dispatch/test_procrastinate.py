@@ -21,6 +21,8 @@ from tests.engine.rig import QUICK, contacts, given_campaign, given_workspace, r
 
 pytestmark = pytest.mark.anyio
 
+_CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+
 JOBS = attrs.evolve(QUICK, dispatcher="procrastinate", acceptance_wait_seconds=20.0)
 
 
@@ -161,6 +163,25 @@ async def test_the_unit_of_a_dead_worker_goes_on(url: str, tmp_path: Path) -> No
             await reaches(worker, campaign, "completed")
 
 
+async def test_a_worker_whose_connections_are_cut_goes_on(url: str, tmp_path: Path) -> None:
+    """Jobs that could not be marked as done count as a dead worker's; nobody is reached twice by that."""
+    log = tmp_path / "carrier.jsonl"
+    async with _engine(url, log, config=attrs.evolve(JOBS, lease_seconds=3.0)) as worker:
+        workspace = await given_workspace(worker)
+        campaigns = [
+            await given_campaign(worker, workspace, contacts(4, first=10 * n), rate_per_minute=120) for n in (0, 1)
+        ]
+        for campaign in campaigns:
+            await worker.campaigns.start(workspace.id, campaign.id)
+        for _ in range(3):
+            await until(lambda: _is_working(url))
+            assert _ask(url, f"{_CUT} WHERE datname = current_database() AND application_name = 'outreach-jobs'")
+        for campaign in campaigns:
+            await reaches(worker, campaign, "completed")
+    assert len({json.loads(line)["to"] for line in log.read_text().splitlines()}) == 8
+    assert len(log.read_text().splitlines()) == 8
+
+
 async def test_a_pause_on_another_node_ends_the_slice_at_once(url: str) -> None:
     """docs/workers.md#wake-ups: also where the clock would not tell for minutes."""
     async with _engine(url, config=attrs.evolve(JOBS, change_poll_seconds=600.0)) as worker:
@@ -227,6 +248,10 @@ def test_procrastinates_own_shell_sees_the_jobs(url: str, monkeypatch: pytest.Mo
 
 async def _hears(engine: Outreach) -> bool:
     return bool(engine._storage.hears)  # type: ignore[attr-defined]
+
+
+async def _is_working(url: str) -> bool:
+    return bool(_ask(url, "SELECT 1 FROM pg_stat_activity WHERE application_name = 'outreach-jobs'"))
 
 
 async def _is_idle(engine: Outreach) -> bool:

@@ -33,5 +33,6 @@ def system(original: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def forget_environment(patch: pytest.MonkeyPatch) -> None:
     """Take no setting from where the tests run."""
-    for variable in ("OUTREACH_SECRET_KEY", "OUTREACH_HOST_ID", "OUTREACH_PUBLIC_URL"):
-        patch.delenv(variable, raising=False)
+    for variable in ("SECRET_KEY", "SECRET_KEY_FILE", "HOST_ID", "PUBLIC_URL"):
+        patch.delenv(f"OUTREACH_{variable}", raising=False)
+    patch.delenv("CREDENTIALS_DIRECTORY", raising=False)

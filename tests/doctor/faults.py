@@ -103,6 +103,20 @@ def key_file(system: System) -> Path:
     return system.directory / "outreach.db.key"
 
 
+@fault("key_exposed", name="in a file of one's own")
+async def _(system: System, patch: Patch) -> None:
+    file = system.directory / "secret-key"
+    key_file(system).rename(file)
+    file.chmod(0o640)
+    patch.setenv("OUTREACH_SECRET_KEY_FILE", str(file))
+
+
+@fault("rekey_unfinished")
+async def _(system: System, _: Patch) -> None:
+    file = key_file(system)
+    file.write_text(f"{Fernet.generate_key().decode()}\n{file.read_text('ascii')}", encoding="ascii")
+
+
 @fault("disk_low")
 async def _(_: System, patch: Patch) -> None:
     patch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=50 * 1024**2))
@@ -359,6 +373,13 @@ async def _(system: System, _: Patch) -> None:
         tx.claims.put(Claim(workspace_id=system.workspace_id, subject="singles", epoch=3, held=True))
 
     await system.write(operation)
+
+
+@fault("archive_missing")
+async def _(system: System, _: Patch) -> None:
+    with closing(sqlite3.connect(system.database)) as raw, raw:
+        row = ("a", "/nowhere/archive.db", "2026-01-01T00:00:00.000000Z")
+        raw.execute("INSERT INTO archives (id, file, created_at) VALUES (?, ?, ?)", row)
 
 
 @fault("requests_overdue")

@@ -11,7 +11,7 @@ import pytest
 from outreach.models.account import PROVIDERS
 from outreach.protocols import CallbackSetting, CallbackSettings, Connection
 from outreach.providers.registry import Adapters
-from outreach.services.diagnosis.accounts import _of_setting
+from outreach.services.diagnosis.accounts import of_setting
 from outreach.testing.builders import make_account
 from outreach.testing.clock import ManualClock
 from tests.documents.provider import CREDENTIALS
@@ -64,7 +64,13 @@ def twilio(url: str | None, application: str = "") -> Mapping[str, Any]:
     return {path: {"incoming_phone_numbers": numbers}}
 
 
-async def settings(provider: str, told: Mapping[str, Any] | httpx.Response) -> tuple[Connection, list[CallbackSetting]]:
+def vapi(url: str | None, messages: Sequence[str] | None = None) -> Mapping[str, Any]:
+    """Return an assistant."""
+    assistant: dict[str, Any] = {"id": "agent-1", "serverMessages": messages}
+    return {"/assistant/agent-1": {**assistant, "server": {"url": url}} if url else assistant}
+
+
+async def settings(provider: str, told: Mapping[str, Any] | httpx.Response) -> list[CallbackSetting]:
     """Return what an adapter makes of a provider's answers."""
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -84,7 +90,7 @@ async def settings(provider: str, told: Mapping[str, Any] | httpx.Response) -> t
             clock=ManualClock(),
             callback_url=OURS,
         )
-        return connection, list(await adapter.callback_settings(connection, [NUMBER]))
+        return list(await adapter.callback_settings(connection, senders=[NUMBER], agents=["agent-1"]))
 
 
 @pytest.mark.parametrize(
@@ -100,6 +106,11 @@ async def settings(provider: str, told: Mapping[str, Any] | httpx.Response) -> t
         ("elevenlabs", elevenlabs(OURS), []),
         ("elevenlabs", elevenlabs("https://elsewhere.example.com"), ["callback_not_set"]),
         ("elevenlabs", elevenlabs(OURS, is_auto_disabled=True), ["callback_setting_wrong"]),
+        ("vapi", vapi(OURS), []),
+        ("vapi", vapi(OURS, ["status-update", "end-of-call-report"]), []),
+        ("vapi", vapi(OURS, ["status-update"]), ["callback_setting_wrong"]),
+        ("vapi", vapi(None), ["callback_not_set"]),
+        ("vapi", vapi("https://elsewhere.example.com"), ["callback_elsewhere"]),
         ("twilio", twilio(f"{OURS}/"), []),
         ("twilio", twilio(None), ["callback_not_set"]),
         ("twilio", twilio("https://demo.twilio.com/x"), ["callback_elsewhere"]),
@@ -108,16 +119,17 @@ async def settings(provider: str, told: Mapping[str, Any] | httpx.Response) -> t
 )
 async def test_where_callbacks_go_is_told(provider: str, told: Mapping[str, Any], codes: Sequence[str]) -> None:
     """Only settings of what the workspace sends from count."""
-    connection, found = await settings(provider, told)
-    account = make_account(provider=provider)
-    findings = [one for setting in found for one in _of_setting(account, connection, setting)]
+    found = await settings(provider, told)
+    account, kind = make_account(provider=provider), PROVIDERS[provider]
+    findings = [one for setting in found for one in of_setting(account, kind, setting, OURS)]
     assert [one.code for one in findings] == codes
     assert all(one.severity == "warning" and one.commands for one in findings)
+    assert all(("STOP" in one.why) == (kind == "carrier") for one in findings if one.code != "callback_setting_wrong")
 
 
 def test_these_providers_tell() -> None:
-    """At the others each call brings the address with it."""
-    assert TELLING == ["elevenlabs", "telnyx", "twilio", "vonage"]
+    """At Retell each call brings the address with it."""
+    assert TELLING == ["elevenlabs", "telnyx", "twilio", "vapi", "vonage"]
 
 
 @pytest.mark.parametrize("provider", TELLING)
@@ -128,4 +140,4 @@ def test_these_providers_tell() -> None:
 )
 async def test_a_provider_that_does_not_tell_is_no_fault(provider: str, answer: httpx.Response) -> None:
     """A key that may send need not be allowed to read settings."""
-    assert (await settings(provider, answer))[1] == []
+    assert await settings(provider, answer) == []

@@ -8,13 +8,15 @@ from typing import get_args
 
 import pytest
 
-from outreach import Outreach
+from outreach import Outreach, WorkspaceStatus, WorkspaceUpdate
 from outreach.models import EngineCode
 from outreach.models.diagnosis import DatabaseCode
+from outreach.services.diagnosis import snapshot
 from outreach_server.doctor.findings import ServerCode
 from tests.doctor.faults import FAULTS, Fault
 from tests.doctor.system import System
 from tests.doctor.test_documents import SEVERITIES
+from tests.documents.provider import CREDENTIALS
 from tests.engine.rig import until
 
 pytestmark = pytest.mark.anyio
@@ -68,6 +70,36 @@ async def test_without_the_network_nobody_is_asked(system: System) -> None:
     assert system.provider.asked == []
     (skipped,) = found.skipped
     assert "accounts" in skipped
+
+
+async def test_only_accounts_that_send_are_asked_about(system: System) -> None:
+    """Not those of a workspace that is suspended, nor of a sandbox."""
+    system.provider.status = 401
+
+    async def change(engine: Outreach) -> None:
+        sandbox = await engine.workspaces.create("Trial")
+        credentials = {**CREDENTIALS["twilio"], "api_base": system.provider.url}
+        await engine.accounts.connect(sandbox.id, "twilio", credentials)
+        await engine.workspaces.update(system.workspace_id, WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED))
+
+    await system.within(change)
+    assert (await system.diagnose()).findings == []
+    assert system.provider.asked == []
+
+
+async def test_more_accounts_than_one_look_takes_are_told(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest are looked at."""
+    monkeypatch.setattr(snapshot, "MAX_ACCOUNTS", 1)
+
+    async def connect(engine: Outreach) -> None:
+        credentials = {**CREDENTIALS["retell"], "api_base": system.provider.url}
+        await engine.accounts.connect(system.workspace_id, "retell", credentials)
+
+    await system.within(connect)
+    found = await system.diagnose()
+    assert found.findings == []
+    (skipped,) = found.skipped
+    assert "accounts were looked at" in skipped
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=[f"{one.code} {one.name}".strip().replace(" ", "-") for one in FAULTS])

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import anyio
+import attrs
 import pytest
 
 from outreach import (
@@ -147,10 +148,42 @@ async def test_recipients_are_paged_by_state_and_reason(engine: Outreach) -> Non
     for missing in (engine.campaigns.get_recipient, engine.campaigns.recipient_history):
         with pytest.raises(NotFound):
             await missing(workspace.id, campaign.id, 4)
-    wrong: list[dict[str, Any]] = [{"status": "x"}, {"reason": 1}, {"after": -2}, {"limit": 0}]
+    wrong: list[dict[str, Any]] = [{"status": "x"}, {"reason": 1}, {"after": -2}, {"limit": 0}, {"phone": 1}]
+    wrong += [{"external_id": ""}, {"external_id": "x" * 256}]
     for arguments in wrong:
         with pytest.raises(InvalidRequest):
             await pages(workspace.id, campaign.id, **arguments)
+
+
+async def test_recipients_are_found_by_number_and_by_the_applications_id(engine: Outreach) -> None:
+    """In any notation, also what is no number; state, reason and place narrow it down."""
+    workspace = await given_workspace(engine)
+    first, second, third = contacts(3)
+    people = [
+        attrs.evolve(first, external_id="crm-1"),
+        attrs.evolve(second, external_id="crm-2"),
+        attrs.evolve(first, external_id="crm-2"),
+        attrs.evolve(third, phone_number="nonsense"),
+    ]
+    campaign = await given_campaign(engine, workspace, people)
+
+    async def found(**given: Any) -> list[int]:
+        return [one.position for one in await engine.campaigns.list_recipients(workspace.id, campaign.id, **given)]
+
+    written = first.phone_number.removeprefix("+")
+    assert await found(phone=first.phone_number) == await found(phone=f"{written[:1]} {written[1:]}") == [0, 2]
+    assert await found(phone=first.phone_number, after=0) == [2]
+    assert await found(phone=first.phone_number, limit=1) == [0]
+    assert await found(phone=first.phone_number, status=RecipientStatus.SKIPPED) == [2]
+    assert await found(phone=first.phone_number, external_id="crm-2") == [2]
+    assert await found(phone="nonsense") == [3]
+    assert await found(phone="+14155559999") == []
+    assert await found(external_id="crm-2") == [1, 2]
+    assert await found(external_id="crm-2", reason="duplicate") == [2]
+    assert await found(external_id="crm-9") == []
+    other = await given_workspace(engine)
+    with pytest.raises(NotFound):
+        await engine.campaigns.list_recipients(other.id, campaign.id, phone=first.phone_number)
 
 
 async def test_calls_and_inbound_messages_are_paged_newest_first(engine: Outreach) -> None:

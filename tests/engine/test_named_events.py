@@ -111,7 +111,7 @@ async def test_who_lost_its_turn_stores_nothing_and_waits_again(
     """One that stood still for longer than its lease: what it had not acknowledged is the other's."""
     here, there = two_on_one(open_storage)
     monkeypatch.setattr(named_streams, "LEASE_SECONDS", 0.2)
-    monkeypatch.setattr(named_streams, "_RENEW_SECONDS", 600.0)
+    monkeypatch.setattr(named_streams, "_RENEWALS", 0.001)
     async with engine_on(here) as one, engine_on(there) as two:
         workspace = (await given_workspace(one)).id
         await opt_out(one, workspace, 1, 2)
@@ -136,7 +136,7 @@ async def test_a_reader_that_works_for_long_keeps_its_turn(
     """Its lease is renewed while it works on one event."""
     storage = open_storage(SystemClock())
     monkeypatch.setattr(named_streams, "LEASE_SECONDS", 0.4)
-    monkeypatch.setattr(named_streams, "_RENEW_SECONDS", 0.05)
+    monkeypatch.setattr(named_streams, "_RENEWALS", 100)
     async with engine_on(storage) as engine:
         workspace = (await given_workspace(engine)).id
         await opt_out(engine, workspace, 1)
@@ -156,7 +156,7 @@ async def test_what_was_not_asked_for_is_passed_over(
     open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its position goes on without an acknowledgement, so that a restart reads nothing a second time."""
-    monkeypatch.setattr(named_streams, "_RENEW_SECONDS", 0.05)
+    monkeypatch.setattr(named_streams, "_RENEWALS", 100)
     async with engine_on(open_storage(SystemClock())) as engine, anyio.create_task_group() as tasks:
         workspace = (await given_workspace(engine)).id
         async with engine.events.subscribe(CampaignStatusChanged, name="n", since=0) as stream:

@@ -23,9 +23,8 @@ from outreach import (
 )
 from outreach.clock import Clock
 from outreach.errors import AccountMissing, CannotStart
-from outreach.protocols import SystemClock
+from outreach.protocols import AnyAdapter, SystemClock
 from outreach.protocols.storage import Storage
-from outreach.providers.registry import AnyAdapter
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
 from outreach.vault import Vault
 from tests.engine.conftest import OpenStorage

@@ -10,7 +10,7 @@ import pytest
 
 import outreach.operations
 from outreach.errors import NotFound
-from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchOutcome
+from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchOutcome, OperatorDecision
 from outreach.models.states import DispatchState, MessageStatus, RecipientStatus, WorkspaceStatus
 from outreach.models.workspace import WorkspaceUpdate
 from outreach.operations.access import workspaces
@@ -79,9 +79,7 @@ async def confirm(storage: Storage, dispatch: Dispatch, evidence: DispatchOutcom
     )
 
 
-async def decide(
-    storage: Storage, dispatch: Dispatch, decision: reconciling.OperatorDecision, *, now: datetime
-) -> None:
+async def decide(storage: Storage, dispatch: Dispatch, decision: OperatorDecision, *, now: datetime) -> None:
     """Do what an operator decides."""
     await storage.write(lambda tx: given_a_steady_clock(tx, now))
     await storage.write(

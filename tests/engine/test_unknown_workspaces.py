@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from outreach import NotFound, Outreach
+from outreach import InvalidRequest, NotFound, Outreach
 from tests.engine.every_method import every_method
 
 pytestmark = pytest.mark.virtual_time
@@ -18,3 +20,12 @@ async def test_a_workspace_that_is_not_there_is_told(engine: Outreach, name: str
     method = next(one for one in every_method(engine) if one.name == name)
     with pytest.raises(NotFound):
         await method.call(workspace_id)
+
+
+async def test_a_workspace_in_the_place_of_its_identifier_is_told(engine: Outreach) -> None:
+    """By every method, and in the words of the engine, not of the database."""
+    workspace: Any = await engine.workspaces.create("Acme")
+    for method in every_method(engine):
+        if method.takes_workspace:
+            with pytest.raises((InvalidRequest, NotFound), match=r"must be a text|There is no key"):
+                await method.call(workspace)

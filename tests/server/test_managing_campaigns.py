@@ -155,6 +155,12 @@ def test_recipients_are_listed_by_state_and_reason(tenant: Tenant) -> None:
     assert positions(status="skipped") == [2, 3]
     assert positions(reason="invalid_number") == [3]
     assert positions(status="pending", reason="duplicate") == []
+    number = found[2]["phone"]
+    assert positions(phone=number) == positions(phone=number.removeprefix("+")) == [0, 2]
+    assert positions(phone=number, status="skipped") == [2]
+    # A plus sign that is not encoded is a space.
+    assert tenant.get(f"{path}/recipients?phone={number}&limit=1").json()["data"] == found[:1]
+    assert positions(external_id="crm-7") == []
     counts = tenant.get(f"{path}/results").json()["data"]
     assert sum(one["count"] for one in counts) == 4
     assert {(one["status"], one["reason"], one["count"]) for one in counts} >= {("pending", None, 2)}

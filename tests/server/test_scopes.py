@@ -97,7 +97,9 @@ def test_a_host_returns_scopes_as_well() -> None:
         workspace_id = service.tenant().workspace.id
         host.found = Identity(workspace_id=workspace_id, scopes=["read"])
         assert service.client.get("/campaigns").status_code == 200
-        check_envelope(service.client.post("/sms"), 403, "insufficient_scope")
+        error = check_envelope(service.client.post("/sms"), 403, "insufficient_scope")
+        # Nobody has an API key here, nor is told to create another.
+        assert error["message"] == "You may not do this here: it needs the scope send."
         host.found = workspace_id
         check_envelope(service.client.post("/sms"), 400, "invalid_request")
         assert Identity(workspace_id=workspace_id).scopes == ("send",)
@@ -112,3 +114,12 @@ def test_wrong_scopes_of_a_host_are_told_to_nobody(scopes: Any, caplog: pytest.L
         check_envelope(service.client.get("/campaigns"), 500, "internal_error")
     told = chain.from_iterable(str(record.exc_info) for record in caplog.records)
     assert "there are send, manage, read" in "".join(told)
+
+
+def test_a_host_that_does_not_wait_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
+    """Rather than that its answer cannot be awaited."""
+    at_once: Any = lambda request: None  # noqa: E731
+    for service in serve("memory://", authenticate=at_once):
+        check_envelope(service.client.get("/campaigns"), 500, "internal_error")
+    told = chain.from_iterable(str(record.exc_info) for record in caplog.records)
+    assert "authenticate must be an async function" in "".join(told)

@@ -122,6 +122,14 @@ async def filled(url: str) -> None:
         await storage.write(lambda tx: tx.agents.update(attrs.evolve(agents[0], name="New")))
         await storage.write(lambda tx: tx.work.schedule(WorkUnit("message", WORKSPACE_ID, new_id()), None))
         await storage.write(lambda tx: tx.work.delete_idle(limit=9))
+    if url.startswith("sqlite:"):
+        # Only files have archives.
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as raw, raw:
+            raw.execute("INSERT INTO archives VALUES ('one', '/archive.db', '2026-01-01T00:00:00.000000Z')")
+            raw.execute(
+                "INSERT INTO archived_campaigns SELECT number, 'one', 'archived', 2, '{}', 0, created_at "
+                "FROM campaigns LIMIT 1"
+            )
 
 
 def rows_of(url: str) -> dict[str, list[tuple[Any, ...]]]:

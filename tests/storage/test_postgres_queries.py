@@ -29,6 +29,7 @@ BY_ROWS = {name for name in NAMED if not re.search(r"(?<!:):[a-z]", sqlite_queri
     "recipients.insert",
     "trail.append",
     "trail.prolong",
+    "work.set_last_change",
 }
 """Statements that run for many rows: each value there is an array here."""
 

@@ -58,7 +58,7 @@ def test_closing_a_stream_ends_it_for_the_thread_that_waits(engine: Outreach) ->
 def test_a_stream_that_was_not_entered_says_so(engine: Outreach) -> None:
     """Else the whole history would be told."""
     stream = engine.events.subscribe()
-    with pytest.raises(InvalidRequest, match="Enter the stream"):
+    with pytest.raises(InvalidRequest, match=r": with engine\.events\.subscribe"):
         next(stream)
     with stream, pytest.raises(InvalidRequest, match="entered once"), stream:
         pass

@@ -1,36 +1,48 @@
-"""Running a trial as its team would: as a program, and under `mypy --strict` without this project's settings."""
+"""Running a trial as its team would: its own tests, and `mypy --strict` without this project's settings."""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Final
 
-from tests.examples.running import EXAMPLES, ROOT
+from tests.examples.running import ROOT
 
 HERE: Final = Path(__file__).parent
-_PATH: Final = os.pathsep.join([str(ROOT), str(EXAMPLES / "own_dispatcher")])
 
 
-def run(script: str, place: Path) -> list[str]:
-    """Run a script in a directory, and return the lines that it prints."""
-    return _run(["-W", "error", str(HERE / script), str(place)], place, PYTHONPATH=_PATH).splitlines()
+def passed(trial: str, place: Path) -> int:
+    """Run the tests of a trial in a directory of its own, and return how many have passed: all of them."""
+    home = _copied(trial, place)
+    # pytest-asyncio is installed for this project's own tests.
+    told = _run(["-W", "error", "-m", "pytest", "-q", "-W", "error", "-p", "no:asyncio"], home, PYTHONPATH=str(ROOT))
+    found = re.search(r"^(\d+) passed in", told, re.MULTILINE)
+    assert found is not None, told
+    return int(found[1])
 
 
-def check_types(script: str, place: Path) -> None:
-    """Check a script's types strictly."""
-    _run(
-        ["-m", "mypy", "--strict", "--config-file=", f"--cache-dir={place}", str(HERE / script)], place, MYPYPATH=_PATH
-    )
+def check_types(trials: list[str], place: Path) -> None:
+    """Check the types of some trials strictly."""
+    homes = [_copied(trial, place) for trial in trials]
+    files = [str(file) for home in homes for file in sorted(home.rglob("*.py"))]
+    path = os.pathsep.join([str(ROOT), *map(str, homes)])
+    _run(["-m", "mypy", "--strict", "--config-file=", f"--cache-dir={place / 'cache'}", *files], place, MYPYPATH=path)
+
+
+def _copied(trial: str, place: Path) -> Path:
+    return Path(shutil.copytree(HERE / trial, place / trial, ignore=shutil.ignore_patterns("__pycache__")))
 
 
 def _run(arguments: list[str], place: Path, **variables: str) -> str:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=place,
-        env={**os.environ, **variables},
+        env={**environment, **variables},
         capture_output=True,
         text=True,
         timeout=300,

@@ -99,7 +99,9 @@ class TelnyxAdapter:
             return not_ok("The messaging profile is disabled: enable it in the Mission Control Portal.", "disabled")
         return AccountCheck(ok=True, message="Telnyx accepts the API key.")
 
-    async def callback_settings(self, connection: Connection, senders: Sequence[str]) -> Sequence[CallbackSetting]:
+    async def callback_settings(
+        self, connection: Connection, *, senders: Sequence[str], agents: Sequence[str]
+    ) -> Sequence[CallbackSetting]:
         """Read the messaging profiles of the account's numbers; two requests."""
         numbers = await self._list(connection, "phone_numbers/messaging")
         used = {text_at(one, "messaging_profile_id") for one in numbers if text_at(one, "phone_number") in senders}

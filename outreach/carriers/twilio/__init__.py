@@ -120,7 +120,9 @@ class TwilioAdapter:
                 return attrs.evolve(answer, message=f"With the API key: {answer.message}")
         return AccountCheck(ok=True, message="Twilio accepts the credentials, and the account is active.")
 
-    async def callback_settings(self, connection: Connection, senders: Sequence[str]) -> Sequence[CallbackSetting]:
+    async def callback_settings(
+        self, connection: Connection, *, senders: Sequence[str], agents: Sequence[str]
+    ) -> Sequence[CallbackSetting]:
         """List the account's numbers; what a number's Messaging Service says instead is not seen."""
         request = connection.http.build_request(
             "GET",

@@ -108,7 +108,9 @@ class VonageAdapter:
             return answer
         return AccountCheck(ok=True, message="Vonage accepts the API key and secret.")
 
-    async def callback_settings(self, connection: Connection, senders: Sequence[str]) -> Sequence[CallbackSetting]:
+    async def callback_settings(
+        self, connection: Connection, *, senders: Sequence[str], agents: Sequence[str]
+    ) -> Sequence[CallbackSetting]:
         """Read the webhooks of the application; those of a bare account are in its dashboard alone."""
         credentials = connection.credentials
         application = credentials.get("application_id")

@@ -79,6 +79,9 @@ class ProcrastinateDispatcher(LeasedDispatcher):
     _quiet: dict[WorkUnit, tuple[int, float]]
     _changes: dict[WorkUnit, int]
     _woken: set[WorkUnit]
+    _worker_id: int | None
+    _job_ids: set[int | None]
+    _ended_ids: set[int | None]
     _wake_up: anyio.Event
 
     def __init__(
@@ -131,6 +134,8 @@ class ProcrastinateDispatcher(LeasedDispatcher):
                     "update_heartbeat_interval": self._config.heartbeat_interval_seconds,
                     "stalled_worker_timeout": self._config.lease_seconds,
                     "install_signal_handlers": False,
+                    # Also when it ends because it lost its connections: it begins anew then.
+                    "shutdown_graceful_timeout": self._config.stop_grace_seconds,
                     "delete_jobs": "successful",
                 },
             )
@@ -154,12 +159,16 @@ class ProcrastinateDispatcher(LeasedDispatcher):
         await self._give_jobs(jobs)
         # A plain task: anyio would cancel it again and again while it lets its slices end.
         worker = asyncio.create_task(app.run_worker_async(), name="outreach procrastinate worker")
+        look_at = self._clock.monotonic() + self._config.heartbeat_interval_seconds
         try:
             while not self.stopping and not worker.done():
                 self._wake_up = anyio.Event()
-                woken, self._woken = self._woken, set()
-                for unit in woken:
+                for unit in list(self._woken):
+                    self._woken.discard(unit)
                     await jobs.defer(Deferral(unit=unit, due=self._clock.now()))
+                if self._clock.monotonic() >= look_at:
+                    await self._end_stuck(app, jobs)
+                    look_at = self._clock.monotonic() + self._config.heartbeat_interval_seconds
                 if not self._woken:
                     with anyio.move_on_after(self._config.change_poll_seconds):
                         await self._wake_up.wait()
@@ -177,12 +186,17 @@ class ProcrastinateDispatcher(LeasedDispatcher):
             worker.result()
 
     def _define_tasks(self, app: procrastinate.App, jobs: Jobs, epoch: int) -> None:
-        @app.task(name=SLICE, queue=QUEUE)
-        async def work_on(kind: Any, workspace_id: str, unit_id: str) -> None:
-            await self._run_job(WorkUnit(kind, workspace_id, unit_id), jobs, epoch)
+        @app.task(name=SLICE, queue=QUEUE, pass_context=True)
+        async def work_on(context: procrastinate.JobContext, kind: Any, workspace_id: str, unit_id: str) -> None:
+            self._worker_id = context.job.worker_id
+            self._job_ids.add(context.job.id)
+            try:
+                await self._run_job(WorkUnit(kind, workspace_id, unit_id), jobs, epoch)
+            finally:
+                self._job_ids.discard(context.job.id)
 
         @app.periodic(cron=self._cron)
-        @app.task(name=LOOK_AFTER, queue=QUEUE, priority=1, lock=LOOK_AFTER, queueing_lock=LOOK_AFTER)
+        @app.task(name=LOOK_AFTER, queue=QUEUE, priority=1, queueing_lock=LOOK_AFTER)
         async def look_after(timestamp: int) -> None:
             del timestamp
             await self._look_after(app, jobs)
@@ -248,15 +262,32 @@ class ProcrastinateDispatcher(LeasedDispatcher):
         """Take over the jobs of dead workers, and give a job to what is due and has none."""
         await jobs.free_orphans()
         for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=self._config.lease_seconds):
-            if job.task_name == SLICE:
-                args: dict[str, Any] = job.task_kwargs
-                unit = WorkUnit(args["kind"], args["workspace_id"], args["unit_id"])
-                await jobs.defer(Deferral(unit=unit, due=self._clock.now(), queue=QUEUE))
-            await app.job_manager.finish_job(job, Status.ABORTED, delete_job=True)
+            await self._replace(job, app, jobs)
         await app.job_manager.delete_old_jobs(
             _KEPT_HOURS, include_failed=True, include_cancelled=True, include_aborted=True
         )
         await self._give_jobs(jobs)
+
+    async def _end_stuck(self, app: procrastinate.App, jobs: Jobs) -> None:
+        """Replace jobs of this worker that have ended, but could not be marked so: nothing else would be done."""
+        if self._worker_id is None:
+            return
+        doing = await app.job_manager.list_jobs_async(task=SLICE, status=Status.DOING.value, worker_id=self._worker_id)
+        ended = {job.id: job for job in doing if job.id not in self._job_ids}
+        # One that has just ended is marked in a moment.
+        for identifier in ended.keys() & self._ended_ids:
+            await self._replace(ended[identifier], app, jobs)
+        self._ended_ids = set(ended)
+
+    async def _replace(self, job: procrastinate.jobs.Job, app: procrastinate.App, jobs: Jobs) -> None:
+        """End a job that nobody works on, after giving its unit another one."""
+        if job.task_name == SLICE:
+            args: dict[str, Any] = job.task_kwargs
+            unit = WorkUnit(args["kind"], args["workspace_id"], args["unit_id"])
+            await jobs.defer(Deferral(unit=unit, due=self._clock.now(), queue=QUEUE))
+        # Another worker may have ended it meanwhile.
+        with suppress(procrastinate.exceptions.ConnectorException):
+            await app.job_manager.finish_job(job, Status.ABORTED, delete_job=True)
 
     async def _give_jobs(self, jobs: Jobs) -> None:
         """Give a job to each unit that is due, has none, and did not say that it has nothing to do."""
@@ -306,7 +337,7 @@ class ProcrastinateDispatcher(LeasedDispatcher):
 
     def _forget_units(self) -> None:
         self._running, self._failed, self._quiet, self._changes = {}, {}, {}, {}
-        self._woken = set()
+        self._woken, self._worker_id, self._job_ids, self._ended_ids = set(), None, set(), set()
         self._wake_up = anyio.Event()
 
 

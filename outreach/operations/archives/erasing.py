@@ -20,7 +20,7 @@ def erase_campaign(one: ArchivedErasure) -> None:
     """Take numbers, names and texts of a campaign out of its archive, slice by slice; what is counted stays.
 
     Raises:
-        Conflict: The archive is not there, or cannot be written.
+        ArchiveUnavailable: The archive is not there, or cannot be written.
     """
     with write_archive(one.file, one.archive_id) as raw:
         [[last]] = raw.execute(statement("erasure.last_position"), {"number": one.number})
@@ -47,7 +47,7 @@ def opened_archives(archives: Sequence[Archive]) -> Iterator[Sequence[sqlite3.Co
     """Open all of these archives for writing, so that a person is erased in all or in none.
 
     Raises:
-        Conflict: One is not there, or cannot be written.
+        ArchiveUnavailable: One is not there, or cannot be written.
     """
     with ExitStack() as stack:
         yield [stack.enter_context(write_archive(one.file, one.id)) for one in archives]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from outreach.clock import Clock, SystemClock, format_timestamp
-from outreach.errors import Conflict, DatabaseMissing, InvalidRequest, NotFound, StorageError
+from outreach.errors import ArchiveUnavailable, DatabaseMissing, InvalidRequest, NotFound, StorageError
 from outreach.models.archive import ArchiveResult
 from outreach.operations.archives.mover import Mover, transaction
 from outreach.operations.campaigns.reporting import REPLY_WINDOW
@@ -99,7 +99,7 @@ def _attach(raw: sqlite3.Connection, file: Path, now: datetime) -> str:
     if not file.exists():
         here = raw.execute("SELECT id FROM archives WHERE file = ?", (str(file),)).fetchone()
         if here is not None:
-            raise Conflict(f"The archive {file} is not there. Put it back, or name another file.")
+            raise ArchiveUnavailable(f"The archive {file} is not there. Put it back, or name another file.")
     identity = make_archive(file)
     raw.execute("ATTACH DATABASE ? AS archive", (str(file),))
     raw.execute("PRAGMA archive.synchronous = FULL")

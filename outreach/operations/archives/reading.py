@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
-from outreach.errors import Conflict
+from outreach.errors import ArchiveUnavailable
 from outreach.models.archive import Archive, ListedArchive
 from outreach.models.trail import TrailEntry
 from outreach.working_set import Transaction
@@ -24,7 +24,7 @@ def ledger_of(tx: Transaction, workspace_id: str, campaign_id: str) -> Iterator[
         campaign_id: The campaign; one that is not there is looked for in the database.
 
     Raises:
-        Conflict: They are in an archive that cannot be read; the message names it.
+        ArchiveUnavailable: They are in an archive that cannot be read; the message names it.
     """
     place = tx.archives.of_campaign(workspace_id, campaign_id)
     if place is None or not place.is_read_there:
@@ -47,7 +47,7 @@ def _problem(archive: Archive) -> str | None:
     try:
         with read_archive(archive.file, archive.id):
             return None
-    except Conflict as error:
+    except ArchiveUnavailable as error:
         return error.message
 
 

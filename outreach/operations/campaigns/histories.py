@@ -33,10 +33,7 @@ def histories(tx: Transaction, workspace_id: str, campaign_id: str, written: str
     """
     campaign = campaign_of(tx, workspace_id, campaign_id)
     phone = normalise(written, workspace_of(tx, workspace_id).default_region)
-    if phone is None:
-        rows = tx.recipients.without_phone(workspace_id, campaign_id, written)
-    else:
-        rows = tx.recipients.by_phone(workspace_id, campaign_id, phone)
+    rows = with_phone(tx, campaign, written)
     of_number = _register_steps(tx, campaign, phone) if phone is not None else ()
     if rows:
         shared = _shared(tx, campaign)
@@ -46,6 +43,14 @@ def histories(tx: Transaction, workspace_id: str, campaign_id: str, written: str
     if phone is None or not (left_out or _is_stopped(on_register)):
         raise NotFound("recipient", written)
     return (_left_out(campaign, written, phone, on_register, left_out=left_out),)
+
+
+def with_phone(tx: Transaction, campaign: Campaign, written: str) -> Sequence[Recipient]:
+    """Return the recipients with a number in any notation, or with a supplied text that is none, by position."""
+    phone = normalise(written, workspace_of(tx, campaign.workspace_id).default_region)
+    if phone is None:
+        return tx.recipients.without_phone(campaign.workspace_id, campaign.id, written)
+    return tx.recipients.by_phone(campaign.workspace_id, campaign.id, phone)
 
 
 def history_at(tx: Transaction, workspace_id: str, campaign_id: str, position: int) -> ContactHistory:

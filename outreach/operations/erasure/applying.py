@@ -10,7 +10,7 @@ import attrs
 from anyio import to_thread
 
 from outreach.clock import Clock
-from outreach.errors import Conflict
+from outreach.errors import ArchiveUnavailable
 from outreach.models.erasure import RetentionResult
 from outreach.operations.erasure.campaigns import begin_erasure
 from outreach.operations.erasure.retention import due_report, retention_slice
@@ -44,15 +44,18 @@ async def apply_retention(
 
 async def erase_in_archives(storage: Transactions, workspace_id: str | None) -> Sequence[str]:
     """Erase erased campaigns in their archives too; return what is wrong with those that cannot be written."""
+    pending = await storage.read(lambda tx: tx.archives.to_erase(workspace_id))
+    if not pending:
+        return []
     from outreach.operations.archives.erasing import erase_campaign
 
     problems: dict[str, str] = {}
-    for one in await storage.read(lambda tx: tx.archives.to_erase(workspace_id)):
+    for one in pending:
         if one.archive_id in problems:
             continue
         try:
             await to_thread.run_sync(erase_campaign, one)
-        except Conflict as error:
+        except ArchiveUnavailable as error:
             problems[one.archive_id] = error.message
             continue
         await storage.write(lambda tx, one=one: tx.archives.erased(one))  # type: ignore[misc]

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Final, Literal
+from typing import Final
 
 import attrs
 
 from outreach.errors import Conflict, NotFound
-from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchOutcome
+from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchOutcome, OperatorDecision
 from outreach.models.states import DispatchState
 from outreach.models.trail import TrailRule
 from outreach.operations.common import record_audit
 from outreach.operations.settling.ledger import belongs_to_another, settle
 from outreach.policy.settlement import Backoff
 from outreach.working_set import Transaction
-
-OperatorDecision = Literal["assume_sent", "retry"]
 
 _AMBIGUITY_WINDOW: Final = timedelta(minutes=10)
 """Requests less than this apart cannot be told apart by a record's time."""

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import anyio
 import attrs
 
 from outreach.errors import ConfigError
-from outreach.models.account import Account
+from outreach.models.account import Account, ProviderKind
 from outreach.models.diagnosis import DiagnosisFinding, EngineCode
-from outreach.protocols.adapter import AccountCheck, CheckFault, Connection
+from outreach.protocols.adapter import AccountCheck, CheckFault
 from outreach.protocols.diagnosis import CallbackSetting, CallbackSettings
 from outreach.providers.connections import AccountConnections
 from outreach.providers.registry import Adapters
 from outreach.services.diagnosis.clock import DateWatch
 from outreach.services.diagnosis.snapshot import LiveAccount
 
+if TYPE_CHECKING:
+    import httpx
+
 _log = logging.getLogger(__name__)
 
 REQUEST_SECONDS: Final = 8.0
-ACCOUNT_SECONDS: Final = 20.0
+ACCOUNT_SECONDS: Final = 12.0
 """For all requests about one account."""
 
-_AT_A_TIME: Final = 10
+_AT_A_TIME: Final = 25
+"""So that as many accounts as are looked at take 48 s where every provider hangs."""
 
 _CODES: Final[Mapping[CheckFault, EngineCode]] = {
     "refused": "account_refused",
@@ -35,10 +39,16 @@ _CODES: Final[Mapping[CheckFault, EngineCode]] = {
     "unreachable": "provider_unreachable",
 }
 
+_MISSED: Final[Mapping[ProviderKind, str]] = {
+    "carrier": "what people write back, STOP too, does not come here",
+    "voice": "how calls end, and who asks for no more calls, is not told here",
+}
+
 _GUIDES: Final[Mapping[str, str]] = {
     "twilio": "docs/carriers/twilio.md",
     "telnyx": "docs/carriers/telnyx.md",
     "vonage": "docs/carriers/vonage.md",
+    "vapi": "docs/voice/vapi.md",
     "elevenlabs": "docs/voice/elevenlabs.md",
 }
 
@@ -69,20 +79,23 @@ class AccountExaminer:
         async def one(live: LiveAccount) -> None:
             async with limiter:
                 try:
-                    found[live.account.id] = await self._examine(live)
+                    found[live.account.id] = await self._examine(live, http)
                 except Exception as error:  # the code of others: whatever it raises, the other accounts are looked at
                     found[live.account.id] = [_of_failure(live.account, error)]
 
-        async with anyio.create_task_group() as tasks:
+        async with (
+            self._connections.probing(REQUEST_SECONDS, watch=self._watch) as http,
+            anyio.create_task_group() as tasks,
+        ):
             for live in accounts:
                 tasks.start_soon(one, live)
         return [finding for live in accounts for finding in found[live.account.id]]
 
-    async def _examine(self, live: LiveAccount) -> Sequence[DiagnosisFinding]:
+    async def _examine(self, live: LiveAccount, http: httpx.AsyncClient) -> Sequence[DiagnosisFinding]:
         account = live.account
         try:
             adapter = self._adapters.adapter(account.provider)
-            connection = self._connections.connection(account)
+            connection = attrs.evolve(self._connections.connection(account), http=http)
         except ConfigError:
             # `account_not_usable` tells.
             return []
@@ -91,14 +104,16 @@ class AccountExaminer:
             ok=False, message=f"{account.provider} did not answer within {ACCOUNT_SECONDS:g} s.", fault="unreachable"
         )
         with anyio.move_on_after(ACCOUNT_SECONDS):
-            async with self._connections.probing(REQUEST_SECONDS, watch=self._watch) as http:
-                connection = attrs.evolve(connection, http=http)
-                check = await adapter.check(connection)
-                if check.ok and connection.callback_url is not None and isinstance(adapter, CallbackSettings):
-                    settings = await adapter.callback_settings(connection, live.senders)
+            check = await adapter.check(connection)
+            if check.ok and connection.callback_url is not None and isinstance(adapter, CallbackSettings):
+                settings = await adapter.callback_settings(connection, senders=live.senders, agents=live.agents)
         if not check.ok:
             return [_of_check(account, check)]
-        return [finding for setting in settings for finding in _of_setting(account, connection, setting)]
+        return [
+            finding
+            for setting in settings
+            for finding in of_setting(account, adapter.kind, setting, connection.callback_url)
+        ]
 
 
 def _of_failure(account: Account, error: Exception) -> DiagnosisFinding:
@@ -127,8 +142,10 @@ def _of_check(account: Account, check: AccountCheck) -> DiagnosisFinding:
     )
 
 
-def _of_setting(account: Account, connection: Connection, setting: CallbackSetting) -> Iterator[DiagnosisFinding]:
-    ours = connection.callback_url
+def of_setting(
+    account: Account, kind: ProviderKind, setting: CallbackSetting, ours: str | None
+) -> Iterator[DiagnosisFinding]:
+    """Yield what is wrong with a provider's setting; `ours` is our callback URL."""
     code: EngineCode
     if setting.url is None:
         code, why = "callback_not_set", f"At {account.provider}, {setting.name} is empty"
@@ -140,7 +157,7 @@ def _of_setting(account: Account, connection: Connection, setting: CallbackSetti
     else:
         return
     if code != "callback_setting_wrong":
-        why += f": what people write back, STOP too, does not come here. Enter {ours} there."
+        why += f": {_MISSED[kind]}. Enter {ours} there."
     guide = _GUIDES.get(account.provider)
     yield DiagnosisFinding(
         code=code,

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 import attrs
 
 from outreach.models.account import Account
+from outreach.models.archive import ListedArchive
 from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignStatus, WorkspaceMode, WorkspaceStatus
 from outreach.models.work import Claim, DatabaseHome, HighWaterMark
-from outreach.models.workspace import Workspace
+from outreach.operations.archives.reading import list_archives
 from outreach.operations.waves.leases import is_behind
 from outreach.working_set import Transaction
 
 MAX_ACCOUNTS: Final = 100
 """Accounts whose providers are asked."""
 
+_MAX_READ: Final = 1_000
+"""Accounts among which those of live workspaces are looked for."""
+
 MAX_LISTED: Final = 20
-"""Campaigns and claims of one kind."""
+"""Campaigns and claims of one kind, and agents of one account."""
 
 OVERDUE: Final = timedelta(minutes=1)
 """A campaign that ought to have begun is looked at by a dispatcher within a second."""
@@ -29,10 +33,16 @@ OVERDUE: Final = timedelta(minutes=1)
 
 @attrs.frozen(kw_only=True)
 class LiveAccount:
-    """An account that real messages or calls need, with the numbers that its workspace sends from there."""
+    """An account that real messages or calls need.
+
+    Attributes:
+        senders: The numbers that its workspace sends from there.
+        agents: The provider's ids of the active agents that its workspace has there.
+    """
 
     account: Account
     senders: Sequence[str]
+    agents: Sequence[str]
 
 
 @attrs.frozen(kw_only=True)
@@ -47,6 +57,7 @@ class Snapshot:
         named_senders: Live campaigns whose sender is a name, to which nobody can reply.
         known_home: Where the database was when the last worker began.
         is_behind: Whether the database is older than the high-water mark beside it.
+        archives: The archives that cannot be read.
     """
 
     live: Sequence[LiveAccount]
@@ -56,34 +67,42 @@ class Snapshot:
     named_senders: Sequence[Campaign]
     known_home: DatabaseHome | None
     is_behind: bool
+    archives: Sequence[ListedArchive]
 
 
 def take_snapshot(tx: Transaction, *, mark: HighWaterMark | None, now: datetime) -> Snapshot:
     """Read a snapshot; `mark` is the one beside the database."""
-    live = {
-        workspace.id: workspace
-        for workspace in tx.workspaces.list()
-        if workspace.mode is WorkspaceMode.LIVE and workspace.status is WorkspaceStatus.ACTIVE
-    }
-    accounts = list(itertools.islice(_accounts(tx, live), MAX_ACCOUNTS + 1))
+    accounts = list(itertools.islice(_live_accounts(tx), MAX_ACCOUNTS + 1))
     campaigns = tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED})
+    named = (one for one in campaigns if _has_named_sender(one) and _is_live(tx, one.workspace_id))
     return Snapshot(
         live=accounts[:MAX_ACCOUNTS],
         more_accounts=len(accounts) > MAX_ACCOUNTS,
         lost_claims=_lost_claims(tx)[:MAX_LISTED],
         overdue=[one for one in campaigns if _is_overdue(one, now)][:MAX_LISTED],
-        named_senders=[one for one in campaigns if one.workspace_id in live and _has_named_sender(one)][:MAX_LISTED],
+        named_senders=list(itertools.islice(named, MAX_LISTED)),
         known_home=tx.leases.home(),
         is_behind=is_behind(tx, mark, tx.leases.current()),
+        archives=[one for one in list_archives(tx, None) if one.problem is not None],
     )
 
 
-def _accounts(tx: Transaction, live: Mapping[str, Workspace]) -> Iterator[LiveAccount]:
-    for workspace_id in live:
-        numbers = tx.numbers.list(workspace_id)
-        for account in tx.accounts.list(workspace_id):
-            senders = [number.phone for number in numbers if number.carrier == account.provider]
-            yield LiveAccount(account=account, senders=senders)
+def _live_accounts(tx: Transaction) -> Iterator[LiveAccount]:
+    for account in tx.accounts.any_workspace(None, limit=_MAX_READ):
+        if not _is_live(tx, account.workspace_id):
+            continue
+        numbers, agents = tx.numbers.list(account.workspace_id), tx.agents.list(account.workspace_id)
+        there = [agent for agent in agents if agent.is_active and agent.provider == account.provider]
+        yield LiveAccount(
+            account=account,
+            senders=[number.phone for number in numbers if number.carrier == account.provider],
+            agents=[agent.provider_agent_id for agent in there if agent.provider_agent_id][:MAX_LISTED],
+        )
+
+
+def _is_live(tx: Transaction, workspace_id: str) -> bool:
+    workspace = tx.workspaces.get(workspace_id)
+    return workspace is not None and workspace.mode is WorkspaceMode.LIVE and workspace.status is WorkspaceStatus.ACTIVE
 
 
 def _lost_claims(tx: Transaction) -> Sequence[Claim]:

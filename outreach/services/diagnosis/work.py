@@ -98,6 +98,14 @@ def of_work(
                 workspace_id=group.workspace_id,
                 commands=[f"outreach-server dispatches unknown {group.workspace_id}"],
             )
+    for listed in snapshot.archives:
+        yield DiagnosisFinding(
+            code="archive_missing",
+            severity="warning",
+            why=listed.problem or "",
+            where=listed.archive.file,
+            commands=["outreach-server db archives --moved-to FILE"],
+        )
     if status.dispatching.by == "nobody":
         yield from _of_copies(snapshot, home)
         return

@@ -12,7 +12,7 @@ from outreach.storage.postgres.connect import PostgresConnection
 from outreach.storage.postgres.errors import is_row_error
 from outreach.storage.postgres.sql import Queries, Types, arrays, for_driver
 from outreach.working_set import Transaction
-from outreach.working_set.backend import Change, Row
+from outreach.working_set.backend import Change, Row, Write, write_one_by_one
 from outreach.working_set.kinds import Kind
 from outreach.working_set.working_set import WorkingSet
 
@@ -83,6 +83,19 @@ class PostgresBackend:
                 for row in rows:
                     copy.write_row(row)
             return cursor.rowcount
+
+    def write_all(self, writes: Sequence[Write]) -> Sequence[int]:
+        """Make writes in this order in one round trip; return how many rows each wrote."""
+        if len(writes) == 1:
+            return write_one_by_one(self, writes)
+        with self.connection.pipeline():
+            cursors = [
+                self.connection.execute(
+                    self._queries[statement] if kind is None else self._statement(statement, kind), _by_column(rows)
+                )
+                for kind, statement, rows in writes
+            ]
+        return [cursor.rowcount for cursor in cursors]
 
     def _statement(self, what: Change | str, kind: Kind[Any]) -> str:
         # Not the kind itself, which has no hash: two kinds of a table differ in their columns.

@@ -10,7 +10,7 @@ from typing import Final
 
 from filelock import FileLock, Timeout
 
-from outreach.errors import Conflict, DatabaseMissing, StorageError
+from outreach.errors import ArchiveUnavailable, DatabaseMissing, StorageError
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.connect import BUSY_SECONDS, create_private
 from outreach.storage.sqlite.copying import open_read_only
@@ -26,7 +26,7 @@ def read_archive(file: str, identity: str) -> Iterator[Transaction]:
     """Open an archive for reading, as one snapshot.
 
     Raises:
-        Conflict: It is not there, is another file, or needs a migration; the message says what to do.
+        ArchiveUnavailable: It is not there, is another file, or needs a migration; the message says what to do.
     """
     with _told(file), open_read_only(Path(file)) as raw:
         _check(raw, file, identity)
@@ -44,12 +44,12 @@ def write_archive(file: str, identity: str) -> Iterator[sqlite3.Connection]:
     """Open an archive for writing, outside a transaction; nobody else moves or erases in it meanwhile.
 
     Raises:
-        Conflict: It is not there, is another file, needs a migration, or is in use.
+        ArchiveUnavailable: It is not there, is another file, needs a migration, or is in use.
     """
-    with _told(file), lock_archive(file):
+    with _told(file):
         if not Path(file).is_file():
             raise DatabaseMissing(f"There is no file {file!r}.")
-        with closing(sqlite3.connect(file, isolation_level=None, timeout=BUSY_SECONDS)) as raw:
+        with lock_archive(file), closing(sqlite3.connect(file, isolation_level=None, timeout=BUSY_SECONDS)) as raw:
             _set_up(raw)
             _check(raw, file, identity)
             yield raw
@@ -81,17 +81,17 @@ def lock_archive(file: str) -> Iterator[None]:
     """Keep others from moving into an archive, and from erasing in it, within the block.
 
     Raises:
-        Conflict: Somebody does so.
+        ArchiveUnavailable: Somebody does so.
     """
     lock = FileLock(f"{file}.lock", mode=0o600, thread_local=False, fallback_to_soft=False)
     try:
         lock.acquire(timeout=_LOCK_SECONDS)
     except Timeout:
-        raise Conflict(
+        raise ArchiveUnavailable(
             f"The archive {file} is in use: campaigns are being moved into it. Try again afterwards."
         ) from None
     except OSError as error:
-        raise Conflict(f"The archive {file} cannot be locked: {error.strerror}.") from None
+        raise ArchiveUnavailable(f"The archive {file} cannot be locked: {error.strerror}.") from None
     try:
         yield
     finally:
@@ -107,12 +107,12 @@ def _set_up(raw: sqlite3.Connection) -> None:
 def _check(raw: sqlite3.Connection, file: str, identity: str) -> None:
     version = version_of(raw)
     if version.pending_migrations and version.applied:
-        raise Conflict(
+        raise ArchiveUnavailable(
             f"The archive {file} was written by an older version of this package. Bring it up to date: "
             f"outreach-server --database sqlite:///{file} db migrate"
         )
     if not version.applied or identity_of(raw) != identity:
-        raise Conflict(f"The file {file} is not the archive that was there. Put that back. {_MOVED}")
+        raise ArchiveUnavailable(f"The file {file} is not the archive that was there. Put that back. {_MOVED}")
 
 
 _MOVED: Final = "Where it was moved to another place, say so: outreach-server db archives --moved-to FILE"
@@ -120,12 +120,14 @@ _MOVED: Final = "Where it was moved to another place, say so: outreach-server db
 
 @contextmanager
 def _told(file: str) -> Iterator[None]:
-    """Raise what is wrong with the file as a conflict."""
+    """Raise what is wrong with the file as `ArchiveUnavailable`."""
     try:
         yield
+    except ArchiveUnavailable:
+        raise
     except DatabaseMissing:
-        raise Conflict(f"The archive {file} is not there. Put it back. {_MOVED}") from None
+        raise ArchiveUnavailable(f"The archive {file} is not there. Put it back. {_MOVED}") from None
     except sqlite3.Error as error:
-        raise Conflict(f"The archive {file} cannot be used. {translate(error).message}") from error
+        raise ArchiveUnavailable(f"The archive {file} cannot be used. {translate(error).message}") from error
     except StorageError as error:
-        raise Conflict(f"The archive {file} cannot be used. {error.message}") from error
+        raise ArchiveUnavailable(f"The archive {file} cannot be used. {error.message}") from error

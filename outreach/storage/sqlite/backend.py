@@ -11,7 +11,7 @@ from outreach.clock import Clock, SystemClock
 from outreach.convert.columns import Value, json_text
 from outreach.storage.sqlite import statements
 from outreach.working_set import Transaction
-from outreach.working_set.backend import Change, Row
+from outreach.working_set.backend import Change, Row, Write, write_one_by_one
 from outreach.working_set.kinds import Kind
 from outreach.working_set.working_set import WorkingSet
 
@@ -70,6 +70,10 @@ class SqliteBackend:
     def run_many(self, name: str, rows: Iterable[Sequence[Value]]) -> int:
         """Run a named statement for each of many rows of values; return how many rows it wrote."""
         return self.connection.executemany(statements.statement(name), rows).rowcount
+
+    def write_all(self, writes: Sequence[Write]) -> Sequence[int]:
+        """Make writes in this order; return how many rows each wrote."""
+        return write_one_by_one(self, writes)
 
 
 class Session:

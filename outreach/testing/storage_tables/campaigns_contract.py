@@ -183,3 +183,18 @@ class CampaignsContract(ContractBase):
         assert await storage.read(snapshots) == [expected] * 4
         await storage.write(lambda tx: tx.campaigns.update(attrs.evolve(campaign, agent_id=None, agent=stale)))
         assert await storage.read(snapshots) == [None] * 4
+
+    async def test_a_campaign_is_in_no_archive_at_first(self, storage: Storage) -> None:
+        """Only a file has archives, and its owner moves campaigns there: others find none, and nothing to erase."""
+        campaign = await given_campaign(storage)
+        await storage.write(lambda tx: tx.archives.note_erasure(THIS_WORKSPACE, campaign.id))
+
+        def found(tx: Transaction) -> list[object]:
+            archives = tx.archives
+            return [
+                archives.of_campaign(THIS_WORKSPACE, campaign.id),
+                *(list(archives.list(workspace_id)) for workspace_id in (None, THIS_WORKSPACE)),
+                *(list(archives.to_erase(workspace_id)) for workspace_id in (None, THIS_WORKSPACE)),
+            ]
+
+        assert await storage.read(found) == [None, [], [], [], []]

@@ -69,7 +69,9 @@ class ElevenLabsAdapter:
         )
         return answer if isinstance(answer, AccountCheck) else AccountCheck(ok=True, message=_ACCEPTED)
 
-    async def callback_settings(self, connection: Connection, senders: Sequence[str]) -> Sequence[CallbackSetting]:
+    async def callback_settings(
+        self, connection: Connection, *, senders: Sequence[str], agents: Sequence[str]
+    ) -> Sequence[CallbackSetting]:
         """List the webhooks of the ElevenLabs workspace, one of which has to have our URL."""
         url = f"{api_base(connection.credentials, USUAL_BASE)}/v1/workspace/webhooks"
         request = connection.http.build_request("GET", url, headers=headers_of(connection))

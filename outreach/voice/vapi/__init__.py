@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Final
+from urllib.parse import quote
 
 from outreach.protocols.adapter import AccountCheck, Callback, CallbackEvent, Connection, CredentialField
+from outreach.protocols.diagnosis import CallbackSetting
 from outreach.protocols.voice import VoiceProvider
 from outreach.voice import base
 from outreach.voice.vapi import callbacks
@@ -14,10 +16,12 @@ from outreach.wire.account_check import (
     API_BASE,
     api_base,
     api_base_problems,
+    fetch_setting,
     has_value_of,
     plain_text_problems,
     probe_account,
 )
+from outreach.wire.json_fields import text_at, value_at
 
 
 class VapiAdapter:
@@ -76,6 +80,28 @@ class VapiAdapter:
         )
         return answer if isinstance(answer, AccountCheck) else AccountCheck(ok=True, message=_ACCEPTED)
 
+    async def callback_settings(
+        self, connection: Connection, *, senders: Sequence[str], agents: Sequence[str]
+    ) -> Sequence[CallbackSetting]:
+        """Read the server of each assistant; a request each."""
+        base_url, found = api_base(connection.credentials, USUAL_BASE), []
+        for agent in agents:
+            url = f"{base_url}/assistant/{quote(agent, safe='')}"
+            request = connection.http.build_request("GET", url, headers=headers_of(connection))
+            assistant = await fetch_setting(connection, request)
+            if text_at(assistant, "id") is None:
+                continue
+            sent = value_at(assistant, "serverMessages")
+            lacking = [name for name in _MESSAGES if isinstance(sent, list) and name not in sent]
+            found.append(
+                CallbackSetting(
+                    name=f"the server URL of the assistant {agent}",
+                    url=text_at(assistant, "server", "url"),
+                    wrong=f"The assistant does not send {' and '.join(lacking)}." if lacking else None,
+                )
+            )
+        return found
+
     def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
         """Verify and read a callback."""
         return callbacks.read(connection, callback)
@@ -85,6 +111,7 @@ class VapiAdapter:
         return VapiVoice(connection)
 
 
+_MESSAGES: Final = ("status-update", "end-of-call-report")
 _MIN_SECRET_LENGTH: Final = 16
 _ACCEPTED: Final = "Vapi accepts api_key. Only a call can show whether webhook_secret is that of the assistant."
 

@@ -15,7 +15,7 @@ from outreach_server.auth import authenticate_request
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import admit, page_response, path_id, read_page
 from outreach_server.replies import json_response
-from outreach_server.strict_query import one_of, whole, words
+from outreach_server.strict_query import one_of, phone, whole, words
 
 _POSITION: Final = re.compile(r"[0-9]{1,18}")
 _LAST_POSITION: Final = 2**53 - 1
@@ -25,9 +25,16 @@ class Recipients(HTTPEndpoint):
     """List a campaign's recipients."""
 
     async def get(self, request: Request) -> Response:
-        """Return a page, by position, of one state and reason or of all."""
+        """Return a page, by position, of one state, reason, number and id of the application's, or of all."""
         workspace = await authenticate_request(request, "listRecipients")
-        query, size = read_page(request, status=one_of(*RecipientStatus), reason=words, after=whole(0, _LAST_POSITION))
+        query, size = read_page(
+            request,
+            status=one_of(*RecipientStatus),
+            reason=words,
+            phone=phone,
+            external_id=words,
+            after=whole(0, _LAST_POSITION),
+        )
         campaigns = server_of(request).engine.campaigns
         campaign = await campaigns.get(workspace.id, path_id(request, "campaign"))
         found = await campaigns.list_recipients(
@@ -35,6 +42,8 @@ class Recipients(HTTPEndpoint):
             campaign.id,
             status=RecipientStatus(query["status"]) if "status" in query else None,
             reason=query.get("reason"),
+            phone=query.get("phone"),
+            external_id=query.get("external_id"),
             after=query.get("after", -1),
             limit=size + 1,
         )

@@ -6,7 +6,7 @@ SELECT change FROM last_change
 
 -- set_last_change --
 -- Kept apart from the units, so that deleting the latest does not reuse a number.
-UPDATE last_change SET change = :change
+UPDATE last_change SET change = given.change FROM unnest(?::bigint[]) AS given (change)
 
 -- due --
 -- In the order of the index `work_due`, which leaves out idle units.
