@@ -36,8 +36,10 @@ LOOK_UP_AT_ONCE: Final = {
 ON_ITS_WAY: Final = timedelta(seconds=1)
 """How long a request may take, on a busy machine, from the worker's last look at the clock to the carrier's log."""
 
-_OF_PROCRASTINATE: Final = re.compile(r"\A.* (?:procrastinate\.|asyncio: Task exception.*\n.*Worker\._process_job)")
-"""How its worker logs that a connection was lost, and that a job went to another worker while this one stood still."""
+_OF_PROCRASTINATE: Final = re.compile(
+    r"\A.* procrastinate\.|^procrastinate\.exceptions\.ConnectorException", re.MULTILINE
+)
+"""How it tells that a connection was lost, and that a job went to another worker while this one stood still."""
 
 MAX_LATE_EACH: Final = 10
 """Requests that a process which stood still may send afterwards: those between that look and their first byte."""
