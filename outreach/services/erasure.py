@@ -100,7 +100,8 @@ class Erasure:
             NotFound: The workspace does not exist.
             InvalidRequest: It is no phone number.
             Conflict: A request to it is on its way, or contacts are being loaded: nothing was erased.
-            ArchiveUnavailable: An archive with contacts of the workspace is not there: nothing was erased.
+            ArchiveUnavailable: An archive with contacts of the workspace is not there, or is being written: nothing was
+                erased.
         """
         raw = require_text("phone", phone)
         token = PREFIX + secrets.token_hex(_TOKEN_BYTES)
@@ -120,6 +121,9 @@ class Erasure:
             return purge_person(tx, workspace_id, number, found, salt=salt, token=token, now=now, actor=actor)
 
         archives = await storage.read(lambda tx: _require_archives(tx, workspace_id))
+        if archives:
+            # Before anything is erased here: campaigns may be moving into one.
+            await to_thread.run_sync(_require_writable, archives)
         number, found = await storage.read(find)
         result = await storage.write(erase)
         for _ in range(_MAX_ROUNDS):
@@ -183,6 +187,14 @@ def _require_archives(tx: Transaction, workspace_id: str) -> Sequence[Archive]:
                 f"Contacts of this workspace are in an archive too. {one.problem} Nothing was erased."
             )
     return [one.archive for one in found]
+
+
+def _require_writable(archives: Sequence[Archive]) -> None:
+    """Raise `ArchiveUnavailable` if one of these archives cannot be written now."""
+    from outreach.operations.archives.erasing import opened_archives
+
+    with opened_archives(archives):
+        pass
 
 
 def _require_archive_of(tx: Transaction, workspace_id: str, campaign_id: str) -> None:

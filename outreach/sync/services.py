@@ -866,7 +866,8 @@ class Erasure(Service[AsyncErasure]):
             NotFound: The workspace does not exist.
             InvalidRequest: It is no phone number.
             Conflict: A request to it is on its way, or contacts are being loaded: nothing was erased.
-            ArchiveUnavailable: An archive with contacts of the workspace is not there: nothing was erased.
+            ArchiveUnavailable: An archive with contacts of the workspace is not there, or is being written: nothing was
+                erased.
         """
         return self._call(lambda service: service.purge(workspace_id, phone, actor=actor))
 

@@ -441,8 +441,18 @@ async def test_only_an_archive_of_this_database_is_taken(place: Place, tmp_path:
 async def test_only_one_run_moves_into_an_archive(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever erases in it waits too, and then says so."""
     monkeypatch.setattr(archive_file, "_LOCK_SECONDS", 0.1)
-    with archive_file.lock_archive(str(place.file)), pytest.raises(ArchiveUnavailable, match="in use"):
-        place.archive()
+    async with place.engine() as engine:
+        campaigns = await given_campaigns(engine)
+        person = await engine.campaigns.get_recipient(THIS_WORKSPACE, campaigns[0].id, 0)
+        assert person.phone is not None
+        with archive_file.lock_archive(str(place.file)), pytest.raises(ArchiveUnavailable, match="in use"):
+            place.archive()
+        place.archive(before=NOW)
+        with closing(sqlite3.connect(place.path)) as raw, raw:
+            raw.execute("INSERT INTO archived_campaigns SELECT 1, id, 'copying', 0, '{}', 0, created_at FROM archives")
+        with archive_file.lock_archive(str(place.file)), pytest.raises(ArchiveUnavailable, match="in use"):
+            await engine.erasure.purge(THIS_WORKSPACE, person.phone)
+        assert await engine.campaigns.get_recipient(THIS_WORKSPACE, campaigns[0].id, 0) == person
 
 
 def secrets_in(path: Path, *secrets: str) -> list[str]:
