@@ -44,9 +44,9 @@ def own_database(directory: Path) -> Iterator[str]:
         server.cleanup()
 
 
-async def keep_running(name: str, environment: dict[str, str], *options: str) -> None:
-    """Run a server until this is cancelled; start it again whenever it ends, as a service manager does."""
-    command = [sys.executable, "-m", "outreach_server", "serve", *options]
+async def keep_running(name: str, environment: dict[str, str], *words: str) -> None:
+    """Run a command until this is cancelled; start it again whenever it ends, as a service manager does."""
+    command = [sys.executable, "-m", "outreach_server", *words]
     while True:
         process = await asyncio.create_subprocess_exec(
             *command, env={**os.environ, **environment}, stdin=asyncio.subprocess.DEVNULL
@@ -102,25 +102,19 @@ async def cluster(database: str, directory: Path, port: int) -> AsyncIterator[st
     """Run everything; yield the address of the proxy."""
     environment = {
         "OUTREACH_DATABASE_URL": database,
-        "OUTREACH_MAX_WORKERS": str(WORKERS),
+        "OUTREACH_DISPATCHER": "procrastinate",
         "OUTREACH_LOG_LEVEL": os.environ.get("OUTREACH_LOG_LEVEL", "warning"),
     }
     if "OUTREACH_SECRET_KEY" not in os.environ:
         # Accounts that are connected under one key cannot be used under another: keep it as long as the database.
         environment["OUTREACH_SECRET_KEY"] = Fernet.generate_key().decode()
-    sockets = [directory / f"node-{number + 1}.sock" for number in range(NODES)]
+    sockets = [directory / f"node-{n + 1}.sock" for n in range(NODES)]
     proxy = await asyncio.start_server(RoundRobin(sockets).serve, "127.0.0.1", port)
     async with asyncio.TaskGroup() as tasks:
-        running = [
-            tasks.create_task(keep_running(f"node {number + 1}", environment, "--no-dispatch", "--uds", str(socket)))
-            for number, socket in enumerate(sockets)
-        ] + [
-            # A worker answers too, at a socket that nobody asks but `outreach-server healthcheck`.
-            tasks.create_task(
-                keep_running(f"worker {number + 1}", environment, "--uds", str(directory / f"worker-{number + 1}.sock"))
-            )
-            for number in range(WORKERS)
-        ]
+        commands = {f"worker {n + 1}": ["worker"] for n in range(WORKERS)}
+        for n, socket in enumerate(sockets):
+            commands[f"node {n + 1}"] = ["serve", "--no-dispatch", "--uds", str(socket)]
+        running = [tasks.create_task(keep_running(name, environment, *words)) for name, words in commands.items()]
         try:
             yield f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
         finally:

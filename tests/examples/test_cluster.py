@@ -73,12 +73,15 @@ def test_it_is_refused_without_a_secret(missing: str) -> None:
 @needs("docker-compose")
 def test_its_commands_and_settings_are_those_of_the_server(services: Mapping[str, Any], tmp_path: Path) -> None:
     """And the node does not send, and the container is not killed before the server has ended."""
-    assert services["node"]["command"] == ["serve", "--no-dispatch"]
+    assert (services["node"]["command"], services["worker"]["command"]) == (["serve", "--no-dispatch"], ["worker"])
+    health = services["worker"]["healthcheck"]["test"]
+    check(shlex.join(health[2:]), tmp_path)
+    assert health[-1] == f"http://{services['worker']['environment']['OUTREACH_METRICS']}"
     for name in ("node", "worker"):
         service = services[name]
         check(shlex.join(service["command"]), tmp_path)
         assert service["environment"].keys() <= VARIABLES | {"OUTREACH_SECRET_KEY", "PGPASSWORD"}
-        assert int(service["environment"]["OUTREACH_MAX_WORKERS"]) >= services["worker"]["deploy"]["replicas"]
+        assert service["environment"]["OUTREACH_DISPATCHER"] == "procrastinate"
         assert float(service["stop_grace_period"].removesuffix("s")) > END_SECONDS
         assert service["read_only"]
 

@@ -31,7 +31,7 @@ MAX_IN_FLIGHT: Final = 60
 MAX_UNKNOWN: Final = MAX_QUEUED + MAX_IN_FLIGHT
 """Intents without an outcome that one worker may have at a time: what its end can leave unknown."""
 
-WORKER_COMMAND: Final = ("serve", "--port", "0")
+WORKER_COMMAND: Final = ("worker",)
 NODE_COMMAND: Final = ("serve", "--port", "0", "--no-dispatch")
 
 SETTINGS: Final[Mapping[str, str]] = {
@@ -48,6 +48,9 @@ SETTINGS: Final[Mapping[str, str]] = {
 
 # As the lease is shorter here, so is the time that a process which stands still within a transaction holds others up.
 _PARAMETERS: Final = "options=-c%20idle_in_transaction_session_timeout%3D1500"
+
+
+_STARTS: Final = 3
 
 
 @attrs.define
@@ -67,11 +70,6 @@ class Member:
     process: ServerProcess | None = None
 
     @property
-    def is_worker(self) -> bool:
-        """Whether it dispatches."""
-        return "--no-dispatch" not in self.command
-
-    @property
     def running(self) -> ServerProcess:
         """The present process."""
         assert self.process is not None, self.name
@@ -88,6 +86,7 @@ class Cluster:
         proxy: The way of some members to it.
         workers: They dispatch.
         nodes: They answer requests.
+        dispatcher: What drives the workers.
         limited_key: A key of a second workspace, whose request limit is `request_limit`.
     """
 
@@ -97,6 +96,7 @@ class Cluster:
     workers: Sequence[Member]
     nodes: Sequence[Member]
     request_limit: int
+    dispatcher: str
     limited_key: str = attrs.field(default="", repr=False)
 
     @property
@@ -105,11 +105,29 @@ class Cluster:
         return (*self.workers, *self.nodes)
 
     def start(self, member: Member, **settings: str) -> None:
-        """Start a member, and wait until it says that it is up."""
-        member.process = start_server(
+        """Start a member, and wait until it says that it is up.
+
+        A cut may meet its first connection: then it ends, and is started again, as a service manager would.
+        """
+        for left in reversed(range(_STARTS)):
+            try:
+                member.process = self._start(member, settings)
+            except AssertionError as error:
+                if not left or "cannot be used. (OperationalError" not in str(error):
+                    raise
+            else:
+                return
+
+    def _start(self, member: Member, settings: Mapping[str, str]) -> ServerProcess:
+        return start_server(
             f"{self.server.url(DATABASE, port=member.port)}?{_PARAMETERS}",
             directory=self.place.directory,
-            environment={**self.place.environment, **SETTINGS, **settings},
+            environment={
+                **self.place.environment,
+                **SETTINGS,
+                "OUTREACH_DISPATCHER": self.dispatcher,
+                **settings,
+            },
             words=member.command,
         )
 
@@ -166,7 +184,7 @@ def open_cluster(
     *,
     latency_ms: float,
     request_limit: int,
-    worker_command: Sequence[str] = WORKER_COMMAND,
+    dispatcher: str,
 ) -> Iterator[Cluster]:
     """Make a cluster of three workers and two nodes, whose members are not started; end everything at the end.
 
@@ -189,7 +207,7 @@ def open_cluster(
                 server=server,
                 proxy=proxy,
                 workers=[
-                    Member(f"worker {number}", worker_command, port)
+                    Member(f"worker {number}", WORKER_COMMAND, port)
                     for number, port in enumerate([server.port, server.port, proxy.port], start=1)
                 ],
                 nodes=[
@@ -197,6 +215,7 @@ def open_cluster(
                     for number, port in enumerate([server.port, proxy.port], start=1)
                 ],
                 request_limit=request_limit,
+                dispatcher=dispatcher,
             )
 
             async def furnish(engine: Outreach) -> tuple[str, str, str]:
