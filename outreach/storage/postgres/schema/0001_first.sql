@@ -659,7 +659,11 @@ CREATE INDEX dispatches_not_plain ON dispatches (campaign_number)
 WHERE state <> 'dispatching' AND (state <> 'accepted' OR reason IS NOT NULL OR error_code IS NOT NULL);
 
 CREATE INDEX recipients_not_plain ON recipients (campaign_number, status, reason, dispatched)
-WHERE status NOT IN ('pending', 'waiting', 'dispatching', 'in_progress', 'unknown')
+WHERE status <> 'pending'
+    AND status <> 'waiting'
+    AND status <> 'dispatching'
+    AND status <> 'in_progress'
+    AND status <> 'unknown'
     AND (status <> 'completed' OR reason IS NOT NULL OR dispatched = 0);
 
 CREATE INDEX recipients_in_flight ON recipients (campaign_number, status, due_at NULLS FIRST, position)

@@ -7,7 +7,11 @@
 SELECT status, reason, COUNT(*), SUM(dispatched)
 FROM recipients INDEXED BY recipients_not_plain
 WHERE campaign_number = :number
-    AND status NOT IN ('pending', 'waiting', 'dispatching', 'in_progress', 'unknown')
+    AND status <> 'pending'
+    AND status <> 'waiting'
+    AND status <> 'dispatching'
+    AND status <> 'in_progress'
+    AND status <> 'unknown'
     AND (status <> 'completed' OR reason IS NOT NULL OR dispatched = 0)
 GROUP BY status, reason
 UNION ALL
