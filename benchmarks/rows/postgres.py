@@ -25,7 +25,7 @@ _END: Final = 2
 _LOOK_AGAIN_SECONDS: Final = 0.01
 _SECOND: Final = "messages a second"
 _CONCURRENCY: Final = 8
-"""Jobs that Procrastinate's worker runs at a time: what did best of 1, 2, 4, 8, 16 and 64."""
+"""Jobs that Procrastinate's worker runs at a time: what did best of 1, 2, 4, 8, 16 and 32."""
 
 
 def measure(settings: Settings) -> Results:

@@ -64,7 +64,7 @@ def _shared_problems(campaign: NewSmsCampaign | NewCallCampaign) -> list[ErrorDe
     details = _bounds("", campaign)
     details += _headers("csv_column_headers", campaign.csv_column_headers)
     details += _choice("schedule_type", campaign.schedule_type, get_args(ScheduleType))
-    if campaign.schedule_type == "immediate" and campaign.scheduled_start_at is not None:
+    if campaign.schedule_type == "immediate" and isinstance(campaign.scheduled_start_at, datetime):
         words = "has no effect with schedule_type='immediate', the default: set schedule_type='scheduled'"
         details.append(ErrorDetail("scheduled_start_at", words))
     return details + _time_problems(campaign)
