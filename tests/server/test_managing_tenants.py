@@ -153,6 +153,8 @@ def test_every_identifier_in_a_query_or_body_is_tried() -> None:
             found |= {(one["operationId"], name) for name in schema["properties"] if name.endswith("_id")}
     assert found == {
         ("listCalls", "campaign_id"),
+        # The application's own, within the campaign that the path names.
+        ("listRecipients", "external_id"),
         ("updateCampaign", "sms_flow_id"),
         ("updateCampaign", "agent_id"),
         ("createAgent", "provider_agent_id"),
