@@ -25,10 +25,10 @@ from outreach.working_set.working_set import WorkingSet
 def drive_what_others_drive(patch: pytest.MonkeyPatch) -> None:
     """Grant every claim, and let everybody commit."""
 
-    def granted(tx: Transaction, wanted: Wanted, *, epoch: int, now: datetime) -> Granted:
-        return Granted(spacings={})
+    def granted(tx: Transaction, wanted: Sequence[Wanted], *, epoch: int, now: datetime) -> Sequence[Granted]:
+        return [Granted(spacings={}) for _ in wanted]
 
-    patch.setattr(claims, "claim", granted)
+    patch.setattr(claims, "claim_all", granted)
     patch.setattr(claims, "may_commit", lambda *_: True)
 
 
@@ -117,7 +117,7 @@ CLUSTERS: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "a lease is over by another clock": (end_leases_by_another_clock, "nothing explains it|at the end|ended"),
     "rows are kept when another node has stopped them": (
         keep_rows_of_others,
-        "at the end|committed|recount|A recipient is|begins|in flight|had ended",
+        "at the end|committed|recount|A recipient is|begins|in flight|had ended|UNIQUE constraint failed",
     ),
     "what living workers do is taken for abandoned": (abandon_what_others_do, "nothing explains it"),
     "what a lost worker drove is left": (leave_what_is_lost, "at the end"),
