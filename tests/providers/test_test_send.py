@@ -62,7 +62,9 @@ async def test_one_message_or_call_to_oneself_tells_its_steps(place: Place, part
         done = await run_sync(send)
         assert done.returncode == 0, done.stderr
         steps = [line.split()[-1] for line in done.stderr.splitlines()]
-        assert (steps[0], steps[-1]) == ("queued", "completed" if part_of.channel == "call" else "delivered")
+        # A call is waited for, however briefly, until the provider has taken it.
+        assert steps[0] in ({"queued", "initiated"} if part_of.channel == "call" else {"queued"})
+        assert steps[-1] == ("completed" if part_of.channel == "call" else "delivered")
         assert steps[-1] in done.stdout
         assert [taken.to for taken in stage.taken] == [PERSON]
         await stage.told()

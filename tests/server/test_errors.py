@@ -129,6 +129,7 @@ def test_every_error_of_the_engine_has_a_status() -> None:
     ours = {cls.__name__ for cls in classes if status_of(cls.__new__(cls)) == 500}
     assert ours == {
         "OutreachError",
+        "ArchiveUnavailable",
         "ConfigError",
         "LeaseLost",
         "StorageError",
