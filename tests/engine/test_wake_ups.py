@@ -104,6 +104,18 @@ async def test_waiting_for_one_topic_is_not_ended_by_another() -> None:
                 assert (topic, len(woken)) in {("work", 0), ("*", 2)}
 
 
+@pytest.mark.parametrize("topic", ["work", "*"])
+async def test_what_is_heard_before_the_wait_ends_it(topic: str) -> None:
+    """Whoever was just looking may have looked too early; only the next wait is ended."""
+    wake_ups = WakeUps()
+    wake_ups.heard(topic)
+    with anyio.fail_after(30):
+        await wake_ups.wait("work", poll_seconds=600)
+    with anyio.move_on_after(0.05) as waiting:
+        await wake_ups.wait("work", poll_seconds=600)
+    assert waiting.cancelled_caught
+
+
 async def _is_idle(engine: Outreach) -> bool:
     return engine.health().active_units == 0
 
