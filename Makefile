@@ -10,6 +10,7 @@
 #   make demo         run the demonstration (ARGS=--exit ends it by itself)
 #   make fuzz         fuzz a running server against openapi.yaml
 #   make simulate     run the engine under seeded faults (SEEDS=200 is how many, WORKERS=1 how many work side by side)
+#   make chaos        kill, halt and cut off the processes of a cluster for four minutes, with each dispatcher
 #   make bench        compare speed and size with a floor and with ordinary apps: docs/performance.md
 #   make contract     compare the adapters with the providers' own libraries, in a venv of its own
 #   make contract-tools  lint openapi.yaml, and generate and run clients of it, with the tools of others
@@ -46,7 +47,7 @@ TOOLS = .venv-contract-tools
 BINARY = .venv-binary
 TOOLS_FROM = tests/contract_tools
 
-.PHONY: help venv check test soak coverage format sync demo fuzz simulate bench contract contract-tools wheel-check \
+.PHONY: help venv check test soak coverage format sync demo fuzz simulate chaos bench contract contract-tools wheel-check \
     binary binary-check number-zones clean
 
 help:
@@ -129,6 +130,10 @@ fuzz: $(STAMP)
 simulate: $(STAMP)
 	@echo "==> simulating $(SEEDS) seeds, $(WORKERS) worker(s) each"
 	@$(BIN)/python -m outreach.testing.simulation --seeds $(SEEDS) --workers $(WORKERS) $(ARGS)
+
+chaos: $(STAMP)
+	@echo "==> a cluster of which everything fails"
+	@$(BIN)/python -m pytest tests/process/test_cluster_chaos.py -k whole $(ARGS) </dev/null
 
 # What is compared with brings dependencies of its own, and the development tools would slow each start of Python.
 $(BENCH)/.installed: $(STAMP)

@@ -4,6 +4,8 @@ A test is left to `make soak` when its folder is in `SOAK_FOLDERS`, when it (or 
 `soak`, or when it is marked `sample(n)` and its parameters are not among the first, the last and every n-th; with
 `together=True` the tests of a class count as one test's parameters.
 
+What is marked `by_hand("command")` is in neither: that command runs it.
+
 A set of parameters that is marked `turn(name, which, of)` takes turns with others: a test that there is once with each
 of several databases, say, runs with one of them in `make soak`. The test's own name says with which.
 """
@@ -79,6 +81,8 @@ def split(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.
 
 
 def _has_its_turn(item: pytest.Item) -> bool:
+    if item.get_closest_marker("by_hand") is not None:
+        return False
     marker = item.get_closest_marker("turn")
     if marker is None:
         return True

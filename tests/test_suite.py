@@ -36,6 +36,10 @@ def test_sampled(number): pass
 @pytest.mark.parametrize("number", range(4))
 def test_sampled_on_storage(storage, number): pass
 
+@pytest.mark.soak("slow")
+@pytest.mark.by_hand("make slower")
+def test_by_hand(): pass
+
 @pytest.mark.sample(3, together=True)
 class TestTogether:
     def test_a(self): pass
@@ -65,7 +69,8 @@ def project(tmp_path: Path) -> Path:
     """Return a folder of tests that uses the plugin."""
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["tests.suite"]\n', "utf-8")
     (tmp_path / "pytest.ini").write_text(
-        "[pytest]\nmarkers =\n    soak(reason)\n    sample(n, together=False)\n    turn(name, which, of)\n", "utf-8"
+        "[pytest]\nmarkers =\n    soak(reason)\n    by_hand(command)\n    sample(n, together=False)\n    turn(name, which, of)\n",
+        "utf-8",
     )
     (tmp_path / "test_it.py").write_text(TESTS, "utf-8")
     return tmp_path
@@ -98,12 +103,13 @@ def test_each_test_is_in_one_part(project: Path) -> None:
     parts = Counter(passed(quick)) + Counter(passed(soak))
     assert parts <= everything
     left = everything - parts
+    assert left.pop("test_by_hand") == 1
     turns = {name for name in passed(soak) if name.startswith("test_turns")}
     # Each number was tried on one of the two; the other one is left to a bare run.
     assert sorted(name[-2] for name in turns) == [str(number) for number in range(8)]
     assert {re.sub("one|two", "", name) for name in left} == {re.sub("one|two", "", name) for name in turns}
     assert {name.partition("-")[0] for name in turns} == {"test_turns[one", "test_turns[two"}
-    assert quick.endswith("\n24 tests are left to `make soak`; 20 are in `make test`; 8 run in a bare `pytest` only\n")
+    assert quick.endswith("\n24 tests are left to `make soak`; 20 are in `make test`; 9 run in a bare `pytest` only\n")
     assert "20 tests are in `make test`; 24 are in `make soak`" in soak
 
 

@@ -247,6 +247,7 @@ def test_a_sandbox_tells_people_what_they_need(start: Start) -> None:
     assert process.wait() == 0
 
 
+@pytest.mark.soak("a demonstration takes its time")
 def test_a_demo_shows_what_happened_to_everybody(start: Start) -> None:
     """All groups of the sample are there, each with its reason, and it leaves nothing behind."""
     process = start("demo", "--exit", "--port", "0", OUTREACH_SIMULATOR_CALL_SECONDS="0.1")
@@ -266,6 +267,7 @@ def test_a_demo_shows_what_happened_to_everybody(start: Start) -> None:
     assert process.stderr == ""
 
 
+@pytest.mark.soak("a demonstration takes its time")
 def test_a_demo_leaves_a_server_running(start: Start) -> None:
     """With --json the document comes when the story is told; what it names works until Ctrl-C."""
     process = start("demo", "--port", "0", "--json", OUTREACH_SIMULATOR_CALL_SECONDS="0.1")
