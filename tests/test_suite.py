@@ -69,7 +69,8 @@ def project(tmp_path: Path) -> Path:
     """Return a folder of tests that uses the plugin."""
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["tests.suite"]\n', "utf-8")
     (tmp_path / "pytest.ini").write_text(
-        "[pytest]\nmarkers =\n    soak(reason)\n    by_hand(command)\n    sample(n, together=False)\n    turn(name, which, of)\n",
+        "[pytest]\nmarkers =\n    soak(reason)\n    by_hand(command)\n    sample(n, together=False)\n"
+        "    turn(name, which, of)\n",
         "utf-8",
     )
     (tmp_path / "test_it.py").write_text(TESTS, "utf-8")
