@@ -318,8 +318,9 @@ class LeasedDispatcher(ABC):
         self._take_changes(due)
         while True:
             # Not sooner, so that a process that hears of each commit does not read the feed after each.
-            await anyio.sleep(min(_LEAST_PAUSE_SECONDS, self._config.change_poll_seconds))
-            await self._wake_ups.wait("work", poll_seconds=self._config.change_poll_seconds)
+            least = min(_LEAST_PAUSE_SECONDS, self._config.change_poll_seconds)
+            await anyio.sleep(least)
+            await self._wake_ups.wait("work", poll_seconds=self._config.change_poll_seconds - least)
             try:
                 changes = await self._worker.since(change)
             except DatabaseReplaced as error:
