@@ -126,7 +126,12 @@ async def cluster(database: str, directory: Path, port: int) -> AsyncIterator[st
 async def send_campaign(client: httpx.AsyncClient, contacts: int) -> None:
     """Create a campaign, start it, and wait until it is completed: each request goes to the next node."""
     people = [{"phone_number": f"+1201555{number:04d}", "first_name": "Ada"} for number in range(contacts)]
-    fields = {"name": "Spring", "message_body": "Hi {{first_name}}!", "sms_carrier": "twilio", "rate_per_minute": 600}
+    fields = {
+        "name": "Spring",
+        "message_body": "Hi {{first_name}}!",
+        "sms_carrier": "twilio",
+        "sms_rate_per_minute": 600,
+    }
     made = await client.post("/sms-campaigns", json={**fields, "sms_from_number": "+14155550199", "recipients": people})
     identifier = made.raise_for_status().json()["id"]
     (await client.post(f"/manage/campaigns/{identifier}/start")).raise_for_status()
