@@ -132,7 +132,7 @@ async def send_campaign(client: httpx.AsyncClient, contacts: int) -> None:
         "sms_carrier": "twilio",
         "sms_rate_per_minute": 600,
     }
-    made = await client.post("/sms-campaigns", json={**fields, "sms_from_number": "+14155550199", "recipients": people})
+    made = await client.post("/sms-campaigns", json={**fields, "recipients": people})
     identifier = made.raise_for_status().json()["id"]
     (await client.post(f"/manage/campaigns/{identifier}/start")).raise_for_status()
     while True:
