@@ -28,14 +28,20 @@ _FIRST_SLICE: Final = 20
 
 
 async def check_contacts(
-    context: ServiceContext, workspace_id: str, campaign_id: str, *, until_one_fits: bool = False
+    context: ServiceContext,
+    workspace_id: str,
+    campaign_id: str,
+    *,
+    changed: Campaign | None = None,
+    until_one_fits: bool = False,
 ) -> StartCheck:
-    """Return how many of a campaign's first contacts will fail because their text cannot be sent.
+    """Return how many of a campaign's first waiting contacts will fail because their text cannot be sent.
 
     Args:
         context: The engine's.
         workspace_id: The workspace.
         campaign_id: The campaign.
+        changed: The campaign as it would be; None for as it is.
         until_one_fits: Whether to stop at the first contact that will not fail.
 
     Raises:
@@ -44,17 +50,15 @@ async def check_contacts(
 
     def read(tx: Transaction) -> tuple[CampaignTexts, Campaign]:
         campaign = campaign_of(tx, workspace_id, campaign_id)
-        return texts_of(tx, campaign), campaign
+        return texts_of(tx, changed or campaign), campaign
 
     texts, campaign = await context.storage.read(read)
     failing: Counter[str] = Counter()
     checked, after = 0, -1
     size = _FIRST_SLICE if until_one_fits else _SLICE
-    while texts.templates and after + 1 < MAX_LOOKED_AT:
+    while texts.templates and checked < MAX_LOOKED_AT:
         rows = await _rows(context, workspace_id, campaign_id, after, size)
         for row in rows:
-            if row.status is not RecipientStatus.PENDING:
-                continue
             checked += 1
             unsendable_reason = texts.unsendable_reason(values_of(row))
             if unsendable_reason is not None:
@@ -89,7 +93,9 @@ async def _rows(
     context: ServiceContext, workspace_id: str, campaign_id: str, after: int, limit: int
 ) -> Sequence[Recipient]:
     return await context.storage.read(
-        lambda tx: tx.recipients.page(workspace_id, campaign_id, after=after, limit=limit)
+        lambda tx: tx.recipients.page(
+            workspace_id, campaign_id, status=RecipientStatus.PENDING, after=after, limit=limit
+        )
     )
 
 
