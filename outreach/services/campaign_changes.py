@@ -18,7 +18,7 @@ from outreach.providers.registry import Adapters
 from outreach.services.campaign_validation import check_times
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
-from outreach.services.start_checks import check_contacts, texts_of
+from outreach.services.start_checks import MAX_LOOKED_AT, check_contacts, texts_of
 from outreach.services.validation import check_bounds, check_name, check_provider, validated_fields
 from outreach.working_set import Transaction
 
@@ -105,7 +105,8 @@ class CampaignChanges:
             return
         found = await check_contacts(self._context, workspace_id, campaign_id, changed=after, until_one_fits=True)
         empty = found.failures_by_reason.get("empty_message", 0)
-        if 0 < found.contacts <= empty:
+        # Those with a request on its way are open too, and have their text.
+        if 0 < empty == found.checked < MAX_LOOKED_AT:
             problem = "is empty for every contact that is left: its placeholders have no values"
             raise InvalidRequest(details=[ErrorDetail("body", problem)])
 

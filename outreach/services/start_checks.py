@@ -22,6 +22,7 @@ from outreach.working_set import Transaction
 MAX_LOOKED_AT: Final = 10_000
 """Rows checked at most, about a second of work, in slices between which other work runs."""
 
+_LEFT: Final = (RecipientStatus.PENDING, RecipientStatus.WAITING)
 _SLICE: Final = 500
 _FIRST_SLICE: Final = 20
 """Nearly always the first contact fits, which is all that a start needs."""
@@ -54,21 +55,25 @@ async def check_contacts(
 
     texts, campaign = await context.storage.read(read)
     failing: Counter[str] = Counter()
-    checked, after = 0, -1
-    size = _FIRST_SLICE if until_one_fits else _SLICE
-    while texts.templates and checked < MAX_LOOKED_AT:
-        rows = await _rows(context, workspace_id, campaign_id, after, size)
-        for row in rows:
-            checked += 1
-            unsendable_reason = texts.unsendable_reason(values_of(row))
-            if unsendable_reason is not None:
-                failing[unsendable_reason] += 1
-            elif until_one_fits:
-                return StartCheck(contacts=campaign.counters.open, checked=checked, failures_by_reason=dict(failing))
-        if len(rows) < size:
-            break
-        after, size = rows[-1].position, _SLICE
-        await anyio.lowlevel.checkpoint()
+    checked = 0
+    # Before a start nobody waits.
+    for status in (RecipientStatus.PENDING,) if changed is None else _LEFT:
+        after, size = -1, _FIRST_SLICE if until_one_fits else _SLICE
+        while texts.templates and checked < MAX_LOOKED_AT:
+            rows = await _rows(context, workspace_id, campaign_id, status, after, size)
+            for row in rows:
+                checked += 1
+                unsendable_reason = texts.unsendable_reason(values_of(row))
+                if unsendable_reason is not None:
+                    failing[unsendable_reason] += 1
+                elif until_one_fits:
+                    return StartCheck(
+                        contacts=campaign.counters.open, checked=checked, failures_by_reason=dict(failing)
+                    )
+            if len(rows) < size:
+                break
+            after, size = rows[-1].position, _SLICE
+            await anyio.lowlevel.checkpoint()
     return StartCheck(contacts=campaign.counters.open, checked=checked, failures_by_reason=dict(failing))
 
 
@@ -90,12 +95,10 @@ async def find_unsendable_text(context: ServiceContext, workspace_id: str, campa
 
 
 async def _rows(
-    context: ServiceContext, workspace_id: str, campaign_id: str, after: int, limit: int
+    context: ServiceContext, workspace_id: str, campaign_id: str, status: RecipientStatus, after: int, limit: int
 ) -> Sequence[Recipient]:
     return await context.storage.read(
-        lambda tx: tx.recipients.page(
-            workspace_id, campaign_id, status=RecipientStatus.PENDING, after=after, limit=limit
-        )
+        lambda tx: tx.recipients.page(workspace_id, campaign_id, status=status, after=after, limit=limit)
     )
 
 
