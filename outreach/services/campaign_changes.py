@@ -18,7 +18,7 @@ from outreach.providers.registry import Adapters
 from outreach.services.campaign_validation import check_times
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
-from outreach.services.start_checks import texts_of
+from outreach.services.start_checks import MAX_LOOKED_AT, check_contacts, texts_of
 from outreach.services.validation import check_bounds, check_name, check_provider, validated_fields
 from outreach.working_set import Transaction
 
@@ -59,6 +59,8 @@ class CampaignChanges:
         changes = validated_fields(change, CampaignUpdate, clearable=_CLEARABLE)
         _check_update(changes, self._context.adapters)
         now = self._context.now()
+        if "body" in changes:
+            await self._require_text(workspace_id, campaign_id, changes)
 
         def operation(tx: Transaction) -> Campaign:
             before = campaign_of(tx, workspace_id, campaign_id)
@@ -87,6 +89,26 @@ class CampaignChanges:
         if updated.status not in _NOT_STARTED:
             self._context.wake(campaign_unit(updated))
         return updated
+
+    async def _require_text(self, workspace_id: str, campaign_id: str, changes: Mapping[str, Any]) -> None:
+        """Raise `InvalidRequest` if a campaign under way would have no text for anybody who is left."""
+
+        def read(tx: Transaction) -> Campaign | None:
+            before = campaign_of(tx, workspace_id, campaign_id)
+            if before.status in _NOT_STARTED:
+                return None
+            _require_changeable(before, changes)
+            return _changed(tx, before, changes)
+
+        after = await self._context.storage.read(read)
+        if after is None or not after.body:
+            return
+        found = await check_contacts(self._context, workspace_id, campaign_id, changed=after, until_one_fits=True)
+        empty = found.failures_by_reason.get("empty_message", 0)
+        # Those with a request on its way are open too, and have their text.
+        if 0 < empty == found.checked < MAX_LOOKED_AT:
+            problem = "is empty for every contact that is left: its placeholders have no values"
+            raise InvalidRequest(details=[ErrorDetail("body", problem)])
 
     async def archive(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
         """Put a campaign away, so that lists hide it unless they are asked; an archived one stays.

@@ -22,20 +22,27 @@ from outreach.working_set import Transaction
 MAX_LOOKED_AT: Final = 10_000
 """Rows checked at most, about a second of work, in slices between which other work runs."""
 
+_LEFT: Final = (RecipientStatus.PENDING, RecipientStatus.WAITING)
 _SLICE: Final = 500
 _FIRST_SLICE: Final = 20
 """Nearly always the first contact fits, which is all that a start needs."""
 
 
 async def check_contacts(
-    context: ServiceContext, workspace_id: str, campaign_id: str, *, until_one_fits: bool = False
+    context: ServiceContext,
+    workspace_id: str,
+    campaign_id: str,
+    *,
+    changed: Campaign | None = None,
+    until_one_fits: bool = False,
 ) -> StartCheck:
-    """Return how many of a campaign's first contacts will fail because their text cannot be sent.
+    """Return how many of a campaign's first waiting contacts will fail because their text cannot be sent.
 
     Args:
         context: The engine's.
         workspace_id: The workspace.
         campaign_id: The campaign.
+        changed: The campaign as it would be; None for as it is.
         until_one_fits: Whether to stop at the first contact that will not fail.
 
     Raises:
@@ -44,27 +51,29 @@ async def check_contacts(
 
     def read(tx: Transaction) -> tuple[CampaignTexts, Campaign]:
         campaign = campaign_of(tx, workspace_id, campaign_id)
-        return texts_of(tx, campaign), campaign
+        return texts_of(tx, changed or campaign), campaign
 
     texts, campaign = await context.storage.read(read)
     failing: Counter[str] = Counter()
-    checked, after = 0, -1
-    size = _FIRST_SLICE if until_one_fits else _SLICE
-    while texts.templates and after + 1 < MAX_LOOKED_AT:
-        rows = await _rows(context, workspace_id, campaign_id, after, size)
-        for row in rows:
-            if row.status is not RecipientStatus.PENDING:
-                continue
-            checked += 1
-            unsendable_reason = texts.unsendable_reason(values_of(row))
-            if unsendable_reason is not None:
-                failing[unsendable_reason] += 1
-            elif until_one_fits:
-                return StartCheck(contacts=campaign.counters.open, checked=checked, failures_by_reason=dict(failing))
-        if len(rows) < size:
-            break
-        after, size = rows[-1].position, _SLICE
-        await anyio.lowlevel.checkpoint()
+    checked = 0
+    # Before a start nobody waits.
+    for status in (RecipientStatus.PENDING,) if changed is None else _LEFT:
+        after, size = -1, _FIRST_SLICE if until_one_fits else _SLICE
+        while texts.templates and checked < MAX_LOOKED_AT:
+            rows = await _rows(context, workspace_id, campaign_id, status, after, size)
+            for row in rows:
+                checked += 1
+                unsendable_reason = texts.unsendable_reason(values_of(row))
+                if unsendable_reason is not None:
+                    failing[unsendable_reason] += 1
+                elif until_one_fits:
+                    return StartCheck(
+                        contacts=campaign.counters.open, checked=checked, failures_by_reason=dict(failing)
+                    )
+            if len(rows) < size:
+                break
+            after, size = rows[-1].position, _SLICE
+            await anyio.lowlevel.checkpoint()
     return StartCheck(contacts=campaign.counters.open, checked=checked, failures_by_reason=dict(failing))
 
 
@@ -86,10 +95,10 @@ async def find_unsendable_text(context: ServiceContext, workspace_id: str, campa
 
 
 async def _rows(
-    context: ServiceContext, workspace_id: str, campaign_id: str, after: int, limit: int
+    context: ServiceContext, workspace_id: str, campaign_id: str, status: RecipientStatus, after: int, limit: int
 ) -> Sequence[Recipient]:
     return await context.storage.read(
-        lambda tx: tx.recipients.page(workspace_id, campaign_id, after=after, limit=limit)
+        lambda tx: tx.recipients.page(workspace_id, campaign_id, status=status, after=after, limit=limit)
     )
 
 

@@ -142,6 +142,30 @@ async def test_a_change_that_nothing_could_be_sent_with_is_refused(
     assert await writing.campaigns.get(THIS_WORKSPACE, campaign.id) == campaign
 
 
+@pytest.mark.parametrize("status", [S.SCHEDULED, S.ACTIVE, S.PAUSED])
+async def test_a_text_that_is_empty_for_all_who_are_left_is_refused(
+    writing: Outreach, storage: Storage, status: S
+) -> None:
+    """One contact that it says something to is enough; whoever has had a message does not count."""
+    campaign = await given(storage, status)
+    change = CampaignUpdate(body="{{company|}}")
+    if status is S.ACTIVE:
+        first = await writing.campaigns.get_recipient(THIS_WORKSPACE, campaign.id, 0)
+        sending = attrs.evolve(first, status=RecipientStatus.DISPATCHING)
+        await storage.write(lambda tx: tx.recipients.put(THIS_WORKSPACE, sending))
+    with pytest.raises(InvalidRequest, match="empty for every contact that is left"):
+        await writing.campaigns.update(THIS_WORKSPACE, campaign.id, change)
+    assert await writing.campaigns.get(THIS_WORKSPACE, campaign.id) == campaign
+
+    other = make_campaign(status=status, variable_names=(), started_at=campaign.started_at)
+    people = pending(make_prepared(), make_prepared(company="Acme"))
+    await storage.write(lambda tx: publish(tx, other, people))
+    waiting = RecipientStatus.WAITING if status is S.ACTIVE else RecipientStatus.PENDING
+    second = await writing.campaigns.get_recipient(THIS_WORKSPACE, other.id, 1)
+    await storage.write(lambda tx: tx.recipients.put(THIS_WORKSPACE, attrs.evolve(second, status=waiting)))
+    assert (await writing.campaigns.update(THIS_WORKSPACE, other.id, change)).body == "{{company|}}"
+
+
 @pytest.mark.parametrize("status", [S.COMPLETED, S.CANCELLED, S.EXPIRED])
 async def test_a_campaign_that_has_ended_cannot_be_changed(writing: Outreach, storage: Storage, status: S) -> None:
     """There is nothing left to send."""

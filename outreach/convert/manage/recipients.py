@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from outreach.convert.manage.documents import Document, document_of
 from outreach.models.base import Channel
 from outreach.models.failures import ProviderFailure
 from outreach.models.recipient import Recipient, RecipientCount
+from outreach.models.states import MessageStatus, RecipientStatus
 from outreach.models.trail import TRAIL_RULES, ContactHistory, TrailStep, TrailStepKind
 from outreach.policy.explanations import describe_reason
 
@@ -20,7 +21,7 @@ _TOLD_BY: Final = frozenset({TrailStepKind.OUTCOME, TrailStepKind.REPORTED, Trai
 
 def write_recipient(recipient: Recipient, channel: Channel) -> dict[str, Any]:
     """Return a recipient, with its reason in words."""
-    why = describe_reason(recipient.status, recipient.reason, channel)
+    why = _why(recipient.status, recipient.reason, channel)
     return {**document_of(recipient, "campaign_id"), "why": why}
 
 
@@ -31,7 +32,7 @@ def write_recipient_count(
     until = due_times.get((group.status, group.reason))
     return {
         **document_of(group),
-        "why": describe_reason(group.status, group.reason, channel),
+        "why": _why(group.status, group.reason, channel),
         "until": None if until is None else format_timestamp(until),
     }
 
@@ -44,7 +45,9 @@ def write_history(history: ContactHistory, failures: Mapping[str, ProviderFailur
         failures: What went wrong at the provider, by dispatch.
         channel: The campaign's channel.
     """
-    why = None if history.status is None else describe_reason(history.status, history.reason, channel)
+    why = None
+    if history.status is not None:
+        why = describe_reason(history.status, history.reason, channel, report=_last_report(history.steps))
     return {
         **document_of(history, "steps"),
         "why": why,
@@ -61,6 +64,23 @@ def write_failure(failure: ProviderFailure | None) -> dict[str, Any]:
         "error_meaning": None if explanation is None else explanation.meaning,
         "error_advice": None if explanation is None else explanation.advice,
     }
+
+
+def _why(status: str, reason: str | None, channel: Channel) -> str | None:
+    """Return a state and its reason in words that hold whatever the carrier has reported since."""
+    if channel == "sms" and (status, reason) == (RecipientStatus.COMPLETED, None):
+        return "sent"
+    return describe_reason(status, reason, channel)
+
+
+def _last_report(steps: Sequence[TrailStep]) -> MessageStatus | None:
+    """Return the carrier's report on the last message, if there is one."""
+    for step in reversed(steps):
+        if step.what is TrailStepKind.INTENT:
+            break
+        if step.what is TrailStepKind.REPORTED and step.state in set(MessageStatus):
+            return MessageStatus(step.state)
+    return None
 
 
 def _step(step: TrailStep, failure: ProviderFailure | None) -> Document:
