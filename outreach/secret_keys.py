@@ -224,7 +224,7 @@ class OwnKeyFile:
     def __init__(self, path: Path) -> None:
         self.name = f"the key file {path}"
         self.where = str(path)
-        self.commands = [_installing(path)]
+        self.commands: Sequence[str] = [_installing(path)]
         self._path = path
 
     def version(self) -> Hashable:

@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import get_args
+from typing import Final, get_args
 
 import anyio
 import pytest
@@ -16,15 +16,17 @@ from outreach import Outreach, WorkspaceStatus, WorkspaceUpdate
 from outreach.models import EngineCode
 from outreach.models.diagnosis import DatabaseCode
 from outreach.services.diagnosis import snapshot
+from outreach_server.contract import CONTRACT_NAME
 from outreach_server.doctor.findings import ServerCode
 from tests.doctor.faults import FAULTS, Fault
-from tests.doctor.system import System
+from tests.doctor.system import KEPT_INSIDE, System
 from tests.doctor.test_documents import SEVERITIES
 from tests.documents.provider import CREDENTIALS
 from tests.engine.rig import until
 
 pytestmark = pytest.mark.anyio
 
+ROOT: Final = Path(__file__).resolve().parents[2]
 ELSEWHERE = {
     "callback_setting_wrong": "tests/doctor/test_callback_settings.py",
     "config_file_exposed": "tests/doctor/test_command.py",
@@ -150,6 +152,15 @@ async def test_a_lost_key_is_mended_where_it_was(
     else:
         await anyio.run_process([str(copy) if word == "FILE" else word for word in shlex.split(command)])
     assert (await system.diagnose()).findings == []
+
+
+def test_the_public_address_is_asked_what_proxies_let_through() -> None:
+    """The examples keep from the outside what `System` does, and not what the doctor asks for."""
+    for name, kept in (("nginx.conf", "location = {} { return 404; }"), ("Caddyfile", "{}")):
+        text = (ROOT / "examples" / "hosting" / name).read_text("utf-8")
+        for path in KEPT_INSIDE:
+            assert kept.replace("{}", path, 1) in text
+        assert CONTRACT_NAME not in text
 
 
 def test_every_code_has_a_fault() -> None:
