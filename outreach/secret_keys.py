@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shlex
 import stat
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +26,13 @@ HOW_TO_MAKE_ONE: Final = (
     "A key is 32 random bytes in URL-safe base64, as this prints: head -c 32 /dev/urandom | base64 | tr '+/' '-_'"
 )
 
+# The names of examples/hosting/outreach.service: a process does not learn where its credential comes from.
+_GIVE_CREDENTIAL: Final = (
+    "sudo install -m 400 -o outreach FILE /etc/outreach/secret-key",
+    "sudo systemctl restart outreach",
+)
+_SET_VARIABLE: Final = (f'export {SECRET_KEY_VARIABLE}="$(cat FILE)"',)
+
 _log = logging.getLogger(__name__)
 
 
@@ -33,12 +41,20 @@ class KeySource(Protocol):
 
     Attributes:
         name: The source, for messages.
+        where: The variable, or the path of the file.
+        commands: What gives it another key, where `FILE` has that; none where that is not possible.
     """
 
     name: str
+    where: str
+    commands: Sequence[str]
 
     def version(self) -> Hashable:
         """Return what changes with the keys."""
+        ...
+
+    def makes_one(self) -> bool:
+        """Return whether a key is made at the next encryption, because there is none."""
         ...
 
     def read(self, *, make: bool) -> Sequence[str]:
@@ -77,11 +93,14 @@ def keys_from_environment(environment: Mapping[str, str], *, own_file: Path | No
     if text:
         return GivenKeys(text)
     if named:
-        return KeyFile(Path(named), f"the file {named} ({SECRET_KEY_FILE_VARIABLE})", tell_of_readers=True)
+        file = Path(named)
+        name = f"the file {named} ({SECRET_KEY_FILE_VARIABLE})"
+        return KeyFile(file, name, commands=[_installing(file)], tell_of_readers=True)
     directory = environment.get("CREDENTIALS_DIRECTORY")
     if directory and (credential := Path(directory) / CREDENTIAL_NAME).exists():
         # systemd alone decides who may read it, by an access list that the mode does not show.
-        return KeyFile(credential, f"the systemd credential {CREDENTIAL_NAME}", tell_of_readers=False)
+        name = f"the systemd credential {CREDENTIAL_NAME}"
+        return KeyFile(credential, name, commands=_GIVE_CREDENTIAL, tell_of_readers=False)
     if required:
         return NoKeys()
     return OwnKeyFile(own_file) if own_file is not None else KeyInMemory()
@@ -91,6 +110,8 @@ class GivenKeys:
     """Keys in a text, with commas or blanks between."""
 
     name = SECRET_KEY_VARIABLE
+    where = SECRET_KEY_VARIABLE
+    commands: Sequence[str] = _SET_VARIABLE
 
     def __init__(self, text: str) -> None:
         self._texts = _split(text)
@@ -98,6 +119,10 @@ class GivenKeys:
     def version(self) -> Hashable:
         """Return a constant: they do not change."""
         return None
+
+    def makes_one(self) -> bool:
+        """Return that somebody else has to give it."""
+        return False
 
     def read(self, *, make: bool) -> Sequence[str]:
         """Return the keys."""
@@ -108,10 +133,16 @@ class NoKeys:
     """No key, where one has to be given."""
 
     name = SECRET_KEY_VARIABLE
+    where = SECRET_KEY_VARIABLE
+    commands: Sequence[str] = _SET_VARIABLE
 
     def version(self) -> Hashable:
         """Return a constant."""
         return None
+
+    def makes_one(self) -> bool:
+        """Return that somebody else has to give it."""
+        return False
 
     def read(self, *, make: bool) -> Sequence[str]:
         """Raise `ConfigError`."""
@@ -125,6 +156,8 @@ class KeyInMemory:
     """A key that ends with this process, for databases in memory."""
 
     name = "memory"
+    where = "memory"
+    commands: Sequence[str] = ()
 
     def __init__(self) -> None:
         self._texts: Sequence[str] = ()
@@ -132,6 +165,10 @@ class KeyInMemory:
     def version(self) -> Hashable:
         """Return a constant: it does not change."""
         return None
+
+    def makes_one(self) -> bool:
+        """Return whether there is none yet."""
+        return not self._texts
 
     def read(self, *, make: bool) -> Sequence[str]:
         """Return the key."""
@@ -145,17 +182,24 @@ class KeyFile:
     Args:
         path: The file.
         name: What it is, for messages.
+        commands: What gives it another key.
         tell_of_readers: Whether to warn when others may read it.
     """
 
-    def __init__(self, path: Path, name: str, *, tell_of_readers: bool) -> None:
+    def __init__(self, path: Path, name: str, *, commands: Sequence[str], tell_of_readers: bool) -> None:
         self.name = name
+        self.where = str(path)
+        self.commands = commands
         self._path = path
         self._tell_of_readers = tell_of_readers
 
     def version(self) -> Hashable:
         """Return what the file system says of the file."""
         return _version_of(self._path)
+
+    def makes_one(self) -> bool:
+        """Return that somebody else has to give it."""
+        return False
 
     def read(self, *, make: bool) -> Sequence[str]:
         """Return the keys in the file."""
@@ -179,11 +223,17 @@ class OwnKeyFile:
 
     def __init__(self, path: Path) -> None:
         self.name = f"the key file {path}"
+        self.where = str(path)
+        self.commands: Sequence[str] = [_installing(path)]
         self._path = path
 
     def version(self) -> Hashable:
         """Return what the file system says of the file."""
         return _version_of(self._path)
+
+    def makes_one(self) -> bool:
+        """Return whether there is no file."""
+        return not self._path.exists()
 
     def read(self, *, make: bool) -> Sequence[str]:
         """Return the keys in the file."""
@@ -210,6 +260,10 @@ class OwnKeyFile:
         if readable_by_others:
             raise ConfigError(f"Others may read the key file {path}. Take that from them: chmod 600 {path}")
         return _split(text)
+
+
+def _installing(path: Path) -> str:
+    return f"install -m 600 FILE {shlex.quote(str(path))}"
 
 
 def _split(text: str) -> Sequence[str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
+
+import attrs
 
 from outreach.errors import ConfigError
 from outreach.extras import needed_for
@@ -26,6 +28,23 @@ _PURPOSE: Final = "Storing the credentials of an account"
 class _Keys(NamedTuple):
     newest: Fernet
     all: MultiFernet
+
+
+@attrs.frozen(kw_only=True)
+class KeyProblem:
+    """Why there is no key to decrypt with.
+
+    Attributes:
+        why: A sentence.
+        where: The variable or the file that ought to have it.
+        commands: What puts another key there.
+        made: Whether one is made at the next encryption.
+    """
+
+    why: str
+    where: str
+    commands: Sequence[str]
+    made: bool
 
 
 class Vault:
@@ -90,12 +109,13 @@ class Vault:
         credentials: Mapping[str, str] = held["credentials"]
         return credentials
 
-    def problem(self) -> str | None:
+    def problem(self) -> KeyProblem | None:
         """Return why there is no key to decrypt with; None if there is one."""
         try:
             self._load(make=False)
         except ConfigError as error:
-            return error.message
+            source = self._source
+            return KeyProblem(why=error.message, where=source.where, commands=source.commands, made=source.makes_one())
         return None
 
     def is_newest(self, sealed: str) -> bool:

@@ -55,6 +55,17 @@ def test_a_database_that_is_not_there_is_not_made_by_a_slip(tmp_path: Path, more
     assert [one["name"] for one in Cli(f"sqlite:///{file}").ask("workspaces", "list")] == ["Acme"]
 
 
+def test_an_empty_file_is_no_database(tmp_path: Path) -> None:
+    """Commands that only look leave it as it is; the one that makes a database makes it there."""
+    file = tmp_path / "outreach.db"
+    file.touch()
+    for command in (["status"], ["workspaces", "list"]):
+        assert "it is empty" in Cli(f"sqlite:///{file}").refuse(*command)
+        assert file.stat().st_size == 0
+    Cli(f"sqlite:///{file}").ask("workspaces", "create", "Acme")
+    assert [one["name"] for one in Cli(f"sqlite:///{file}").ask("workspaces", "list")] == ["Acme"]
+
+
 def test_a_failing_system_call_is_told_in_words(cli: Cli, workspace_id: str) -> None:
     """The file and the reason, no traceback."""
     args = ("campaigns", "import", workspace_id, "-", "--name", "C", "--message", "Hi")

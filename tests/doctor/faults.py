@@ -75,6 +75,11 @@ async def _(system: System, _: Patch) -> None:
     system.database.unlink()
 
 
+@fault("database_missing", name="in an empty file")
+async def _(system: System, _: Patch) -> None:
+    system.database.write_bytes(b"")
+
+
 @fault("database_not_writable")
 async def _(system: System, patch: Patch) -> None:
     # Whoever runs the tests as root may write everything.

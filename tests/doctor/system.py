@@ -19,6 +19,7 @@ from outreach.services.diagnosis import surroundings
 from outreach.storage.sqlite import SqliteStorage
 from outreach.working_set import Transaction
 from outreach_server.config import ServerConfig
+from outreach_server.contract import contract_bytes
 from outreach_server.doctor.examination import examine
 from tests.doctor.provider import NUMBER, StandIn
 from tests.documents.provider import CREDENTIALS
@@ -28,6 +29,7 @@ T = TypeVar("T")
 
 HOST: Final = "outreach.example.com"
 PUBLIC_URL: Final = f"https://{HOST}"
+KEPT_INSIDE: Final = ("/healthz", "/readyz")
 DAY: Final = timedelta(days=1)
 
 
@@ -47,7 +49,7 @@ class System:
     directory: Path
     provider: StandIn
     settings: dict[str, Any]
-    answer: httpx.Response = attrs.field(factory=lambda: httpx.Response(200, json={"status": "ok"}))
+    answer: httpx.Response = attrs.field(factory=lambda: httpx.Response(200, content=contract_bytes()))
     addresses: Sequence[str] = ("93.184.215.14",)
     closing: list[Callable[[], object]] = attrs.field(factory=list)
     workspace_id: str = ""
@@ -75,8 +77,12 @@ class System:
             SimulatorConfig(),
             config_file=self.directory / "outreach.toml",
             network=network,
-            transport=httpx.MockTransport(lambda _: self.answer),
+            transport=httpx.MockTransport(self.proxied),
         )
+
+    def proxied(self, request: httpx.Request) -> httpx.Response:
+        """Answer as behind the proxies of examples/hosting."""
+        return httpx.Response(404) if request.url.path in KEPT_INSIDE else self.answer
 
     async def resolve(self, host: str) -> Sequence[str]:
         """Return the addresses of the public host."""

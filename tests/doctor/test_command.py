@@ -19,7 +19,7 @@ from tests.doctor.system import System
 def run(system: System, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that runs the command with the system's configuration."""
     answer = answering.of_answer
-    transport = httpx.MockTransport(lambda _: system.answer)
+    transport = httpx.MockTransport(system.proxied)
     monkeypatch.setattr(answering, "of_answer", lambda url, **_: answer(url, transport=transport))
 
     def run(*args: str) -> Result:

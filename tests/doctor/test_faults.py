@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 import sqlite3
 from contextlib import closing
-from typing import get_args
+from pathlib import Path
+from typing import Final, get_args
 
+import anyio
 import pytest
 
 from outreach import Outreach, WorkspaceStatus, WorkspaceUpdate
 from outreach.models import EngineCode
 from outreach.models.diagnosis import DatabaseCode
 from outreach.services.diagnosis import snapshot
+from outreach_server.contract import CONTRACT_NAME
 from outreach_server.doctor.findings import ServerCode
 from tests.doctor.faults import FAULTS, Fault
-from tests.doctor.system import System
+from tests.doctor.system import KEPT_INSIDE, System
 from tests.doctor.test_documents import SEVERITIES
 from tests.documents.provider import CREDENTIALS
 from tests.engine.rig import until
 
 pytestmark = pytest.mark.anyio
 
+ROOT: Final = Path(__file__).resolve().parents[2]
 ELSEWHERE = {
     "callback_setting_wrong": "tests/doctor/test_callback_settings.py",
     "config_file_exposed": "tests/doctor/test_command.py",
@@ -114,6 +120,47 @@ async def test_a_planted_fault_is_found_alone(system: System, fault: Fault, monk
         assert " " in one.why
         assert one.commands
         assert all("\n" not in command for command in one.commands)
+
+
+@pytest.mark.parametrize("kept", ["in the variable", "in a named file", "beside the database", "beside, and gone"])
+async def test_a_lost_key_is_mended_where_it_was(
+    kept: str, system: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command says where, and mends it; connecting is named where a new key is made for that."""
+    own = system.directory / "outreach.db.key"
+    copy = tmp_path / "copy of the key"
+    shutil.copy2(own, copy)
+    where, command = str(own), f"install -m 600 FILE {shlex.quote(str(own))}"
+    match kept:
+        case "in the variable":
+            monkeypatch.setenv("OUTREACH_SECRET_KEY", "not-a-key")
+            where, command = "OUTREACH_SECRET_KEY", 'export OUTREACH_SECRET_KEY="$(cat FILE)"'
+        case "in a named file":
+            file = system.directory / "named"
+            monkeypatch.setenv("OUTREACH_SECRET_KEY_FILE", str(file))
+            where, command = str(file), f"install -m 600 FILE {shlex.quote(str(file))}"
+        case "beside the database":
+            own.write_text("not a key")
+        case _:
+            own.unlink()
+    (found,) = (await system.diagnose()).findings
+    assert (found.code, found.where, found.commands[0]) == ("key_not_usable", where, command)
+    connecting = [f"outreach-server accounts connect {system.workspace_id} twilio"]
+    assert found.commands[1:] == (connecting if kept == "beside, and gone" else [])
+    if kept == "in the variable":
+        monkeypatch.setenv("OUTREACH_SECRET_KEY", copy.read_text("ascii"))
+    else:
+        await anyio.run_process([str(copy) if word == "FILE" else word for word in shlex.split(command)])
+    assert (await system.diagnose()).findings == []
+
+
+def test_the_public_address_is_asked_what_proxies_let_through() -> None:
+    """The examples keep from the outside what `System` does, and not what the doctor asks for."""
+    for name, kept in (("nginx.conf", "location = {} { return 404; }"), ("Caddyfile", "{}")):
+        text = (ROOT / "examples" / "hosting" / name).read_text("utf-8")
+        for path in KEPT_INSIDE:
+            assert kept.replace("{}", path, 1) in text
+        assert CONTRACT_NAME not in text
 
 
 def test_every_code_has_a_fault() -> None:

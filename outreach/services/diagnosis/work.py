@@ -12,6 +12,7 @@ from outreach.models.diagnosis import DiagnosisFinding, EngineCode
 from outreach.models.status import EngineStatus, FindingKind, StatusFinding
 from outreach.models.work import DatabaseHome
 from outreach.services.diagnosis.snapshot import Snapshot
+from outreach.vault import KeyProblem
 
 _CODES: Final[Mapping[FindingKind, EngineCode]] = {
     "nobody_dispatches": "nobody_dispatches",
@@ -29,7 +30,7 @@ _SHOWING: Final[Mapping[FindingKind, Sequence[str]]] = {
 }
 
 
-def of_status(status: EngineStatus, *, key_problem: str | None) -> Iterator[DiagnosisFinding]:
+def of_status(status: EngineStatus, *, key_problem: KeyProblem | None) -> Iterator[DiagnosisFinding]:
     """Yield what the status tells.
 
     Args:
@@ -38,12 +39,14 @@ def of_status(status: EngineStatus, *, key_problem: str | None) -> Iterator[Diag
     """
     unusable = {account.id for account in status.accounts if account.installed}
     if key_problem is not None and unusable:
+        connecting = [command for one in status.findings if one.id in unusable for command in one.commands]
         yield DiagnosisFinding(
             code="key_not_usable",
             severity="critical",
-            why=f"No account can be used. {key_problem}",
-            where="OUTREACH_SECRET_KEY, or the key file beside the database",
-            commands=[command for finding in status.findings if finding.id in unusable for command in finding.commands],
+            why=f"No account can be used. {key_problem.why}",
+            where=key_problem.where,
+            # Only where a key is made can an account be connected without the one that is missing.
+            commands=[*key_problem.commands, *(connecting if key_problem.made else ())],
         )
     for finding in status.findings:
         if finding.kind not in _CODES or (key_problem is not None and finding.id in unusable):

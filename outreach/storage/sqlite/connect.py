@@ -14,6 +14,7 @@ import aiosqlite
 from outreach.clock import Clock
 from outreach.errors import DatabaseMissing, StorageError
 from outreach.storage.sqlite.backend import Session
+from outreach.storage.sqlite.copying import is_empty
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.schema import apply_migrations
 from outreach.storage.sqlite.thread import call, close, connect
@@ -50,7 +51,7 @@ async def open_writer(
     Raises:
         DatabaseOlder: Migrations are pending and `migrate` is false.
         DatabaseInUse: Migrations are pending and another process has it open.
-        DatabaseMissing: There is no file and `create` is false.
+        DatabaseMissing: There is no file, or an empty one, and `create` is false.
         DatabaseNewer: A newer version of this package wrote it; nothing was changed.
         StorageError: The file is foreign or unusable.
     """
@@ -79,6 +80,8 @@ def open_quick_reader(path: Path) -> sqlite3.Connection:
 def _require_file(path: Path) -> None:
     if not path.exists():
         raise DatabaseMissing(f"There is no database at {str(path.absolute())!r}.")
+    if is_empty(path):
+        raise DatabaseMissing(f"There is no database in the file {str(path.absolute())!r}: it is empty.")
 
 
 def create_private(path: Path) -> None:

@@ -59,6 +59,12 @@ def sibling_path(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
 
 
+def is_empty(path: Path) -> bool:
+    """Return whether a file is there of which nothing was written yet, neither in it nor in its log."""
+    log = sibling_path(path, "-wal")
+    return path.is_file() and not path.stat().st_size and not (log.exists() and log.stat().st_size)
+
+
 def copy_database(source: sqlite3.Connection, draft: Path, *, progress: Progress | None = None) -> None:
     """Copy one snapshot of a database, which may be written meanwhile, into a private file, and check that.
 

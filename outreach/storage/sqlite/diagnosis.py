@@ -16,7 +16,7 @@ from outreach.clock import SystemClock
 from outreach.errors import DatabaseReplaced, StorageError
 from outreach.models.diagnosis import DatabaseCode, DiagnosisFinding, DiagnosisSeverity
 from outreach.policy.status_findings import FULL_BYTES, LOW_BYTES
-from outreach.storage.sqlite.copying import integrity_problems, open_read_only, sibling_path
+from outreach.storage.sqlite.copying import integrity_problems, is_empty, open_read_only, sibling_path
 from outreach.storage.sqlite.lock import NETWORK_FILE_SYSTEMS, SqliteDispatchLock, file_system_of, system_mounts
 from outreach.storage.sqlite.schema import version_of
 from outreach.storage.sqlite.watch import FileWatch
@@ -45,6 +45,9 @@ def diagnose_file(path: Path) -> Sequence[DiagnosisFinding]:
                 "outreach-server workspaces create NAME",
             )
         ]
+    if is_empty(path):
+        words = f"The file {str(path)!r} is empty: there is no database in it. Restore a backup, or make a new one."
+        return [_finding("database_missing", words, path, _RESTORE, "outreach-server workspaces create NAME")]
     found = [*_place(path), *_exposure(path)]
     if any(one.code == "database_not_writable" for one in found) and not os.access(path, os.R_OK):
         return found
