@@ -38,14 +38,15 @@ class WakeUps:
         self._woken: dict[str, anyio.Event] = {}
 
     def heard(self, topic: str) -> None:
-        """Wake all that wait for a topic; for every topic if it is none, because something may have been missed."""
-        for one in [topic] if topic in get_args(Topic) else list(self._woken):
-            woken = self._woken.pop(one, None)
-            if woken is not None:
-                woken.set()
+        """Wake all that wait for a topic, or the next one that will; for every topic if it is none.
+
+        A topic that is none says that something may have been missed.
+        """
+        for one in [topic] if topic in get_args(Topic) else get_args(Topic):
+            self._woken.setdefault(one, anyio.Event()).set()
 
     async def wait(self, topic: Topic, *, poll_seconds: float, heard_seconds: float | None = None) -> None:
-        """Wait until something of a topic may have changed.
+        """Wait until something of a topic may have changed; what was heard since the last wait ends this one at once.
 
         Args:
             topic: What is waited for.
@@ -60,3 +61,5 @@ class WakeUps:
         woken = self._woken.setdefault(topic, anyio.Event())
         with anyio.move_on_after(poll_seconds):
             await woken.wait()
+        if woken.is_set() and self._woken.get(topic) is woken:
+            del self._woken[topic]
