@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -196,7 +197,7 @@ async def test_a_pause_on_another_node_ends_the_slice_at_once(url: str) -> None:
                 # The second one is due a minute after the first.
                 campaign = await given_campaign(node, workspace, contacts(2, first=2 * n), rate_per_minute=1)
                 await node.campaigns.start(workspace.id, campaign.id)
-                await until(lambda one=campaign: _has_begun(node, workspace.id, one.id))
+                await until(partial(_has_begun, node, workspace.id, campaign.id))
                 assert (await node.campaigns.pause(workspace.id, campaign.id)).status is CampaignStatus.PAUSED
                 begun = time.monotonic()
                 await until(lambda: _is_idle(worker), timeout_seconds=20)
