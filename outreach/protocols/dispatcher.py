@@ -139,7 +139,7 @@ class DispatcherParts:
             lease renewed (`heartbeat_interval_seconds`), the right asked for again (`lock_retry_seconds`) and what
             nobody needs swept (`cleanup_interval_seconds`).
         wake_ups: Wait by it for the next reading of the feed: `await wake_ups.wait("work", poll_seconds=…)` returns
-            sooner when another process has changed something, where the storage hears of that.
+            sooner when another process has changed something since the last wait, where the storage hears of that.
     """
 
     worker: Worker

@@ -36,20 +36,17 @@ class WakeUps:
         self._storage = storage
         self._listening = False
         self._woken: dict[str, anyio.Event] = {}
-        self._missed: set[str] = set()
 
     def heard(self, topic: str) -> None:
-        """Wake all that wait for a topic; for every topic if it is none, because something may have been missed."""
+        """Wake all that wait for a topic, or the next one that will; for every topic if it is none.
+
+        A topic that is none says that something may have been missed.
+        """
         for one in [topic] if topic in get_args(Topic) else get_args(Topic):
-            woken = self._woken.pop(one, None)
-            if woken is not None:
-                woken.set()
-            else:
-                # Whoever is looking at this moment may have looked too early.
-                self._missed.add(one)
+            self._woken.setdefault(one, anyio.Event()).set()
 
     async def wait(self, topic: Topic, *, poll_seconds: float, heard_seconds: float | None = None) -> None:
-        """Wait until something of a topic may have changed, also since the last wait for it.
+        """Wait until something of a topic may have changed; what was heard since the last wait ends this one at once.
 
         Args:
             topic: What is waited for.
@@ -61,9 +58,8 @@ class WakeUps:
             self._storage.listen(self.heard)
         if heard_seconds is not None and self._storage is not None and self._storage.hears:
             poll_seconds = heard_seconds
-        if topic in self._missed:
-            self._missed.remove(topic)
-            return
         woken = self._woken.setdefault(topic, anyio.Event())
         with anyio.move_on_after(poll_seconds):
             await woken.wait()
+        if woken.is_set() and self._woken.get(topic) is woken:
+            del self._woken[topic]

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import json
+import statistics
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -183,16 +186,24 @@ async def test_a_worker_whose_connections_are_cut_goes_on(url: str, tmp_path: Pa
 
 
 async def test_a_pause_on_another_node_ends_the_slice_at_once(url: str) -> None:
-    """docs/workers.md#wake-ups: also where the clock would not tell for minutes."""
+    """docs/workers.md#wake-ups: within a second, also where the clock would not tell for minutes."""
+    took = []
     async with _engine(url, config=attrs.evolve(JOBS, change_poll_seconds=600.0)) as worker:
         await until(lambda: _hears(worker))
         async with _engine(url, dispatch=False) as node:
             workspace = await given_workspace(node)
-            campaign = await given_campaign(node, workspace, 40, rate_per_minute=60)
-            await node.campaigns.start(workspace.id, campaign.id)
-            await until(lambda: _has_begun(node, workspace.id, campaign.id))
-            assert (await node.campaigns.pause(workspace.id, campaign.id)).status is CampaignStatus.PAUSED
-            await until(lambda: _is_idle(worker), timeout_seconds=20)
+            # Several, because a message may come while the worker reads what an earlier one was about.
+            for n in range(8):
+                # The second one is due a minute after the first.
+                campaign = await given_campaign(node, workspace, contacts(2, first=2 * n), rate_per_minute=1)
+                await node.campaigns.start(workspace.id, campaign.id)
+                await until(partial(_has_begun, node, workspace.id, campaign.id))
+                assert (await node.campaigns.pause(workspace.id, campaign.id)).status is CampaignStatus.PAUSED
+                begun = time.monotonic()
+                await until(lambda: _is_idle(worker), timeout_seconds=20)
+                took.append(time.monotonic() - begun)
+    # Not each: a busy machine may hold one up.
+    assert statistics.median(took) < 1, took
 
 
 async def test_a_node_that_does_not_dispatch_answers_with_the_providers_id(url: str) -> None:

@@ -104,21 +104,40 @@ async def test_waiting_for_one_topic_is_not_ended_by_another() -> None:
                 assert (topic, len(woken)) in {("work", 0), ("*", 2)}
 
 
-@pytest.mark.parametrize("topic", ["work", "*"])
-async def test_what_is_heard_before_the_wait_ends_it(topic: str) -> None:
-    """Whoever was just looking may have looked too early; only the next wait is ended."""
-    wake_ups = WakeUps()
-    wake_ups.heard(topic)
-    with anyio.fail_after(30):
-        await wake_ups.wait("work", poll_seconds=600)
-    with anyio.move_on_after(0.05) as waiting:
-        await wake_ups.wait("work", poll_seconds=600)
-    assert waiting.cancelled_caught
-
-
 async def _is_idle(engine: Outreach) -> bool:
     return engine.health().active_units == 0
 
 
 async def _pending_is_below(engine: Outreach, workspace_id: str, campaign_id: str, count: int) -> bool:
     return (await engine.campaigns.get(workspace_id, campaign_id)).counters.pending < count
+
+
+@pytest.mark.parametrize("topic", ["work", "*"])
+async def test_what_is_heard_while_nobody_waits_is_told_to_the_next_who_waits(topic: str) -> None:
+    """A worker reads the feed meanwhile, and has perhaps read too early; it is told once."""
+    wake_ups = WakeUps()
+    await wake_ups.wait("work", poll_seconds=0.01)
+    wake_ups.heard(topic)
+    with anyio.fail_after(20):
+        await wake_ups.wait("work", poll_seconds=600.0)
+    with anyio.move_on_after(0.01) as waiting:
+        await wake_ups.wait("work", poll_seconds=600.0)
+    assert waiting.cancelled_caught
+
+
+async def test_all_who_wait_are_woken() -> None:
+    """Each request that waits for its call hears of it."""
+    wake_ups, woken = WakeUps(), 0
+
+    async def wait() -> None:
+        nonlocal woken
+        await wake_ups.wait("calls", poll_seconds=600.0)
+        woken += 1
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(wait)
+            await anyio.wait_all_tasks_blocked()
+            wake_ups.heard("calls")
+    assert woken == 3
