@@ -14,6 +14,7 @@ import attrs
 import click
 
 from outreach_server.cli.csv_records import Record
+from outreach_server.cli.xlsx_formulas import Formulas, fill_in, formulas_without_values
 from outreach_server.needs import server_extra
 
 if TYPE_CHECKING:
@@ -67,11 +68,13 @@ def open_sheet(file: IO[bytes], *, name: str, sheet: str | None) -> Iterator[She
         book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
     try:
         chosen = _chosen(book.worksheets, name, sheet)
+        with _readable(name):
+            formulas = formulas_without_values(file, chosen._worksheet_path)  # type: ignore[attr-defined]
         titles = [each.title for each in book.worksheets]
         yield Sheet(
             title=chosen.title,
             others=[title for title in titles if title != chosen.title],
-            records=_records(chosen, name),
+            records=_records(chosen, name, formulas),
         )
     finally:
         book.close()
@@ -103,7 +106,7 @@ def _chosen(sheets: Sequence[Any], name: str, wanted: str | None) -> Worksheet:
     raise click.ClickException(f"{name} has no sheet {wanted!r}. Its sheets are: {named}.")
 
 
-def _records(sheet: Worksheet, name: str) -> Iterator[Record]:
+def _records(sheet: Worksheet, name: str, formulas: Formulas) -> Iterator[Record]:
     # What a file says of its own size may be wrong.
     sheet.reset_dimensions()  # type: ignore[attr-defined]
     rows = sheet.iter_rows(values_only=True)
@@ -115,7 +118,10 @@ def _records(sheet: Worksheet, name: str) -> Iterator[Record]:
         if cells is None:
             return
         number += 1
-        yield Record(number, number, [_text(value) for value in cells] or [""], None)
+        texts = [_text(value) for value in cells]
+        if number in formulas:
+            texts = fill_in(texts, formulas[number], name=name, row=number)
+        yield Record(number, number, texts or [""], None)
 
 
 def _text(value: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import zipfile
 from collections.abc import Callable, Sequence
@@ -71,6 +72,40 @@ def test_cells_are_read_as_a_person_reads_them(xlsx: Callable[..., Path]) -> Non
         "14155550101", "14155550102", "1.5", "0.3", "007", "TRUE", "FALSE", "", "2026-01-31",
         "2026-01-31 09:30:00", "09:30:00", "1:30:00", "-5",
     ]  # fmt: skip
+
+
+def test_a_formula_that_is_a_text_is_read_without_a_stored_value(xlsx: Callable[..., Path]) -> None:
+    """Programs write such files; a row of formulas alone is a row, too."""
+    found = rows(xlsx(People=[["phone", "name"], ['="+14155550101"', '="He said ""Hi"""'], [], ['="+14155550102"']]))
+    assert [record.cells[0] for record in found] == ["phone", "+14155550101", "", "+14155550102"]
+    assert found[1].cells[1] == 'He said "Hi"'
+
+
+def test_a_formula_that_nobody_has_computed_is_named(cli: Cli, workspace_id: str, xlsx: Callable[..., Path]) -> None:
+    """Nothing is loaded: what the cell would be cannot be known."""
+    path = xlsx(People=[["phone", "name"], ["+14155550101", "Ann"], ["+14155550102", "=UPPER(B2)"]])
+    told = cli.refuse("campaigns", "import", workspace_id, str(path), "--name", "C", "--message", "Hi {{name}}")
+    assert "does not hold the value of the formula in B3" in told
+    assert not cli.ask("campaigns", "list", workspace_id)
+
+
+@pytest.mark.parametrize(("stored", "read"), [("<v></v>", ""), ("<v/>", ""), ("<v>Ann</v>", "Ann")])
+def test_a_stored_value_of_a_formula_counts(xlsx: Callable[..., Path], stored: str, read: str) -> None:
+    """An empty one is a blank, as the spreadsheet computed it."""
+    path = xlsx(People=[["phone", "name"], ["+14155550101", "=B1"]])
+    content = {}
+    with zipfile.ZipFile(path) as archive:
+        content = {info.filename: archive.read(info) for info in archive.infolist()}
+    sheet = content["xl/worksheets/sheet1.xml"].decode()
+    assert "<f>B1</f>" in sheet
+    changed = re.sub(r'<c r="B2"[^>]*><f>B1</f><v ?/?>(</v>)?</c>', f'<c r="B2" t="str"><f>B1</f>{stored}</c>', sheet)
+    assert changed != sheet
+    content["xl/worksheets/sheet1.xml"] = changed.encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)
+    cells = rows(path)[1].cells
+    assert (cells[1] if len(cells) > 1 else "") == read
 
 
 def test_a_workbook_becomes_a_campaign(cli: Cli, workspace_id: str, xlsx: Callable[..., Path]) -> None:
