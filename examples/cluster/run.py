@@ -130,6 +130,7 @@ async def send_campaign(client: httpx.AsyncClient, contacts: int) -> None:
         "name": "Spring",
         "message_body": "Hi {{first_name}}!",
         "sms_carrier": "twilio",
+        "sms_from_number": "+14155550199",
         "sms_rate_per_minute": 600,
     }
     made = await client.post("/sms-campaigns", json={**fields, "recipients": people})
