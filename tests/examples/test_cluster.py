@@ -9,9 +9,10 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import httpx
@@ -115,9 +116,16 @@ def test_caddy_can_read_its_example() -> None:
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> Mapping[str, str]:
+def place() -> Iterator[Path]:
+    """A directory for what the example writes; the path of a Unix socket may have some hundred characters."""
+    with TemporaryDirectory() as made:
+        yield Path(made)
+
+
+@pytest.fixture
+def environment(place: Path) -> Mapping[str, str]:
     """Variables of a process of the example, with directories for what it writes."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}
+    return {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(place), "XDG_RUNTIME_DIR": str(place)}
 
 
 @pytest.mark.soak("it starts five servers")
@@ -133,7 +141,7 @@ def test_plain_processes_send_a_campaign(environment: Mapping[str, str]) -> None
 
 
 @pytest.mark.soak("it starts five servers")
-def test_a_database_of_its_own_is_started_and_ended(environment: Mapping[str, str], tmp_path: Path) -> None:
+def test_a_database_of_its_own_is_started_and_ended(environment: Mapping[str, str], place: Path) -> None:
     """As root it says what to do instead: PostgreSQL would refuse. So this is somebody else to it."""
     somebody: list[str] = []
     if os.geteuid() == 0:
@@ -145,9 +153,9 @@ def test_a_database_of_its_own_is_started_and_ended(environment: Mapping[str, st
     status, told = _run([*somebody, *RUN, "--campaign", "5"], environment)
     assert status == 0, told
     assert "completed: 5 of 5" in told
-    assert not list(tmp_path.glob("outreach-cluster-*"))
+    assert not list(place.glob("outreach-cluster-*"))
     running = [" ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"])]
-    assert not [words for words in running if str(tmp_path) in words]
+    assert not [words for words in running if str(place) in words]
 
 
 @pytest.mark.soak("it starts five servers")
