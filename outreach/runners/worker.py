@@ -265,7 +265,16 @@ class Worker:
         def operation(tx: Transaction) -> tuple[HighWaterMark | None, Sequence[int], Team]:
             self._compare_clocks(tx)
             present = self._clock.now()
-            mark = leases.renew(tx, epoch=epoch, now=now, back=noted, present=present, lasts=lasts, led=led)
+            mark = leases.renew(
+                tx,
+                epoch=epoch,
+                now=now,
+                back=noted,
+                present=present,
+                lasts=lasts,
+                led=led,
+                receipt=self.backoff.receipt,
+            )
             # After a step of the clock the others renew their leases first; who ends leaves this to others.
             lost = () if step or ended else workers.end_lost(tx, but=epoch, is_gone=self._storage.lock.is_free)
             team = self.claims.look_around(tx, free)

@@ -15,6 +15,7 @@ from outreach.models.dispatch import DispatchOutcome
 from outreach.models.plans import SenderPace
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
 from outreach.models.work import Claim, WorkUnit
+from outreach.operations.common import campaign_unit
 from outreach.operations.waves import claims, leases, workers
 from outreach.operations.waves.claims import Granted, NotClaimed, Wanted
 from outreach.policy.pacing import spacing
@@ -114,6 +115,22 @@ async def test_the_worker_that_leads_next_repairs_what_the_last_one_did_not(
     run = await storage.read(lambda tx: tx.runs.get(THIS_WORKSPACE, campaign.id))
     assert run is not None
     assert (run.postponed_under or "").startswith("the clock was set back")
+
+
+async def test_the_worker_that_leads_next_wakes_what_a_wrong_clock_has_put_off(
+    storage: Storage, clock: ManualClock
+) -> None:
+    """It began beside one that was dead; the clock was wrong and right again between the two."""
+    first, second = await _join(storage, place=1), await _join(storage, place=2)
+    campaign = await given_campaign(storage, campaign=make_campaign(status=CampaignStatus.ACTIVE))
+    unit = campaign_unit(campaign)
+    await storage.write(lambda tx: tx.work.schedule(unit, NOW + timedelta(hours=2)))
+    await storage.write(lambda tx: workers.end(tx, first))
+    clock.advance(1)
+    await storage.write(lambda tx: leases.renew(tx, epoch=second, now=clock.now(), led=False))
+    work = await storage.read(lambda tx: tx.work.get(unit))
+    assert work is not None
+    assert work.due_at == clock.now()
 
 
 # -------------------------------------------------------------------------------------------------- claims

@@ -47,6 +47,20 @@ def measure_setback(tx: Transaction, now: datetime) -> timedelta | None:
     return timedelta() if any(campaign.updated_at > now for campaign in tx.campaigns.in_status(_OPEN)) else None
 
 
+def repair_what_the_last_left(tx: Transaction, *, receipt: timedelta | None, epoch: int, now: datetime) -> None:
+    """Repair what no worker has noticed: for one that begins alone, or that leads after a lost one.
+
+    `receipt` is the longest wait for a receipt, None without a bound.
+    """
+    back = measure_setback(tx, now)
+    if back is not None:
+        repair_after_clock_step(tx, back, epoch=epoch, now=now)
+    else:
+        # Nothing else shows times that were written by a wrong clock while no worker ran.
+        correct_due_times(tx, now=now)
+        correct_waits(tx, receipt=receipt, epoch=epoch, now=now)
+
+
 def repair_after_clock_step(tx: Transaction, back: timedelta, *, epoch: int, now: datetime) -> None:
     """Wake and correct what times from before the step may delay; `back` is zero if its size is unknown.
 

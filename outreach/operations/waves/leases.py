@@ -127,13 +127,7 @@ def _take_everything(tx: Transaction, epoch: int, now: datetime, receipt: timede
     for workspace in tx.workspaces.list():
         for number in tx.numbers.list(workspace.id):
             spacings.update(_shift_sender_slot(tx, number, now))
-    back = clock_steps.measure_setback(tx, now)
-    if back is not None:
-        clock_steps.repair_after_clock_step(tx, back, epoch=epoch, now=now)
-    else:
-        # Nothing else shows times that were written by a wrong clock while no worker ran.
-        clock_steps.correct_due_times(tx, now=now)
-        clock_steps.correct_waits(tx, receipt=receipt, epoch=epoch, now=now)
+    clock_steps.repair_what_the_last_left(tx, receipt=receipt, epoch=epoch, now=now)
     return spacings
 
 
@@ -157,6 +151,7 @@ def renew(
     present: datetime | None = None,
     lasts: timedelta = workers.DEFAULT_LEASE,
     led: bool = True,
+    receipt: timedelta | None = None,
 ) -> HighWaterMark | None:
     """Renew a worker's lease; return the high-water mark to be noted, None unless this worker leads.
 
@@ -168,6 +163,7 @@ def renew(
         present: The time of this transaction, which may have waited long; None for `now`.
         lasts: How long the lease lasts.
         led: Whether the worker led at its last heartbeat.
+        receipt: The longest wait for a receipt; None if there is no bound.
 
     Raises:
         LeaseLost: Its lease has ended.
@@ -177,12 +173,12 @@ def renew(
     if lease is None or not workers.leads(tx, epoch):
         return None
     steady = led and back is None
+    # What was written while this waited does not lie ahead.
+    written_by = present or now
     if not led:
-        # Steps that the leader before has seen, and has not lived to repair.
-        back = clock_steps.measure_setback(tx, now)
-    if back:
-        # What was written while this waited does not lie ahead.
-        clock_steps.repair_after_clock_step(tx, back, epoch=epoch, now=present or now)
+        clock_steps.repair_what_the_last_left(tx, receipt=receipt, epoch=epoch, now=written_by)
+    elif back:
+        clock_steps.repair_after_clock_step(tx, back, epoch=epoch, now=written_by)
     # Never back: a mark with a later heartbeat shows a restored database.
     latest = max(now, lease.renewed_at + timedelta(microseconds=1))
     since = lease.steady_since if steady else now
