@@ -1,5 +1,7 @@
 """Our engine: it sends all messages of many campaigns, and takes their receipts in where that is asked for.
 
+It runs as in `outreach-server serve` and `worker`.
+
 Told: `database`, a file that is not there yet; `campaigns` and `recipients` of each; `rate` a minute; `latency_ms` of
 the carrier; `most_seconds` to send; `receipts`, whether each message gets one afterwards; `count`, whether statements
 are counted and writes are noted, which takes time; `ballast`, contacts of a campaign that is never started; `scraped`,
@@ -44,6 +46,7 @@ from outreach.protocols import SystemClock
 from outreach.protocols.carrier import OutboundMessage, ReportSink
 from outreach.storage.opening import storage_from_url
 from outreach.testing.scripted import ScriptedCarrier
+from outreach_server.cli.serving import run_fast
 
 _AT_ONCE: Final = 50
 _RECEIPTS_AT_ONCE: Final = 1000
@@ -222,4 +225,10 @@ def _counted(counts: Counts, first: tuple[int, int, int], sent: int) -> dict[str
 if __name__ == "__main__":
     logging.disable(logging.ERROR)
     arguments = told()
-    tell(anyio.run(send, arguments, count_statements() if arguments.get("count") else None))
+    counting = count_statements() if arguments.get("count") else None
+
+    async def run() -> None:
+        """Send, and tell."""
+        tell(await send(arguments, counting))
+
+    run_fast(run)

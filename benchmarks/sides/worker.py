@@ -2,7 +2,7 @@
 
 Told: `url`; `workers`, how many there are; `latency_ms` of the carrier; `count`, whether statements are counted, which
 takes time; `begin` and `end`, gates (`benchmarks.postgres`) at which it waits before it opens the engine, and before it
-closes it.
+closes it. It runs as in `outreach-server worker`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import logging
 import time
 from typing import Any
 
-import anyio
 import anyio.to_thread
 import psycopg
 
@@ -22,6 +21,7 @@ from benchmarks.sides.telling import tell, told
 from outreach import EngineConfig, Outreach
 from outreach.protocols import SystemClock
 from outreach.storage.opening import storage_from_url
+from outreach_server.cli.serving import run_fast
 
 
 async def work(task: dict[str, Any], counts: Counts | None) -> dict[str, Any]:
@@ -59,4 +59,10 @@ async def work(task: dict[str, Any], counts: Counts | None) -> dict[str, Any]:
 if __name__ == "__main__":
     logging.disable(logging.ERROR)
     arguments = told()
-    tell(anyio.run(work, arguments, count_round_trips() if arguments.get("count") else None))
+    counting = count_round_trips() if arguments.get("count") else None
+
+    async def run() -> None:
+        """Work, and tell."""
+        tell(await work(arguments, counting))
+
+    run_fast(run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import logging
 import os
 import signal
@@ -35,6 +36,9 @@ from outreach_server.streams import end_streams
 DRAIN_SECONDS: Final = 1
 """How long open requests may take after a signal; the engine then has 7 s for requests in flight, and a moment to
 record their outcomes: 10 s in all."""
+
+_NEW_OBJECTS: Final = 100_000
+"""How many containers are made, and not freed, before the youngest are looked at; Python's default is 700 to 2,000."""
 
 END_SECONDS: Final = 9.5
 """When the process ends after a signal even if something hangs, such as a disk or other code."""
@@ -93,8 +97,23 @@ def url_of(listener: socket.socket, scheme: str = "http") -> str:
 
 
 def run_fast(work: Callable[[], Awaitable[None]]) -> None:
-    """Run a server command on uvloop where available (not on Windows)."""
-    interruptions.run(work, fast=True)
+    """Run a server command on uvloop where available (not on Windows), with the garbage collector looking rarely."""
+    with _collecting_rarely():
+        interruptions.run(work, fast=True)
+
+
+@contextmanager
+def _collecting_rarely() -> Iterator[None]:
+    # Little of what the engine makes is cyclic, and a message makes many objects that live until it is recorded: by
+    # default a sixth of all computing is looking at them (docs/performance.md).
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(_NEW_OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import json
 import signal
 import socket
@@ -21,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 
 from outreach.errors import DatabaseNewer
 from outreach_server.cli import demo_story
-from outreach_server.cli.serving import Server, bind, bind_near, url_of
+from outreach_server.cli.serving import Server, bind, bind_near, run_fast, url_of
 from tests.cli.conftest import ROOT, Cli, Process, until
 
 Start = Callable[..., Process]
@@ -384,3 +385,15 @@ def test_a_file_configures_the_server_and_the_other_commands(start: Start, tmp_p
     wrong = start("serve", "--change-poll-seconds", "soon", OUTREACH_DATABASE_URL="", OUTREACH_CONFIG=str(file))
     assert wrong.wait() == 1
     assert "--change-poll-seconds is 'soon'; it must be a number above 0" in wrong.stderr
+
+
+def test_the_garbage_collector_looks_rarely_while_a_server_command_runs() -> None:
+    """docs/performance.md: it would take a sixth of all computing; whoever called the command has theirs back."""
+    before, meanwhile = gc.get_threshold(), []
+
+    async def work() -> None:
+        meanwhile.append((gc.get_threshold()[0] >= 10 * before[0], gc.get_freeze_count() > 0))
+
+    run_fast(work)
+    assert meanwhile == [(True, True)]
+    assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
