@@ -13,7 +13,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background, a shell has it ignored, and so would every process that a test starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-pytest_plugins = ["tests.suite", "outreach.testing.plugin"]
+pytest_plugins = ["tests.suite", "tests.new_databases", "outreach.testing.plugin"]
 
 # The contract suites that ship are tests too: show what their assertions compared. Before they are imported.
 pytest.register_assert_rewrite("outreach.testing")

@@ -12,7 +12,6 @@ from typing import Any, cast
 import holidays
 import pytest
 import schemathesis
-import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
@@ -20,18 +19,19 @@ from schemathesis.core import NotSet
 from schemathesis.generation import GenerationMode
 
 from outreach_server.scopes import SCOPES
+from tests.contract.document import read_yaml
 
 PATH = Path(__file__).parents[2] / "openapi.yaml"
 METHODS = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
 CARRIERS = ["twilio", "telnyx", "vonage"]
 UUID = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
 
-Json = Any  # what yaml.safe_load returns: any JSON value
+Json = Any  # what read_yaml returns: any JSON value
 
 
 def load() -> dict[str, Json]:
     """Return the document."""
-    return cast("dict[str, Json]", yaml.safe_load(PATH.read_text(encoding="utf-8")))
+    return cast("dict[str, Json]", read_yaml(PATH.read_text(encoding="utf-8")))
 
 
 DOCUMENT = load()
