@@ -11,26 +11,32 @@ from contextlib import closing
 from functools import cache
 
 import pytest
-from sqlite_utils import Database
+from sqlite_utils import Database, Migrations
 
 from outreach.storage.sqlite.schema import MIGRATIONS
 
-migrate = MIGRATIONS.apply
-"""What the package does."""
+_apply = Migrations.apply
 
 
 @pytest.fixture(autouse=True, scope="session")
 def new_databases() -> Iterator[None]:
     """Let all new databases of this process be made so."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(MIGRATIONS, "apply", make_or_migrate)
+        patched.setattr(Migrations, "apply", make_or_migrate)
         yield
 
 
-def make_or_migrate(database: Database, *, stop_before: str | Iterable[str] | None = None) -> None:
+def migrate(database: Database) -> None:
+    """Migrate a database as the package does."""
+    _apply(MIGRATIONS, database)
+
+
+def make_or_migrate(
+    migrations: Migrations, database: Database, *, stop_before: str | Iterable[str] | None = None
+) -> None:
     """Fill an empty database, or migrate another one; in the caller's transaction, if there is one."""
-    if stop_before is not None or database.table_names():
-        migrate(database, stop_before=stop_before)
+    if migrations is not MIGRATIONS or stop_before is not None or database.table_names():
+        _apply(migrations, database, stop_before=stop_before)
         return
     with database.atomic():
         for statement in _statements():

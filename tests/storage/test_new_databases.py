@@ -9,7 +9,8 @@ from typing import Any
 
 from sqlite_utils import Database
 
-from tests.new_databases import make_or_migrate, migrate
+from outreach.storage.sqlite.schema import MIGRATIONS
+from tests.new_databases import migrate
 
 
 def content(make: Callable[[Database], None]) -> dict[str, Any]:
@@ -30,14 +31,14 @@ def test_a_new_database_of_a_test_is_as_the_migrations_make_it() -> None:
     """Its tables, indexes, triggers, rows and records of migrations; its identity is its own."""
     migrated = content(migrate)
     assert len(migrated["schema"]) > 50
-    assert content(make_or_migrate) == migrated
+    assert content(MIGRATIONS.apply) == migrated
 
 
 def test_a_database_with_tables_is_migrated_as_ever() -> None:
     """A new one that is to stop at some migration, too."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as raw:
         database = Database(raw, execute_plugins=False)
-        make_or_migrate(database, stop_before="0002_early_events")
+        MIGRATIONS.apply(database, stop_before="0002_early_events")
         assert raw.execute("SELECT name FROM _sqlite_migrations").fetchall() == [("0001_first",)]
-        make_or_migrate(database)
+        MIGRATIONS.apply(database)
         assert raw.execute("SELECT count(*) FROM _sqlite_migrations").fetchone()[0] > 20
