@@ -53,16 +53,15 @@ def _statements() -> Sequence[str]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as raw:
         migrate(Database(raw, execute_plugins=False))
         made_by_another = {row[1] for row in raw.execute("PRAGMA table_list") if row[2] == "shadow"}
-        tables: list[str] = []
-        rows: list[str] = []
-        others: list[str] = []
+        found: list[str] = []
         for kind, name, sql in raw.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY rowid").fetchall():
             if sql is None or name in made_by_another or name.startswith("sqlite_"):
                 continue
-            (tables if kind == "table" else others).append(sql)
+            found.append(sql)
             if kind == "table":
-                rows += _insertions(raw, name)
-        return [*tables, *rows, *others]
+                # Before there are triggers on it.
+                found += _insertions(raw, name)
+        return found
 
 
 def _insertions(raw: sqlite3.Connection, table: str) -> Sequence[str]:
