@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 import zoneinfo
@@ -981,13 +982,19 @@ def test_a_body_is_accepted_or_refused(operation_id: str, name: str, body: Json,
 # -------------------------------------------------------------------------------------------------------- generators
 
 
+@functools.cache
+def generators() -> schemathesis.BaseSchema:
+    """Return what makes requests, read once for all operations."""
+    return schemathesis.openapi.from_dict(load())
+
+
 @pytest.mark.sample(24)
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["positive", "negative"])
 @pytest.mark.parametrize("operation_id", OPERATIONS)
 def test_requests_can_be_generated(operation_id: str, mode: GenerationMode) -> None:
     """Schemathesis makes valid and invalid requests of each operation, and bodies meant as valid are."""
     path, method, operation = OPERATIONS[operation_id]
-    strategy = schemathesis.openapi.from_dict(load())[path][method].as_strategy(generation_mode=mode)
+    strategy = generators()[path][method].as_strategy(generation_mode=mode)
     cases: list[schemathesis.Case] = []
 
     # The body of a generated request has to be judged inside: a failure names the case.
