@@ -93,6 +93,13 @@ check: $(STAMP)
 	@echo "==> lint-imports"
 	@$(BIN)/lint-imports --no-logo
 
+# Images for containers often set PYTHONDONTWRITEBYTECODE: then each worker of pytest, and each of the many processes
+# that tests start, would compile the whole project anew.
+test soak: export PYTHONDONTWRITEBYTECODE =
+
+# Most tests of `make soak` wait for other processes: three workers keep two cores at work.
+soak: PYTEST_ARGS = -n 3
+
 # tests/suite.py decides which tests are slow. COVERAGE=1 measures the branches that they reach, for `make coverage`.
 TESTED = $(BIN)/$(if $(COVERAGE),coverage run,python)
 

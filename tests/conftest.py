@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -13,7 +16,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background, a shell has it ignored, and so would every process that a test starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-pytest_plugins = ["tests.suite", "outreach.testing.plugin"]
+_IN_MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a directory there that is its user's alone
+if os.access(_IN_MEMORY, os.W_OK) and shutil.disk_usage(_IN_MEMORY).free > 2 * 1024**3:
+    # A database waits for the disk at each commit: thousands of tests wait for it more than they compute.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_IN_MEMORY))
+
+pytest_plugins = ["tests.suite", "tests.new_databases", "outreach.testing.plugin"]
 
 # The contract suites that ship are tests too: show what their assertions compared. Before they are imported.
 pytest.register_assert_rewrite("outreach.testing")

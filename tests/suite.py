@@ -6,6 +6,8 @@ A test is left to `make soak` when its folder is in `SOAK_FOLDERS`, when it (or 
 
 What is marked `by_hand("command")` is in neither: that command runs it.
 
+`make test` does not even import the folders of `SOAK_FOLDERS`: that alone takes as long as hundreds of tests.
+
 A set of parameters that is marked `turn(name, which, of)` takes turns with others: a test that there is once with each
 of several databases, say, runs with one of them in `make soak`. The test's own name says with which.
 """
@@ -51,6 +53,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the folders that are slow as a whole out of `make test`, unread."""
+    return True if config.getoption("suite") == "quick" and _is_in_soak_folder(collection_path) else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the tests of the other parts. Plain order: after what notes all tests, before `-k` and `-m`."""
     quick, soak, rest = split(items)
@@ -92,9 +99,11 @@ def _has_its_turn(item: pytest.Item) -> bool:
 
 
 def _is_soak(item: pytest.Item) -> bool:
-    return item.get_closest_marker("soak") is not None or (
-        item.path.is_relative_to(_HERE) and item.path.relative_to(_HERE).parts[0] in SOAK_FOLDERS
-    )
+    return item.get_closest_marker("soak") is not None or _is_in_soak_folder(item.path)
+
+
+def _is_in_soak_folder(path: Path) -> bool:
+    return any(path.is_relative_to(_HERE / name) for name in SOAK_FOLDERS)
 
 
 def _outside_sample(group: list[pytest.Item]) -> list[pytest.Item]:
@@ -132,7 +141,10 @@ def _summary(part: str, quick: int, soak: int, rest: int) -> str:
     only = f"; {rest:,} run in a bare `pytest` only" if rest else ""
     match part:
         case "quick":
-            return f"{soak:,} tests are left to `make soak`; {quick:,} are in `make test`{only}"
+            return (
+                f"{soak:,} tests and the folders {', '.join(SOAK_FOLDERS)} are left to `make soak`; "
+                f"{quick:,} tests are in `make test`{only}"
+            )
         case "soak":
             return f"{quick:,} tests are in `make test`; {soak:,} are in `make soak`{only}"
         case _:

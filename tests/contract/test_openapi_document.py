@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 import zoneinfo
@@ -12,7 +13,6 @@ from typing import Any, cast
 import holidays
 import pytest
 import schemathesis
-import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
@@ -20,18 +20,19 @@ from schemathesis.core import NotSet
 from schemathesis.generation import GenerationMode
 
 from outreach_server.scopes import SCOPES
+from tests.contract.document import read_yaml
 
 PATH = Path(__file__).parents[2] / "openapi.yaml"
 METHODS = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
 CARRIERS = ["twilio", "telnyx", "vonage"]
 UUID = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
 
-Json = Any  # what yaml.safe_load returns: any JSON value
+Json = Any  # what read_yaml returns: any JSON value
 
 
 def load() -> dict[str, Json]:
     """Return the document."""
-    return cast("dict[str, Json]", yaml.safe_load(PATH.read_text(encoding="utf-8")))
+    return cast("dict[str, Json]", read_yaml(PATH.read_text(encoding="utf-8")))
 
 
 DOCUMENT = load()
@@ -981,13 +982,19 @@ def test_a_body_is_accepted_or_refused(operation_id: str, name: str, body: Json,
 # -------------------------------------------------------------------------------------------------------- generators
 
 
+@functools.cache
+def generators() -> schemathesis.BaseSchema:
+    """Return what makes requests, read once for all operations."""
+    return schemathesis.openapi.from_dict(load())
+
+
 @pytest.mark.sample(24)
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["positive", "negative"])
 @pytest.mark.parametrize("operation_id", OPERATIONS)
 def test_requests_can_be_generated(operation_id: str, mode: GenerationMode) -> None:
     """Schemathesis makes valid and invalid requests of each operation, and bodies meant as valid are."""
     path, method, operation = OPERATIONS[operation_id]
-    strategy = schemathesis.openapi.from_dict(load())[path][method].as_strategy(generation_mode=mode)
+    strategy = generators()[path][method].as_strategy(generation_mode=mode)
     cases: list[schemathesis.Case] = []
 
     # The body of a generated request has to be judged inside: a failure names the case.

@@ -151,7 +151,7 @@ async def test_messages_end_when_it_was_told(seed: int) -> None:
 
 
 @pytest.mark.virtual_time(max_run=timedelta(days=90))
-@pytest.mark.sample(40)
+@pytest.mark.sample(80)
 @pytest.mark.parametrize("seed", range(80))
 async def test_calls_end_about_when_it_was_told(seed: int) -> None:
     """Within 10 %: places, lengths that differ from call to call, hours, retries and double dials, all drawn."""

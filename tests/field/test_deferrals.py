@@ -7,7 +7,6 @@ import attrs
 import pytest
 
 from outreach.models.states import DispatchState, RecipientStatus
-from outreach.protocols import SystemClock
 from outreach.testing.scripted import (
     ScriptedCarrier,
     ScriptedVoice,
@@ -16,6 +15,7 @@ from outreach.testing.scripted import (
     defer,
     not_sent,
 )
+from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.calling import CALLS, POSITIVE, ends, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import contacts, dispatching, given_campaign, given_workspace, people, reaches
@@ -40,12 +40,14 @@ def starving(times: int) -> Any:
 
 
 @pytest.mark.field(7)
+@pytest.mark.virtual_time
 @channels
 async def test_a_provider_that_has_no_place_fails_nobody(open_storage: OpenStorage, channel: str) -> None:
     """Field, test 7 (Dograh marks as failed who waited a second for the rate): put off, no attempt spent."""
     carrier, voice = ScriptedCarrier(starving(5)), ScriptedVoice(starving(5))
     config = attrs.evolve(CALLS, backoff_initial_seconds=0.01, backoff_max_seconds=0.02)
-    async with dispatching(open_storage(SystemClock()), carrier=carrier, voice=voice, config=config) as rig:
+    clock = clock_of_loop()
+    async with dispatching(open_storage(clock), carrier=carrier, voice=voice, config=config, clock=clock) as rig:
         ends(voice, lambda request, count: POSITIVE)
         workspace = await given_workspace(rig.engine)
         given = given_campaign if channel == "sms" else given_calls
@@ -65,13 +67,15 @@ async def test_a_provider_that_has_no_place_fails_nobody(open_storage: OpenStora
 
 
 @pytest.mark.field(7)
+@pytest.mark.virtual_time
 @channels
 async def test_campaigns_that_wait_for_one_place_fail_nobody(open_storage: OpenStorage, channel: str) -> None:
     """Field, test 7 (Dograh lets two campaigns of one owner starve each other into failures): each gets its turn."""
     config = attrs.evolve(CALLS, max_queued_intents=1, max_requests_in_flight=1)
     carrier = ScriptedCarrier(lambda _: accept(seconds=0.02))
     voice = ScriptedVoice(lambda _: accept(seconds=0.02))
-    async with dispatching(open_storage(SystemClock()), carrier=carrier, voice=voice, config=config) as rig:
+    clock = clock_of_loop()
+    async with dispatching(open_storage(clock), carrier=carrier, voice=voice, config=config, clock=clock) as rig:
         ends(voice, lambda request, count: POSITIVE)
         workspace = await given_workspace(rig.engine)
         given = given_campaign if channel == "sms" else given_calls

@@ -8,9 +8,9 @@ import pytest
 
 from outreach import NewRecipient
 from outreach.models.states import RecipientStatus
-from outreach.protocols import SystemClock
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier, Step, accept
+from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import contacts, dispatching, given_campaign, given_workspace, people, reaches, until
 
@@ -46,10 +46,11 @@ async def test_two_campaigns_contact_one_person_no_more_often_than_the_cap(open_
 
 
 @pytest.mark.field(12)
+@pytest.mark.virtual_time
 @pytest.mark.parametrize("spellings", [(SENDER, SENDER), (SENDER, "(415) 555-0199")])
 async def test_two_campaigns_with_one_sender_keep_its_rate(open_storage: OpenStorage, spellings: Sequence[str]) -> None:
     """Field, test 12 (jasmin #925, Spoke: each campaign is throttled for itself): the number's rate holds over both."""
-    clock = SystemClock()
+    clock = clock_of_loop()
     starts: list[datetime] = []
 
     def note(_: object) -> Step:

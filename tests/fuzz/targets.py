@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import atexit
+import copy
 import shutil
 import tempfile
 from pathlib import Path
 from typing import Final
 
 import schemathesis
-import yaml
 from schemathesis.schemas import BaseSchema
 
-from outreach_server.contract import contract_text
 from tests import postgres
+from tests.contract.document import DOCUMENT
 from tests.fuzz import hooks
 from tests.fuzz.workspace import STABLE_KEY, Target
 
 
 def bind(target: Target) -> BaseSchema:
     """Return the contract, bound to an app whose lifespan has not begun."""
-    schema = schemathesis.openapi.from_dict(yaml.safe_load(contract_text()))
+    schema = schemathesis.openapi.from_dict(copy.deepcopy(DOCUMENT))
     schema.app = target
     schema.config.update(headers={"Authorization": f"Bearer {STABLE_KEY}"})
     return schema

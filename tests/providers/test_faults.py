@@ -146,6 +146,7 @@ async def test_what_cannot_be_understood_is_unknown_and_not_asked_again(
 
 
 @PARTS
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("fault", ["drop_before", "drop_during", "drop_after", "silence"])
 async def test_a_connection_that_goes_away_is_unknown_and_not_asked_again(
     tmp_path: Path, part_of: type[Part], fault: Fault
@@ -162,6 +163,7 @@ async def test_a_connection_that_goes_away_is_unknown_and_not_asked_again(
 
 
 @PARTS
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("headers", "seconds"), [({}, 0.0), ({"retry-after": "1"}, 1.0)], ids=["429", "retry-after"])
 async def test_a_provider_that_is_busy_is_asked_again_later(
     tmp_path: Path, part_of: type[Part], headers: Mapping[str, str], seconds: float

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.testclient import TestClient
@@ -25,6 +24,7 @@ from outreach.testing.clock import ManualClock
 from outreach_server import create_app, running
 from outreach_server.contract import contract_bytes, contract_text
 from outreach_server.routes import ROUTES
+from tests.contract.document import read_yaml
 from tests.server.conftest import Service, sms_body
 from tests.server.test_managing_tenants import Property
 
@@ -192,10 +192,10 @@ def test_a_mounted_app_runs_in_its_hosts_lifespan() -> None:
     with TestClient(Starlette(routes=[Mount("/outreach", api)], lifespan=lifespan)) as client:
         assert client.get("/outreach/healthz").status_code == 200
         assert client.get("/outreach/nothing").json()["error"]["code"] == "not_found"
-        contract = yaml.safe_load(client.get("/outreach/openapi.yaml").text)
+        contract = read_yaml(client.get("/outreach/openapi.yaml").text)
         # Its paths are appended to this: a client that is made from it finds them.
         assert [server["url"] for server in contract["servers"]] == ["/outreach"]
-        assert contract["paths"] == yaml.safe_load(contract_text())["paths"]
+        assert contract["paths"] == read_yaml(contract_text())["paths"]
 
 
 @pytest.mark.anyio
@@ -216,7 +216,7 @@ async def test_a_websocket_is_refused() -> None:
 
 def test_routes_and_contract_agree() -> None:
     """Every path and method of openapi.yaml is served, and the other way round."""
-    contract = yaml.safe_load(contract_text())
+    contract = read_yaml(contract_text())
     described = {
         path: {method.upper() for method in item if method in {"get", "post", "put", "patch", "delete"}}
         for path, item in contract["paths"].items()
@@ -245,7 +245,7 @@ def test_examples_are_accepted_as_they_stand(memory_service: Service) -> None:
     """What the contract shows as a request works, once it names an agent, or what a path needs, that there is."""
     tenant = memory_service.tenant()
     its = Property(memory_service, tenant)
-    contract = yaml.safe_load(contract_text())
+    contract = read_yaml(contract_text())
     tried = 0
     for path, item in contract["paths"].items():
         for method, operation in item.items():

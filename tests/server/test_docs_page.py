@@ -9,13 +9,13 @@ from html.parser import HTMLParser
 from urllib.parse import urljoin
 
 import pytest
-import yaml
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.testclient import TestClient
 
 from outreach_server import create_app, docs, running
 from outreach_server.contract import contract_text
+from tests.contract.document import read_yaml
 from tests.server.conftest import Service
 from tests.server.test_errors import check_envelope
 
@@ -84,7 +84,7 @@ def test_the_page_may_load_nothing_from_anywhere_else(memory_service: Service) -
     assert set(rules.values()) == {"'none'", "'self'"}
     assert rules["default-src"] == "'none'"
     assert Page(answer.text).inline == []
-    assert f"<title>{yaml.safe_load(contract_text())['info']['title']}</title>" in answer.text
+    assert f"<title>{read_yaml(contract_text())['info']['title']}</title>" in answer.text
     assert "{{" not in answer.text
 
 

@@ -6,13 +6,13 @@ from functools import partial
 from typing import Any
 
 import pytest
-import yaml
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.testclient import TestClient
 
 from outreach import ConfigError, Outreach
 from outreach_server import create_app
+from tests.contract.document import read_yaml
 from tests.own_adapter import OwnAdapter
 
 
@@ -91,4 +91,4 @@ def test_a_carrier_that_the_engine_lacks_is_refused() -> None:
 
 
 def _carriers(client: TestClient) -> Any:
-    return yaml.safe_load(client.get("/openapi.yaml").text)["components"]["schemas"]["Carrier"]["enum"]
+    return read_yaml(client.get("/openapi.yaml").text)["components"]["schemas"]["Carrier"]["enum"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Final
 
 import pytest
 
@@ -13,6 +14,23 @@ from tests.simulation.broken_clusters import CLUSTERS
 from tests.simulation.broken_engines import BROKEN
 
 MAX_SEEDS = 300
+
+FOUND_BY: Final[Mapping[str, int]] = {
+    "that time which a clock has jumped over counts as passed": 265,
+    "a slot recedes after the clock was set back": 157,
+    "that nothing has arrived is believed too early": 66,
+    "the answers of a worker that was replaced are lost": 62,
+    "what a receipt says of the account is not heard": 52,
+    "a cap does not count what is committed with it": 27,
+    "a report of a group is left out": 24,
+    "an opt-out is confirmed again and again": 23,
+    "two campaigns take one slot of a number": 20,
+    "a due time of a wrong clock is waited for": 19,
+    "a campaign in trouble goes on": 18,
+    "the stops are counted too early": 18,
+    "a lease is over by another clock": 14,
+}
+"""Seeds that found what many others do not: each is tried first. The summary of the tests tells them anew."""
 
 
 @pytest.mark.soak("simulates up to 300 seeds for each broken engine")
@@ -32,16 +50,23 @@ def test_a_broken_engine_is_found_out(
 ) -> None:
     """Within 300 seeds, with the words for what is wrong and the command that replays it."""
     patch(monkeypatch)
-    found = _first_found(workers)
+    broken = request.node.callspec.id
+    found = _first_found(workers, FOUND_BY.get(broken, 0))
     assert found is not None, f"{MAX_SEEDS} seeds have not found it."
     seed, words = found
     assert re.search(says, words), words
     assert f"--seed {seed}" in words
-    record_property("summary", f"simulation: found after {seed + 1} seeds that {request.node.callspec.id}")
+    record_property("summary", f"simulation: seed {seed} of {MAX_SEEDS} found that {broken}")
 
 
-def _first_found(workers: int) -> tuple[int, str] | None:
-    for seed in range(MAX_SEEDS):
+def test_the_seeds_that_are_tried_first_are_among_the_others() -> None:
+    """And belong to engines that there are."""
+    assert set(FOUND_BY) <= {*BROKEN, *CLUSTERS}
+    assert set(FOUND_BY.values()) <= set(range(MAX_SEEDS))
+
+
+def _first_found(workers: int, first: int) -> tuple[int, str] | None:
+    for seed in (first, *range(MAX_SEEDS)):
         try:
             simulate(seed, workers=workers)
         except Broken as broken:

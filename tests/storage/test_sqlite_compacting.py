@@ -18,7 +18,7 @@ from outreach import Outreach
 from outreach.clock import SystemClock
 from outreach.database import check_database, compact_database
 from outreach.errors import ConfigError, DatabaseInUse, DatabaseMissing, StorageError
-from outreach.storage.sqlite import SqliteStorage, compacting
+from outreach.storage.sqlite import SqliteStorage, compacting, schema
 from tests.engine.rig import QUICK, given_campaign, given_workspace, reaches
 from tests.storage.test_sqlite_upkeep import another_process, content, files, fill, url_of
 
@@ -93,8 +93,11 @@ async def test_nothing_is_paused_by_it_and_requests_keep_their_order(database: P
             assert (await reaches(engine, waiting, "completed")).counters.successful == 1
 
 
-async def test_it_is_refused_while_somebody_has_the_database_open(database: Path) -> None:
+async def test_it_is_refused_while_somebody_has_the_database_open(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """This process or another one; nothing was changed."""
+    monkeypatch.setattr(schema, "_LOG_SECONDS", 0.2)
     await make_room(database)
     async with SqliteStorage(database, clock=SystemClock()):
         with pytest.raises(DatabaseInUse):

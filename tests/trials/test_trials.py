@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.trials.running import check_types, passed
 
 
@@ -22,6 +24,7 @@ def test_a_platform_team(tmp_path: Path) -> None:
     assert passed("platform_team", tmp_path) > 80
 
 
+@pytest.mark.soak("runs mypy")
 def test_their_programs_are_typed(tmp_path: Path) -> None:
     """Under `mypy --strict`."""
     check_types(["parcel_shop", "clinic_site", "platform_team"], tmp_path)

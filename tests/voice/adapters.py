@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Final
@@ -235,11 +236,12 @@ class AdapterContract(VoiceContract):
             dispatch_id = new_id()
             accepted = await self.ask(bench.harness.adapter, dispatch_id)
             bench.server.fault = fault
+            look_up, status = bench.harness.adapter.look_up, bench.harness.adapter.status
+            at_once: list[Awaitable[object]] = []
             for provider_id in (None, accepted.provider_id):
-                lookup = attrs.evolve(self.lookup(dispatch_id), provider_id=provider_id)
-                assert await bench.harness.adapter.look_up(lookup) is None
-                status = bench.harness.adapter.status
-                assert await status(workspace_id=WORKSPACE_ID, dispatch_id=dispatch_id, provider_id=provider_id) is None
+                at_once.append(look_up(attrs.evolve(self.lookup(dispatch_id), provider_id=provider_id)))
+                at_once.append(status(workspace_id=WORKSPACE_ID, dispatch_id=dispatch_id, provider_id=provider_id))
+            assert await asyncio.gather(*at_once) == [None] * 4
 
     @pytest.mark.parametrize("body", [b"<html>", b"[]", b"{}", b"[1]", b'{"items": 5}', b"null", b"[" * 50_000])
     async def test_a_look_up_that_cannot_be_read_says_nothing(self, body: bytes) -> None:
