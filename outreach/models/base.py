@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
@@ -48,26 +48,36 @@ def set_fields(change: object) -> dict[str, Any]:
 T = TypeVar("T")
 
 
+MAX_PAGE_ITEMS: Final = 1000
+"""The largest `limit` of a list."""
+
+
 @attrs.frozen(kw_only=True)
 class Page(Generic[T]):
-    """One page of a list (docs/interface.md#2.5).
+    """One page of a list; iterable over its items. Every `list*` method has an `iter_*` for all items of all pages.
 
     Attributes:
         items: The items of this page, in the list's order.
-        page: 1-based index of this page.
-        page_size: Items a page.
-        total: Matching items across all pages.
+        next: What the list takes as `after` for the next page; None at the end.
+        total: Matching items across all pages, for `campaigns.list`; other lists are not counted.
     """
 
     items: Sequence[T]
-    page: int
-    page_size: int
-    total: int
+    next: str | None = None
+    total: int | None = None
+
+    def __iter__(self) -> Iterator[T]:
+        """Iterate over the items of this page."""
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        """Return how many items this page has."""
+        return len(self.items)
 
 
 @attrs.frozen(kw_only=True)
 class JsonPage:
-    """One page of a list, encoded as JSON.
+    """One numbered page of a list, encoded as JSON (docs/interface.md#2.5).
 
     Attributes:
         items: The array of its items, encoded.

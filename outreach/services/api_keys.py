@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import Final
 
 from outreach.errors import InvalidRequest, NotFound, Unauthorized
+from outreach.models.base import Page
 from outreach.models.workspace import (
     API_SCOPES,
     DEFAULT_SCOPES,
@@ -20,6 +22,7 @@ from outreach.operations.access import workspaces as operations
 from outreach.operations.common import workspace_of
 from outreach.services.api_key_cache import ApiKeyCache
 from outreach.services.context import ServiceContext
+from outreach.services.lists import check_page, iterate, page_of_few
 from outreach.services.validation import check_choice, check_name, check_texts
 
 KEY_PREFIX: Final = "outreach_"
@@ -72,13 +75,25 @@ class ApiKeys:
         await self._context.storage.write(lambda tx: operations.create_key(tx, key, actor=actor))
         return CreatedApiKey(id=key.id, api_key=secret)
 
-    async def list(self, workspace_id: str) -> Sequence[ApiKey]:
-        """Return a workspace's keys, revoked ones included, oldest first.
+    async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[ApiKey]:
+        """Return a page of a workspace's keys, revoked ones included, oldest first.
+
+        Args:
+            workspace_id: The workspace.
+            after: The `next` of the page before; None for the first page.
+            limit: The most items, up to 1,000.
 
         Raises:
             NotFound: The workspace does not exist.
+            InvalidRequest: `after` or `limit` is invalid.
         """
-        return await self._context.storage.read(lambda tx: tx.keys.list(workspace_of(tx, workspace_id).id))
+        check_page(after, limit)
+        found = await self._context.storage.read(lambda tx: tx.keys.list(workspace_of(tx, workspace_id).id))
+        return page_of_few(found, after, limit)
+
+    def iter_all(self, workspace_id: str) -> AsyncIterator[ApiKey]:
+        """Iterate over a workspace's keys, revoked ones included, oldest first; see `list`."""
+        return iterate(partial(self.list, workspace_id))
 
     async def get_anywhere(self, key_id: str) -> ApiKey:
         """Return a key of any workspace, for operator commands that name a key alone.

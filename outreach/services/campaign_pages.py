@@ -41,7 +41,6 @@ class CampaignQuery(NamedTuple):
     search: str | None
     page: int
     page_size: int
-    archived: bool | None = None
 
 
 class _Found(NamedTuple):
@@ -149,23 +148,17 @@ class CampaignPageCache:
         return made
 
 
-def page_of(tx: Transaction, asked: CampaignQuery) -> tuple[Sequence[StoredCampaign], int]:
-    """Return the campaigns of a page, and the number of matches."""
-    return tx.campaign_lists.page(
-        asked.workspace_id,
-        channel=asked.channel,
-        status=asked.status,
-        search=asked.search,
-        archived=asked.archived,
-        offset=(asked.page - 1) * asked.page_size,
-        limit=asked.page_size,
-    )
-
-
 def _read(tx: Transaction, asked: CampaignQuery) -> _Found:
     """Return a page's campaigns."""
     change = tx.campaign_lists.revision(asked.workspace_id)
     if change is None:
         raise NotFound("workspace", asked.workspace_id)
-    campaigns, total = page_of(tx, asked)
+    campaigns, total = tx.campaign_lists.page(
+        asked.workspace_id,
+        channel=asked.channel,
+        status=asked.status,
+        search=asked.search,
+        offset=(asked.page - 1) * asked.page_size,
+        limit=asked.page_size,
+    )
     return _Found(change, campaigns, total)

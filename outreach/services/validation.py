@@ -140,16 +140,6 @@ def _out_of_bounds(value: object, bounds: Bounds | Length) -> str | None:
     return f"must be an integer from {least} to {most}"
 
 
-def check_limit(limit: object) -> None:
-    """Check the limit of a list.
-
-    Raises:
-        InvalidRequest: It is not an integer of at least 1.
-    """
-    if type(limit) is not int or limit < 1:
-        raise InvalidRequest.at("limit", "must be an integer of at least 1")
-
-
 def check_flags(values: Mapping[str, object], *names: str) -> None:
     """Check that the given ones of these values are booleans.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator
 
 import attrs
 
 from outreach.errors import InvalidRequest
+from outreach.models.base import Page
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
 from outreach.models.workspace import DEFAULT_REQUEST_LIMIT, Workspace, WorkspaceUpdate
 from outreach.operations.access import workspaces as operations
@@ -14,6 +15,7 @@ from outreach.operations.common import workspace_of
 from outreach.policy.phones import is_region
 from outreach.services.api_key_cache import ApiKeyCache
 from outreach.services.context import ServiceContext
+from outreach.services.lists import check_page, iterate, page_of_few
 from outreach.services.validation import (
     check_bounds,
     check_choice,
@@ -113,9 +115,22 @@ class Workspaces:
         """
         return await self._context.storage.read(lambda tx: workspace_of(tx, workspace_id))
 
-    async def list(self) -> Sequence[Workspace]:
-        """Return all workspaces, oldest first."""
-        return await self._context.storage.read(lambda tx: tx.workspaces.list())
+    async def list(self, *, after: str | None = None, limit: int = 100) -> Page[Workspace]:
+        """Return a page of the workspaces, oldest first.
+
+        Args:
+            after: The `next` of the page before; None for the first page.
+            limit: The most items, up to 1,000.
+
+        Raises:
+            InvalidRequest: `after` or `limit` is invalid.
+        """
+        check_page(after, limit)
+        return page_of_few(await self._context.storage.read(lambda tx: tx.workspaces.list()), after, limit)
+
+    def iter_all(self) -> AsyncIterator[Workspace]:
+        """Iterate over all workspaces, oldest first; see `list`."""
+        return iterate(self.list)
 
 
 def _check_region(region: object) -> None:

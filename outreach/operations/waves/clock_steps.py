@@ -101,9 +101,9 @@ def corrected_created_at(tx: Transaction, dispatch: Dispatch, now: datetime) -> 
 
 
 def _correct_unknown(tx: Transaction, now: datetime) -> None:
-    after: Dispatch | None = None
+    after: tuple[datetime, str] | None = None
     while found := tx.dispatches.unknown(None, limit=_MAX_ROWS, after=after):
-        after = found[-1]
+        after = (found[-1].created_at, found[-1].id)
         for dispatch in found:
             if dispatch.created_at > now:
                 tx.dispatches.update(attrs.evolve(dispatch, created_at=now - _BEFORE))
