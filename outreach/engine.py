@@ -24,6 +24,7 @@ from outreach.ids import IdSource, UuidV7Source
 from outreach.log_throttle import LogThrottle
 from outreach.models.status import DispatcherHealth
 from outreach.models.work import WorkUnit
+from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.adapter import AnyAdapter
 from outreach.protocols.carrier import Carrier
 from outreach.protocols.dispatcher import Dispatcher, DispatcherFactory, DispatcherParts, ReportSource
@@ -39,8 +40,7 @@ from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
 from outreach.services.accounts import Accounts
 from outreach.services.agents import Agents
-from outreach.services.api_key_cache import ApiKeyCache
-from outreach.services.api_keys import ApiKeys
+from outreach.services.api_keys import ApiKeyCache, ApiKeys
 from outreach.services.audit import Audit
 from outreach.services.callbacks import Callbacks
 from outreach.services.calls import Calls
@@ -65,7 +65,6 @@ from outreach.services.unsubscribes import Unsubscribes
 from outreach.services.workspaces import Workspaces
 from outreach.storage.opening import is_postgres, key_file_for, storage_from_url
 from outreach.vault import Vault
-from outreach.voice.analysis import ProviderAnalyser
 from outreach.voice.simulator import SimulatedVoice
 from outreach.working_set import Transaction
 

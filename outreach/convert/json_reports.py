@@ -18,8 +18,8 @@ from outreach.models.campaign_report import (
     ResultCount,
     TimeBucket,
 )
-from outreach.models.failures import Explanation, ProviderFailure
 from outreach.models.prices import Cost, CostLine
+from outreach.models.reports import Explanation, ProviderFailure
 from outreach.models.states import CampaignStatus, RecipientStatus
 
 

@@ -10,7 +10,6 @@ import attrs
 
 from outreach.errors import InvalidRequest
 from outreach.models.base import Page
-from outreach.models.http import IdempotentRequest, StoredAnswer
 from outreach.models.resources import (
     Agent,
     AgentDirection,
@@ -19,6 +18,7 @@ from outreach.models.resources import (
     VoicemailPolicy,
     VoiceProviderName,
 )
+from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.campaigns.transitions import sync_setups_of_agent
 from outreach.operations.common import agent_of, record_audit, workspace_of
 from outreach.services.context import ServiceContext

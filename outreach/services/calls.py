@@ -12,10 +12,9 @@ import anyio
 from outreach.errors import ErrorDetail, InvalidRequest, NotFound
 from outreach.models.base import Page
 from outreach.models.call import Call, NewCall
-from outreach.models.failures import ProviderFailure
-from outreach.models.http import IdempotentRequest, StoredAnswer
+from outreach.models.reports import ProviderFailure
 from outreach.models.states import CallStatus
-from outreach.models.work import WorkUnit
+from outreach.models.work import IdempotentRequest, StoredAnswer, WorkUnit
 from outreach.operations.campaigns.setup import require_account
 from outreach.operations.common import agent_of, campaign_of, require_available, workspace_of
 from outreach.operations.waves import singles

@@ -16,7 +16,6 @@ from outreach.operations.campaigns.histories import histories, histories_of_exte
 from outreach.operations.common import campaign_of, workspace_of
 from outreach.services.contacts import MAX_EXTERNAL_ID
 from outreach.services.context import ServiceContext
-from outreach.services.ledgers import read_ledger
 from outreach.services.lists import check_page, iterate, make_page, place, read_number, read_place
 from outreach.services.validation import check_choice, check_integer, check_name, require_text
 from outreach.working_set import Transaction
@@ -90,7 +89,7 @@ class CampaignRecipients:
                 workspace_id, campaign_id, status=status, reason=reason, after=begin, limit=limit + 1
             )
 
-        found = await read_ledger(self._context, workspace_id, campaign_id, operation)
+        found = await self._context.storage.read_ledger(workspace_id, campaign_id, operation)
         return make_page(found, limit, lambda one: str(one.position))
 
     def iter_recipients(
@@ -128,7 +127,7 @@ class CampaignRecipients:
             return tx.recipients.get(workspace_id, campaign_id, position)
 
         check_integer("position", position, 0, _MAX_POSITION)
-        recipient = await read_ledger(self._context, workspace_id, campaign_id, operation)
+        recipient = await self._context.storage.read_ledger(workspace_id, campaign_id, operation)
         if recipient is None:
             raise NotFound("recipient", str(position))
         return recipient
@@ -179,8 +178,7 @@ class CampaignRecipients:
         Raises:
             NotFound: The workspace has no such campaign.
         """
-        return await read_ledger(
-            self._context,
+        return await self._context.storage.read_ledger(
             workspace_id,
             campaign_id,
             lambda tx: tx.recipients.groups(workspace_id, campaign_of(tx, workspace_id, campaign_id).id),
@@ -192,8 +190,7 @@ class CampaignRecipients:
         Raises:
             NotFound: The workspace has no such campaign.
         """
-        return await read_ledger(
-            self._context,
+        return await self._context.storage.read_ledger(
             workspace_id,
             campaign_id,
             lambda tx: tx.dispatches.of_recipient(
@@ -208,8 +205,8 @@ class CampaignRecipients:
             NotFound: The workspace has no such campaign, or the campaign no such recipient.
         """
         check_integer("position", position, 0, _MAX_POSITION)
-        return await read_ledger(
-            self._context, workspace_id, campaign_id, lambda tx: history_at(tx, workspace_id, campaign_id, position)
+        return await self._context.storage.read_ledger(
+            workspace_id, campaign_id, lambda tx: history_at(tx, workspace_id, campaign_id, position)
         )
 
     async def contact_history(
@@ -237,13 +234,12 @@ class CampaignRecipients:
             raise InvalidRequest.at("phone", "name the contact, either by its phone number or by its external_id")
         if external_id is not None:
             check_name("external_id", external_id, MAX_EXTERNAL_ID)
-            return await read_ledger(
-                self._context,
+            return await self._context.storage.read_ledger(
                 workspace_id,
                 campaign_id,
                 lambda tx: histories_of_external_id(tx, workspace_id, campaign_id, external_id),
             )
         phone = require_text("phone", phone)
-        return await read_ledger(
-            self._context, workspace_id, campaign_id, lambda tx: histories(tx, workspace_id, campaign_id, phone)
+        return await self._context.storage.read_ledger(
+            workspace_id, campaign_id, lambda tx: histories(tx, workspace_id, campaign_id, phone)
         )

@@ -10,9 +10,9 @@ from typing import Final, get_args
 from outreach.errors import ErrorDetail, InvalidRequest, NotFound
 from outreach.models.base import Channel, JsonPage, Page
 from outreach.models.campaign import Campaign, Counters
-from outreach.models.http import IdempotentRequest, StoredAnswer
 from outreach.models.states import CampaignAction, CampaignStatus
 from outreach.models.status import StartCheck
+from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.campaigns import transitions as moves
 from outreach.operations.common import campaign_of, campaign_unit, workspace_of
 from outreach.operations.waves.provider_throttles import throttle_of_campaign
@@ -20,16 +20,14 @@ from outreach.services.blockers import CampaignBlockers
 from outreach.services.caller_checks import find_caller_id_problems
 from outreach.services.campaign_changes import CampaignChanges
 from outreach.services.campaign_copies import CampaignCopies
-from outreach.services.campaign_exports import CampaignExports
+from outreach.services.campaign_exports import CampaignExports, CampaignReports
 from outreach.services.campaign_pages import CampaignPageCache, CampaignQuery
 from outreach.services.campaign_recipients import CampaignRecipients
-from outreach.services.campaign_reports import CampaignReports
 from outreach.services.context import ServiceContext
 from outreach.services.erasure import CampaignDeletion
 from outreach.services.failures import CampaignResults
 from outreach.services.forecast import CampaignForecast
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
-from outreach.services.ledgers import read_ledger
 from outreach.services.lists import check_page, iterate, make_page, place, read_place
 from outreach.services.preflight import CampaignPreflight
 from outreach.services.start_checks import check_contacts, find_unsendable_text
@@ -300,8 +298,7 @@ class Campaigns(
         Raises:
             NotFound: The workspace has no such campaign.
         """
-        return await read_ledger(
-            self._context,
+        return await self._context.storage.read_ledger(
             workspace_id,
             campaign_id,
             lambda tx: tx.recipients.recount(workspace_id, campaign_of(tx, workspace_id, campaign_id).id),

@@ -15,7 +15,7 @@ from outreach.models.events import Event, EventPage
 from outreach.models.subscription import Subscription
 from outreach.operations import subscriptions
 from outreach.operations.common import workspace_of
-from outreach.operations.event_log import events_between
+from outreach.operations.subscriptions import events_between
 from outreach.services.context import ServiceContext
 from outreach.services.named_streams import NamedStream, lease_of
 from outreach.services.validation import check_integer, check_name

@@ -9,8 +9,8 @@ import attrs
 
 from outreach.errors import InvalidRequest
 from outreach.models.base import Page
-from outreach.models.http import IdempotentRequest, StoredAnswer
 from outreach.models.resources import Flow, FlowStep, FlowUpdate, NewFlow
+from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.access.usages import STARTED, require_unused, users_of_flow
 from outreach.operations.common import flow_of, record_audit, workspace_of
 from outreach.policy.flows import check_steps

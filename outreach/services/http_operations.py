@@ -19,11 +19,11 @@ from outreach.models.campaign import (
     NewCallCampaign,
     NewSmsCampaign,
 )
-from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.models.message import Message, NewMessage, TrialMessage
 from outreach.models.resources import Agent, Flow, NewAgent, NewFlow, NewNumber, Number
 from outreach.models.states import CampaignAction, CampaignStatus
 from outreach.models.unsubscribe import NewUnsubscribes, Unsubscribe
+from outreach.models.work import IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.models.workspace import Workspace
 from outreach.services.agents import Agents
 from outreach.services.calls import Calls

@@ -9,8 +9,8 @@ import attrs
 
 from outreach.errors import InvalidRequest, NotFound
 from outreach.models.base import CarrierName, Page
-from outreach.models.http import IdempotentRequest, StoredAnswer
 from outreach.models.resources import NewNumber, Number, NumberUpdate
+from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.access.usages import require_unused, users_of_number
 from outreach.operations.common import record_audit, trunk_of, wake_running_campaigns, workspace_of
 from outreach.providers.registry import Adapters

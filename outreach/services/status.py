@@ -25,10 +25,10 @@ from outreach.models.status import (
     ThrottledProvider,
 )
 from outreach.models.work import DatabaseHome
-from outreach.operations import lag
 from outreach.operations.campaigns.setup import not_installed
 from outreach.operations.common import provider_of, workspace_of
 from outreach.operations.waves import provider_throttles
+from outreach.operations.waves.pace import lag_of_campaign, lag_of_singles
 from outreach.policy.explanations import PAUSE_REASONS
 from outreach.policy.status_findings import find_problems
 from outreach.providers.registry import Adapters
@@ -99,7 +99,7 @@ class StatusQuery:
         if "unknown" in truncated:
             unknown = tx.dispatches.count_unknown(workspace_id, limit=MAX_COUNTED)
         running = [_running(tx, campaign, now) for campaign in _listed(active)]
-        lags = [lag.lag_of_singles(tx, workspace_id, now), *(campaign.lag_seconds for campaign in running)]
+        lags = [lag_of_singles(tx, workspace_id, now), *(campaign.lag_seconds for campaign in running)]
         status = EngineStatus(
             at=now,
             workspace_id=workspace_id,
@@ -186,7 +186,7 @@ def _running(tx: Transaction, campaign: Campaign, now: datetime) -> RunningCampa
         channel=campaign.channel,
         recipients=counters.total,
         ended=counters.total - counters.open,
-        lag_seconds=lag.lag_of_campaign(tx, campaign, now),
+        lag_seconds=lag_of_campaign(tx, campaign, now),
     )
 
 

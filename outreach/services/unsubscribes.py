@@ -10,7 +10,6 @@ import attrs
 
 from outreach.errors import Conflict, ErrorDetail, InvalidRequest, NotFound
 from outreach.models.base import Channel, Page
-from outreach.models.http import IdempotentRequest, StoredAnswer
 from outreach.models.unsubscribe import (
     HELD,
     KEYWORD,
@@ -19,6 +18,7 @@ from outreach.models.unsubscribe import (
     Unsubscribe,
     UnsubscribeScope,
 )
+from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.common import record_audit, workspace_of
 from outreach.operations.register.entries import (
     put_on_register,

@@ -7,8 +7,7 @@ from typing import Any
 
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.account import ProviderKind
-from outreach.models.base import set_fields
-from outreach.models.bounds import Bounds, Length, bounded_fields, optional_fields
+from outreach.models.base import Bounds, Length, bounded_fields, optional_fields, set_fields
 from outreach.policy.phones import normalise
 from outreach.policy.texts import text_problem
 from outreach.providers.registry import Adapters

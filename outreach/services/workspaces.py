@@ -13,7 +13,7 @@ from outreach.models.workspace import DEFAULT_REQUEST_LIMIT, Workspace, Workspac
 from outreach.operations.access import workspaces as operations
 from outreach.operations.common import workspace_of
 from outreach.policy.phones import is_region
-from outreach.services.api_key_cache import ApiKeyCache
+from outreach.services.api_keys import ApiKeyCache
 from outreach.services.context import ServiceContext
 from outreach.services.lists import check_page, iterate, page_of_few
 from outreach.services.validation import (

@@ -23,6 +23,7 @@ from outreach.models.account import (
     ProviderThrottle,
     RekeyResult,
 )
+from outreach.models.archive import PurgeResult, RetentionResult
 from outreach.models.base import CarrierName, Channel, JsonPage, Page
 from outreach.models.call import Call, NewCall
 from outreach.models.campaign import (
@@ -35,20 +36,17 @@ from outreach.models.campaign import (
     NewCallCampaign,
     NewSmsCampaign,
 )
-from outreach.models.campaign_export import ExportedContact, ExportFormat
-from outreach.models.campaign_report import CampaignReport
+from outreach.models.campaign_report import CampaignReport, ExportedContact, ExportFormat
 from outreach.models.diagnosis import Diagnosis
 from outreach.models.dispatch import Dispatch, DispatchCount, OperatorDecision
-from outreach.models.erasure import PurgeResult, RetentionResult
 from outreach.models.events import Event, EventPage
-from outreach.models.failures import ProviderFailure, RecipientOutcome
 from outreach.models.figures import EngineFigures
 from outreach.models.forecast import Forecast, ForecastAssumptions
-from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.models.message import InboundMessage, Message, NewMessage, TrialMessage
 from outreach.models.preflight import Preflight
 from outreach.models.prices import PriceTable
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientCount
+from outreach.models.reports import ProviderFailure, RecipientOutcome
 from outreach.models.resources import (
     Agent,
     AgentDirection,
@@ -80,7 +78,7 @@ from outreach.models.status import CampaignBlocker, DispatcherHealth, EngineStat
 from outreach.models.subscription import Subscription
 from outreach.models.trail import ContactHistory
 from outreach.models.unsubscribe import NewUnsubscribes, RegisterImport, Unsubscribe, UnsubscribeScope
-from outreach.models.work import AuditEntry
+from outreach.models.work import AuditEntry, IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.models.workspace import (
     DEFAULT_REQUEST_LIMIT,
     DEFAULT_SCOPES,
@@ -124,8 +122,7 @@ from outreach.services.status import StatusQuery as AsyncStatusQuery
 from outreach.services.trunks import Trunks as AsyncTrunks
 from outreach.services.unsubscribes import Unsubscribes as AsyncUnsubscribes
 from outreach.services.workspaces import Workspaces as AsyncWorkspaces
-from outreach.sync.engine import Engine
-from outreach.sync.service import Service
+from outreach.sync.service import Engine, Service
 from outreach.sync.streams import EventStream, NamedStream
 from outreach.vault import Vault
 

@@ -18,7 +18,7 @@ from outreach.http import write_campaign
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.states import CampaignStatus
 from outreach.protocols.storage import Operation, Storage
-from outreach.services.kept import SizeBoundedCache
+from outreach.services.campaign_pages import SizeBoundedCache
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.builders import NOW, make_agent, make_call_campaign, make_campaign, make_workspace
 from outreach.testing.clock import ManualClock

@@ -195,7 +195,7 @@ def test_a_stored_report_is_read_as_it_was_written() -> None:
 
     from outreach.models import Cost, CostLine
     from outreach.models.campaign_report import CallFigures, FailureCount
-    from outreach.models.failures import Explanation, ProviderFailure
+    from outreach.models.reports import Explanation, ProviderFailure
     from tests.convert.test_report_page import REPORT
 
     failure = ProviderFailure(

@@ -16,11 +16,11 @@ from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.operations.waves import singles
 from outreach.operations.waves.singles import IntentTerms
+from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols import SystemClock
 from outreach.runners.worker import Worker
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import make_lease, make_worker, new_id
-from outreach.voice.analysis import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.given import BACKOFF, EPOCH
 from tests.providers.carriers import CARRIERS, SENDER, CarrierPart

@@ -11,7 +11,7 @@ import attrs
 from outreach.clock import format_timestamp
 from outreach.models.base import Channel
 from outreach.models.unsubscribe import HELD, RegisterSalt, Unsubscribe
-from outreach.policy.pseudonyms import is_pseudonym, register_hash
+from outreach.policy.phones import is_pseudonym, register_hash
 from outreach.working_set.kinds import REGISTER_SALTS, UNSUBSCRIBES
 from outreach.working_set.tables.base import LAST, Table, json_list
 
