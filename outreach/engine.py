@@ -50,7 +50,6 @@ from outreach.services.diagnosis.query import DiagnosisQuery
 from outreach.services.dispatches import Dispatches
 from outreach.services.erasure import Erasure
 from outreach.services.events import Events
-from outreach.services.figures import FiguresQuery
 from outreach.services.flows import Flows
 from outreach.services.http_operations import HttpOperations
 from outreach.services.messages import Messages
@@ -59,7 +58,7 @@ from outreach.services.prices import Prices
 from outreach.services.rate_limits import RateLimiter
 from outreach.services.readiness import ReadinessProbe
 from outreach.services.settings import CallingSettings, Replies, Settings
-from outreach.services.status import StatusQuery
+from outreach.services.status import FiguresQuery, StatusQuery
 from outreach.services.trunks import Trunks
 from outreach.services.unsubscribes import Unsubscribes
 from outreach.services.workspaces import Workspaces

@@ -52,9 +52,9 @@ from outreach.models.campaign_report import (
     ResultCount,
     TimeBucket,
 )
+from outreach.models.database import CampaignGroup, EngineFigures
 from outreach.models.diagnosis import DatabaseCode, Diagnosis, DiagnosisFinding, DiagnosisSeverity, EngineCode
 from outreach.models.dispatch import Dispatch, DispatchCount, FailureClass, OperatorDecision, UnknownDispatchCount
-from outreach.models.figures import CampaignGroup, EngineFigures
 from outreach.models.forecast import (
     BindingRule,
     Forecast,

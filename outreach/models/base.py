@@ -24,6 +24,8 @@ SmsMode = Literal["one_way", "conversational"]
 SmsMessageSource = Literal["custom", "flow"]
 CliMode = Literal["default", "group"]
 
+_BOUNDS: Final = "outreach.bounds"
+
 
 class Unset(Enum):
     """The type of `UNSET`, which has no other value."""
@@ -50,7 +52,6 @@ def set_fields(change: object) -> dict[str, Any]:
 
 
 T = TypeVar("T")
-
 
 MAX_PAGE_ITEMS: Final = 1000
 """The largest `limit` of a list."""
@@ -96,9 +97,6 @@ class JsonPage:
     total: int
 
 
-_KEY: Final = "outreach.bounds"
-
-
 class Bounds(NamedTuple):
     """The least and the greatest value of an integer."""
 
@@ -115,18 +113,18 @@ class Length(NamedTuple):
 
 def bounded(minimum: int, maximum: int, **options: Any) -> Any:
     """Return an attrs field of a bounded integer; `options` are those of `attrs.field`."""
-    return attrs.field(metadata={_KEY: Bounds(minimum, maximum)}, **options)
+    return attrs.field(metadata={_BOUNDS: Bounds(minimum, maximum)}, **options)
 
 
 def sized(minimum: int, maximum: int, **options: Any) -> Any:
     """Return an attrs field of a text of bounded length; `options` are those of `attrs.field`."""
-    return attrs.field(metadata={_KEY: Length(minimum, maximum)}, **options)
+    return attrs.field(metadata={_BOUNDS: Length(minimum, maximum)}, **options)
 
 
 def bounded_fields(model: type[Any]) -> Mapping[str, Bounds | Length]:
     """Return the bounds of a model's fields that have some, by name."""
     return MappingProxyType(
-        {field.name: field.metadata[_KEY] for field in attrs.fields(model) if _KEY in field.metadata}
+        {field.name: field.metadata[_BOUNDS] for field in attrs.fields(model) if _BOUNDS in field.metadata}
     )
 
 

@@ -16,6 +16,8 @@ from outreach.models.recipient import Recipient
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import CampaignStatus, RecipientStatus
 
+ExportFormat = Literal["csv", "jsonl", "xlsx"]
+
 
 @attrs.frozen(kw_only=True)
 class ResultCount:
@@ -169,9 +171,6 @@ class CampaignReport:
     timezone: str
     over_time: Sequence[TimeBucket]
     cost: Cost | None = None
-
-
-ExportFormat = Literal["csv", "jsonl", "xlsx"]
 
 
 @attrs.frozen(kw_only=True)

@@ -34,6 +34,14 @@ SECOND_LEG_DEADLINE: Final = timedelta(seconds=10)
 
 DOUBLE_DIAL: Final = "double_dial"
 
+_OUTCOMES_BY_STATUS: Final[Mapping[CallStatus, CallOutcome]] = MappingProxyType(
+    {
+        CallStatus.BUSY: "busy",
+        CallStatus.NO_ANSWER: "no_answer",
+        CallStatus.FAILED: "failed",
+    }
+)
+
 
 def settle_call_recipient(
     recipient: Recipient,
@@ -151,15 +159,6 @@ def _retry_or_fail(
     return ended_recipient(fresh, RecipientStatus.FAILED, reason, now)
 
 
-_BY_STATUS: Final[Mapping[CallStatus, CallOutcome]] = MappingProxyType(
-    {
-        CallStatus.BUSY: "busy",
-        CallStatus.NO_ANSWER: "no_answer",
-        CallStatus.FAILED: "failed",
-    }
-)
-
-
 class ProviderAnalyser:
     """Takes the provider's outcome, else the one that the end of the call implies."""
 
@@ -169,4 +168,4 @@ class ProviderAnalyser:
             return report.outcome
         if report.answered_by == "machine":
             return "voicemail"
-        return _BY_STATUS.get(report.status)
+        return _OUTCOMES_BY_STATUS.get(report.status)

@@ -42,6 +42,11 @@ _NANP_CODE: Final = 1
 
 _MAX_PASSES: Final = 8
 
+PSEUDONYM_PREFIX: Final = "#"
+"""The first character, which no number has."""
+
+_PSEUDONYM_LENGTH: Final = 40
+
 
 def normalise(raw: str, default_region: str | None) -> str | None:
     """Return the E.164 form of a number, or None if it is not possible.
@@ -267,20 +272,14 @@ def parse_inbound_sender(address: str, default_region: str | None) -> InboundSen
     return InboundSender(None, channel)
 
 
-PREFIX: Final = "#"
-"""The first character, which no number has."""
-
-_LENGTH: Final = 40
-
-
 def register_hash(salt: str, phone: str) -> str:
     """Return the name of a number on the register: the same for the same number, and only with the workspace's salt.
 
     Whoever has the database and tries all numbers finds it out; without the salt nobody does.
     """
-    return PREFIX + hmac.new(salt.encode(), phone.encode(), sha256).hexdigest()[:_LENGTH]
+    return PSEUDONYM_PREFIX + hmac.new(salt.encode(), phone.encode(), sha256).hexdigest()[:_PSEUDONYM_LENGTH]
 
 
 def is_pseudonym(phone: str | None) -> bool:
     """Return whether this stands for the number of an erased person."""
-    return phone is not None and phone.startswith(PREFIX)
+    return phone is not None and phone.startswith(PSEUDONYM_PREFIX)

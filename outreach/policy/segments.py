@@ -29,6 +29,33 @@ _PART: Final[dict[Encoding, int]] = {"GSM-7": 153, "UCS-2": 67}
 _ZWJ: Final = "\u200d"
 _JOINERS: Final = frozenset({_ZWJ, "\u200c", "\uff9e", "\uff9f"})
 
+_SUBSTITUTES: Final = {
+    **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u0060\u00b4\u02bc\u2039\u203a", "'"),
+    **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb", '"'),
+    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+    **dict.fromkeys("\u2022\u2023\u25cf\u25aa\u00b7\u2219", "-"),
+    # Spaces of every width, which word processors and web pages bring.
+    **dict.fromkeys("\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u3000\t", " "),
+    **dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\u00ad\ufe0f", ""),
+    "\u2026": "...",
+    "\u2028": "\n",
+    "\u2029": "\n",
+    "\u00d7": "x",
+    "\u00f7": "/",
+    "\u2122": "(TM)",
+    "\u00ae": "(R)",
+    "\u00a9": "(C)",
+    "\u2116": "No.",
+    "\u00b0": " deg",
+    "\u0153": "oe",
+    "\u0152": "OE",
+    "\u0142": "l",
+    "\u0141": "L",
+    "\u0111": "d",
+    "\u0110": "D",
+    "\u0131": "i",
+}
+
 
 class SegmentCount(NamedTuple):
     """The encoding, units and segments of a text; a tuple, because there is one for every message.
@@ -152,34 +179,6 @@ def _is_leading_jamo(character: str) -> bool:
 
 def _is_later_jamo(character: str) -> bool:
     return "\u1160" <= character <= "\u11ff" or "\ud7b0" <= character <= "\ud7fb"
-
-
-_SUBSTITUTES: Final = {
-    **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u0060\u00b4\u02bc\u2039\u203a", "'"),
-    **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb", '"'),
-    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
-    **dict.fromkeys("\u2022\u2023\u25cf\u25aa\u00b7\u2219", "-"),
-    # Spaces of every width, which word processors and web pages bring.
-    **dict.fromkeys("\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u3000\t", " "),
-    **dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\u00ad\ufe0f", ""),
-    "\u2026": "...",
-    "\u2028": "\n",
-    "\u2029": "\n",
-    "\u00d7": "x",
-    "\u00f7": "/",
-    "\u2122": "(TM)",
-    "\u00ae": "(R)",
-    "\u00a9": "(C)",
-    "\u2116": "No.",
-    "\u00b0": " deg",
-    "\u0153": "oe",
-    "\u0152": "OE",
-    "\u0142": "l",
-    "\u0141": "L",
-    "\u0111": "d",
-    "\u0110": "D",
-    "\u0131": "i",
-}
 
 
 @functools.lru_cache(maxsize=4096)

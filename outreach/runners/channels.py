@@ -11,8 +11,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.plans import Advance, Ending, Intent, Postponement, WavePlan
 from outreach.models.recipient import Recipient
-from outreach.policy.deciding import Reach, decide_call, decide_message
-from outreach.policy.pacing import spacing
+from outreach.policy.deciding import Reach, decide_call, decide_message, spacing
 from outreach.policy.rendering import values_of
 from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.voice import CallRequest
@@ -20,6 +19,8 @@ from outreach.providers.pool import ProviderPool, ResolveProvider, SendRequest
 
 Decision = Intent | Ending | Advance | Postponement
 """The decision about one due recipient."""
+
+_MAX_WAVE: Final = 50
 
 
 class CampaignChannel(Protocol):
@@ -53,9 +54,6 @@ class CampaignChannel(Protocol):
         `not_after` goes to the provider with the request: the contact must not be reached later.
         """
         ...
-
-
-_MAX_WAVE: Final = 50
 
 
 class SmsChannel:

@@ -33,6 +33,11 @@ KEY_PREFIX: Final = "outreach_"
 _KEY_BYTES: Final = 32
 _HINT_LENGTH: Final = len(KEY_PREFIX) + 6
 
+_KEPT_SECONDS: Final = 0.5
+"""Changes by other processes take effect within a second (docs/rules.md#due-work)."""
+
+_MAX_KEPT: Final = 10_000
+
 
 class ApiKeys:
     """The API keys of workspaces."""
@@ -157,12 +162,6 @@ def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-_KEPT_SECONDS: Final = 0.5
-"""Changes by other processes take effect within a second (docs/rules.md#due-work)."""
-
-_MOST: Final = 10_000
-
-
 @attrs.frozen(kw_only=True)
 class LookupStart:
     """The start of a storage lookup.
@@ -207,7 +206,7 @@ class ApiKeyCache:
         """Cache an answer, unless `forget` was called since the lookup started."""
         if asked.after != self._forgotten:
             return
-        if len(self._found) >= _MOST:
+        if len(self._found) >= _MAX_KEPT:
             self._found.clear()
         self._found[digest] = (access, asked.at)
 

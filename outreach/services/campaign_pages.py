@@ -31,6 +31,9 @@ _EACH_BYTES: Final = 500
 
 _ALWAYS: Final = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
 
 class CampaignQuery(NamedTuple):
     """A page request, with its workspace."""
@@ -162,10 +165,6 @@ def _read(tx: Transaction, asked: CampaignQuery) -> _Found:
         limit=asked.page_size,
     )
     return _Found(change, campaigns, total)
-
-
-K = TypeVar("K", bound=Hashable)
-V = TypeVar("V")
 
 
 class SizeBoundedCache(Generic[K, V]):

@@ -29,6 +29,9 @@ _TEXTS: Final = ("phone_number", "first_name", "last_name", "email", "company", 
 MAX_EXTERNAL_ID: Final = 255
 _FIELDS: Final = (*_TEXTS, "custom_variables")
 
+A = TypeVar("A")
+B = TypeVar("B")
+
 
 def prepare_recipient(
     recipient: NewRecipient, default_region: str | None, *, path: str = "recipients[]"
@@ -213,10 +216,6 @@ class VariableNameCollector:
     def names(self) -> tuple[str, ...] | None:
         """Return the names, sorted and stripped; None if there are too many."""
         return None if self._names is None else tuple(sorted({name.strip() for name in self._names}))
-
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 
 async def run_concurrently(aside: Callable[[], Awaitable[A]], here: Callable[[], Awaitable[B]]) -> tuple[A, B]:

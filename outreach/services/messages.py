@@ -13,7 +13,8 @@ from outreach.models.reports import ProviderFailure
 from outreach.models.states import MessageStatus, WorkspaceMode
 from outreach.models.work import IdempotentRequest, StoredAnswer, WorkUnit
 from outreach.models.workspace import Workspace
-from outreach.operations.campaigns.setup import require_account, require_open, text_for_contact
+from outreach.operations.campaigns.setup import require_account
+from outreach.operations.campaigns.trial_texts import require_open, text_for_contact
 from outreach.operations.common import campaign_of, record_audit, require_available, workspace_of
 from outreach.operations.register import inbound
 from outreach.operations.waves import singles

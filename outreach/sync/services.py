@@ -37,10 +37,10 @@ from outreach.models.campaign import (
     NewSmsCampaign,
 )
 from outreach.models.campaign_report import CampaignReport, ExportedContact, ExportFormat
+from outreach.models.database import EngineFigures
 from outreach.models.diagnosis import Diagnosis
 from outreach.models.dispatch import Dispatch, DispatchCount, OperatorDecision
 from outreach.models.events import Event, EventPage
-from outreach.models.figures import EngineFigures
 from outreach.models.forecast import Forecast, ForecastAssumptions
 from outreach.models.message import InboundMessage, Message, NewMessage, TrialMessage
 from outreach.models.preflight import Preflight
@@ -108,7 +108,6 @@ from outreach.services.dispatches import Dispatches as AsyncDispatches
 from outreach.services.erasure import Erasure as AsyncErasure
 from outreach.services.events import A, B, C
 from outreach.services.events import Events as AsyncEvents
-from outreach.services.figures import FiguresQuery as AsyncFiguresQuery
 from outreach.services.flows import Flows as AsyncFlows
 from outreach.services.http_operations import HttpOperations as AsyncHttpOperations
 from outreach.services.messages import Messages as AsyncMessages
@@ -118,6 +117,7 @@ from outreach.services.readiness import ReadinessProbe as AsyncReadinessProbe
 from outreach.services.settings import CallingSettings as AsyncCallingSettings
 from outreach.services.settings import Replies as AsyncReplies
 from outreach.services.settings import Settings as AsyncSettings
+from outreach.services.status import FiguresQuery as AsyncFiguresQuery
 from outreach.services.status import StatusQuery as AsyncStatusQuery
 from outreach.services.trunks import Trunks as AsyncTrunks
 from outreach.services.unsubscribes import Unsubscribes as AsyncUnsubscribes

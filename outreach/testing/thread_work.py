@@ -13,9 +13,9 @@ import aiosqlite.core
 import anyio.lowlevel
 from anyio._backends import _asyncio as backend
 
-from outreach.storage.base import jobs
+from outreach.storage.base import threads
 
-_WITH_QUEUES: Final[tuple[Any, ...]] = (aiosqlite.core, jobs)
+_WITH_QUEUES: Final[tuple[Any, ...]] = (aiosqlite.core, threads)
 """The modules whose threads take their work from queues."""
 
 _watching: dict[asyncio.AbstractEventLoop, ThreadWork] = {}

@@ -19,7 +19,7 @@ from outreach.operations.common import campaign_unit
 from outreach.operations.waves import claims, leases, workers
 from outreach.operations.waves.claims import Granted, NotClaimed, Wanted
 from outreach.policy.call_settlement import ProviderAnalyser
-from outreach.policy.pacing import spacing
+from outreach.policy.deciding import spacing
 from outreach.protocols.storage import Storage
 from outreach.runners.claims import Claims
 from outreach.runners.worker import Worker

@@ -18,7 +18,7 @@ from outreach.operations.campaigns.recipients import put_recipient
 from outreach.operations.settling import ledger, reconciling
 from outreach.operations.settling import recipient_outcomes as outcomes
 from outreach.operations.waves import committing, intents
-from outreach.policy.pacing import next_caller_id
+from outreach.policy.deciding import next_caller_id
 from outreach.runners.channels import CallChannel
 from outreach.working_set import Transaction
 

@@ -15,6 +15,14 @@ from outreach.convert.json_responses import write_call
 from outreach.models.campaign_report import ExportedContact
 from outreach.models.dispatch import Dispatch
 
+_PART_CHARACTERS: Final = 64 * 1024
+
+_FORMULA: Final = re.compile(r"[\s\x00-\x1f]*[=+\-@\uff0b\uff0d\uff1d\uff20]|[\t\r\n\0]")
+"""The first characters of cells that a spreadsheet runs as a formula, also full-width or after skipped ones."""
+
+_PHONE: Final = re.compile(r"[+-]?[0-9][0-9 ().-]*")
+"""A phone number, which is not a formula and is kept as it is."""
+
 
 def write_exported_contact(contact: ExportedContact) -> dict[str, Any]:
     """Return a contact with its requests, calls and replies as JSON types."""
@@ -84,18 +92,9 @@ def moment(at: datetime | None) -> str | None:
     return None if at is None else format_timestamp(at)
 
 
-_PART_CHARACTERS: Final = 64 * 1024
-
-_RUN: Final = re.compile(r"[\s\x00-\x1f]*[=+\-@\uff0b\uff0d\uff1d\uff20]|[\t\r\n\0]")
-"""The first characters of cells that a spreadsheet runs as a formula, also full-width or after skipped ones."""
-
-_NUMBER: Final = re.compile(r"[+-]?[0-9][0-9 ().-]*")
-"""A phone number, which is not a formula and is kept as it is."""
-
-
 def escape_formula(text: str) -> str:
     """Return a cell that a spreadsheet shows and does not run, with a leading apostrophe if needed."""
-    return f"'{text}" if _RUN.match(text) and not _NUMBER.fullmatch(text) else text
+    return f"'{text}" if _FORMULA.match(text) and not _PHONE.fullmatch(text) else text
 
 
 async def delimited_bytes(contacts: AsyncIterator[ExportedContact], table: Table) -> AsyncGenerator[bytes]:

@@ -15,6 +15,8 @@ from outreach.errors import ErrorDetail, InvalidRequest
 
 T = TypeVar("T")
 
+Document = dict[str, Any]
+
 
 def read_object(reader: Callable[[Any], T], data: Any) -> T:
     """Return the model of a body.
@@ -41,9 +43,6 @@ def in_array(rule: FieldRule) -> FieldRule:
             raise Refused.at(dotted) from None
 
     return read
-
-
-Document = dict[str, Any]
 
 
 def document_of(item: object, *hidden: str) -> Document:

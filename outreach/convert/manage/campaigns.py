@@ -47,6 +47,9 @@ UPDATE_NAMES: Final[Mapping[str, str]] = {
 }
 """The JSON names of the fields of `CampaignUpdate` that have another one there."""
 
+_TOLD_BY: Final = frozenset({TrailStepKind.OUTCOME, TrailStepKind.REPORTED, TrailStepKind.CALL_ENDED})
+"""The steps that a provider's failure belongs to."""
+
 
 @attrs.frozen(kw_only=True)
 class CampaignStart:
@@ -134,10 +137,6 @@ def _update_reader(this_year: int, carriers: tuple[str, ...]) -> Callable[[Any],
         renamed=UPDATE_NAMES,
         closed="a campaign's update",
     )
-
-
-_TOLD_BY: Final = frozenset({TrailStepKind.OUTCOME, TrailStepKind.REPORTED, TrailStepKind.CALL_ENDED})
-"""The steps that a provider's failure belongs to."""
 
 
 def write_recipient(recipient: Recipient, channel: Channel) -> dict[str, Any]:

@@ -57,6 +57,22 @@ _read_agent_update: Final = make_request_converter(AgentUpdate, _AGENT, bounds=N
 
 _read_step: Final = make_request_converter(FlowStep, rules_or_null(FlowStep, "body", "wait_minutes"), closed="a step")
 
+_REPLIES: Final[dict[ReplyPurpose, str]] = {
+    "opt_out_confirmation": "stop",
+    "opt_in_confirmation": "start",
+    "help": "help",
+}
+_read_calls: Final = make_request_converter(CallSettingsUpdate, {}, bounds=CallSettings, closed="the settings of calls")
+
+_read_replies: Final = make_request_converter(
+    ReplySettingsUpdate,
+    rules_or_null(ReplySettings, "stop_text", "start_text", "help_text"),
+    bounds=ReplySettings,
+    closed="the settings of replies",
+)
+_MAX_NUMBERS: Final = 1000
+_MAX_NUMBER_LENGTH: Final = 64
+
 
 def _steps(value: Any) -> tuple[FlowStep, ...]:
     return _at_most(MAX_STEPS, Array(in_array(_read_step), minimum=1), value)
@@ -177,21 +193,6 @@ def write_inbound_message(message: InboundMessage) -> dict[str, Any]:
     return document_of(message, "workspace_id")
 
 
-_REPLIES: Final[dict[ReplyPurpose, str]] = {
-    "opt_out_confirmation": "stop",
-    "opt_in_confirmation": "start",
-    "help": "help",
-}
-
-_read_calls: Final = make_request_converter(CallSettingsUpdate, {}, bounds=CallSettings, closed="the settings of calls")
-_read_replies: Final = make_request_converter(
-    ReplySettingsUpdate,
-    rules_or_null(ReplySettings, "stop_text", "start_text", "help_text"),
-    bounds=ReplySettings,
-    closed="the settings of replies",
-)
-
-
 def read_call_settings_update(data: Any) -> CallSettingsUpdate:
     """Return the update of a body of PATCH /manage/settings/calls.
 
@@ -238,10 +239,6 @@ def write_reply_settings(settings: ReplySettings, texts: Sequence[ReplyText]) ->
         **document_of(settings),
         "effective": {name: {"text": one.text, "segments": one.segments} for name, one in sent.items()},
     }
-
-
-_MAX_NUMBERS: Final = 1000
-_MAX_NUMBER_LENGTH: Final = 64
 
 
 @attrs.frozen(kw_only=True)

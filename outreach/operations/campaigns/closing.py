@@ -23,6 +23,14 @@ from outreach.working_set import Transaction
 _FAR_FUTURE: Final = timedelta(days=3650)
 """Later than anything is due."""
 
+_ACCOUNT_FAILURES: Final[dict[str, PauseReason]] = {
+    "provider_auth": "provider_auth",
+    "provider_funds": "provider_funds",
+}
+"""Failures of the whole account, which every campaign of the account shares."""
+
+_WIDER_HISTORY: Final = 1000
+
 
 def close_open_recipients(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> bool:
     """End a slice of a cancelled or expired campaign's open recipients; return whether more are left.
@@ -78,15 +86,6 @@ def expire_receipt_waits(tx: Transaction, workspace_id: str, campaign_id: str, *
     return len(rows) == limit
 
 
-_ACCOUNT_FAILURES: Final[dict[str, PauseReason]] = {
-    "provider_auth": "provider_auth",
-    "provider_funds": "provider_funds",
-}
-"""Failures of the whole account, which every campaign of the account shares."""
-
-_WIDER: Final = 1000
-
-
 def charge(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
     """Count a dispatch against its campaign's budget, and pause the campaigns that must stop.
 
@@ -109,7 +108,9 @@ def charge(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
     history = tx.dispatches.recent(dispatch.workspace_id, campaign.id, since=campaign.updated_at, limit=READ_DISPATCHES)
     if history and history[0].created_at > now:
         # Requests from before a clock step may be older than a resume, and must not hide the others.
-        wider = tx.dispatches.recent(dispatch.workspace_id, campaign.id, since=campaign.updated_at, limit=_WIDER)
+        wider = tx.dispatches.recent(
+            dispatch.workspace_id, campaign.id, since=campaign.updated_at, limit=_WIDER_HISTORY
+        )
         history = [one for one in wider if one.created_at <= now][:READ_DISPATCHES]
     if campaign.status is CampaignStatus.ACTIVE and is_spent(history):
         _pause(tx, campaign, "error_budget", now)

@@ -13,8 +13,8 @@ from outreach.models.states import WorkspaceStatus
 from outreach.models.work import WorkUnit
 from outreach.operations.common import campaign_unit, workspace_of
 from outreach.operations.waves.provider_throttles import throttle_of_campaign
+from outreach.policy.deciding import next_slot, spacing
 from outreach.policy.opening import opening_state
-from outreach.policy.pacing import next_slot, spacing
 from outreach.policy.phones import normalise
 from outreach.working_set import Transaction
 
@@ -22,6 +22,8 @@ FREQUENCY_WINDOW: Final = timedelta(hours=24)
 
 CAP_RECHECK_AFTER: Final = timedelta(minutes=1)
 """How soon a capped number is checked again while a request in flight may turn out not to count."""
+
+NO_LAG: Final = 0.0
 
 
 def sender_pace(tx: Transaction, campaign: Campaign, now: datetime) -> SenderPace | None:
@@ -92,21 +94,18 @@ def frequency_capped_until(tx: Transaction, workspace_id: str, phone: str, now: 
     return min(until, now + CAP_RECHECK_AFTER) if any(one.in_flight for one in sent[-cap:]) else until
 
 
-NONE: Final = 0.0
-
-
 def lag_of_campaign(tx: Transaction, campaign: Campaign, now: datetime) -> float:
     """Return for how many seconds an active campaign could have begun its next contact; 0 while it has to wait."""
     workspace_id = campaign.workspace_id
     if workspace_of(tx, workspace_id).status is not WorkspaceStatus.ACTIVE or not opening_state(campaign, now).open:
-        return NONE
+        return NO_LAG
     if throttle_of_campaign(tx, campaign, now) is not None:
-        return NONE
+        return NO_LAG
     if campaign.channel == "call" and tx.recipients.in_flight(workspace_id, campaign.id) >= campaign.batch_concurrency:
-        return NONE
+        return NO_LAG
     since = _due_since(tx, campaign, now)
     if since is None:
-        return NONE
+        return NO_LAG
     run = tx.runs.get(workspace_id, campaign.id)
     work = tx.work.get(WorkUnit(*campaign_unit(campaign)))
     latest = tx.dispatches.recent(workspace_id, campaign.id, since=campaign.created_at, limit=1)
@@ -118,13 +117,13 @@ def lag_of_campaign(tx: Transaction, campaign: Campaign, now: datetime) -> float
         # Campaigns with one sending number take turns.
         tx.runs.sender_slot(workspace_id, campaign.from_number) if campaign.from_number is not None else None,
     ]
-    return max((now - max(moment for moment in moments if moment is not None)).total_seconds(), NONE)
+    return max((now - max(moment for moment in moments if moment is not None)).total_seconds(), NO_LAG)
 
 
 def lag_of_singles(tx: Transaction, workspace_id: str | None, now: datetime) -> float:
     """Return for how many seconds the oldest single message or call that is due has waited."""
     due_at = tx.work.oldest_single(workspace_id, now)
-    return NONE if due_at is None else max((now - due_at).total_seconds(), NONE)
+    return NO_LAG if due_at is None else max((now - due_at).total_seconds(), NO_LAG)
 
 
 def _due_since(tx: Transaction, campaign: Campaign, now: datetime) -> datetime | None:

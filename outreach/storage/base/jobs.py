@@ -1,4 +1,4 @@
-"""Jobs: operations on their way to a thread and back, and such a thread."""
+"""Jobs: operations on their way to a thread and back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from queue import SimpleQueue
 from typing import Any
 
 import attrs
@@ -156,30 +155,3 @@ class Queue:
             if not job.dropped:
                 return job
         return None
-
-
-class Worker:
-    """A thread that calls what is posted to it, in order; made in the thread of the event loop."""
-
-    def __init__(self, name: str) -> None:
-        self._posted: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        # A process must be able to end while its database hangs; commits are safe without this thread.
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
-
-    def post(self, function: Callable[[], None]) -> None:
-        """Call a function after those posted before; it must not raise."""
-        self._posted.put_nowait(function)
-
-    def finish(self) -> None:
-        """End the thread after what was posted; `join` waits for that."""
-        self._posted.put_nowait(None)
-
-    def join(self, seconds: float) -> bool:
-        """Wait for the end of the thread; return whether it has ended."""
-        self._thread.join(seconds)
-        return not self._thread.is_alive()
-
-    def _run(self) -> None:
-        while (function := self._posted.get()) is not None:
-            function()

@@ -9,7 +9,8 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from outreach.protocols.storage import OneQuery, Operation
-from outreach.storage.base.jobs import Job, Queue, Worker, deliver
+from outreach.storage.base.jobs import Job, Queue, deliver
+from outreach.storage.base.threads import Worker
 from outreach.storage.postgres.backend import Session
 from outreach.storage.postgres.connect import Pool, PostgresConnection
 from outreach.storage.postgres.errors import as_caller_error, is_passing

@@ -15,7 +15,7 @@ from outreach.errors import StorageError
 from outreach.models.diagnosis import DiagnosisFinding
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
-from outreach.storage.base.jobs import Worker
+from outreach.storage.base.threads import Worker
 from outreach.storage.base.writer import GroupWriter
 from outreach.storage.postgres.backend import Session
 from outreach.storage.postgres.connect import Pool, connect, conninfo_of, name_of, open_pool

@@ -12,7 +12,7 @@ import pytest
 
 from outreach.models.base import Channel
 from outreach.models.campaign import Campaign, Counters
-from outreach.models.figures import CampaignGroup
+from outreach.models.database import CampaignGroup
 from outreach.models.states import CampaignStatus
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_call_campaign, make_campaign, new_id

@@ -24,6 +24,8 @@ from outreach.working_set.kinds import (
 )
 from outreach.working_set.tables.base import Table
 
+_LIMIT: Final = 1000
+
 
 class PersonRows(NamedTuple):
     """Where a number stands in a workspace.
@@ -184,9 +186,6 @@ class Erasures(Table):
                 ids=json_text(list(found.callbacks)),
             )
         self._rows.prefetched_keys.clear()
-
-
-_LIMIT: Final = 1000
 
 
 class Archives(Table):
