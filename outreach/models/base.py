@@ -59,7 +59,10 @@ MAX_PAGE_ITEMS: Final = 1000
 
 @attrs.frozen(kw_only=True)
 class Page(Generic[T]):
-    """One page of a list; iterable over its items. Every `list*` method has an `iter_*` for all items of all pages.
+    """One page of a list; iterable over its items.
+
+    Every list takes `after`, which is the `next` of the page before and None for the first page, and `limit`, the most
+    items of the page, up to 1,000. Beside each `list*` stands an `iter_*` over all items of all pages.
 
     Attributes:
         items: The items of this page, in the list's order.

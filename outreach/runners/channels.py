@@ -101,20 +101,25 @@ class SmsChannel:
         self, plan: WavePlan, intent: Intent, dispatch: Dispatch, *, not_after: datetime | None
     ) -> ResolveProvider:
         """Return the function that finds the carrier of a message."""
-        message = OutboundMessage(
-            dispatch_id=dispatch.id,
-            workspace_id=dispatch.workspace_id,
-            from_number=dispatch.from_number,
-            to=dispatch.to,
-            body=dispatch.body or "",
-            not_after=not_after,
-        )
+        message = outbound_message(dispatch, not_after=not_after)
 
         async def find_carrier() -> SendRequest:
             carrier = await self._provider_pool.carrier(plan.workspace, dispatch.provider)
             return lambda: carrier.send(message)
 
         return find_carrier
+
+
+def outbound_message(dispatch: Dispatch, *, not_after: datetime | None) -> OutboundMessage:
+    """Return what the carrier of a committed message is asked for."""
+    return OutboundMessage(
+        dispatch_id=dispatch.id,
+        workspace_id=dispatch.workspace_id,
+        from_number=dispatch.from_number,
+        to=dispatch.to,
+        body=dispatch.body or "",
+        not_after=not_after,
+    )
 
 
 class CallChannel:

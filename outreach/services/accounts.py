@@ -125,11 +125,6 @@ class Accounts(AccountRekeying):
     async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[AccountSummary]:
         """Return a page of a workspace's accounts without secrets, oldest first.
 
-        Args:
-            workspace_id: The workspace.
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
-
         Returns:
             The accounts; `problem` says why one cannot be decrypted.
 

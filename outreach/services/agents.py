@@ -23,7 +23,7 @@ from outreach.operations.campaigns.transitions import sync_setups_of_agent
 from outreach.operations.common import agent_of, record_audit, workspace_of
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
-from outreach.services.lists import check_page, iterate, page_of_few
+from outreach.services.lists import iterate, read_few
 from outreach.services.validation import (
     check_bounds,
     check_choice,
@@ -204,18 +204,11 @@ class Agents:
     async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Agent]:
         """Return a page of a workspace's agents, oldest first.
 
-        Args:
-            workspace_id: The workspace.
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
-
         Raises:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        check_page(after, limit)
-        found = await self._context.storage.read(lambda tx: tx.agents.list(workspace_of(tx, workspace_id).id))
-        return page_of_few(found, after, limit)
+        return await read_few(self._context, lambda tx: tx.agents.list(workspace_of(tx, workspace_id).id), after, limit)
 
     def iter_all(self, workspace_id: str) -> AsyncIterator[Agent]:
         """Iterate over a workspace's agents, oldest first; see `list`."""

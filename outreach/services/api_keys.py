@@ -24,7 +24,7 @@ from outreach.models.workspace import (
 from outreach.operations.access import workspaces as operations
 from outreach.operations.common import workspace_of
 from outreach.services.context import ServiceContext
-from outreach.services.lists import check_page, iterate, page_of_few
+from outreach.services.lists import iterate, read_few
 from outreach.services.validation import check_choice, check_name, check_texts
 
 KEY_PREFIX: Final = "outreach_"
@@ -85,18 +85,11 @@ class ApiKeys:
     async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[ApiKey]:
         """Return a page of a workspace's keys, revoked ones included, oldest first.
 
-        Args:
-            workspace_id: The workspace.
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
-
         Raises:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        check_page(after, limit)
-        found = await self._context.storage.read(lambda tx: tx.keys.list(workspace_of(tx, workspace_id).id))
-        return page_of_few(found, after, limit)
+        return await read_few(self._context, lambda tx: tx.keys.list(workspace_of(tx, workspace_id).id), after, limit)
 
     def iter_all(self, workspace_id: str) -> AsyncIterator[ApiKey]:
         """Iterate over a workspace's keys, revoked ones included, oldest first; see `list`."""

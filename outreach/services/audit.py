@@ -22,12 +22,7 @@ class Audit:
     async def list(
         self, workspace_id: str | None = None, *, after: str | None = None, limit: int = 100
     ) -> Page[AuditEntry]:
-        """Return a page of the audit entries of a workspace or of all, newest first.
-
-        Args:
-            workspace_id: The workspace; None for all, and for what belongs to none.
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
+        """Return a page of the audit entries, newest first: of a workspace, or with None of all and of none.
 
         Raises:
             NotFound: The workspace does not exist.

@@ -139,12 +139,6 @@ class CampaignRecipients:
 
         The newest campaign comes first, its recipients by position.
 
-        Args:
-            workspace_id: The workspace.
-            external_id: The id, as supplied with the contact.
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
-
         Raises:
             NotFound: The workspace does not exist.
             InvalidRequest: The id is no text of 1 to 255 characters, or `after` or `limit` is invalid.

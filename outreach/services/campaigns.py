@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final, get_args
 
 from outreach.errors import ErrorDetail, InvalidRequest, NotFound
-from outreach.models.base import Channel, JsonPage, Page
+from outreach.models.base import Channel, Page
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.states import CampaignAction, CampaignStatus
 from outreach.models.status import StartCheck
@@ -190,18 +190,6 @@ class Campaigns(
             partial(self.list, workspace_id, channel=channel, status=status, search=search, archived=archived)
         )
 
-    async def _list_json(
-        self,
-        workspace_id: str,
-        *,
-        channel: Channel | None = None,
-        status: CampaignStatus | None = None,
-        search: str | None = None,
-        page: int = 1,
-        page_size: int = 20,
-    ) -> JsonPage:
-        return await self._pages.get(_asked(workspace_id, channel, status, search, page, page_size))
-
     async def start(
         self, workspace_id: str, campaign_id: str, *, allow_unknown_placeholders: bool = False, actor: str = "library"
     ) -> Campaign:
@@ -344,7 +332,7 @@ class Campaigns(
         return campaign
 
 
-def _asked(
+def numbered_page(
     workspace_id: str,
     channel: Channel | None,
     status: CampaignStatus | None,
@@ -352,6 +340,7 @@ def _asked(
     page: object,
     page_size: object,
 ) -> CampaignQuery:
+    """Return what a page of the HTTP interface is asked for, or raise `InvalidRequest`."""
     status = _check_filters(channel, status, search)
     if type(page) is not int or page < 1:
         raise InvalidRequest.at("page", "must be an integer of at least 1")

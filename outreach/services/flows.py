@@ -154,11 +154,6 @@ class Flows:
     async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Flow]:
         """Return a page of a workspace's flows, oldest first.
 
-        Args:
-            workspace_id: The workspace.
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
-
         Raises:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.

@@ -14,7 +14,9 @@ from outreach.clock import format_timestamp, parse_timestamp
 from outreach.errors import InvalidRequest
 from outreach.models.base import MAX_PAGE_ITEMS, Page
 from outreach.policy.texts import text_problem
+from outreach.services.context import ServiceContext
 from outreach.services.validation import check_integer
+from outreach.working_set import Transaction
 
 _AT_ONCE: Final = 500
 """Items that an iterator reads in one transaction."""
@@ -82,6 +84,14 @@ def make_page(found: Sequence[T], limit: int, place: Callable[[T], str], *, tota
     """
     items = found[:limit]
     return Page(items=items, next=place(items[-1]) if len(found) > limit else None, total=total)
+
+
+async def read_few(
+    context: ServiceContext, rows: Callable[[Transaction], Sequence[C]], after: str | None, limit: int
+) -> Page[C]:
+    """Return a page of a short list, which is read as a whole; see `page_of_few`."""
+    check_page(after, limit)
+    return page_of_few(await context.storage.read(rows), after, limit)
 
 
 def page_of_few(found: Sequence[C], after: str | None, limit: int) -> Page[C]:

@@ -16,7 +16,7 @@ from outreach.operations.common import record_audit, trunk_of, wake_running_camp
 from outreach.providers.registry import Adapters
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
-from outreach.services.lists import check_page, iterate, page_of_few
+from outreach.services.lists import iterate, read_few
 from outreach.services.validation import (
     check_bounds,
     check_kind,
@@ -167,18 +167,13 @@ class Numbers:
     async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Number]:
         """Return a page of a workspace's numbers, oldest first.
 
-        Args:
-            workspace_id: The workspace.
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
-
         Raises:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        check_page(after, limit)
-        found = await self._context.storage.read(lambda tx: tx.numbers.list(workspace_of(tx, workspace_id).id))
-        return page_of_few(found, after, limit)
+        return await read_few(
+            self._context, lambda tx: tx.numbers.list(workspace_of(tx, workspace_id).id), after, limit
+        )
 
     def iter_all(self, workspace_id: str) -> AsyncIterator[Number]:
         """Iterate over a workspace's numbers, oldest first; see `list`."""

@@ -207,11 +207,6 @@ class Unsubscribes:
 
         Each needs a decision (`resolve`); its `evidence` has the message.
 
-        Args:
-            workspace_id: The workspace.
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
-
         Raises:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
@@ -316,11 +311,6 @@ class Unsubscribes:
 
     async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Unsubscribe]:
         """Return a page of the register in the order of the numbers, held ones included.
-
-        Args:
-            workspace_id: The workspace.
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
 
         Raises:
             NotFound: The workspace does not exist.

@@ -15,7 +15,7 @@ from outreach.operations.common import workspace_of
 from outreach.policy.phones import is_region
 from outreach.services.api_keys import ApiKeyCache
 from outreach.services.context import ServiceContext
-from outreach.services.lists import check_page, iterate, page_of_few
+from outreach.services.lists import iterate, read_few
 from outreach.services.validation import (
     check_bounds,
     check_choice,
@@ -118,15 +118,10 @@ class Workspaces:
     async def list(self, *, after: str | None = None, limit: int = 100) -> Page[Workspace]:
         """Return a page of the workspaces, oldest first.
 
-        Args:
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
-
         Raises:
             InvalidRequest: `after` or `limit` is invalid.
         """
-        check_page(after, limit)
-        return page_of_few(await self._context.storage.read(lambda tx: tx.workspaces.list()), after, limit)
+        return await read_few(self._context, lambda tx: tx.workspaces.list(), after, limit)
 
     def iter_all(self) -> AsyncIterator[Workspace]:
         """Iterate over all workspaces, oldest first; see `list`."""

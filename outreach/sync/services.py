@@ -247,10 +247,6 @@ class Workspaces(Service[AsyncWorkspaces]):
     def list(self, *, after: str | None = None, limit: int = 100) -> Page[Workspace]:
         """Return a page of the workspaces, oldest first.
 
-        Args:
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
-
         Raises:
             InvalidRequest: `after` or `limit` is invalid.
         """
@@ -283,11 +279,6 @@ class ApiKeys(Service[AsyncApiKeys]):
 
     def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[ApiKey]:
         """Return a page of a workspace's keys, revoked ones included, oldest first.
-
-        Args:
-            workspace_id: The workspace.
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
 
         Raises:
             NotFound: The workspace does not exist.
@@ -331,12 +322,7 @@ class Audit(Service[AsyncAudit]):
     """The audit trail of workspaces, and of operations without one."""
 
     def list(self, workspace_id: str | None = None, *, after: str | None = None, limit: int = 100) -> Page[AuditEntry]:
-        """Return a page of the audit entries of a workspace or of all, newest first.
-
-        Args:
-            workspace_id: The workspace; None for all, and for what belongs to none.
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
+        """Return a page of the audit entries, newest first: of a workspace, or with None of all and of none.
 
         Raises:
             NotFound: The workspace does not exist.
@@ -440,11 +426,6 @@ class Agents(Service[AsyncAgents]):
     def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Agent]:
         """Return a page of a workspace's agents, oldest first.
 
-        Args:
-            workspace_id: The workspace.
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
-
         Raises:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
@@ -515,11 +496,6 @@ class Trunks(Service[AsyncTrunks]):
 
     def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Trunk]:
         """Return a page of a workspace's trunks, oldest first.
-
-        Args:
-            workspace_id: The workspace.
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
 
         Raises:
             NotFound: The workspace does not exist.
@@ -603,11 +579,6 @@ class Numbers(Service[AsyncNumbers]):
     def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Number]:
         """Return a page of a workspace's numbers, oldest first.
 
-        Args:
-            workspace_id: The workspace.
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
-
         Raises:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
@@ -680,11 +651,6 @@ class Flows(Service[AsyncFlows]):
 
     def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Flow]:
         """Return a page of a workspace's flows, oldest first.
-
-        Args:
-            workspace_id: The workspace.
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
 
         Raises:
             NotFound: The workspace does not exist.
@@ -853,11 +819,6 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
 
         Each needs a decision (`resolve`); its `evidence` has the message.
 
-        Args:
-            workspace_id: The workspace.
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
-
         Raises:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
@@ -895,11 +856,6 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
 
     def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Unsubscribe]:
         """Return a page of the register in the order of the numbers, held ones included.
-
-        Args:
-            workspace_id: The workspace.
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
 
         Raises:
             NotFound: The workspace does not exist.
@@ -1395,12 +1351,6 @@ class Campaigns(Service[AsyncCampaigns]):
 
         The newest campaign comes first, its recipients by position.
 
-        Args:
-            workspace_id: The workspace.
-            external_id: The id, as supplied with the contact.
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
-
         Raises:
             NotFound: The workspace does not exist.
             InvalidRequest: The id is no text of 1 to 255 characters, or `after` or `limit` is invalid.
@@ -1842,11 +1792,6 @@ class Dispatches(Service[AsyncDispatches]):
     def list_unknown(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Dispatch]:
         """Return a page of a workspace's unknown dispatches, oldest first.
 
-        Args:
-            workspace_id: The workspace.
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
-
         Raises:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
@@ -1932,11 +1877,6 @@ class Accounts(Service[AsyncAccounts]):
 
     def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[AccountSummary]:
         """Return a page of a workspace's accounts without secrets, oldest first.
-
-        Args:
-            workspace_id: The workspace.
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
 
         Returns:
             The accounts; `problem` says why one cannot be decrypted.
@@ -2059,11 +1999,6 @@ class Callbacks(Service[AsyncCallbacks]):
 
     def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[CallbackRecord]:
         """Return a page of a workspace's events, newest first.
-
-        Args:
-            workspace_id: The workspace.
-            after: The `next` of the page before; None for the first page.
-            limit: The most items, up to 1,000.
 
         Raises:
             NotFound: The workspace does not exist.

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from outreach.clock import format_timestamp
 from outreach.convert.exports.columns import Cell, Table
+from outreach.convert.json_reports import write_provider_failure
 from outreach.convert.json_responses import write_call
 from outreach.models.campaign_report import ExportedContact
 from outreach.models.dispatch import Dispatch
@@ -26,8 +27,7 @@ _PHONE: Final = re.compile(r"[+-]?[0-9][0-9 ().-]*")
 
 def write_exported_contact(contact: ExportedContact) -> dict[str, Any]:
     """Return a contact with its requests, calls and replies as JSON types."""
-    recipient, failure = contact.recipient, contact.failure
-    explanation = failure.explanation if failure is not None else None
+    recipient = contact.recipient
     return {
         "position": recipient.position,
         "phone_number": recipient.phone_number,
@@ -48,16 +48,7 @@ def write_exported_contact(contact: ExportedContact) -> dict[str, Any]:
         "ended_at": moment(recipient.ended_at),
         "texts": list(contact.texts),
         "segments": contact.segments,
-        "failure": None
-        if failure is None
-        else {
-            "provider": failure.provider,
-            "reason": failure.reason,
-            "error_code": failure.error_code,
-            "error_message": failure.error_message,
-            "meaning": None if explanation is None else explanation.meaning,
-            "advice": None if explanation is None else explanation.advice,
-        },
+        "failure": None if contact.failure is None else write_provider_failure(contact.failure),
         "requests": [_request(one) for one in contact.dispatches],
         "calls": [write_call(one) for one in contact.calls],
         "replies": [{"received_at": moment(one.received_at), "body": one.body} for one in contact.replies],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from decimal import Decimal
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -57,6 +58,8 @@ def _plain(value: object) -> Any:
             return value.value
         case datetime():
             return format_timestamp(value)
+        case Decimal():
+            return format(value, "f")
         case Mapping():
             return {str(key): _plain(item) for key, item in value.items()}
         case list() | tuple():
