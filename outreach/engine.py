@@ -24,6 +24,7 @@ from outreach.ids import IdSource, UuidV7Source
 from outreach.log_throttle import LogThrottle
 from outreach.models.status import DispatcherHealth
 from outreach.models.work import WorkUnit
+from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.adapter import AnyAdapter
 from outreach.protocols.carrier import Carrier
 from outreach.protocols.dispatcher import Dispatcher, DispatcherFactory, DispatcherParts, ReportSource
@@ -39,8 +40,7 @@ from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
 from outreach.services.accounts import Accounts
 from outreach.services.agents import Agents
-from outreach.services.api_key_cache import ApiKeyCache
-from outreach.services.api_keys import ApiKeys
+from outreach.services.api_keys import ApiKeyCache, ApiKeys
 from outreach.services.audit import Audit
 from outreach.services.callbacks import Callbacks
 from outreach.services.calls import Calls
@@ -50,7 +50,6 @@ from outreach.services.diagnosis.query import DiagnosisQuery
 from outreach.services.dispatches import Dispatches
 from outreach.services.erasure import Erasure
 from outreach.services.events import Events
-from outreach.services.figures import FiguresQuery
 from outreach.services.flows import Flows
 from outreach.services.http_operations import HttpOperations
 from outreach.services.messages import Messages
@@ -59,13 +58,12 @@ from outreach.services.prices import Prices
 from outreach.services.rate_limits import RateLimiter
 from outreach.services.readiness import ReadinessProbe
 from outreach.services.settings import CallingSettings, Replies, Settings
-from outreach.services.status import StatusQuery
+from outreach.services.status import FiguresQuery, StatusQuery
 from outreach.services.trunks import Trunks
 from outreach.services.unsubscribes import Unsubscribes
 from outreach.services.workspaces import Workspaces
 from outreach.storage.opening import is_postgres, key_file_for, storage_from_url
 from outreach.vault import Vault
-from outreach.voice.analysis import ProviderAnalyser
 from outreach.voice.simulator import SimulatedVoice
 from outreach.working_set import Transaction
 

@@ -8,8 +8,7 @@ from outreach.clock import format_timestamp
 from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.convert.campaigns import in_json_names, read_call_campaign, read_sms_campaign
 from outreach.convert.exports import EXPORT_CONTENT_TYPES
-from outreach.convert.exports.delimited import escape_formula
-from outreach.convert.exports.rows import write_exported_contact
+from outreach.convert.exports.rows import escape_formula, write_exported_contact
 from outreach.convert.fast_bodies import read_simple_body
 from outreach.convert.holidays import parse_holidays
 from outreach.convert.json_parsing import parse_json
@@ -24,10 +23,15 @@ from outreach.convert.json_responses import (
     write_sms_settings,
 )
 from outreach.convert.manage.campaigns import (
+    EVENT_TYPES,
     in_update_names,
     read_campaign_start,
     read_campaign_update,
+    write_event,
+    write_history,
     write_managed_campaign,
+    write_recipient,
+    write_recipient_count,
 )
 from outreach.convert.manage.copies import (
     read_campaign_clone,
@@ -36,47 +40,32 @@ from outreach.convert.manage.copies import (
     write_campaign_copy,
     write_follow_up,
 )
-from outreach.convert.manage.events import (
-    EVENT_TYPES,
-    write_event,
-)
-from outreach.convert.manage.messages import (
-    write_inbound_message,
-    write_sms,
-)
-from outreach.convert.manage.recipients import (
-    write_history,
-    write_recipient,
-    write_recipient_count,
-)
-from outreach.convert.manage.register import (
-    read_decision,
-    read_new_unsubscribes,
-    write_unsubscribe,
-)
 from outreach.convert.manage.resources import (
     read_agent_update,
+    read_call_settings_update,
+    read_decision,
     read_flow_update,
     read_new_agent,
     read_new_flow,
     read_new_number,
+    read_new_unsubscribes,
     read_number_update,
+    read_reply_settings_update,
     write_account,
     write_agent,
-    write_flow,
-    write_number,
-)
-from outreach.convert.manage.settings import (
-    read_call_settings_update,
-    read_reply_settings_update,
     write_call_settings,
+    write_flow,
+    write_inbound_message,
+    write_number,
     write_reply_settings,
     write_settings,
+    write_sms,
+    write_unsubscribe,
 )
 from outreach.convert.planning import read_price_table, write_forecast, write_preflight, write_price_table
 from outreach.convert.report_page import render_report_page
 from outreach.models.base import JsonPage
-from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
+from outreach.models.work import IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.policy.holidays import holiday_parts
 from outreach.policy.spreadsheets import NumberCell, NumberMend, is_cell_error, read_cell, read_number_cell
 from outreach.services.contacts import prepare_recipient

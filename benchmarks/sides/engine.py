@@ -209,7 +209,7 @@ async def scraping(engine: Outreach, metrics: EngineMetrics | None) -> AsyncIter
 
 async def _active(engine: Outreach, workspace: str) -> int:
     """Return how many campaigns have not ended yet."""
-    return (await engine.campaigns.list(workspace, status=CampaignStatus.ACTIVE, page_size=1)).total
+    return (await engine.campaigns.list(workspace, status=CampaignStatus.ACTIVE, limit=1)).total or 0
 
 
 def _counted(counts: Counts, first: tuple[int, int, int], sent: int) -> dict[str, Any]:

@@ -25,8 +25,8 @@ def make_site(directory: Path = Path()) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with engine, running(api):
-            known = await engine.workspaces.list()
-            workspace = known[0] if known else await engine.workspaces.create("Site", default_region="US")
+            known = await engine.workspaces.list(limit=1)
+            workspace = known.items[0] if known else await engine.workspaces.create("Site", default_region="US")
             app.state.workspace_id = workspace.id
             yield
 

@@ -10,7 +10,7 @@ from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import MessageReport, Report
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.protocols.carrier import CarrierCapabilities, OutboundMessage
-from outreach.simulator.provider import REFUSED, SimulatedProvider
+from outreach.simulator import REFUSED, SimulatedProvider
 
 _RECEIPT_DELAY: Final = timedelta(milliseconds=50)
 

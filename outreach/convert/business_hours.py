@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from outreach.convert.json_reader import JsonReader
-from outreach.models.bounds import bounds_of
+from outreach.models.base import bounds_of
 from outreach.models.hours import DAYS, DEFAULT_CONCURRENCY, MINUTES_A_DAY, BusinessHours, TimeWindow
 from outreach.policy.opening import is_zone
 

@@ -18,8 +18,8 @@ from outreach.models.campaign_report import (
     ResultCount,
     TimeBucket,
 )
-from outreach.models.failures import Explanation, ProviderFailure
 from outreach.models.prices import Cost, CostLine
+from outreach.models.reports import Explanation, ProviderFailure
 from outreach.models.states import CampaignStatus, RecipientStatus
 
 
@@ -134,8 +134,8 @@ def _parsed(text: str | None) -> datetime | None:
     return None if text is None else parse_timestamp(text)
 
 
-def _failure(one: FailureCount) -> dict[str, Any]:
-    failure = one.failure
+def write_provider_failure(failure: ProviderFailure) -> dict[str, Any]:
+    """Return a provider's code and words, what they mean and what to do."""
     explanation = failure.explanation
     return {
         "provider": failure.provider,
@@ -144,9 +144,13 @@ def _failure(one: FailureCount) -> dict[str, Any]:
         "error_message": failure.error_message,
         "meaning": None if explanation is None else explanation.meaning,
         "advice": None if explanation is None else explanation.advice,
-        "source": None if explanation is None else explanation.source,
-        "requests": one.requests,
     }
+
+
+def _failure(one: FailureCount) -> dict[str, Any]:
+    explanation = one.failure.explanation
+    source = None if explanation is None else explanation.source
+    return {**write_provider_failure(one.failure), "source": source, "requests": one.requests}
 
 
 def _bucket(one: TimeBucket) -> dict[str, Any]:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Set
-from datetime import datetime
 from decimal import Decimal
-from enum import Enum
 from typing import Any, Final
 
-import attrs
-
-from outreach.clock import format_timestamp
 from outreach.convert.json_parsing import shown
 from outreach.convert.json_reader import JsonReader
+from outreach.convert.manage.bodies import document_of
 from outreach.models.forecast import Forecast
 from outreach.models.preflight import Preflight
 from outreach.models.prices import Price, PriceTable
@@ -26,17 +22,17 @@ _PRICE_FIELDS: Final = frozenset({"kind", "amount", "provider", "country"})
 
 def write_preflight(preflight: Preflight) -> dict[str, Any]:
     """Return a preflight with every field, under its name; amounts are texts, so that no place is lost."""
-    return _object(preflight)
+    return document_of(preflight)
 
 
 def write_forecast(forecast: Forecast) -> dict[str, Any]:
     """Return a forecast with every field, under its name."""
-    return _object(forecast)
+    return document_of(forecast)
 
 
 def write_price_table(table: PriceTable | None) -> dict[str, Any]:
     """Return a price table, an empty one for None; amounts are texts, so that no place is lost."""
-    return {"currency": None, "prices": []} if table is None else _object(table)
+    return {"currency": None, "prices": []} if table is None else document_of(table)
 
 
 def read_price_table(value: object) -> PriceTable:
@@ -88,28 +84,3 @@ def _price(reader: JsonReader, given: Mapping[str, object], path: str) -> Price 
 def _refuse_others(reader: JsonReader, given: Mapping[str, object], known: Set[str], prefix: str) -> None:
     for name in sorted(given.keys() - known):
         reader.note(f"{prefix}{shown(name)}", "is not a field of a price table")
-
-
-def _object(model: object) -> dict[str, Any]:
-    kind: Any = type(model)
-    return {field.name: _plain(getattr(model, field.name)) for field in attrs.fields(kind)}
-
-
-def _plain(value: object) -> Any:
-    match value:
-        case None | bool() | int() | float():
-            return value
-        case Enum():
-            return value.value
-        case str():
-            return value
-        case Decimal():
-            return format(value, "f")
-        case datetime():
-            return format_timestamp(value)
-        case Mapping():
-            return {str(key): _plain(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_plain(item) for item in value]
-        case _:
-            return _object(value)

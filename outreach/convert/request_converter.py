@@ -27,8 +27,7 @@ from outreach.convert.field_rules import (
 )
 from outreach.convert.json_parsing import shown
 from outreach.errors import ErrorDetail
-from outreach.models.base import Unset
-from outreach.models.bounds import Length, bounded_fields
+from outreach.models.base import Length, Unset, bounded_fields
 
 T = TypeVar("T")
 

@@ -18,8 +18,8 @@ from outreach.metrics.families import Family
 from outreach.metrics.gauges import of_dispatcher, of_figures, of_files
 from outreach.metrics.tallies import BoundedNames, Collector, Counts, Histograms, Labels, Metric, gauge
 from outreach.models.base import Channel
+from outreach.models.database import EngineFigures
 from outreach.models.dispatch import Dispatch, DispatchOutcome
-from outreach.models.figures import EngineFigures
 from outreach.models.reports import CallReport, Report
 from outreach.models.states import DispatchState
 from outreach.protocols.instrumentation import Instrumentation

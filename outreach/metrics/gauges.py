@@ -12,7 +12,7 @@ from typing import Final, get_args
 
 from outreach.metrics import families
 from outreach.metrics.tallies import BoundedNames, Counts, Labels, Metric, gauge
-from outreach.models.figures import EngineFigures
+from outreach.models.database import EngineFigures
 from outreach.models.status import DispatcherHealth, DispatcherState
 
 _FILES: Final = {"main": "", "wal": "-wal"}

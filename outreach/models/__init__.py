@@ -12,19 +12,22 @@ from outreach.models.account import (
     ProviderKind,
     RekeyResult,
 )
+from outreach.models.archive import PurgeResult, RetentionResult
 from outreach.models.base import (
     CARRIERS,
     UNSET,
+    Bounds,
     CarrierName,
     Channel,
     CliMode,
+    Length,
     Page,
     ScheduleType,
     SmsMessageSource,
     SmsMode,
     Unset,
+    bounds_of,
 )
-from outreach.models.bounds import Bounds, Length, bounds_of
 from outreach.models.call import Call, CallOutcome, NewCall
 from outreach.models.campaign import (
     AgentSnapshot,
@@ -38,20 +41,20 @@ from outreach.models.campaign import (
     NewSmsCampaign,
     PauseReason,
 )
-from outreach.models.campaign_export import ExportedContact, ExportedReply, ExportFormat
 from outreach.models.campaign_report import (
     CallFigures,
     CampaignReport,
+    ExportedContact,
+    ExportedReply,
+    ExportFormat,
     FailureCount,
     MessageFigures,
     ResultCount,
     TimeBucket,
 )
+from outreach.models.database import CampaignGroup, EngineFigures
 from outreach.models.diagnosis import DatabaseCode, Diagnosis, DiagnosisFinding, DiagnosisSeverity, EngineCode
 from outreach.models.dispatch import Dispatch, DispatchCount, FailureClass, OperatorDecision, UnknownDispatchCount
-from outreach.models.erasure import PurgeResult, RetentionResult
-from outreach.models.failures import Explanation, ProviderFailure, RecipientOutcome
-from outreach.models.figures import CampaignGroup, EngineFigures
 from outreach.models.forecast import (
     BindingRule,
     Forecast,
@@ -76,6 +79,7 @@ from outreach.models.preflight import (
 )
 from outreach.models.prices import Cost, CostLine, Price, PriceKind, PriceTable
 from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount
+from outreach.models.reports import Explanation, ProviderFailure, RecipientOutcome
 from outreach.models.resources import (
     Agent,
     AgentDirection,

@@ -1,10 +1,14 @@
-"""The fixed values of the interface for SMS carriers and campaign options."""
+"""What all models share: fixed values of the interface, updates, pages, and the bounds of fields.
+
+Bounds stand once, on the models; validation, JSON, the command line and openapi.yaml follow them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
+from types import MappingProxyType
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import attrs
 
@@ -19,6 +23,8 @@ ScheduleType = Literal["immediate", "scheduled"]
 SmsMode = Literal["one_way", "conversational"]
 SmsMessageSource = Literal["custom", "flow"]
 CliMode = Literal["default", "group"]
+
+_BOUNDS: Final = "outreach.bounds"
 
 
 class Unset(Enum):
@@ -47,27 +53,39 @@ def set_fields(change: object) -> dict[str, Any]:
 
 T = TypeVar("T")
 
+MAX_PAGE_ITEMS: Final = 1000
+"""The largest `limit` of a list."""
+
 
 @attrs.frozen(kw_only=True)
 class Page(Generic[T]):
-    """One page of a list (docs/interface.md#2.5).
+    """One page of a list; iterable over its items.
+
+    Every list takes `after`, which is the `next` of the page before and None for the first page, and `limit`, the most
+    items of the page, up to 1,000. Beside each `list*` stands an `iter_*` over all items of all pages.
 
     Attributes:
         items: The items of this page, in the list's order.
-        page: 1-based index of this page.
-        page_size: Items a page.
-        total: Matching items across all pages.
+        next: What the list takes as `after` for the next page; None at the end.
+        total: Matching items across all pages, for `campaigns.list`; other lists are not counted.
     """
 
     items: Sequence[T]
-    page: int
-    page_size: int
-    total: int
+    next: str | None = None
+    total: int | None = None
+
+    def __iter__(self) -> Iterator[T]:
+        """Iterate over the items of this page."""
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        """Return how many items this page has."""
+        return len(self.items)
 
 
 @attrs.frozen(kw_only=True)
 class JsonPage:
-    """One page of a list, encoded as JSON.
+    """One numbered page of a list, encoded as JSON (docs/interface.md#2.5).
 
     Attributes:
         items: The array of its items, encoded.
@@ -80,3 +98,44 @@ class JsonPage:
     page: int
     page_size: int
     total: int
+
+
+class Bounds(NamedTuple):
+    """The least and the greatest value of an integer."""
+
+    minimum: int
+    maximum: int
+
+
+class Length(NamedTuple):
+    """The fewest and the most characters (code points) of a text."""
+
+    minimum: int
+    maximum: int
+
+
+def bounded(minimum: int, maximum: int, **options: Any) -> Any:
+    """Return an attrs field of a bounded integer; `options` are those of `attrs.field`."""
+    return attrs.field(metadata={_BOUNDS: Bounds(minimum, maximum)}, **options)
+
+
+def sized(minimum: int, maximum: int, **options: Any) -> Any:
+    """Return an attrs field of a text of bounded length; `options` are those of `attrs.field`."""
+    return attrs.field(metadata={_BOUNDS: Length(minimum, maximum)}, **options)
+
+
+def bounded_fields(model: type[Any]) -> Mapping[str, Bounds | Length]:
+    """Return the bounds of a model's fields that have some, by name."""
+    return MappingProxyType(
+        {field.name: field.metadata[_BOUNDS] for field in attrs.fields(model) if _BOUNDS in field.metadata}
+    )
+
+
+def optional_fields(model: type[Any]) -> frozenset[str]:
+    """Return the names of a model's fields that may be None."""
+    return frozenset(field.name for field in attrs.fields(model) if "None" in str(field.type))
+
+
+def bounds_of(model: type[Any], field: str) -> Bounds | Length:
+    """Return the bounds of a model's field; raise `LookupError` if it has none."""
+    return bounded_fields(model)[field]

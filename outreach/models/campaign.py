@@ -19,8 +19,9 @@ from outreach.models.base import (
     SmsMessageSource,
     SmsMode,
     Unset,
+    bounded,
+    sized,
 )
-from outreach.models.bounds import bounded, sized
 from outreach.models.hours import DEFAULT_CONCURRENCY, BusinessHours, HolidayCalendar
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, TERMINAL_CAMPAIGN_STATUSES, CampaignStatus, RecipientStatus
 

@@ -8,7 +8,7 @@ from typing import Final, Self
 
 import attrs
 
-from outreach.models.bounds import bounded
+from outreach.models.base import bounded
 
 DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 """In the order of `datetime.weekday()`."""

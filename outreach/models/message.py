@@ -7,8 +7,7 @@ from typing import Literal
 
 import attrs
 
-from outreach.models.base import CarrierName
-from outreach.models.bounds import sized
+from outreach.models.base import CarrierName, sized
 from outreach.models.states import MessageStatus
 
 Keyword = Literal["stop", "start", "help"]

@@ -8,8 +8,7 @@ from typing import Literal, TypeAlias
 
 import attrs
 
-from outreach.models.base import UNSET, CarrierName, Unset
-from outreach.models.bounds import bounded, sized
+from outreach.models.base import UNSET, CarrierName, Unset, bounded, sized
 
 AgentDirection = Literal["outbound", "inbound"]
 VoiceProviderName: TypeAlias = str

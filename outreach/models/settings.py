@@ -7,8 +7,7 @@ from typing import Final
 
 import attrs
 
-from outreach.models.base import UNSET, Unset, set_fields
-from outreach.models.bounds import bounded, sized
+from outreach.models.base import UNSET, Unset, bounded, set_fields, sized
 from outreach.models.message import ReplyPurpose
 
 

@@ -8,8 +8,7 @@ from typing import Final, Literal
 
 import attrs
 
-from outreach.models.base import Channel
-from outreach.models.bounds import sized
+from outreach.models.base import Channel, sized
 
 UnsubscribeScope = Literal["all", "sms", "call"]
 RegisterScope = Literal["all", "sms", "call", "held"]

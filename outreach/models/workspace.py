@@ -8,8 +8,7 @@ from typing import Final, Literal, get_args
 
 import attrs
 
-from outreach.models.base import UNSET, Unset
-from outreach.models.bounds import bounded, sized
+from outreach.models.base import UNSET, Unset, bounded, sized
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
 
 DEFAULT_REQUEST_LIMIT: Final = 600

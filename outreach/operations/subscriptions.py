@@ -1,12 +1,15 @@
-"""Named subscriptions: their positions, and the leases of the streams that read them."""
+"""Named subscriptions: their positions, the leases of the streams that read them, and the events of a stretch."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import attrs
 
+from outreach.convert.events import event_from_entry
 from outreach.errors import Conflict, NotFound
+from outreach.models.events import Event
 from outreach.models.subscription import StoredSubscription, Subscription
 from outreach.operations.common import workspace_of
 from outreach.working_set import Transaction
@@ -119,3 +122,24 @@ def _row(tx: Transaction, name: str) -> StoredSubscription:
     if row is None:
         raise NotFound("subscription", name)
     return row
+
+
+def events_between(tx: Transaction, workspace_id: str | None, after: int, until: int) -> Sequence[Event | None]:
+    """Return the events of a workspace, or all, numbered above `after` and up to `until`; None for other entries."""
+    entries = tx.trail.between(workspace_id, after, until)
+    external_ids = tx.recipients.external_ids(
+        {
+            (entry.workspace_id, entry.campaign_id, entry.position)
+            for entry in entries
+            if entry.campaign_id is not None and entry.position is not None
+        }
+    )
+    return [
+        event_from_entry(
+            entry,
+            None
+            if entry.campaign_id is None or entry.position is None
+            else external_ids.get((entry.campaign_id, entry.position)),
+        )
+        for entry in entries
+    ]

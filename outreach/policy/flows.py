@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from outreach.errors import ErrorDetail, InvalidRequest
-from outreach.models.bounds import bounds_of
+from outreach.models.base import bounds_of
 from outreach.models.recipient import Recipient
 from outreach.models.resources import FlowStep
 from outreach.models.states import RecipientStatus

@@ -20,8 +20,8 @@ from outreach.models.forecast import BindingRule, ForecastAssumptions, ForecastH
 from outreach.models.resources import FlowStep
 from outreach.models.trail import TrailRule
 from outreach.policy.contact_hours import earliest_closing, next_contact
+from outreach.policy.deciding import spacing
 from outreach.policy.opening import opening_state
-from outreach.policy.pacing import spacing
 
 HORIZON: Final = timedelta(days=400)
 """How far a forecast looks from the start on."""

@@ -1,4 +1,4 @@
-"""The time zones of a phone number, by its longest prefix in a table.
+"""The country of a phone number, and its time zones, by its longest prefix in a table.
 
 `phonenumbers` has this table among 44 MB of others, and `phonenumberslite` does not; `number_zones.txt` is made from it
 for each version of this package.
@@ -67,3 +67,27 @@ def _table() -> Mapping[str, tuple[str, ...]]:
             zones, *prefixes = line.split(" ")
             found |= dict.fromkeys(prefixes, tuple(zones.split("&")))
     return found
+
+
+def country_of_phone(phone: str) -> str | None:
+    """Return the country of an E.164 number as ISO 3166 alpha-2; None if it is unknown or of no country."""
+    # The last three digits decide nothing in North America (`policy.number_zones`).
+    return look_up_country(f"{phone[:-3]}100" if NANP.fullmatch(phone) else phone)
+
+
+@functools.lru_cache(maxsize=65_536)
+def look_up_country(phone: str) -> str | None:
+    """Return what `country_of_phone` returns, without its shortcut."""
+    # Imported here, because its tables take long to load.
+    import phonenumbers
+
+    for length in (1, 2, 3):
+        code = phone[1 : 1 + length]
+        regions = phonenumbers.COUNTRY_CODE_TO_REGION_CODE.get(int(code)) if code.isdecimal() else None
+        if regions is not None and len(regions) == 1:
+            # Many calling codes belong to one country, whatever follows.
+            return regions[0] if regions[0] != phonenumbers.REGION_CODE_FOR_NON_GEO_ENTITY else None
+    try:
+        return phonenumbers.region_code_for_number(phonenumbers.parse(phone))
+    except phonenumbers.NumberParseException:
+        return None

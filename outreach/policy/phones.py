@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import functools
+import hmac
 import re
 import unicodedata
 from collections.abc import Set as AbstractSet
+from hashlib import sha256
 from typing import Final
 
 import attrs
@@ -39,6 +41,11 @@ _NANP_NATIONAL: Final = re.compile(r"[2-9][0-9]{9}")
 _NANP_CODE: Final = 1
 
 _MAX_PASSES: Final = 8
+
+PSEUDONYM_PREFIX: Final = "#"
+"""The first character, which no number has."""
+
+_PSEUDONYM_LENGTH: Final = 40
 
 
 def normalise(raw: str, default_region: str | None) -> str | None:
@@ -263,3 +270,16 @@ def parse_inbound_sender(address: str, default_region: str | None) -> InboundSen
     if channel in _PHONE_CHANNELS:
         return InboundSender(canonical_phone("+" + rest.strip().removeprefix("+"), None), channel)
     return InboundSender(None, channel)
+
+
+def register_hash(salt: str, phone: str) -> str:
+    """Return the name of a number on the register: the same for the same number, and only with the workspace's salt.
+
+    Whoever has the database and tries all numbers finds it out; without the salt nobody does.
+    """
+    return PSEUDONYM_PREFIX + hmac.new(salt.encode(), phone.encode(), sha256).hexdigest()[:_PSEUDONYM_LENGTH]
+
+
+def is_pseudonym(phone: str | None) -> bool:
+    """Return whether this stands for the number of an erased person."""
+    return phone is not None and phone.startswith(PSEUDONYM_PREFIX)

@@ -39,12 +39,11 @@ from outreach.policy.deciding import (
     render_message,
     send_steps,
 )
-from outreach.policy.number_countries import country_of_phone
+from outreach.policy.number_zones import country_of_phone
 from outreach.policy.opening import opening_state
 from outreach.policy.readiness import exceeds_segments
 from outreach.policy.rendering import compose, values_of
-from outreach.policy.segments import characters_outside_gsm, count_segments
-from outreach.policy.substitutes import character_name, substitute
+from outreach.policy.segments import character_name, characters_outside_gsm, count_segments, substitute
 
 MAX_EXAMPLES: Final = 5
 MAX_SAMPLES: Final = 5

@@ -18,7 +18,7 @@ import attrs
 
 from outreach.errors import ConfigError
 from outreach.models.account import PROVIDERS, AdapterProblem, Provider, ProviderKind
-from outreach.models.failures import Explanation
+from outreach.models.reports import Explanation
 from outreach.policy.explanations import FAILURE_TEXTS, OWN_CODES
 from outreach.protocols.adapter import Adapter, AnyAdapter, CarrierAdapter, CredentialField, VoiceAdapter
 

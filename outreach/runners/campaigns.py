@@ -16,7 +16,7 @@ from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.trail import TrailRule
 from outreach.models.work import WorkUnit
 from outreach.operations.campaigns import closing, trail, transitions
-from outreach.operations.waves import committing, planning, postponements
+from outreach.operations.waves import clock_steps, committing, planning
 from outreach.operations.waves.claims import Wanted
 from outreach.policy.opening import OpeningState, earliest, opening_state
 from outreach.protocols.dispatcher import WakeSignal
@@ -218,7 +218,7 @@ class CampaignRunner:
     async def _release_postponed(self, campaign: Campaign) -> None:
         """Make a slice of the recipients due that outdated contact rules postponed."""
         await self._storage.write(
-            lambda tx: postponements.release_postponed(
+            lambda tx: clock_steps.release_postponed(
                 tx,
                 campaign.workspace_id,
                 campaign.id,

@@ -213,4 +213,5 @@ class Reconciler:
 
 
 def _unknown_after(after: Dispatch | None, tx: Transaction) -> Sequence[Dispatch]:
-    return tx.dispatches.unknown(None, limit=_MAX_ROWS, after=after)
+    begin = None if after is None else (after.created_at, after.id)
+    return tx.dispatches.unknown(None, limit=_MAX_ROWS, after=begin)

@@ -14,12 +14,11 @@ from outreach.models.work import WorkUnit
 from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Storage
 from outreach.providers.pool import ProviderPool
-from outreach.runners.call_channel import CallChannel
 from outreach.runners.campaigns import CampaignRunner
+from outreach.runners.channels import CallChannel, SmsChannel
 from outreach.runners.outbox import Outbox
 from outreach.runners.reconciler import Reconciler
 from outreach.runners.singles import SinglesRunner
-from outreach.runners.sms_channel import SmsChannel
 from outreach.runners.worker import Worker
 
 

@@ -24,11 +24,11 @@ from outreach.operations.waves import singles
 from outreach.operations.waves.claims import NotClaimed, Wanted
 from outreach.operations.waves.pace import pace_of_number
 from outreach.operations.waves.singles import IntentTerms
-from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import CallRequest
 from outreach.providers.pool import ProviderPool, ProviderRequest, SendRequest, account_key
+from outreach.runners.channels import outbound_message
 from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
 from outreach.working_set import Transaction
@@ -236,15 +236,8 @@ class SinglesRunner:
 
     async def _carrier(self, workspace: Workspace, queued: Message, dispatch: Dispatch) -> SendRequest:
         carrier = await self._provider_pool.carrier(workspace, dispatch.provider)
-        message = OutboundMessage(
-            dispatch_id=dispatch.id,
-            workspace_id=dispatch.workspace_id,
-            from_number=dispatch.from_number,
-            to=dispatch.to,
-            body=dispatch.body or "",
-            # Replies to keywords expire; other single messages do not.
-            not_after=queued.send_until,
-        )
+        # Replies to keywords expire; other single messages do not.
+        message = outbound_message(dispatch, not_after=queued.send_until)
         return lambda: carrier.send(message)
 
     async def _voice(self, workspace: Workspace, agent: Agent, call: Call, dispatch: Dispatch) -> SendRequest:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.errors import ConfigError, ErrorDetail, InvalidRequest, NotFound
 from outreach.extras import require
 from outreach.models.account import Account, AccountSummary, AdapterProblem, Provider, ProviderThrottle
+from outreach.models.base import Page
 from outreach.operations.common import record_audit, workspace_of
 from outreach.operations.waves import provider_throttles
 from outreach.policy.texts import text_problem
@@ -17,6 +19,7 @@ from outreach.protocols.adapter import AccountCheck, Adapter, CredentialField
 from outreach.providers.connections import AccountConnections
 from outreach.services.account_rekeying import AccountRekeying
 from outreach.services.context import ServiceContext
+from outreach.services.lists import check_page, iterate, page_of_few
 from outreach.vault import Vault
 from outreach.working_set import Transaction
 
@@ -119,19 +122,30 @@ class Accounts(AccountRekeying):
 
         return await context.storage.write(operation)
 
-    async def list(self, workspace_id: str) -> Sequence[AccountSummary]:
-        """Return a workspace's accounts without secrets, oldest first; `problem` says why one cannot be decrypted.
+    async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[AccountSummary]:
+        """Return a page of a workspace's accounts without secrets, oldest first.
+
+        Returns:
+            The accounts; `problem` says why one cannot be decrypted.
 
         Raises:
             NotFound: The workspace does not exist.
+            InvalidRequest: `after` or `limit` is invalid.
         """
+        check_page(after, limit)
         now = self._context.now()
 
-        def operation(tx: Transaction) -> Sequence[tuple[Account, ProviderThrottle | None]]:
-            accounts = tx.accounts.list(workspace_of(tx, workspace_id).id)
-            return [(one, provider_throttles.active_throttle(tx, workspace_id, one.provider, now)) for one in accounts]
+        def operation(tx: Transaction) -> Page[AccountSummary]:
+            page = page_of_few(tx.accounts.list(workspace_of(tx, workspace_id).id), after, limit)
+            throttles = (provider_throttles.active_throttle(tx, workspace_id, one.provider, now) for one in page)
+            shown = [self.summarize(account, hold) for account, hold in zip(page, throttles, strict=True)]
+            return Page(items=shown, next=page.next)
 
-        return [self.summarize(account, hold) for account, hold in await self._context.storage.read(operation)]
+        return await self._context.storage.read(operation)
+
+    def iter_all(self, workspace_id: str) -> AsyncIterator[AccountSummary]:
+        """Iterate over a workspace's accounts without secrets, oldest first; see `list`."""
+        return iterate(partial(self.list, workspace_id))
 
     def summarize(self, account: Account, hold: ProviderThrottle | None = None) -> AccountSummary:
         """Return an account without its secrets.

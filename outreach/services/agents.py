@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from typing import Final, get_args
 
 import attrs
 
 from outreach.errors import InvalidRequest
-from outreach.models.http import IdempotentRequest, StoredAnswer
+from outreach.models.base import Page
 from outreach.models.resources import (
     Agent,
     AgentDirection,
@@ -17,10 +18,12 @@ from outreach.models.resources import (
     VoicemailPolicy,
     VoiceProviderName,
 )
+from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.campaigns.transitions import sync_setups_of_agent
 from outreach.operations.common import agent_of, record_audit, workspace_of
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
+from outreach.services.lists import iterate, read_few
 from outreach.services.validation import (
     check_bounds,
     check_choice,
@@ -198,13 +201,18 @@ class Agents:
         """
         return await self._context.storage.read(lambda tx: agent_of(tx, workspace_id, agent_id))
 
-    async def list(self, workspace_id: str) -> Sequence[Agent]:
-        """Return a workspace's agents, oldest first.
+    async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Agent]:
+        """Return a page of a workspace's agents, oldest first.
 
         Raises:
             NotFound: The workspace does not exist.
+            InvalidRequest: `after` or `limit` is invalid.
         """
-        return await self._context.storage.read(lambda tx: tx.agents.list(workspace_of(tx, workspace_id).id))
+        return await read_few(self._context, lambda tx: tx.agents.list(workspace_of(tx, workspace_id).id), after, limit)
+
+    def iter_all(self, workspace_id: str) -> AsyncIterator[Agent]:
+        """Iterate over a workspace's agents, oldest first; see `list`."""
+        return iterate(partial(self.list, workspace_id))
 
 
 def _callable(agent: Agent) -> bool:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import Final
 
+import attrs
+
+from outreach.clock import Clock
 from outreach.errors import InvalidRequest, NotFound, Unauthorized
+from outreach.models.base import Page
 from outreach.models.workspace import (
     API_SCOPES,
     DEFAULT_SCOPES,
@@ -18,8 +23,8 @@ from outreach.models.workspace import (
 )
 from outreach.operations.access import workspaces as operations
 from outreach.operations.common import workspace_of
-from outreach.services.api_key_cache import ApiKeyCache
 from outreach.services.context import ServiceContext
+from outreach.services.lists import iterate, read_few
 from outreach.services.validation import check_choice, check_name, check_texts
 
 KEY_PREFIX: Final = "outreach_"
@@ -27,6 +32,11 @@ KEY_PREFIX: Final = "outreach_"
 
 _KEY_BYTES: Final = 32
 _HINT_LENGTH: Final = len(KEY_PREFIX) + 6
+
+_KEPT_SECONDS: Final = 0.5
+"""Changes by other processes take effect within a second (docs/rules.md#due-work)."""
+
+_MAX_KEPT: Final = 10_000
 
 
 class ApiKeys:
@@ -72,13 +82,18 @@ class ApiKeys:
         await self._context.storage.write(lambda tx: operations.create_key(tx, key, actor=actor))
         return CreatedApiKey(id=key.id, api_key=secret)
 
-    async def list(self, workspace_id: str) -> Sequence[ApiKey]:
-        """Return a workspace's keys, revoked ones included, oldest first.
+    async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[ApiKey]:
+        """Return a page of a workspace's keys, revoked ones included, oldest first.
 
         Raises:
             NotFound: The workspace does not exist.
+            InvalidRequest: `after` or `limit` is invalid.
         """
-        return await self._context.storage.read(lambda tx: tx.keys.list(workspace_of(tx, workspace_id).id))
+        return await read_few(self._context, lambda tx: tx.keys.list(workspace_of(tx, workspace_id).id), after, limit)
+
+    def iter_all(self, workspace_id: str) -> AsyncIterator[ApiKey]:
+        """Iterate over a workspace's keys, revoked ones included, oldest first; see `list`."""
+        return iterate(partial(self.list, workspace_id))
 
     async def get_anywhere(self, key_id: str) -> ApiKey:
         """Return a key of any workspace, for operator commands that name a key alone.
@@ -138,3 +153,57 @@ def _checked(scopes: object) -> tuple[ApiScope, ...]:
 
 def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+@attrs.frozen(kw_only=True)
+class LookupStart:
+    """The start of a storage lookup.
+
+    Attributes:
+        at: Monotonic seconds, from which the answer ages.
+        after: The number of `forget` calls before.
+    """
+
+    at: float
+    after: int
+
+
+class ApiKeyCache:
+    """Caches what keys may do briefly, so that not every request reads it.
+
+    Args:
+        clock: Measures the age of entries.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._found: dict[str, tuple[ApiAccess, float]] = {}
+        self._forgotten = 0
+
+    def get(self, digest: str) -> ApiAccess | None:
+        """Return what the key of a digest may do, if that is cached."""
+        found = self._found.get(digest)
+        if found is None:
+            return None
+        access, at = found
+        if 0 <= self._clock.monotonic() - at < _KEPT_SECONDS:
+            return access
+        del self._found[digest]
+        return None
+
+    def asked(self) -> LookupStart:
+        """Return the start of a lookup."""
+        return LookupStart(at=self._clock.monotonic(), after=self._forgotten)
+
+    def keep(self, digest: str, access: ApiAccess, asked: LookupStart) -> None:
+        """Cache an answer, unless `forget` was called since the lookup started."""
+        if asked.after != self._forgotten:
+            return
+        if len(self._found) >= _MAX_KEPT:
+            self._found.clear()
+        self._found[digest] = (access, asked.at)
+
+    def forget(self) -> None:
+        """Drop all entries, after a key or a workspace has changed here."""
+        self._found.clear()
+        self._forgotten += 1

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
 
+from outreach.models.base import Page
 from outreach.models.work import AuditEntry
 from outreach.operations.common import record_audit, workspace_of
 from outreach.services.context import ServiceContext
-from outreach.services.validation import check_limit
+from outreach.services.lists import check_page, iterate, make_page, read_number
 from outreach.working_set import Transaction
 
 
@@ -17,20 +19,28 @@ class Audit:
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
 
-    async def list(self, workspace_id: str | None = None, *, limit: int = 1000) -> Sequence[AuditEntry]:
-        """Return the newest audit entries of a workspace or of all, newest first.
+    async def list(
+        self, workspace_id: str | None = None, *, after: str | None = None, limit: int = 100
+    ) -> Page[AuditEntry]:
+        """Return a page of the audit entries, newest first: of a workspace, or with None of all and of none.
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: The limit is invalid.
+            InvalidRequest: `after` or `limit` is invalid.
         """
-        check_limit(limit)
+        check_page(after, limit)
+        begin = None if after is None else read_number(after)
 
-        def operation(tx: Transaction) -> Sequence[AuditEntry]:
+        def operation(tx: Transaction) -> Sequence[tuple[int, AuditEntry]]:
             _require(tx, workspace_id)
-            return tx.audit.list(workspace_id, limit=limit)
+            return tx.audit.numbered(workspace_id, after=begin, limit=limit + 1)
 
-        return await self._context.storage.read(operation)
+        page = make_page(await self._context.storage.read(operation), limit, lambda one: str(one[0]))
+        return Page(items=[entry for _, entry in page], next=page.next)
+
+    def iter_all(self, workspace_id: str | None = None) -> AsyncIterator[AuditEntry]:
+        """Iterate over the audit entries of a workspace or of all, newest first; see `list`."""
+        return iterate(partial(self.list, workspace_id))
 
     async def record(self, workspace_id: str | None, *, actor: str, action: str, subject: str) -> None:
         """Append an embedding application's action to the audit trail.

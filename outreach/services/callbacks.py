@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from functools import partial
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -11,6 +12,7 @@ from anyio import to_thread
 
 from outreach.errors import CallbackRejected, NotFound
 from outreach.models.account import Account, CallbackRecord
+from outreach.models.base import Page
 from outreach.models.dispatch import Dispatch
 from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.operations.common import workspace_of
@@ -23,7 +25,7 @@ from outreach.runners.batcher import Batcher
 from outreach.runners.provider_log import SafeAnalyser
 from outreach.runners.worker import backoff_of, tell_of_report
 from outreach.services.context import ServiceContext
-from outreach.services.validation import check_limit
+from outreach.services.lists import check_page, iterate, make_page, place, read_place
 from outreach.working_set import Transaction
 
 _MAX_INLINE: Final = 4 * 1024
@@ -131,19 +133,30 @@ class Callbacks:
 
         return await self._context.storage.write(operation)
 
-    async def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[CallbackRecord]:
-        """Return the newest events, newest first.
+    async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[CallbackRecord]:
+        """Return a page of a workspace's events, newest first.
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: The limit is invalid.
+            InvalidRequest: `after` or `limit` is invalid.
         """
-        check_limit(limit)
+        check_page(after, limit)
+        begin = None if after is None else read_place(after)
 
         def operation(tx: Transaction) -> Sequence[CallbackRecord]:
-            return tx.callbacks.list(workspace_of(tx, workspace_id).id, limit=limit)
+            workspace_of(tx, workspace_id)
+            if begin is None:
+                return tx.callbacks.list(workspace_id, limit=limit + 1)
+            received_at, names = begin
+            account_id, _, event_id = names.partition("~")
+            return tx.callbacks.list(workspace_id, after=(received_at, account_id, event_id), limit=limit + 1)
 
-        return await self._context.storage.read(operation)
+        found = await self._context.storage.read(operation)
+        return make_page(found, limit, lambda one: place(one.received_at, one.account_id, one.event_id))
+
+    def iter_all(self, workspace_id: str) -> AsyncIterator[CallbackRecord]:
+        """Iterate over a workspace's events, newest first; see `list`."""
+        return iterate(partial(self.list, workspace_id))
 
     async def _account(self, account_id: str) -> Account:
         if not account_id.isprintable():

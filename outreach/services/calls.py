@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import anyio
 
 from outreach.errors import ErrorDetail, InvalidRequest, NotFound
+from outreach.models.base import Page
 from outreach.models.call import Call, NewCall
-from outreach.models.failures import ProviderFailure
-from outreach.models.http import IdempotentRequest, StoredAnswer
+from outreach.models.reports import ProviderFailure
 from outreach.models.states import CallStatus
-from outreach.models.work import WorkUnit
+from outreach.models.work import IdempotentRequest, StoredAnswer, WorkUnit
 from outreach.operations.campaigns.setup import require_account
 from outreach.operations.common import agent_of, campaign_of, require_available, workspace_of
 from outreach.operations.waves import singles
@@ -22,7 +23,8 @@ from outreach.policy.texts import as_text
 from outreach.services.context import ServiceContext
 from outreach.services.failures import call_failure
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
-from outreach.services.validation import check_kind, check_limit, require_text
+from outreach.services.lists import check_page, iterate, make_page
+from outreach.services.validation import check_kind, require_text
 from outreach.working_set import Transaction
 
 _POLL_SECONDS: Final = 0.02
@@ -151,29 +153,33 @@ class Calls:
         return call
 
     async def list(
-        self, workspace_id: str, *, campaign_id: str | None = None, after: str | None = None, limit: int = 1000
-    ) -> Sequence[Call]:
-        """Return calls, newest first.
+        self, workspace_id: str, *, campaign_id: str | None = None, after: str | None = None, limit: int = 100
+    ) -> Page[Call]:
+        """Return a page of calls, newest first.
 
         Args:
             workspace_id: The workspace.
             campaign_id: Only those of this campaign; None for all, single calls included.
-            after: Only calls older than the one with this id, such as the last one of the page before.
-            limit: The largest number of calls.
+            after: The `next` of the page before; None for the first page.
+            limit: The most items, up to 1,000.
 
         Raises:
             NotFound: The workspace does not exist, or has no such campaign.
-            InvalidRequest: The limit is invalid.
+            InvalidRequest: `after` or `limit` is invalid.
         """
-        check_limit(limit)
+        check_page(after, limit)
 
         def operation(tx: Transaction) -> Sequence[Call]:
             workspace_of(tx, workspace_id)
             if campaign_id is not None:
                 campaign_of(tx, workspace_id, campaign_id)
-            return tx.calls.list(workspace_id, campaign_id=campaign_id, after=after, limit=limit)
+            return tx.calls.list(workspace_id, campaign_id=campaign_id, after=after, limit=limit + 1)
 
-        return await self._context.storage.read(operation)
+        return make_page(await self._context.storage.read(operation), limit, lambda one: one.id)
+
+    def iter_all(self, workspace_id: str, *, campaign_id: str | None = None) -> AsyncIterator[Call]:
+        """Iterate over calls, newest first; see `list`."""
+        return iterate(partial(self.list, workspace_id, campaign_id=campaign_id))
 
     async def get_anywhere(self, identifier: str) -> Call:
         """Return a call of any workspace, for operator commands that name a call alone.

@@ -9,8 +9,8 @@ import attrs
 
 from outreach.errors import Conflict, ErrorDetail, InvalidRequest
 from outreach.models.campaign import Campaign, CampaignUpdate, NewCallCampaign, NewSmsCampaign
-from outreach.models.http import IdempotentRequest, StoredAnswer
 from outreach.models.states import CampaignStatus
+from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.campaigns import transitions as moves
 from outreach.operations.common import agent_of, campaign_of, campaign_unit, flow_of, record_audit
 from outreach.policy.holidays import extend_calendar

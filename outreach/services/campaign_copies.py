@@ -19,15 +19,14 @@ from outreach.models.campaign import (
     NewCallCampaign,
     NewSmsCampaign,
 )
-from outreach.models.http import IdempotentRequest, StoredAnswer
 from outreach.models.recipient import NewRecipient, Recipient
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, DispatchState, MessageStatus, RecipientStatus
+from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.common import campaign_of
 from outreach.policy.explanations import ended_reasons
-from outreach.policy.pseudonyms import is_pseudonym
+from outreach.policy.phones import is_pseudonym
 from outreach.services.campaign_loading import CampaignCreation, created_campaign
 from outreach.services.idempotency import IdempotencyGuard, library_request
-from outreach.services.ledgers import read_ledger
 from outreach.services.validation import check_choice, check_name, check_texts
 from outreach.working_set import Transaction
 
@@ -251,7 +250,7 @@ class CampaignCopies(CampaignCreation):
                 chosen = rows if selection is None else selection.of(tx, campaign, rows)
                 return chosen, rows[-1].position if len(rows) == _BATCH else None
 
-            found, last = await read_ledger(self._context, campaign.workspace_id, campaign.id, operation)
+            found, last = await self._context.storage.read_ledger(campaign.workspace_id, campaign.id, operation)
             for recipient in found:
                 if is_pseudonym(recipient.phone):
                     # The person was erased, and only the figures know of the place.

@@ -15,9 +15,9 @@ import orjson
 from outreach.errors import InvalidRequest, NotFound, SmsCampaignsDisabled, StorageError
 from outreach.models.campaign import Campaign, CampaignCreated, Counters, NewCallCampaign, NewSmsCampaign
 from outreach.models.hours import DEFAULT_CONCURRENCY, HolidayCalendar
-from outreach.models.http import IdempotentRequest, StoredAnswer
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import CampaignStatus
+from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.models.workspace import Workspace
 from outreach.operations.campaigns import loading
 from outreach.operations.campaigns.setup import unknown_placeholders
@@ -25,8 +25,7 @@ from outreach.operations.campaigns.transitions import missing_setup, setup_statu
 from outreach.operations.common import agent_of, campaign_of, flow_of, trunk_of, workspace_of
 from outreach.policy.holidays import extend_calendar
 from outreach.services.campaign_validation import check_new_call_campaign, check_new_sms_campaign
-from outreach.services.contact_hash import HashedContacts
-from outreach.services.contacts import RecipientSource, VariableNameCollector, chunks
+from outreach.services.contacts import HashedContacts, RecipientSource, VariableNameCollector, chunks, run_concurrently
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import (
     Idempotency,
@@ -34,7 +33,6 @@ from outreach.services.idempotency import (
     finished,
     library_request,
 )
-from outreach.services.run_concurrently import run_concurrently
 from outreach.services.validation import check_kind
 from outreach.working_set import Transaction
 

@@ -7,9 +7,10 @@ rendered again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
 
 import attrs
 import orjson
@@ -20,7 +21,6 @@ from outreach.models.base import Channel, JsonPage
 from outreach.models.states import CampaignStatus
 from outreach.protocols.storage import OneQuery
 from outreach.services.context import ServiceContext
-from outreach.services.kept import SizeBoundedCache
 from outreach.working_set import Transaction
 from outreach.working_set.tables.campaign_lists import StoredCampaign
 
@@ -30,6 +30,9 @@ _EACH_BYTES: Final = 500
 """Memory that a cached value takes beside its text."""
 
 _ALWAYS: Final = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 
 
 class CampaignQuery(NamedTuple):
@@ -41,7 +44,6 @@ class CampaignQuery(NamedTuple):
     search: str | None
     page: int
     page_size: int
-    archived: bool | None = None
 
 
 class _Found(NamedTuple):
@@ -149,23 +151,52 @@ class CampaignPageCache:
         return made
 
 
-def page_of(tx: Transaction, asked: CampaignQuery) -> tuple[Sequence[StoredCampaign], int]:
-    """Return the campaigns of a page, and the number of matches."""
-    return tx.campaign_lists.page(
-        asked.workspace_id,
-        channel=asked.channel,
-        status=asked.status,
-        search=asked.search,
-        archived=asked.archived,
-        offset=(asked.page - 1) * asked.page_size,
-        limit=asked.page_size,
-    )
-
-
 def _read(tx: Transaction, asked: CampaignQuery) -> _Found:
     """Return a page's campaigns."""
     change = tx.campaign_lists.revision(asked.workspace_id)
     if change is None:
         raise NotFound("workspace", asked.workspace_id)
-    campaigns, total = page_of(tx, asked)
+    campaigns, total = tx.campaign_lists.page(
+        asked.workspace_id,
+        channel=asked.channel,
+        status=asked.status,
+        search=asked.search,
+        offset=(asked.page - 1) * asked.page_size,
+        limit=asked.page_size,
+    )
     return _Found(change, campaigns, total)
+
+
+class SizeBoundedCache(Generic[K, V]):
+    """Values by key, up to a number of bytes; the least recently used go first.
+
+    Args:
+        most_bytes: The limit for all values together, by the sizes given to `put`.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._bytes = 0
+        self._values: OrderedDict[K, tuple[V, int]] = OrderedDict()
+
+    def get(self, key: K) -> V | None:
+        """Return a cached value, if any."""
+        found = self._values.get(key)
+        if found is None:
+            return None
+        self._values.move_to_end(key)
+        return found[0]
+
+    def put(self, key: K, value: V, size: int) -> None:
+        """Cache a value, unless it is larger than an eighth of the limit."""
+        self._drop(key)
+        if size > self._most // 8:
+            return
+        self._values[key] = (value, size)
+        self._bytes += size
+        while self._bytes > self._most:
+            self._drop(next(iter(self._values)))
+
+    def _drop(self, key: K) -> None:
+        _, size = self._values.pop(key, (None, 0))
+        self._bytes -= size

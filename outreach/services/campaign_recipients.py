@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import Final
 
 from outreach.errors import InvalidRequest, NotFound
+from outreach.models.base import Page
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient, RecipientCount
 from outreach.models.states import RecipientStatus
@@ -14,11 +16,10 @@ from outreach.operations.campaigns.histories import histories, histories_of_exte
 from outreach.operations.common import campaign_of, workspace_of
 from outreach.services.contacts import MAX_EXTERNAL_ID
 from outreach.services.context import ServiceContext
-from outreach.services.ledgers import read_ledger
-from outreach.services.validation import check_choice, check_integer, check_limit, check_name, require_text
+from outreach.services.lists import check_page, iterate, make_page, place, read_number, read_place
+from outreach.services.validation import check_choice, check_integer, check_name, require_text
 from outreach.working_set import Transaction
 
-_BATCH: Final = 500
 _MAX_POSITION: Final = 2**63 - 1
 _MAX_OF_ONE_ID: Final = 1000
 
@@ -27,30 +28,6 @@ class CampaignRecipients:
     """The recipients of campaigns."""
 
     _context: ServiceContext
-
-    async def iter_recipients(self, workspace_id: str, campaign_id: str) -> AsyncIterator[Recipient]:
-        """Iterate over a campaign's recipients by position.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        await self._context.storage.read(lambda tx: campaign_of(tx, workspace_id, campaign_id))
-        after = -1
-        while True:
-            start = after
-            batch = await read_ledger(
-                self._context,
-                workspace_id,
-                campaign_id,
-                lambda tx, start=start: tx.recipients.page(  # type: ignore[misc]
-                    workspace_id, campaign_id, after=start, limit=_BATCH
-                ),
-            )
-            for recipient in batch:
-                yield recipient
-            if len(batch) < _BATCH:
-                return
-            after = batch[-1].position
 
     async def list_recipients(
         self,
@@ -61,10 +38,10 @@ class CampaignRecipients:
         reason: str | None = None,
         phone: str | None = None,
         external_id: str | None = None,
-        after: int = -1,
-        limit: int = 1000,
-    ) -> Sequence[Recipient]:
-        """Return recipients by position.
+        after: str | None = None,
+        limit: int = 100,
+    ) -> Page[Recipient]:
+        """Return a page of a campaign's recipients, by position.
 
         Args:
             workspace_id: The workspace.
@@ -73,8 +50,8 @@ class CampaignRecipients:
             reason: Only those that wait or have ended for this reason; None for any.
             phone: Only those with this number, in any notation, or as supplied if it is none; None for any.
             external_id: Only those that the application knows by this id, of the first 1,000; None for any.
-            after: Only positions greater than this one, such as that of the last recipient of the page before.
-            limit: The largest number of recipients.
+            after: The `next` of the page before; None for the first page.
+            limit: The most items, up to 1,000.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -88,12 +65,12 @@ class CampaignRecipients:
             require_text("phone", phone)
         if external_id is not None:
             check_name("external_id", external_id, MAX_EXTERNAL_ID)
-        check_integer("after", after, -1, _MAX_POSITION)
-        check_limit(limit)
+        check_page(after, limit)
+        begin = -1 if after is None else read_number(after)
 
         def fits(one: Recipient) -> bool:
             return (
-                one.position > after
+                one.position > begin
                 and status in {None, one.status}
                 and reason in {None, one.reason}
                 and external_id in {None, one.external_id}
@@ -102,15 +79,41 @@ class CampaignRecipients:
         def operation(tx: Transaction) -> Sequence[Recipient]:
             campaign = campaign_of(tx, workspace_id, campaign_id)
             if phone is not None:
-                return [one for one in with_phone(tx, campaign, phone) if fits(one)][:limit]
+                return [one for one in with_phone(tx, campaign, phone) if fits(one)]
             if external_id is not None:
                 known = tx.recipients.with_external_id(
                     workspace_id, external_id, campaign_id=campaign_id, limit=_MAX_OF_ONE_ID
                 )
-                return [one for one in known if fits(one)][:limit]
-            return tx.recipients.page(workspace_id, campaign_id, status=status, reason=reason, after=after, limit=limit)
+                return [one for one in known if fits(one)]
+            return tx.recipients.page(
+                workspace_id, campaign_id, status=status, reason=reason, after=begin, limit=limit + 1
+            )
 
-        return await read_ledger(self._context, workspace_id, campaign_id, operation)
+        found = await self._context.storage.read_ledger(workspace_id, campaign_id, operation)
+        return make_page(found, limit, lambda one: str(one.position))
+
+    def iter_recipients(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        status: RecipientStatus | None = None,
+        reason: str | None = None,
+        phone: str | None = None,
+        external_id: str | None = None,
+    ) -> AsyncIterator[Recipient]:
+        """Iterate over a campaign's recipients, by position; see `list_recipients`."""
+        return iterate(
+            partial(
+                self.list_recipients,
+                workspace_id,
+                campaign_id,
+                status=status,
+                reason=reason,
+                phone=phone,
+                external_id=external_id,
+            )
+        )
 
     async def get_recipient(self, workspace_id: str, campaign_id: str, position: int) -> Recipient:
         """Return the recipient at a position of a campaign's list, from 0.
@@ -124,40 +127,44 @@ class CampaignRecipients:
             return tx.recipients.get(workspace_id, campaign_id, position)
 
         check_integer("position", position, 0, _MAX_POSITION)
-        recipient = await read_ledger(self._context, workspace_id, campaign_id, operation)
+        recipient = await self._context.storage.read_ledger(workspace_id, campaign_id, operation)
         if recipient is None:
             raise NotFound("recipient", str(position))
         return recipient
 
-    async def recipients(
-        self, workspace_id: str, *, external_id: str, campaign_id: str | None = None, limit: int = 100
-    ) -> Sequence[Recipient]:
-        """Return the recipients that the application knows by an id, the newest campaign first.
+    async def list_appearances(
+        self, workspace_id: str, external_id: str, *, after: str | None = None, limit: int = 100
+    ) -> Page[Recipient]:
+        """Return a page of the recipients that the application knows by an id, in all campaigns but archived ones.
 
-        Without a campaign, those of archived campaigns are left out.
-
-        Args:
-            workspace_id: The workspace.
-            external_id: The id, as supplied with the contact.
-            campaign_id: Of this campaign only; None for all of the workspace.
-            limit: The most to return.
+        The newest campaign comes first, its recipients by position.
 
         Raises:
-            NotFound: There is no such workspace or campaign.
-            InvalidRequest: The id is no text of 1 to 255 characters, or the limit is not positive.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The id is no text of 1 to 255 characters, or `after` or `limit` is invalid.
         """
         check_name("external_id", external_id, MAX_EXTERNAL_ID)
-        check_limit(limit)
+        check_page(after, limit)
+        begin = None
+        if after is not None:
+            created_at, names = read_place(after)
+            campaign_id, _, position = names.partition("~")
+            begin = (created_at, campaign_id, read_number(position))
 
-        def operation(tx: Transaction) -> Sequence[Recipient]:
+        def operation(tx: Transaction) -> Page[Recipient]:
             workspace_of(tx, workspace_id)
-            if campaign_id is not None:
-                campaign_of(tx, workspace_id, campaign_id)
-            return tx.recipients.with_external_id(workspace_id, external_id, campaign_id=campaign_id, limit=limit)
+            found = tx.recipients.with_external_id_anywhere(workspace_id, external_id, after=begin, limit=limit + 1)
 
-        if campaign_id is not None:
-            return await read_ledger(self._context, workspace_id, campaign_id, operation)
+            def place_of(one: Recipient) -> str:
+                return place(campaign_of(tx, workspace_id, one.campaign_id).created_at, one.campaign_id, one.position)
+
+            return make_page(found, limit, place_of)
+
         return await self._context.storage.read(operation)
+
+    def iter_appearances(self, workspace_id: str, external_id: str) -> AsyncIterator[Recipient]:
+        """Iterate over the recipients that the application knows by an id; see `list_appearances`."""
+        return iterate(partial(self.list_appearances, workspace_id, external_id))
 
     async def count_recipients(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientCount]:
         """Return how many recipients are in each state for each reason.
@@ -165,8 +172,7 @@ class CampaignRecipients:
         Raises:
             NotFound: The workspace has no such campaign.
         """
-        return await read_ledger(
-            self._context,
+        return await self._context.storage.read_ledger(
             workspace_id,
             campaign_id,
             lambda tx: tx.recipients.groups(workspace_id, campaign_of(tx, workspace_id, campaign_id).id),
@@ -178,8 +184,7 @@ class CampaignRecipients:
         Raises:
             NotFound: The workspace has no such campaign.
         """
-        return await read_ledger(
-            self._context,
+        return await self._context.storage.read_ledger(
             workspace_id,
             campaign_id,
             lambda tx: tx.dispatches.of_recipient(
@@ -194,8 +199,8 @@ class CampaignRecipients:
             NotFound: The workspace has no such campaign, or the campaign no such recipient.
         """
         check_integer("position", position, 0, _MAX_POSITION)
-        return await read_ledger(
-            self._context, workspace_id, campaign_id, lambda tx: history_at(tx, workspace_id, campaign_id, position)
+        return await self._context.storage.read_ledger(
+            workspace_id, campaign_id, lambda tx: history_at(tx, workspace_id, campaign_id, position)
         )
 
     async def contact_history(
@@ -223,13 +228,12 @@ class CampaignRecipients:
             raise InvalidRequest.at("phone", "name the contact, either by its phone number or by its external_id")
         if external_id is not None:
             check_name("external_id", external_id, MAX_EXTERNAL_ID)
-            return await read_ledger(
-                self._context,
+            return await self._context.storage.read_ledger(
                 workspace_id,
                 campaign_id,
                 lambda tx: histories_of_external_id(tx, workspace_id, campaign_id, external_id),
             )
         phone = require_text("phone", phone)
-        return await read_ledger(
-            self._context, workspace_id, campaign_id, lambda tx: histories(tx, workspace_id, campaign_id, phone)
+        return await self._context.storage.read_ledger(
+            workspace_id, campaign_id, lambda tx: histories(tx, workspace_id, campaign_id, phone)
         )

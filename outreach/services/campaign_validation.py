@@ -12,8 +12,8 @@ from outreach.models.base import (
     ScheduleType,
     SmsMessageSource,
     SmsMode,
+    bounded_fields,
 )
-from outreach.models.bounds import bounded_fields
 from outreach.models.campaign import CallerIdAllocation, Campaign, NewCallCampaign, NewSmsCampaign
 from outreach.models.hours import DAYS, BusinessHours, HolidayCalendar, TimeWindow
 from outreach.policy.opening import is_zone

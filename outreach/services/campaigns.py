@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final, get_args
 
 from outreach.errors import ErrorDetail, InvalidRequest, NotFound
-from outreach.models.base import Channel, JsonPage, Page
+from outreach.models.base import Channel, Page
 from outreach.models.campaign import Campaign, Counters
-from outreach.models.http import IdempotentRequest, StoredAnswer
 from outreach.models.states import CampaignAction, CampaignStatus
 from outreach.models.status import StartCheck
+from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.campaigns import transitions as moves
 from outreach.operations.common import campaign_of, campaign_unit, workspace_of
 from outreach.operations.waves.provider_throttles import throttle_of_campaign
@@ -20,16 +20,15 @@ from outreach.services.blockers import CampaignBlockers
 from outreach.services.caller_checks import find_caller_id_problems
 from outreach.services.campaign_changes import CampaignChanges
 from outreach.services.campaign_copies import CampaignCopies
-from outreach.services.campaign_exports import CampaignExports
-from outreach.services.campaign_pages import CampaignPageCache, CampaignQuery, page_of
+from outreach.services.campaign_exports import CampaignExports, CampaignReports
+from outreach.services.campaign_pages import CampaignPageCache, CampaignQuery
 from outreach.services.campaign_recipients import CampaignRecipients
-from outreach.services.campaign_reports import CampaignReports
 from outreach.services.context import ServiceContext
 from outreach.services.erasure import CampaignDeletion
 from outreach.services.failures import CampaignResults
 from outreach.services.forecast import CampaignForecast
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
-from outreach.services.ledgers import read_ledger
+from outreach.services.lists import check_page, iterate, make_page, place, read_place
 from outreach.services.preflight import CampaignPreflight
 from outreach.services.start_checks import check_contacts, find_unsendable_text
 from outreach.services.validation import (
@@ -137,10 +136,10 @@ class Campaigns(
         status: CampaignStatus | None = None,
         search: str | None = None,
         archived: bool | None = False,
-        page: int = 1,
-        page_size: int = 20,
+        after: str | None = None,
+        limit: int = 100,
     ) -> Page[Campaign]:
-        """Return a page of campaigns, newest first.
+        """Return a page of campaigns, newest first, and how many there are (`total`).
 
         Args:
             workspace_id: The workspace.
@@ -148,36 +147,48 @@ class Campaigns(
             status: Only campaigns with this raw status.
             search: Part of the name, case-insensitive; None or empty for all.
             archived: False leaves archived campaigns out, True returns only them, None all.
-            page: From 1; a page past the end is empty.
-            page_size: At least 1; more than 100 is served as 100.
+            after: The `next` of the page before; None for the first page.
+            limit: The most items, up to 1,000.
 
         Raises:
             NotFound: The workspace does not exist.
             InvalidRequest: An argument is invalid.
         """
-        asked = _asked(workspace_id, channel, status, search, page, page_size)
+        check_page(after, limit)
+        wanted = _check_filters(channel, status, search)
         if archived is not None:
             check_flags({"archived": archived}, "archived")
-            asked = asked._replace(archived=archived)
+        begin = None if after is None else read_place(after)
 
         def operation(tx: Transaction) -> tuple[Sequence[StoredCampaign], int]:
             workspace_of(tx, workspace_id)
-            return page_of(tx, asked)
+            return tx.campaign_lists.page(
+                workspace_id,
+                channel=channel,
+                status=wanted,
+                search=search or None,
+                archived=archived,
+                after=begin,
+                limit=limit + 1,
+            )
 
         found, total = await self._context.storage.read(operation)
-        return Page(items=[it.campaign() for it in found], page=page, page_size=asked.page_size, total=total)
+        campaigns = [stored.campaign() for stored in found]
+        return make_page(campaigns, limit, lambda one: place(one.created_at, one.id), total=total)
 
-    async def _list_json(
+    def iter_all(
         self,
         workspace_id: str,
         *,
         channel: Channel | None = None,
         status: CampaignStatus | None = None,
         search: str | None = None,
-        page: int = 1,
-        page_size: int = 20,
-    ) -> JsonPage:
-        return await self._pages.get(_asked(workspace_id, channel, status, search, page, page_size))
+        archived: bool | None = False,
+    ) -> AsyncIterator[Campaign]:
+        """Iterate over campaigns, newest first; see `list`."""
+        return iterate(
+            partial(self.list, workspace_id, channel=channel, status=status, search=search, archived=archived)
+        )
 
     async def start(
         self, workspace_id: str, campaign_id: str, *, allow_unknown_placeholders: bool = False, actor: str = "library"
@@ -275,8 +286,7 @@ class Campaigns(
         Raises:
             NotFound: The workspace has no such campaign.
         """
-        return await read_ledger(
-            self._context,
+        return await self._context.storage.read_ledger(
             workspace_id,
             campaign_id,
             lambda tx: tx.recipients.recount(workspace_id, campaign_of(tx, workspace_id, campaign_id).id),
@@ -322,27 +332,34 @@ class Campaigns(
         return campaign
 
 
-def _asked(
+def numbered_page(
     workspace_id: str,
     channel: Channel | None,
     status: CampaignStatus | None,
-    search: object,
+    search: str | None,
     page: object,
     page_size: object,
 ) -> CampaignQuery:
-    if status is not None and type(status) is not CampaignStatus:
-        check_choice("status", status, tuple(CampaignStatus))
-        status = CampaignStatus(status)
-    if channel is not None:
-        check_choice("channel", channel, _CHANNELS)
+    """Return what a page of the HTTP interface is asked for, or raise `InvalidRequest`."""
+    status = _check_filters(channel, status, search)
     if type(page) is not int or page < 1:
         raise InvalidRequest.at("page", "must be an integer of at least 1")
     if type(page_size) is not int or page_size < 1:
         raise InvalidRequest.at("page_size", "must be an integer of at least 1")
-    if search is not None and not isinstance(search, str):
-        raise InvalidRequest.at("search", f"must be a text, not {type(search).__name__}")
     size = min(page_size, MAX_PAGE_SIZE)
     return CampaignQuery(workspace_id, channel, status, search or None, page, size)
+
+
+def _check_filters(channel: Channel | None, status: CampaignStatus | None, search: object) -> CampaignStatus | None:
+    """Check what a list is filtered by; return the status, which may be given as text."""
+    if channel is not None:
+        check_choice("channel", channel, _CHANNELS)
+    if search is not None and not isinstance(search, str):
+        raise InvalidRequest.at("search", f"must be a text, not {type(search).__name__}")
+    if status is None or type(status) is CampaignStatus:
+        return status
+    check_choice("status", status, tuple(CampaignStatus))
+    return CampaignStatus(status)
 
 
 def _reason(found: StartCheck | None) -> ErrorDetail | None:

@@ -1,4 +1,4 @@
-"""Prepares contacts for storage: checked, numbers normalised, variables as JSON."""
+"""Contacts as they are supplied: read, also beside other work, compared by a digest, and prepared for storage."""
 
 from __future__ import annotations
 
@@ -12,18 +12,25 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from typing import Any, Final
+from hashlib import sha256
+from typing import Any, Final, TypeVar
 
+import anyio
+import anyio.lowlevel
 import orjson
 
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.recipient import NewRecipient, PreparedRecipient
 from outreach.policy.phones import normalise
 from outreach.policy.texts import text_problem
+from outreach.services.idempotency import json_of
 
 _TEXTS: Final = ("phone_number", "first_name", "last_name", "email", "company", "external_id")
 MAX_EXTERNAL_ID: Final = 255
 _FIELDS: Final = (*_TEXTS, "custom_variables")
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 def prepare_recipient(
@@ -209,3 +216,84 @@ class VariableNameCollector:
     def names(self) -> tuple[str, ...] | None:
         """Return the names, sorted and stripped; None if there are too many."""
         return None if self._names is None else tuple(sorted({name.strip() for name in self._names}))
+
+
+async def run_concurrently(aside: Callable[[], Awaitable[A]], here: Callable[[], Awaitable[B]]) -> tuple[A, B]:
+    """Run two functions at the same time; return both results.
+
+    Args:
+        aside: Runs in its own task, started first.
+        here: Runs in the caller's task; it may block in a read, and Ctrl-C may interrupt it.
+
+    Raises:
+        Exception: The first error of either, unwrapped; the other function is cancelled.
+        KeyboardInterrupt: The same.
+    """
+    done: list[A] = []
+    found: list[B] = []
+    failed: list[BaseException] = []
+
+    async def run() -> None:
+        try:
+            done.append(await aside())
+        except Exception as error:
+            failed.append(error)
+            group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(run)
+        try:
+            await anyio.lowlevel.checkpoint()
+            found.append(await here())
+        except (Exception, KeyboardInterrupt) as error:
+            failed.append(error)
+            group.cancel_scope.cancel()
+    if failed:
+        raise failed[0]
+    return done[0], found[0]
+
+
+class HashedContacts:
+    """Streams contacts from a source, which may be larger than memory, and computes their digest on the way."""
+
+    def __init__(self, source: RecipientSource) -> None:
+        self._source = source
+        self._digest = sha256()
+
+    async def each(self) -> AsyncIterator[Supplied]:
+        """Iterate over the contacts."""
+        async for item in iter_contacts(self._source):
+            for recipient in [item] if isinstance(item, NewRecipient) else item:
+                self._digest.update(_line(recipient))
+            yield item
+
+    async def read_all(self) -> str:
+        """Read all remaining contacts, and return the digest."""
+        async for _ in self.each():
+            pass
+        return self.digest
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the contacts read so far, in hexadecimal."""
+        return self._digest.hexdigest()
+
+
+def _line(recipient: NewRecipient | PreparedRecipient) -> bytes:
+    # As supplied: the normalised number depends on the workspace's region, which may change.
+    fields: list[Any] = [
+        recipient.phone_number, recipient.first_name, recipient.last_name, recipient.email, recipient.company,
+        _given_variables(recipient), recipient.external_id,
+    ]  # fmt: skip
+    try:
+        return json_of(fields) + b"\n"
+    except (TypeError, ValueError):
+        # Such a contact cannot be stored either, and is refused then, with its path.
+        return b"\n"
+
+
+def _given_variables(recipient: NewRecipient | PreparedRecipient) -> object:
+    given = recipient.custom_variables
+    if isinstance(given, str):
+        return orjson.loads(given)
+    return dict(given) if given else None

@@ -17,10 +17,12 @@ from outreach.errors import ConfigError, StorageError
 from outreach.ids import IdSource
 from outreach.log_throttle import LogThrottle
 from outreach.models.work import DatabaseHome, HighWaterMark, WorkUnit
+from outreach.operations.archives.reading import ledger_of
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation, Storage
 from outreach.protocols.wake_ups import WakeUps
 from outreach.providers.registry import Adapters
+from outreach.working_set import Transaction
 
 T = TypeVar("T")
 
@@ -114,6 +116,21 @@ class GuardedStorage:
         """
         self._loop_guard.require_open()
         return await self._storage.read(operation)
+
+    async def read_ledger(self, workspace_id: str, campaign_id: str, operation: Operation[T]) -> T:
+        """Run an operation on a snapshot in which a campaign has its contacts, requests, calls and trail.
+
+        Raises:
+            StorageError: The engine is not open.
+            ConfigError: The engine was opened elsewhere.
+            ArchiveUnavailable: They are in an archive that cannot be read; the message names it.
+        """
+
+        def over(tx: Transaction) -> T:
+            with ledger_of(tx, workspace_id, campaign_id) as ledger:
+                return operation(ledger)
+
+        return await self.read(over)
 
     def home(self) -> DatabaseHome | None:
         """Return where the database is; None if not applicable (in memory)."""

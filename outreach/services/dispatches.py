@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator
+from functools import partial
 
 from outreach.errors import InvalidRequest, NotFound
+from outreach.models.base import Page
 from outreach.models.dispatch import Dispatch, OperatorDecision
 from outreach.operations.common import workspace_of
 from outreach.operations.settling import reconciling
 from outreach.runners.reconciler import reconcile_deadlines
 from outreach.runners.worker import backoff_of
 from outreach.services.context import ServiceContext
-from outreach.services.validation import check_limit
+from outreach.services.lists import check_page, iterate, make_page, place, read_place
 
 
 class Dispatches:
@@ -21,17 +23,23 @@ class Dispatches:
         self._context = context
         self._backoff = backoff_of(context.config)
 
-    async def list_unknown(self, workspace_id: str, *, limit: int = 1000) -> Sequence[Dispatch]:
-        """Return a workspace's unknown dispatches, oldest first.
+    async def list_unknown(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Dispatch]:
+        """Return a page of a workspace's unknown dispatches, oldest first.
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: The limit is invalid.
+            InvalidRequest: `after` or `limit` is invalid.
         """
-        check_limit(limit)
-        return await self._context.storage.read(
-            lambda tx: tx.dispatches.unknown(workspace_of(tx, workspace_id).id, limit=limit)
+        check_page(after, limit)
+        begin = None if after is None else read_place(after)
+        found = await self._context.storage.read(
+            lambda tx: tx.dispatches.unknown(workspace_of(tx, workspace_id).id, after=begin, limit=limit + 1)
         )
+        return make_page(found, limit, lambda one: place(one.created_at, one.id))
+
+    def iter_unknown(self, workspace_id: str) -> AsyncIterator[Dispatch]:
+        """Iterate over a workspace's unknown dispatches, oldest first; see `list_unknown`."""
+        return iterate(partial(self.list_unknown, workspace_id))
 
     async def get_anywhere(self, dispatch_id: str) -> Dispatch:
         """Return a dispatch of any workspace, for operator commands that name a dispatch alone.

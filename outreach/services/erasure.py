@@ -10,17 +10,15 @@ import attrs
 from anyio import to_thread
 
 from outreach.errors import ArchiveUnavailable, Conflict, InvalidRequest
-from outreach.models.archive import Archive
+from outreach.models.archive import Archive, PurgeResult, RetentionResult
 from outreach.models.campaign import Campaign
-from outreach.models.erasure import PurgeResult, RetentionResult
 from outreach.operations.archives.reading import list_archives
 from outreach.operations.campaigns.reporting import report_of
 from outreach.operations.common import campaign_of, workspace_of
 from outreach.operations.erasure.applying import apply_retention, erase_in_archives
 from outreach.operations.erasure.campaigns import NOT_STARTED, begin_erasure, discard, erase_slice, require_deletable
 from outreach.operations.erasure.people import purge_person
-from outreach.policy.phones import canonical_phone
-from outreach.policy.pseudonyms import PREFIX
+from outreach.policy.phones import PSEUDONYM_PREFIX, canonical_phone
 from outreach.services.context import ServiceContext
 from outreach.services.validation import check_integer, require_text
 from outreach.working_set import Transaction
@@ -104,7 +102,7 @@ class Erasure:
                 erased.
         """
         raw = require_text("phone", phone)
-        token = PREFIX + secrets.token_hex(_TOKEN_BYTES)
+        token = PSEUDONYM_PREFIX + secrets.token_hex(_TOKEN_BYTES)
         salt = secrets.token_hex(_TOKEN_BYTES)
         storage = self._context.storage
 

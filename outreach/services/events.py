@@ -10,14 +10,15 @@ from typing import Any, Final, Generic, Self, TypeVar, overload
 import anyio
 
 from outreach.errors import Conflict, InvalidRequest, StorageError
+from outreach.models.base import MAX_PAGE_ITEMS
 from outreach.models.events import Event, EventPage
 from outreach.models.subscription import Subscription
 from outreach.operations import subscriptions
 from outreach.operations.common import workspace_of
-from outreach.operations.event_log import events_between
+from outreach.operations.subscriptions import events_between
 from outreach.services.context import ServiceContext
 from outreach.services.named_streams import NamedStream, lease_of
-from outreach.services.validation import check_limit, check_name
+from outreach.services.validation import check_integer, check_name
 from outreach.working_set import Transaction
 
 E = TypeVar("E", bound=Event, covariant=True)
@@ -306,7 +307,7 @@ class Events:
             workspace_id: Of one workspace only; None for all.
             since: Go on after this number, which the `position` of the page before or an event's `number` was. None
                 returns no event, and the position from which a later page goes on. 0 begins with the first event.
-            limit: The largest number of events. A page may have fewer, also none, although there are `more`.
+            limit: The most events, up to 1,000. A page may have fewer, also none, although there are `more`.
 
         Raises:
             NotFound: There is no such workspace.
@@ -316,7 +317,7 @@ class Events:
         """
         _check_kinds(kinds)
         _check_since(since)
-        check_limit(limit)
+        check_integer("limit", limit, 1, MAX_PAGE_ITEMS)
         wanted = kinds or (Event,)
 
         def operation(tx: Transaction) -> EventPage:

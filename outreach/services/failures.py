@@ -7,16 +7,15 @@ from typing import Final
 
 from outreach.models.call import Call
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchCount
-from outreach.models.failures import Explanation, ProviderFailure, RecipientOutcome
 from outreach.models.message import Message
 from outreach.models.recipient import Recipient
+from outreach.models.reports import Explanation, ProviderFailure, RecipientOutcome
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.operations.common import campaign_of
 from outreach.policy.explanations import FAULT_WITHOUT_ANSWER
 from outreach.providers.registry import explain
 from outreach.services.contacts import MAX_EXTERNAL_ID
 from outreach.services.context import ServiceContext
-from outreach.services.ledgers import read_ledger
 from outreach.services.validation import check_name
 from outreach.working_set import Transaction
 
@@ -63,7 +62,7 @@ class CampaignResults:
             found = {one.id: last_failure([one], _call_of(tx, one)) for one in dispatches}
             return {identifier: failure for identifier, failure in found.items() if failure is not None}
 
-        return await read_ledger(self._context, workspace_id, campaign_id, operation)
+        return await self._context.storage.read_ledger(workspace_id, campaign_id, operation)
 
     async def provider_failures(self, workspace_id: str, campaign_id: str) -> Sequence[tuple[ProviderFailure, int]]:
         """Return what went wrong in a campaign with the number of requests, most frequent first.
@@ -96,8 +95,7 @@ class CampaignResults:
         Raises:
             NotFound: The workspace has no such campaign.
         """
-        return await read_ledger(
-            self._context,
+        return await self._context.storage.read_ledger(
             workspace_id,
             campaign_id,
             lambda tx: tx.dispatches.groups(workspace_id, campaign_of(tx, workspace_id, campaign_id).id),
@@ -140,7 +138,7 @@ class CampaignResults:
                 more = external_id is None and len(rows) == _BATCH
                 return wanted, rows[-1].position if more else None
 
-            batch, last = await read_ledger(self._context, workspace_id, campaign_id, operation)
+            batch, last = await self._context.storage.read_ledger(workspace_id, campaign_id, operation)
             for outcome in batch:
                 yield outcome
             if last is None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 
 import attrs
 
 from outreach.errors import InvalidRequest
-from outreach.models.http import IdempotentRequest, StoredAnswer
+from outreach.models.base import Page
 from outreach.models.resources import Flow, FlowStep, FlowUpdate, NewFlow
+from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.access.usages import STARTED, require_unused, users_of_flow
 from outreach.operations.common import flow_of, record_audit, workspace_of
 from outreach.policy.flows import check_steps
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
+from outreach.services.lists import check_page, iterate, page_of_few
 from outreach.services.validation import check_bounds, check_kind, validated_fields
 from outreach.working_set import Transaction
 
@@ -148,17 +151,20 @@ class Flows:
 
         return await self._context.storage.write(operation)
 
-    async def list(self, workspace_id: str) -> Sequence[Flow]:
-        """Return a workspace's flows, oldest first.
+    async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Flow]:
+        """Return a page of a workspace's flows, oldest first.
 
         Raises:
             NotFound: The workspace does not exist.
+            InvalidRequest: `after` or `limit` is invalid.
         """
+        check_page(after, limit)
+        found = await self._context.storage.read(lambda tx: tx.flows.list(workspace_of(tx, workspace_id).id))
+        return page_of_few([one for one in found if one.removed_at is None], after, limit)
 
-        def operation(tx: Transaction) -> Sequence[Flow]:
-            return [flow for flow in tx.flows.list(workspace_of(tx, workspace_id).id) if flow.removed_at is None]
-
-        return await self._context.storage.read(operation)
+    def iter_all(self, workspace_id: str) -> AsyncIterator[Flow]:
+        """Iterate over a workspace's flows, oldest first; see `list`."""
+        return iterate(partial(self.list, workspace_id))
 
 
 def _check_kinds(steps: object) -> None:

@@ -19,15 +19,15 @@ from outreach.models.campaign import (
     NewCallCampaign,
     NewSmsCampaign,
 )
-from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.models.message import Message, NewMessage, TrialMessage
 from outreach.models.resources import Agent, Flow, NewAgent, NewFlow, NewNumber, Number
 from outreach.models.states import CampaignAction, CampaignStatus
 from outreach.models.unsubscribe import NewUnsubscribes, Unsubscribe
+from outreach.models.work import IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.models.workspace import Workspace
 from outreach.services.agents import Agents
 from outreach.services.calls import Calls
-from outreach.services.campaigns import Campaigns
+from outreach.services.campaigns import Campaigns, numbered_page
 from outreach.services.contacts import RecipientSource
 from outreach.services.flows import Flows
 from outreach.services.messages import Messages
@@ -100,9 +100,8 @@ class HttpOperations:
             NotFound: The workspace does not exist.
             InvalidRequest: An argument is invalid.
         """
-        return await self._campaigns._list_json(
-            workspace_id, channel=channel, status=status, search=search, page=page, page_size=page_size
-        )
+        asked = numbered_page(workspace_id, channel, status, search, page, page_size)
+        return await self._campaigns._pages.get(asked)
 
     async def create_agent(
         self,

@@ -12,7 +12,7 @@ import attrs
 import orjson
 
 from outreach.errors import InvalidRequest, NotFound, RequestInProgress
-from outreach.models.http import IdempotentRequest, StoredAnswer
+from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.access import idempotency as operations
 from outreach.operations.common import workspace_of
 from outreach.protocols.storage import Operation

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
+from functools import partial
 
 from outreach.errors import Conflict, InvalidRequest, NotFound
-from outreach.models.base import CarrierName
-from outreach.models.failures import ProviderFailure
-from outreach.models.http import IdempotentRequest, StoredAnswer
+from outreach.models.base import CarrierName, Page
 from outreach.models.message import InboundMessage, Message, NewMessage, TrialMessage
+from outreach.models.reports import ProviderFailure
 from outreach.models.states import MessageStatus, WorkspaceMode
-from outreach.models.work import WorkUnit
+from outreach.models.work import IdempotentRequest, StoredAnswer, WorkUnit
 from outreach.models.workspace import Workspace
 from outreach.operations.campaigns.setup import require_account
 from outreach.operations.campaigns.trial_texts import require_open, text_for_contact
@@ -26,11 +26,11 @@ from outreach.protocols.adapter import InboundMessageEvent
 from outreach.services.context import ServiceContext
 from outreach.services.failures import message_failure
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
+from outreach.services.lists import check_page, iterate, make_page
 from outreach.services.validation import (
     check_bounds,
     check_integer,
     check_kind,
-    check_limit,
     check_provider,
     require_text,
 )
@@ -311,30 +311,34 @@ class Messages:
         return await context.storage.write(operation)
 
     async def list_inbound(
-        self, workspace_id: str, *, unclear: bool = False, after: str | None = None, limit: int = 1000
-    ) -> Sequence[InboundMessage]:
-        """Return inbound messages, newest first.
+        self, workspace_id: str, *, unclear: bool = False, after: str | None = None, limit: int = 100
+    ) -> Page[InboundMessage]:
+        """Return a page of inbound messages, newest first.
 
         Args:
             workspace_id: The workspace.
             unclear: Only those that a person has to read (`InboundMessage.unclear`).
-            after: Only messages older than the one with this id, such as the last one of the page before.
-            limit: The largest number of messages.
+            after: The `next` of the page before; None for the first page.
+            limit: The most items, up to 1,000.
 
         Raises:
             NotFound: The workspace does not exist, or has no message with the id `after`.
-            InvalidRequest: The limit is invalid.
+            InvalidRequest: `after` or `limit` is invalid.
         """
-        check_limit(limit)
+        check_page(after, limit)
 
         def operation(tx: Transaction) -> Sequence[InboundMessage]:
             workspace_of(tx, workspace_id)
             last = None if after is None else tx.inbound.get(workspace_id, after)
             if after is not None and last is None:
                 raise NotFound("inbound message", after)
-            return tx.inbound.list(workspace_id, unclear=unclear, after=last, limit=limit)
+            return tx.inbound.list(workspace_id, unclear=unclear, after=last, limit=limit + 1)
 
-        return await self._context.storage.read(operation)
+        return make_page(await self._context.storage.read(operation), limit, lambda one: one.id)
+
+    def iter_inbound(self, workspace_id: str, *, unclear: bool = False) -> AsyncIterator[InboundMessage]:
+        """Iterate over inbound messages, newest first; see `list_inbound`."""
+        return iterate(partial(self.list_inbound, workspace_id, unclear=unclear))
 
     async def get_inbound(self, workspace_id: str, message_id: str) -> InboundMessage:
         """Return an inbound message.

@@ -17,7 +17,7 @@ from outreach.errors import InvalidRequest, StorageError
 from outreach.models.events import Event
 from outreach.models.subscription import EventGap, StoredSubscription
 from outreach.operations import subscriptions
-from outreach.operations.event_log import events_between
+from outreach.operations.subscriptions import events_between
 from outreach.services.context import ServiceContext
 from outreach.working_set import Transaction
 

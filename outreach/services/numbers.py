@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 
 import attrs
 
 from outreach.errors import InvalidRequest, NotFound
-from outreach.models.base import CarrierName
-from outreach.models.http import IdempotentRequest, StoredAnswer
+from outreach.models.base import CarrierName, Page
 from outreach.models.resources import NewNumber, Number, NumberUpdate
+from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.access.usages import require_unused, users_of_number
 from outreach.operations.common import record_audit, trunk_of, wake_running_campaigns, workspace_of
 from outreach.providers.registry import Adapters
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
+from outreach.services.lists import iterate, read_few
 from outreach.services.validation import (
     check_bounds,
     check_kind,
@@ -162,13 +164,20 @@ class Numbers:
 
         return await self._context.storage.write(operation)
 
-    async def list(self, workspace_id: str) -> Sequence[Number]:
-        """Return a workspace's numbers, oldest first.
+    async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Number]:
+        """Return a page of a workspace's numbers, oldest first.
 
         Raises:
             NotFound: The workspace does not exist.
+            InvalidRequest: `after` or `limit` is invalid.
         """
-        return await self._context.storage.read(lambda tx: tx.numbers.list(workspace_of(tx, workspace_id).id))
+        return await read_few(
+            self._context, lambda tx: tx.numbers.list(workspace_of(tx, workspace_id).id), after, limit
+        )
+
+    def iter_all(self, workspace_id: str) -> AsyncIterator[Number]:
+        """Iterate over a workspace's numbers, oldest first; see `list`."""
+        return iterate(partial(self.list, workspace_id))
 
 
 def _number_of(tx: Transaction, workspace_id: str, number_id: str) -> Number:

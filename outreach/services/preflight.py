@@ -30,7 +30,7 @@ from outreach.policy.deciding import Restriction, decide_loading
 from outreach.policy.opening import opening_state
 from outreach.policy.phones import normalise
 from outreach.policy.preflight import PreflightTally
-from outreach.policy.prices import cost_of, depends_on_country, expected_minutes
+from outreach.policy.report_figures import cost_of, depends_on_country, expected_minutes
 from outreach.services.contacts import RecipientSource, VariableNameCollector, chunks
 from outreach.services.context import ServiceContext
 from outreach.services.validation import require_text

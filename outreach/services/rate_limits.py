@@ -10,7 +10,7 @@ from typing import Final, Literal
 import attrs
 
 from outreach.errors import OutreachError, RateLimited, StorageBusy
-from outreach.models.http import RateLimitState
+from outreach.models.work import RateLimitState
 from outreach.models.workspace import Workspace
 from outreach.operations.access import request_limits as operations
 from outreach.operations.access.request_limits import (

@@ -1,8 +1,9 @@
-"""The overall status: who dispatches, what runs, and what needs a person."""
+"""The overall status: who dispatches, what runs, what needs a person, and figures of it for metrics."""
 
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ import attrs
 from outreach.errors import ConfigError
 from outreach.models.account import Account
 from outreach.models.campaign import Campaign
+from outreach.models.database import EngineFigures
 from outreach.models.states import CampaignStatus
 from outreach.models.status import (
     AccountInTrouble,
@@ -25,10 +27,10 @@ from outreach.models.status import (
     ThrottledProvider,
 )
 from outreach.models.work import DatabaseHome
-from outreach.operations import lag
 from outreach.operations.campaigns.setup import not_installed
 from outreach.operations.common import provider_of, workspace_of
 from outreach.operations.waves import provider_throttles
+from outreach.operations.waves.pace import lag_of_campaign, lag_of_singles
 from outreach.policy.explanations import PAUSE_REASONS
 from outreach.policy.status_findings import find_problems
 from outreach.providers.registry import Adapters
@@ -44,9 +46,11 @@ MAX_LISTED: Final = 100
 MAX_COUNTED: Final = 10_000
 """The most unknown requests that are counted, so that a look takes milliseconds."""
 
-
 MAX_ACCOUNTS: Final = 1_000
 """The most accounts whose credentials are tried."""
+
+MAX_WAITING_COUNTED: Final = 100_000
+"""The most waiting recipients that are counted, so that a look takes milliseconds."""
 
 
 class StatusQuery:
@@ -99,7 +103,7 @@ class StatusQuery:
         if "unknown" in truncated:
             unknown = tx.dispatches.count_unknown(workspace_id, limit=MAX_COUNTED)
         running = [_running(tx, campaign, now) for campaign in _listed(active)]
-        lags = [lag.lag_of_singles(tx, workspace_id, now), *(campaign.lag_seconds for campaign in running)]
+        lags = [lag_of_singles(tx, workspace_id, now), *(campaign.lag_seconds for campaign in running)]
         status = EngineStatus(
             at=now,
             workspace_id=workspace_id,
@@ -186,7 +190,7 @@ def _running(tx: Transaction, campaign: Campaign, now: datetime) -> RunningCampa
         channel=campaign.channel,
         recipients=counters.total,
         ended=counters.total - counters.open,
-        lag_seconds=lag.lag_of_campaign(tx, campaign, now),
+        lag_seconds=lag_of_campaign(tx, campaign, now),
     )
 
 
@@ -213,3 +217,34 @@ def _paused(tx: Transaction, campaign: Campaign, adapters: Adapters) -> PausedCa
         why=why,
         provider_installed=installed,
     )
+
+
+class FiguresQuery:
+    """Counts what is open."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+
+    async def __call__(self, since: int | None = None) -> EngineFigures:
+        """Return the present figures of the whole database.
+
+        Args:
+            since: Count opt-outs after this position; None counts none. `EngineFigures.until` is the next one.
+        """
+        return await self._context.storage.read(lambda tx: self._look(tx, since))
+
+    def _look(self, tx: Transaction, since: int | None) -> EngineFigures:
+        now = self._context.now()
+        until = tx.trail.last_number()
+        throttles = provider_throttles.unexpired(tx, None, now, limit=MAX_COUNTED)
+        return EngineFigures(
+            at=now,
+            dispatching=dispatch_overview(self._context, tx, now),
+            campaigns=tx.campaigns.open_groups(),
+            waiting=tx.recipients.count_waiting(limit=MAX_WAITING_COUNTED),
+            unknown=tx.dispatches.count_unknown(None, limit=MAX_COUNTED),
+            throttles=Counter(one.provider for one in throttles),
+            held=len(tx.register.held(None, limit=MAX_LISTED)),
+            opt_outs={} if since is None else tx.trail.count_opt_outs(since, until),
+            until=until,
+        )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator
+from functools import partial
 
 import attrs
 
+from outreach.models.base import Page
 from outreach.models.resources import Trunk, TrunkUpdate
 from outreach.operations.access.usages import require_unused, users_of_trunk
 from outreach.operations.common import record_audit, trunk_of, workspace_of
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency
+from outreach.services.lists import check_page, iterate, page_of_few
 from outreach.services.validation import check_name, validated_fields
 from outreach.working_set import Transaction
 
@@ -122,15 +125,17 @@ class Trunks:
 
         return await self._context.storage.write(operation)
 
-    async def list(self, workspace_id: str) -> Sequence[Trunk]:
-        """Return a workspace's trunks, oldest first.
+    async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Trunk]:
+        """Return a page of a workspace's trunks, oldest first.
 
         Raises:
             NotFound: The workspace does not exist.
+            InvalidRequest: `after` or `limit` is invalid.
         """
+        check_page(after, limit)
+        found = await self._context.storage.read(lambda tx: tx.trunks.list(workspace_of(tx, workspace_id).id))
+        return page_of_few([one for one in found if one.removed_at is None], after, limit)
 
-        def operation(tx: Transaction) -> Sequence[Trunk]:
-            found = tx.trunks.list(workspace_of(tx, workspace_id).id)
-            return [trunk for trunk in found if trunk.removed_at is None]
-
-        return await self._context.storage.read(operation)
+    def iter_all(self, workspace_id: str) -> AsyncIterator[Trunk]:
+        """Iterate over a workspace's trunks, oldest first; see `list`."""
+        return iterate(partial(self.list, workspace_id))

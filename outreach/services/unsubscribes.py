@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
+from functools import partial
 from typing import Final, get_args
 
 import attrs
 
 from outreach.errors import Conflict, ErrorDetail, InvalidRequest, NotFound
-from outreach.models.base import Channel
-from outreach.models.http import IdempotentRequest, StoredAnswer
+from outreach.models.base import Channel, Page
 from outreach.models.unsubscribe import (
     HELD,
     KEYWORD,
@@ -18,6 +18,7 @@ from outreach.models.unsubscribe import (
     Unsubscribe,
     UnsubscribeScope,
 )
+from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.common import record_audit, workspace_of
 from outreach.operations.register.entries import (
     put_on_register,
@@ -28,10 +29,12 @@ from outreach.operations.register.entries import (
 from outreach.policy.phones import canonical_phone, normalise
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
-from outreach.services.validation import check_bounds, check_choice, check_flags, check_kind, check_limit, require_text
+from outreach.services.lists import check_page, iterate, make_page, place, read_place
+from outreach.services.validation import check_bounds, check_choice, check_flags, check_kind, require_text
 from outreach.working_set import Transaction
 
-_PAGE: Final = 500
+_BATCH: Final = 500
+"""Numbers of an import that are checked together."""
 
 _AT_ONCE: Final = 50
 """Numbers whose waiting recipients are skipped in one transaction: each may wait in many campaigns."""
@@ -167,7 +170,7 @@ class Unsubscribes:
                 rejected.append((row, raw[:80]))
                 continue
             batch.append(phone)
-            if len(batch) == _PAGE:
+            if len(batch) == _BATCH:
                 added += await self._put(workspace_id, batch, scope, actor)
                 batch = []
         if batch:
@@ -199,17 +202,28 @@ class Unsubscribes:
 
         return await self._context.storage.write(operation)
 
-    async def list_pending(self, workspace_id: str, *, limit: int = 1000) -> Sequence[Unsubscribe]:
-        """Return the held numbers, whose message may have been an opt-out, latest first.
+    async def list_pending(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Unsubscribe]:
+        """Return a page of the held numbers, whose message may have been an opt-out, latest first.
 
         Each needs a decision (`resolve`); its `evidence` has the message.
 
         Raises:
             NotFound: The workspace does not exist.
+            InvalidRequest: `after` or `limit` is invalid.
         """
-        return await self._context.storage.read(
-            lambda tx: tx.register.held(workspace_of(tx, workspace_id).id, limit=limit)
+        check_page(after, limit)
+        begin = None
+        if after is not None:
+            held_at, phone = read_place(after)
+            begin = (held_at, workspace_id, phone)
+        found = await self._context.storage.read(
+            lambda tx: tx.register.held(workspace_of(tx, workspace_id).id, after=begin, limit=limit + 1)
         )
+        return make_page(found, limit, lambda one: place(one.created_at, one.phone))
+
+    def iter_pending(self, workspace_id: str) -> AsyncIterator[Unsubscribe]:
+        """Iterate over the held numbers, latest first; see `list_pending`."""
+        return iterate(partial(self.list_pending, workspace_id))
 
     async def resolve(self, workspace_id: str, phone: str, *, opted_out: bool, actor: str = "library") -> None:
         """Decide whether the unclear message of a held number was an opt-out.
@@ -295,42 +309,22 @@ class Unsubscribes:
             raise NotFound("number on the register", phone)
         return entry
 
-    async def list(self, workspace_id: str, *, after: str = "", limit: int = 1000) -> Sequence[Unsubscribe]:
-        """Return entries in the order of the numbers, held ones included.
-
-        Args:
-            workspace_id: The workspace.
-            after: Only numbers after this one, such as the last one of the page before.
-            limit: The largest number of entries.
+    async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Unsubscribe]:
+        """Return a page of the register in the order of the numbers, held ones included.
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: An argument is invalid.
+            InvalidRequest: `after` or `limit` is invalid.
         """
-        require_text("after", after)
-        check_limit(limit)
-        return await self._context.storage.read(
-            lambda tx: tx.register.list(workspace_of(tx, workspace_id).id, after=after, limit=limit)
+        check_page(after, limit)
+        found = await self._context.storage.read(
+            lambda tx: tx.register.list(workspace_of(tx, workspace_id).id, after=after or "", limit=limit + 1)
         )
+        return make_page(found, limit, lambda one: one.phone)
 
-    async def iter_entries(self, workspace_id: str) -> AsyncIterator[Unsubscribe]:
-        """Iterate over the register in the order of the numbers.
-
-        Raises:
-            NotFound: The workspace does not exist.
-        """
-        await self._context.storage.read(lambda tx: workspace_of(tx, workspace_id))
-        after = ""
-        while True:
-            start = after
-            page = await self._context.storage.read(
-                lambda tx, start=start: tx.register.list(workspace_id, after=start, limit=_PAGE)  # type: ignore[misc]
-            )
-            for entry in page:
-                yield entry
-            if len(page) < _PAGE:
-                return
-            after = page[-1].phone
+    def iter_all(self, workspace_id: str) -> AsyncIterator[Unsubscribe]:
+        """Iterate over the register in the order of the numbers; see `list`."""
+        return iterate(partial(self.list, workspace_id))
 
     async def filter_unsubscribed(self, workspace_id: str, channel: Channel, phones: Sequence[str]) -> frozenset[str]:
         """Return which of the E.164 numbers must not be contacted by a channel.

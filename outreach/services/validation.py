@@ -7,8 +7,7 @@ from typing import Any
 
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.account import ProviderKind
-from outreach.models.base import set_fields
-from outreach.models.bounds import Bounds, Length, bounded_fields, optional_fields
+from outreach.models.base import Bounds, Length, bounded_fields, optional_fields, set_fields
 from outreach.policy.phones import normalise
 from outreach.policy.texts import text_problem
 from outreach.providers.registry import Adapters
@@ -138,16 +137,6 @@ def _out_of_bounds(value: object, bounds: Bounds | Length) -> str | None:
     if type(value) is int and least <= value <= most:
         return None
     return f"must be an integer from {least} to {most}"
-
-
-def check_limit(limit: object) -> None:
-    """Check the limit of a list.
-
-    Raises:
-        InvalidRequest: It is not an integer of at least 1.
-    """
-    if type(limit) is not int or limit < 1:
-        raise InvalidRequest.at("limit", "must be an integer of at least 1")
 
 
 def check_flags(values: Mapping[str, object], *names: str) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator
 
 import attrs
 
 from outreach.errors import InvalidRequest
+from outreach.models.base import Page
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
 from outreach.models.workspace import DEFAULT_REQUEST_LIMIT, Workspace, WorkspaceUpdate
 from outreach.operations.access import workspaces as operations
 from outreach.operations.common import workspace_of
 from outreach.policy.phones import is_region
-from outreach.services.api_key_cache import ApiKeyCache
+from outreach.services.api_keys import ApiKeyCache
 from outreach.services.context import ServiceContext
+from outreach.services.lists import iterate, read_few
 from outreach.services.validation import (
     check_bounds,
     check_choice,
@@ -113,9 +115,17 @@ class Workspaces:
         """
         return await self._context.storage.read(lambda tx: workspace_of(tx, workspace_id))
 
-    async def list(self) -> Sequence[Workspace]:
-        """Return all workspaces, oldest first."""
-        return await self._context.storage.read(lambda tx: tx.workspaces.list())
+    async def list(self, *, after: str | None = None, limit: int = 100) -> Page[Workspace]:
+        """Return a page of the workspaces, oldest first.
+
+        Raises:
+            InvalidRequest: `after` or `limit` is invalid.
+        """
+        return await read_few(self._context, lambda tx: tx.workspaces.list(), after, limit)
+
+    def iter_all(self) -> AsyncIterator[Workspace]:
+        """Iterate over all workspaces, oldest first; see `list`."""
+        return iterate(self.list)
 
 
 def _check_region(region: object) -> None:

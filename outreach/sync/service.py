@@ -1,9 +1,10 @@
-"""The base of the services: each calls an asynchronous service on the engine's loop."""
+"""The bases of the services, which call asynchronous ones on the engine's loop, and of the engine."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from typing import Any, Generic, Protocol, TypeVar
+from types import TracebackType
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from outreach.engine import Outreach as AsyncOutreach
 from outreach.models.events import Event
@@ -73,3 +74,52 @@ class Service(Generic[S]):
         if isinstance(stream, AsyncNamedStream):
             return NamedStream(running, stream)
         return EventStream(running, stream)
+
+
+class Engine(Service[AsyncOutreach]):
+    """The base of `outreach.sync.Outreach`.
+
+    Args:
+        engine: The asynchronous engine, not open yet.
+    """
+
+    def __init__(self, engine: AsyncOutreach) -> None:
+        super().__init__(Lifetime(engine), lambda engine: engine)
+        self._serve()
+
+    @classmethod
+    def _over(cls, engine: AsyncOutreach) -> Self:
+        found = cls.__new__(cls)
+        Engine.__init__(found, engine)
+        return found
+
+    def _serve(self) -> None:
+        """Set the services."""
+
+    def start(self) -> Self:
+        """Open the engine in this process now, instead of with the first call; return it.
+
+        Raises:
+            ConfigError: It is open already, or was open as this process was forked.
+            DatabaseOlder: An older version has written it, and this engine was not to bring it up to date.
+            StorageError: The database cannot be used.
+        """
+        self._lifetime.start()
+        return self
+
+    def close(self) -> None:
+        """Stop dispatching, letting what is in flight end within the grace, and close the database.
+
+        Calls and streams of other threads end. Any later call is a `ConfigError`, until `start`.
+        """
+        self._lifetime.close()
+
+    def __enter__(self) -> Self:
+        """Open the engine; see `start`."""
+        return self.start()
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        """Close the engine; see `close`."""
+        self.close()

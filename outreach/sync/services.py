@@ -23,6 +23,7 @@ from outreach.models.account import (
     ProviderThrottle,
     RekeyResult,
 )
+from outreach.models.archive import PurgeResult, RetentionResult
 from outreach.models.base import CarrierName, Channel, JsonPage, Page
 from outreach.models.call import Call, NewCall
 from outreach.models.campaign import (
@@ -35,20 +36,17 @@ from outreach.models.campaign import (
     NewCallCampaign,
     NewSmsCampaign,
 )
-from outreach.models.campaign_export import ExportedContact, ExportFormat
-from outreach.models.campaign_report import CampaignReport
+from outreach.models.campaign_report import CampaignReport, ExportedContact, ExportFormat
+from outreach.models.database import EngineFigures
 from outreach.models.diagnosis import Diagnosis
 from outreach.models.dispatch import Dispatch, DispatchCount, OperatorDecision
-from outreach.models.erasure import PurgeResult, RetentionResult
 from outreach.models.events import Event, EventPage
-from outreach.models.failures import ProviderFailure, RecipientOutcome
-from outreach.models.figures import EngineFigures
 from outreach.models.forecast import Forecast, ForecastAssumptions
-from outreach.models.http import IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.models.message import InboundMessage, Message, NewMessage, TrialMessage
 from outreach.models.preflight import Preflight
 from outreach.models.prices import PriceTable
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientCount
+from outreach.models.reports import ProviderFailure, RecipientOutcome
 from outreach.models.resources import (
     Agent,
     AgentDirection,
@@ -80,7 +78,7 @@ from outreach.models.status import CampaignBlocker, DispatcherHealth, EngineStat
 from outreach.models.subscription import Subscription
 from outreach.models.trail import ContactHistory
 from outreach.models.unsubscribe import NewUnsubscribes, RegisterImport, Unsubscribe, UnsubscribeScope
-from outreach.models.work import AuditEntry
+from outreach.models.work import AuditEntry, IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.models.workspace import (
     DEFAULT_REQUEST_LIMIT,
     DEFAULT_SCOPES,
@@ -110,7 +108,6 @@ from outreach.services.dispatches import Dispatches as AsyncDispatches
 from outreach.services.erasure import Erasure as AsyncErasure
 from outreach.services.events import A, B, C
 from outreach.services.events import Events as AsyncEvents
-from outreach.services.figures import FiguresQuery as AsyncFiguresQuery
 from outreach.services.flows import Flows as AsyncFlows
 from outreach.services.http_operations import HttpOperations as AsyncHttpOperations
 from outreach.services.messages import Messages as AsyncMessages
@@ -120,12 +117,12 @@ from outreach.services.readiness import ReadinessProbe as AsyncReadinessProbe
 from outreach.services.settings import CallingSettings as AsyncCallingSettings
 from outreach.services.settings import Replies as AsyncReplies
 from outreach.services.settings import Settings as AsyncSettings
+from outreach.services.status import FiguresQuery as AsyncFiguresQuery
 from outreach.services.status import StatusQuery as AsyncStatusQuery
 from outreach.services.trunks import Trunks as AsyncTrunks
 from outreach.services.unsubscribes import Unsubscribes as AsyncUnsubscribes
 from outreach.services.workspaces import Workspaces as AsyncWorkspaces
-from outreach.sync.engine import Engine
-from outreach.sync.service import Service
+from outreach.sync.service import Engine, Service
 from outreach.sync.streams import EventStream, NamedStream
 from outreach.vault import Vault
 
@@ -247,9 +244,17 @@ class Workspaces(Service[AsyncWorkspaces]):
         """
         return self._call(lambda service: service.get(workspace_id))
 
-    def list(self) -> Sequence[Workspace]:
-        """Return all workspaces, oldest first."""
-        return self._call(lambda service: service.list())
+    def list(self, *, after: str | None = None, limit: int = 100) -> Page[Workspace]:
+        """Return a page of the workspaces, oldest first.
+
+        Raises:
+            InvalidRequest: `after` or `limit` is invalid.
+        """
+        return self._call(lambda service: service.list(after=after, limit=limit))
+
+    def iter_all(self) -> Iterator[Workspace]:
+        """Iterate over all workspaces, oldest first; see `list`."""
+        return self._items(lambda service: service.iter_all())
 
 
 class ApiKeys(Service[AsyncApiKeys]):
@@ -272,13 +277,18 @@ class ApiKeys(Service[AsyncApiKeys]):
         """
         return self._call(lambda service: service.create(workspace_id, name=name, scopes=scopes, actor=actor))
 
-    def list(self, workspace_id: str) -> Sequence[ApiKey]:
-        """Return a workspace's keys, revoked ones included, oldest first.
+    def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[ApiKey]:
+        """Return a page of a workspace's keys, revoked ones included, oldest first.
 
         Raises:
             NotFound: The workspace does not exist.
+            InvalidRequest: `after` or `limit` is invalid.
         """
-        return self._call(lambda service: service.list(workspace_id))
+        return self._call(lambda service: service.list(workspace_id, after=after, limit=limit))
+
+    def iter_all(self, workspace_id: str) -> Iterator[ApiKey]:
+        """Iterate over a workspace's keys, revoked ones included, oldest first; see `list`."""
+        return self._items(lambda service: service.iter_all(workspace_id))
 
     def get_anywhere(self, key_id: str) -> ApiKey:
         """Return a key of any workspace, for operator commands that name a key alone.
@@ -311,14 +321,18 @@ class ApiKeys(Service[AsyncApiKeys]):
 class Audit(Service[AsyncAudit]):
     """The audit trail of workspaces, and of operations without one."""
 
-    def list(self, workspace_id: str | None = None, *, limit: int = 1000) -> Sequence[AuditEntry]:
-        """Return the newest audit entries of a workspace or of all, newest first.
+    def list(self, workspace_id: str | None = None, *, after: str | None = None, limit: int = 100) -> Page[AuditEntry]:
+        """Return a page of the audit entries, newest first: of a workspace, or with None of all and of none.
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: The limit is invalid.
+            InvalidRequest: `after` or `limit` is invalid.
         """
-        return self._call(lambda service: service.list(workspace_id, limit=limit))
+        return self._call(lambda service: service.list(workspace_id, after=after, limit=limit))
+
+    def iter_all(self, workspace_id: str | None = None) -> Iterator[AuditEntry]:
+        """Iterate over the audit entries of a workspace or of all, newest first; see `list`."""
+        return self._items(lambda service: service.iter_all(workspace_id))
 
     def record(self, workspace_id: str | None, *, actor: str, action: str, subject: str) -> None:
         """Append an embedding application's action to the audit trail.
@@ -409,13 +423,18 @@ class Agents(Service[AsyncAgents]):
         """
         return self._call(lambda service: service.get(workspace_id, agent_id))
 
-    def list(self, workspace_id: str) -> Sequence[Agent]:
-        """Return a workspace's agents, oldest first.
+    def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Agent]:
+        """Return a page of a workspace's agents, oldest first.
 
         Raises:
             NotFound: The workspace does not exist.
+            InvalidRequest: `after` or `limit` is invalid.
         """
-        return self._call(lambda service: service.list(workspace_id))
+        return self._call(lambda service: service.list(workspace_id, after=after, limit=limit))
+
+    def iter_all(self, workspace_id: str) -> Iterator[Agent]:
+        """Iterate over a workspace's agents, oldest first; see `list`."""
+        return self._items(lambda service: service.iter_all(workspace_id))
 
 
 class Trunks(Service[AsyncTrunks]):
@@ -475,13 +494,18 @@ class Trunks(Service[AsyncTrunks]):
         """
         return self._call(lambda service: service.remove(workspace_id, trunk_id, actor=actor))
 
-    def list(self, workspace_id: str) -> Sequence[Trunk]:
-        """Return a workspace's trunks, oldest first.
+    def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Trunk]:
+        """Return a page of a workspace's trunks, oldest first.
 
         Raises:
             NotFound: The workspace does not exist.
+            InvalidRequest: `after` or `limit` is invalid.
         """
-        return self._call(lambda service: service.list(workspace_id))
+        return self._call(lambda service: service.list(workspace_id, after=after, limit=limit))
+
+    def iter_all(self, workspace_id: str) -> Iterator[Trunk]:
+        """Iterate over a workspace's trunks, oldest first; see `list`."""
+        return self._items(lambda service: service.iter_all(workspace_id))
 
 
 class Numbers(Service[AsyncNumbers]):
@@ -552,13 +576,18 @@ class Numbers(Service[AsyncNumbers]):
         """
         return self._call(lambda service: service.remove(workspace_id, number_id, actor=actor))
 
-    def list(self, workspace_id: str) -> Sequence[Number]:
-        """Return a workspace's numbers, oldest first.
+    def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Number]:
+        """Return a page of a workspace's numbers, oldest first.
 
         Raises:
             NotFound: The workspace does not exist.
+            InvalidRequest: `after` or `limit` is invalid.
         """
-        return self._call(lambda service: service.list(workspace_id))
+        return self._call(lambda service: service.list(workspace_id, after=after, limit=limit))
+
+    def iter_all(self, workspace_id: str) -> Iterator[Number]:
+        """Iterate over a workspace's numbers, oldest first; see `list`."""
+        return self._items(lambda service: service.iter_all(workspace_id))
 
 
 class Flows(Service[AsyncFlows]):
@@ -620,13 +649,18 @@ class Flows(Service[AsyncFlows]):
         """
         return self._call(lambda service: service.remove(workspace_id, flow_id, actor=actor))
 
-    def list(self, workspace_id: str) -> Sequence[Flow]:
-        """Return a workspace's flows, oldest first.
+    def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Flow]:
+        """Return a page of a workspace's flows, oldest first.
 
         Raises:
             NotFound: The workspace does not exist.
+            InvalidRequest: `after` or `limit` is invalid.
         """
-        return self._call(lambda service: service.list(workspace_id))
+        return self._call(lambda service: service.list(workspace_id, after=after, limit=limit))
+
+    def iter_all(self, workspace_id: str) -> Iterator[Flow]:
+        """Iterate over a workspace's flows, oldest first; see `list`."""
+        return self._items(lambda service: service.iter_all(workspace_id))
 
 
 class Settings(Service[AsyncSettings]):
@@ -780,15 +814,20 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
         """
         return self._call(lambda service: service.remove(workspace_id, *phones, actor=actor))
 
-    def list_pending(self, workspace_id: str, *, limit: int = 1000) -> Sequence[Unsubscribe]:
-        """Return the held numbers, whose message may have been an opt-out, latest first.
+    def list_pending(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Unsubscribe]:
+        """Return a page of the held numbers, whose message may have been an opt-out, latest first.
 
         Each needs a decision (`resolve`); its `evidence` has the message.
 
         Raises:
             NotFound: The workspace does not exist.
+            InvalidRequest: `after` or `limit` is invalid.
         """
-        return self._call(lambda service: service.list_pending(workspace_id, limit=limit))
+        return self._call(lambda service: service.list_pending(workspace_id, after=after, limit=limit))
+
+    def iter_pending(self, workspace_id: str) -> Iterator[Unsubscribe]:
+        """Iterate over the held numbers, latest first; see `list_pending`."""
+        return self._items(lambda service: service.iter_pending(workspace_id))
 
     def resolve(self, workspace_id: str, phone: str, *, opted_out: bool, actor: str = "library") -> None:
         """Decide whether the unclear message of a held number was an opt-out.
@@ -815,27 +854,18 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
         """
         return self._call(lambda service: service.get(workspace_id, phone))
 
-    def list(self, workspace_id: str, *, after: str = "", limit: int = 1000) -> Sequence[Unsubscribe]:
-        """Return entries in the order of the numbers, held ones included.
-
-        Args:
-            workspace_id: The workspace.
-            after: Only numbers after this one, such as the last one of the page before.
-            limit: The largest number of entries.
+    def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Unsubscribe]:
+        """Return a page of the register in the order of the numbers, held ones included.
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: An argument is invalid.
+            InvalidRequest: `after` or `limit` is invalid.
         """
         return self._call(lambda service: service.list(workspace_id, after=after, limit=limit))
 
-    def iter_entries(self, workspace_id: str) -> Iterator[Unsubscribe]:
-        """Iterate over the register in the order of the numbers.
-
-        Raises:
-            NotFound: The workspace does not exist.
-        """
-        return self._items(lambda service: service.iter_entries(workspace_id))
+    def iter_all(self, workspace_id: str) -> Iterator[Unsubscribe]:
+        """Iterate over the register in the order of the numbers; see `list`."""
+        return self._items(lambda service: service.iter_all(workspace_id))
 
     def filter_unsubscribed(self, workspace_id: str, channel: Channel, phones: Sequence[str]) -> frozenset[str]:
         """Return which of the E.164 numbers must not be contacted by a channel.
@@ -938,10 +968,10 @@ class Campaigns(Service[AsyncCampaigns]):
         status: CampaignStatus | None = None,
         search: str | None = None,
         archived: bool | None = False,
-        page: int = 1,
-        page_size: int = 20,
+        after: str | None = None,
+        limit: int = 100,
     ) -> Page[Campaign]:
-        """Return a page of campaigns, newest first.
+        """Return a page of campaigns, newest first, and how many there are (`total`).
 
         Args:
             workspace_id: The workspace.
@@ -949,8 +979,8 @@ class Campaigns(Service[AsyncCampaigns]):
             status: Only campaigns with this raw status.
             search: Part of the name, case-insensitive; None or empty for all.
             archived: False leaves archived campaigns out, True returns only them, None all.
-            page: From 1; a page past the end is empty.
-            page_size: At least 1; more than 100 is served as 100.
+            after: The `next` of the page before; None for the first page.
+            limit: The most items, up to 1,000.
 
         Raises:
             NotFound: The workspace does not exist.
@@ -958,13 +988,23 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(
             lambda service: service.list(
-                workspace_id,
-                channel=channel,
-                status=status,
-                search=search,
-                archived=archived,
-                page=page,
-                page_size=page_size,
+                workspace_id, channel=channel, status=status, search=search, archived=archived, after=after, limit=limit
+            )
+        )
+
+    def iter_all(
+        self,
+        workspace_id: str,
+        *,
+        channel: Channel | None = None,
+        status: CampaignStatus | None = None,
+        search: str | None = None,
+        archived: bool | None = False,
+    ) -> Iterator[Campaign]:
+        """Iterate over campaigns, newest first; see `list`."""
+        return self._items(
+            lambda service: service.iter_all(
+                workspace_id, channel=channel, status=status, search=search, archived=archived
             )
         )
 
@@ -1238,14 +1278,6 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(lambda service: service.next_due_times(workspace_id, campaign_id))
 
-    def iter_recipients(self, workspace_id: str, campaign_id: str) -> Iterator[Recipient]:
-        """Iterate over a campaign's recipients by position.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return self._items(lambda service: service.iter_recipients(workspace_id, campaign_id))
-
     def list_recipients(
         self,
         workspace_id: str,
@@ -1255,10 +1287,10 @@ class Campaigns(Service[AsyncCampaigns]):
         reason: str | None = None,
         phone: str | None = None,
         external_id: str | None = None,
-        after: int = -1,
-        limit: int = 1000,
-    ) -> Sequence[Recipient]:
-        """Return recipients by position.
+        after: str | None = None,
+        limit: int = 100,
+    ) -> Page[Recipient]:
+        """Return a page of a campaign's recipients, by position.
 
         Args:
             workspace_id: The workspace.
@@ -1267,8 +1299,8 @@ class Campaigns(Service[AsyncCampaigns]):
             reason: Only those that wait or have ended for this reason; None for any.
             phone: Only those with this number, in any notation, or as supplied if it is none; None for any.
             external_id: Only those that the application knows by this id, of the first 1,000; None for any.
-            after: Only positions greater than this one, such as that of the last recipient of the page before.
-            limit: The largest number of recipients.
+            after: The `next` of the page before; None for the first page.
+            limit: The most items, up to 1,000.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -1287,6 +1319,23 @@ class Campaigns(Service[AsyncCampaigns]):
             )
         )
 
+    def iter_recipients(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        status: RecipientStatus | None = None,
+        reason: str | None = None,
+        phone: str | None = None,
+        external_id: str | None = None,
+    ) -> Iterator[Recipient]:
+        """Iterate over a campaign's recipients, by position; see `list_recipients`."""
+        return self._items(
+            lambda service: service.iter_recipients(
+                workspace_id, campaign_id, status=status, reason=reason, phone=phone, external_id=external_id
+            )
+        )
+
     def get_recipient(self, workspace_id: str, campaign_id: str, position: int) -> Recipient:
         """Return the recipient at a position of a campaign's list, from 0.
 
@@ -1295,28 +1344,22 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(lambda service: service.get_recipient(workspace_id, campaign_id, position))
 
-    def recipients(
-        self, workspace_id: str, *, external_id: str, campaign_id: str | None = None, limit: int = 100
-    ) -> Sequence[Recipient]:
-        """Return the recipients that the application knows by an id, the newest campaign first.
+    def list_appearances(
+        self, workspace_id: str, external_id: str, *, after: str | None = None, limit: int = 100
+    ) -> Page[Recipient]:
+        """Return a page of the recipients that the application knows by an id, in all campaigns but archived ones.
 
-        Without a campaign, those of archived campaigns are left out.
-
-        Args:
-            workspace_id: The workspace.
-            external_id: The id, as supplied with the contact.
-            campaign_id: Of this campaign only; None for all of the workspace.
-            limit: The most to return.
+        The newest campaign comes first, its recipients by position.
 
         Raises:
-            NotFound: There is no such workspace or campaign.
-            InvalidRequest: The id is no text of 1 to 255 characters, or the limit is not positive.
+            NotFound: The workspace does not exist.
+            InvalidRequest: The id is no text of 1 to 255 characters, or `after` or `limit` is invalid.
         """
-        return self._call(
-            lambda service: service.recipients(
-                workspace_id, external_id=external_id, campaign_id=campaign_id, limit=limit
-            )
-        )
+        return self._call(lambda service: service.list_appearances(workspace_id, external_id, after=after, limit=limit))
+
+    def iter_appearances(self, workspace_id: str, external_id: str) -> Iterator[Recipient]:
+        """Iterate over the recipients that the application knows by an id; see `list_appearances`."""
+        return self._items(lambda service: service.iter_appearances(workspace_id, external_id))
 
     def count_recipients(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientCount]:
         """Return how many recipients are in each state for each reason.
@@ -1552,21 +1595,25 @@ class Calls(Service[AsyncCalls]):
         return self._call(lambda service: service.get(workspace_id, identifier))
 
     def list(
-        self, workspace_id: str, *, campaign_id: str | None = None, after: str | None = None, limit: int = 1000
-    ) -> Sequence[Call]:
-        """Return calls, newest first.
+        self, workspace_id: str, *, campaign_id: str | None = None, after: str | None = None, limit: int = 100
+    ) -> Page[Call]:
+        """Return a page of calls, newest first.
 
         Args:
             workspace_id: The workspace.
             campaign_id: Only those of this campaign; None for all, single calls included.
-            after: Only calls older than the one with this id, such as the last one of the page before.
-            limit: The largest number of calls.
+            after: The `next` of the page before; None for the first page.
+            limit: The most items, up to 1,000.
 
         Raises:
             NotFound: The workspace does not exist, or has no such campaign.
-            InvalidRequest: The limit is invalid.
+            InvalidRequest: `after` or `limit` is invalid.
         """
         return self._call(lambda service: service.list(workspace_id, campaign_id=campaign_id, after=after, limit=limit))
+
+    def iter_all(self, workspace_id: str, *, campaign_id: str | None = None) -> Iterator[Call]:
+        """Iterate over calls, newest first; see `list`."""
+        return self._items(lambda service: service.iter_all(workspace_id, campaign_id=campaign_id))
 
     def get_anywhere(self, identifier: str) -> Call:
         """Return a call of any workspace, for operator commands that name a call alone.
@@ -1698,21 +1745,25 @@ class Messages(Service[AsyncMessages]):
         )
 
     def list_inbound(
-        self, workspace_id: str, *, unclear: bool = False, after: str | None = None, limit: int = 1000
-    ) -> Sequence[InboundMessage]:
-        """Return inbound messages, newest first.
+        self, workspace_id: str, *, unclear: bool = False, after: str | None = None, limit: int = 100
+    ) -> Page[InboundMessage]:
+        """Return a page of inbound messages, newest first.
 
         Args:
             workspace_id: The workspace.
             unclear: Only those that a person has to read (`InboundMessage.unclear`).
-            after: Only messages older than the one with this id, such as the last one of the page before.
-            limit: The largest number of messages.
+            after: The `next` of the page before; None for the first page.
+            limit: The most items, up to 1,000.
 
         Raises:
             NotFound: The workspace does not exist, or has no message with the id `after`.
-            InvalidRequest: The limit is invalid.
+            InvalidRequest: `after` or `limit` is invalid.
         """
         return self._call(lambda service: service.list_inbound(workspace_id, unclear=unclear, after=after, limit=limit))
+
+    def iter_inbound(self, workspace_id: str, *, unclear: bool = False) -> Iterator[InboundMessage]:
+        """Iterate over inbound messages, newest first; see `list_inbound`."""
+        return self._items(lambda service: service.iter_inbound(workspace_id, unclear=unclear))
 
     def get_inbound(self, workspace_id: str, message_id: str) -> InboundMessage:
         """Return an inbound message.
@@ -1738,14 +1789,18 @@ class Messages(Service[AsyncMessages]):
 class Dispatches(Service[AsyncDispatches]):
     """The dispatch ledger, for operators."""
 
-    def list_unknown(self, workspace_id: str, *, limit: int = 1000) -> Sequence[Dispatch]:
-        """Return a workspace's unknown dispatches, oldest first.
+    def list_unknown(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Dispatch]:
+        """Return a page of a workspace's unknown dispatches, oldest first.
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: The limit is invalid.
+            InvalidRequest: `after` or `limit` is invalid.
         """
-        return self._call(lambda service: service.list_unknown(workspace_id, limit=limit))
+        return self._call(lambda service: service.list_unknown(workspace_id, after=after, limit=limit))
+
+    def iter_unknown(self, workspace_id: str) -> Iterator[Dispatch]:
+        """Iterate over a workspace's unknown dispatches, oldest first; see `list_unknown`."""
+        return self._items(lambda service: service.iter_unknown(workspace_id))
 
     def get_anywhere(self, dispatch_id: str) -> Dispatch:
         """Return a dispatch of any workspace, for operator commands that name a dispatch alone.
@@ -1820,13 +1875,21 @@ class Accounts(Service[AsyncAccounts]):
             )
         )
 
-    def list(self, workspace_id: str) -> Sequence[AccountSummary]:
-        """Return a workspace's accounts without secrets, oldest first; `problem` says why one cannot be decrypted.
+    def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[AccountSummary]:
+        """Return a page of a workspace's accounts without secrets, oldest first.
+
+        Returns:
+            The accounts; `problem` says why one cannot be decrypted.
 
         Raises:
             NotFound: The workspace does not exist.
+            InvalidRequest: `after` or `limit` is invalid.
         """
-        return self._call(lambda service: service.list(workspace_id))
+        return self._call(lambda service: service.list(workspace_id, after=after, limit=limit))
+
+    def iter_all(self, workspace_id: str) -> Iterator[AccountSummary]:
+        """Iterate over a workspace's accounts without secrets, oldest first; see `list`."""
+        return self._items(lambda service: service.iter_all(workspace_id))
 
     def summarize(self, account: Account, hold: ProviderThrottle | None = None) -> AccountSummary:
         """Return an account without its secrets.
@@ -1934,14 +1997,18 @@ class Callbacks(Service[AsyncCallbacks]):
         """
         return self._call(lambda service: service.receive(account_id, url=url, headers=headers, body=body))
 
-    def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[CallbackRecord]:
-        """Return the newest events, newest first.
+    def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[CallbackRecord]:
+        """Return a page of a workspace's events, newest first.
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: The limit is invalid.
+            InvalidRequest: `after` or `limit` is invalid.
         """
-        return self._call(lambda service: service.list(workspace_id, limit=limit))
+        return self._call(lambda service: service.list(workspace_id, after=after, limit=limit))
+
+    def iter_all(self, workspace_id: str) -> Iterator[CallbackRecord]:
+        """Iterate over a workspace's events, newest first; see `list`."""
+        return self._items(lambda service: service.iter_all(workspace_id))
 
 
 class Events(Service[AsyncEvents]):
@@ -2056,7 +2123,7 @@ class Events(Service[AsyncEvents]):
             workspace_id: Of one workspace only; None for all.
             since: Go on after this number, which the `position` of the page before or an event's `number` was. None
                 returns no event, and the position from which a later page goes on. 0 begins with the first event.
-            limit: The largest number of events. A page may have fewer, also none, although there are `more`.
+            limit: The most events, up to 1,000. A page may have fewer, also none, although there are `more`.
 
         Raises:
             NotFound: There is no such workspace.

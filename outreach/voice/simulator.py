@@ -10,7 +10,7 @@ from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport, Report
 from outreach.models.states import ENDED_CALL_STATUSES, CallStatus, DispatchState
 from outreach.protocols.voice import CallRequest, VoiceCapabilities
-from outreach.simulator.provider import REFUSED, SimulatedProvider
+from outreach.simulator import REFUSED, SimulatedProvider
 
 _RING_DELAY: Final = timedelta(milliseconds=100)
 _ANSWER_DELAY: Final = timedelta(milliseconds=300)

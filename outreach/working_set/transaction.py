@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 
 from outreach.working_set.tables.accounts import Accounts, Callbacks, ProviderThrottles
-from outreach.working_set.tables.archives import Archives
 from outreach.working_set.tables.campaign_lists import CampaignLists
 from outreach.working_set.tables.campaigns import Campaigns
 from outreach.working_set.tables.directory import (
@@ -20,14 +19,13 @@ from outreach.working_set.tables.directory import (
     reply_settings,
     sms_settings,
 )
-from outreach.working_set.tables.erasures import Erasures
+from outreach.working_set.tables.erasures import Archives, Erasures
 from outreach.working_set.tables.ledger import Calls, Dispatches, Inbound, Messages
 from outreach.working_set.tables.recipients import Recipients
 from outreach.working_set.tables.register import Register
 from outreach.working_set.tables.reports import Reports
 from outreach.working_set.tables.requests import Audit, Requests
-from outreach.working_set.tables.subscriptions import Subscriptions
-from outreach.working_set.tables.trail import Trail
+from outreach.working_set.tables.trail import Subscriptions, Trail
 from outreach.working_set.tables.work import Claims, Leases, Runs, Stops, Workers, WorkQueue
 from outreach.working_set.working_set import WorkingSet
 

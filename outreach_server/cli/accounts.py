@@ -15,7 +15,7 @@ from outreach.http import PUBLIC_URL_VARIABLE
 from outreach.models import Account, AccountSummary, RekeyResult
 from outreach.protocols import AccountCheck, CredentialField
 from outreach_server.cli import documents, interruptions
-from outreach_server.cli.base import Group, actor, state, with_engine
+from outreach_server.cli.base import Group, actor, collect, state, with_engine
 from outreach_server.cli.output import echo_json, note, show, show_list
 from outreach_server.cli.sandboxed import note_sandbox
 from outreach_server.cli.throttles import throttle_text
@@ -100,7 +100,7 @@ def connect(
 @click.argument("workspace_id", type=WORKSPACE)
 def list_(workspace_id: str) -> None:
     """List a workspace's accounts. Secrets are not shown."""
-    found = with_engine(lambda engine: engine.accounts.list(workspace_id))
+    found = with_engine(lambda engine: collect(engine.accounts.iter_all(workspace_id)))
     show_list(
         [documents.plain(item) for item in found],
         ("id", "provider", "credentials", "callback_url", "throttled_until", "updated_at"),

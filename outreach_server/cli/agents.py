@@ -9,7 +9,7 @@ import click
 
 from outreach import Agent, AgentUpdate, NotFound, Outreach
 from outreach_server.cli import documents
-from outreach_server.cli.base import Group, actor, with_engine
+from outreach_server.cli.base import Group, actor, collect, with_engine
 from outreach_server.cli.output import show, show_list
 from outreach_server.cli.values import AGENT, NAME, VOICE, WORKSPACE, changed, clear
 
@@ -90,7 +90,7 @@ def create(workspace_id: str, name: str, inactive: bool, placeholders: tuple[str
 @click.argument("workspace_id", type=WORKSPACE)
 def list_(workspace_id: str) -> None:
     """List a workspace's agents."""
-    found = with_engine(lambda engine: engine.agents.list(workspace_id))
+    found = with_engine(lambda engine: collect(engine.agents.iter_all(workspace_id)))
     show_list(
         [documents.agent(item) for item in found],
         _COLUMNS,
@@ -130,7 +130,7 @@ def update(ids: tuple[str, ...], placeholders: tuple[str, ...], **options: Any) 
 
 async def _owner(engine: Outreach, agent_id: str) -> str:
     """Return the workspace of an agent, which the operator names alone."""
-    for workspace in await engine.workspaces.list():
+    async for workspace in engine.workspaces.iter_all():
         try:
             return (await engine.agents.get(workspace.id, agent_id)).workspace_id
         except NotFound:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
@@ -126,6 +126,17 @@ def with_engine(work: Callable[[Outreach], Awaitable[T]], *, create: bool = Fals
             return await work(engine)
 
     return interruptions.run(run)
+
+
+async def collect(found: AsyncIterator[T], limit: int | None = None) -> list[T]:
+    """Return the items of a list, or the first so many."""
+    items: list[T] = []
+    if limit is None or limit > 0:
+        async for item in found:
+            items.append(item)
+            if len(items) == limit:
+                break
+    return items
 
 
 @contextmanager

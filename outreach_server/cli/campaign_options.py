@@ -158,7 +158,7 @@ class CampaignOptions:
         return business_hours(self.hours, self.timezone, self.batch_concurrency or CONCURRENCY)
 
     async def _caller_ids(self, engine: Outreach, workspace: Workspace) -> list[CallerIdAllocation]:
-        owned = {number.phone: number.id for number in await engine.numbers.list(workspace.id)}
+        owned = {number.phone: number.id async for number in engine.numbers.iter_all(workspace.id)}
         entries = []
         for written in self.caller_ids:
             phone, _, count = written.partition("=")
@@ -179,5 +179,5 @@ async def carrier_of(engine: Outreach, workspace: Workspace, written: str | None
     if written is None:
         return None
     sender = prepare_recipient(NewRecipient(phone_number=written), workspace.default_region).phone
-    owned = [number for number in await engine.numbers.list(workspace.id) if number.phone == sender]
+    owned = [number async for number in engine.numbers.iter_all(workspace.id) if number.phone == sender]
     return owned[0].carrier if owned else None

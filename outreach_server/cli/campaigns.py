@@ -13,7 +13,7 @@ from outreach.errors import CannotStart
 from outreach.models import StartCheck
 from outreach.protocols import SystemClock
 from outreach_server.cli import documents
-from outreach_server.cli.base import Command, Group, actor, state, with_engine
+from outreach_server.cli.base import Command, Group, actor, collect, state, with_engine
 from outreach_server.cli.campaign_copies import archive_, clone_, follow_up_, unarchive_
 from outreach_server.cli.campaign_forecast import forecast_
 from outreach_server.cli.campaign_import import import_
@@ -32,7 +32,6 @@ from outreach_server.cli.output import echo_json, note, show_list
 from outreach_server.cli.values import CAMPAIGN, WORKSPACE
 
 _COLUMNS = ("id", "name", "channel", "effective_status", "recipients", "pending", "completed")
-_PAGE = 100
 
 
 @click.group(cls=Group)
@@ -70,22 +69,10 @@ def list_(
 
     async def work(engine: Outreach) -> list[Campaign]:
         await engine.workspaces.get(workspace_id)
-        found: list[Campaign] = []
-        page = 1
-        while True:
-            got = await engine.campaigns.list(
-                workspace_id,
-                channel=channel,
-                status=status,
-                search=search,
-                archived=archived,
-                page=page,
-                page_size=_PAGE,
-            )
-            found.extend(got.items)
-            if len(got.items) < _PAGE or (limit is not None and len(found) >= limit):
-                return found[:limit]
-            page += 1
+        found = engine.campaigns.iter_all(
+            workspace_id, channel=channel, status=status, search=search, archived=archived
+        )
+        return await collect(found, limit)
 
     found = [documents.campaign(item) for item in with_engine(work)]
     show_list(

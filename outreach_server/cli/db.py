@@ -92,10 +92,10 @@ async def _accounts_in_trouble() -> list[dict[str, Any]]:
     found = []
     try:
         async with Outreach.open(state().database, create=False) as engine:
-            for workspace in await engine.workspaces.list():
+            async for workspace in engine.workspaces.iter_all():
                 found += [
                     {"account_id": one.id, "provider": one.provider, "problem": one.problem}
-                    for one in await engine.accounts.list(workspace.id)
+                    async for one in engine.accounts.iter_all(workspace.id)
                     if one.problem is not None
                 ]
     except OutreachError as error:

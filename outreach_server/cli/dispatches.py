@@ -8,7 +8,7 @@ import click
 
 from outreach import Dispatch, Outreach
 from outreach_server.cli import documents
-from outreach_server.cli.base import Group, actor, with_engine
+from outreach_server.cli.base import Group, actor, collect, with_engine
 from outreach_server.cli.output import show, show_list
 from outreach_server.cli.values import DISPATCH, WORKSPACE
 
@@ -25,7 +25,7 @@ def unknown(workspace_id: str, limit: int) -> None:
     """List the unknown requests, oldest first. They are looked up at the provider until their deadline."""
 
     async def work(engine: Outreach) -> Sequence[Dispatch]:
-        return await engine.dispatches.list_unknown(workspace_id, limit=limit + 1)
+        return await collect(engine.dispatches.iter_unknown(workspace_id), limit + 1)
 
     found = with_engine(work)
     show_list(

@@ -9,7 +9,7 @@ import click
 
 from outreach import FlowStep, FlowUpdate
 from outreach_server.cli import documents
-from outreach_server.cli.base import Group, actor, with_engine
+from outreach_server.cli.base import Group, actor, collect, with_engine
 from outreach_server.cli.output import show, show_list
 from outreach_server.cli.values import FLOW, NAME, WORKSPACE, changed, name_of
 
@@ -46,7 +46,7 @@ def create_flow(workspace_id: str, name: str, file: BinaryIO) -> None:
 @click.argument("workspace_id", type=WORKSPACE)
 def list_flows(workspace_id: str) -> None:
     """List a workspace's flows."""
-    found = with_engine(lambda engine: engine.flows.list(workspace_id))
+    found = with_engine(lambda engine: collect(engine.flows.iter_all(workspace_id)))
     show_list(
         [documents.flow(item) for item in found],
         ("id", "name", "steps", "created_at"),

@@ -7,7 +7,7 @@ import click
 from outreach import Outreach
 from outreach.models import API_SCOPES, DEFAULT_SCOPES, ApiKey, ApiScope
 from outreach_server.cli import documents
-from outreach_server.cli.base import Group, actor, with_engine
+from outreach_server.cli.base import Group, actor, collect, with_engine
 from outreach_server.cli.output import note, show, show_list
 from outreach_server.cli.values import KEY, WORKSPACE, Text
 
@@ -40,7 +40,7 @@ def create(workspace_id: str, name: str, scopes: tuple[ApiScope, ...]) -> None:
 @click.argument("workspace_id", type=WORKSPACE)
 def list_(workspace_id: str) -> None:
     """List a workspace's keys, revoked ones included."""
-    found = with_engine(lambda engine: engine.api_keys.list(workspace_id))
+    found = with_engine(lambda engine: collect(engine.api_keys.iter_all(workspace_id)))
     show_list(
         [documents.key(item) for item in found],
         ("id", "name", "scopes", "hint", "created_at", "revoked_at"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from outreach_server.cli import documents
-from outreach_server.cli.base import Group, with_engine
+from outreach_server.cli.base import Group, collect, with_engine
 from outreach_server.cli.output import show_list
 from outreach_server.cli.values import WORKSPACE
 
@@ -21,7 +21,7 @@ def messages() -> None:
 @click.option("--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="The most to list.")
 def list_(workspace_id: str, unclear: bool, limit: int) -> None:
     """List the messages to a workspace's numbers, newest first."""
-    found = with_engine(lambda engine: engine.messages.list_inbound(workspace_id, unclear=unclear, limit=limit))
+    found = with_engine(lambda engine: collect(engine.messages.iter_inbound(workspace_id, unclear=unclear), limit))
     show_list(
         [documents.inbound(item) for item in found],
         ("id", "provider", "from_number", "to", "keyword", "unclear", "body", "received_at"),

@@ -10,9 +10,9 @@ import click
 
 from outreach import NewRecipient, NotFound, Outreach, Workspace
 from outreach.http import prepare_recipient
+from outreach_server.cli.base import collect
 
-_PAGE: Final = 100
-_MAX_PAGES: Final = 20
+_MAX_CAMPAIGNS: Final = 2000
 _SHOWN: Final = 5
 
 
@@ -46,7 +46,7 @@ async def resolve(engine: Outreach, kinds: Mapping[str, Sequence[str]], params: 
         NotFound: Nothing has such a name.
         click.ClickException: The name is ambiguous.
     """
-    workspaces = await engine.workspaces.list()
+    workspaces = await collect(engine.workspaces.iter_all())
     found = dict(params)
     # Workspaces first: other names are searched in the workspace that the command names.
     within: Sequence[Workspace] = workspaces
@@ -83,39 +83,36 @@ async def _find(engine: Outreach, kind: str, name: str, workspaces: Sequence[Wor
 
 
 async def _agents(engine: Outreach, workspace: Workspace, _: str) -> Sequence[Candidate]:
-    return _candidates(workspace, await engine.agents.list(workspace.id))
+    return _candidates(workspace, await collect(engine.agents.iter_all(workspace.id)))
 
 
 async def _trunks(engine: Outreach, workspace: Workspace, _: str) -> Sequence[Candidate]:
-    return _candidates(workspace, await engine.trunks.list(workspace.id))
+    return _candidates(workspace, await collect(engine.trunks.iter_all(workspace.id)))
 
 
 async def _flows(engine: Outreach, workspace: Workspace, _: str) -> Sequence[Candidate]:
-    return _candidates(workspace, await engine.flows.list(workspace.id))
+    return _candidates(workspace, await collect(engine.flows.iter_all(workspace.id)))
 
 
 async def _accounts(engine: Outreach, workspace: Workspace, _: str) -> Sequence[Candidate]:
     """Return a workspace's accounts, named by their providers."""
-    found = await engine.accounts.list(workspace.id)
-    return [Candidate(id=one.id, name=one.provider, workspace=workspace) for one in found]
+    found = engine.accounts.iter_all(workspace.id)
+    return [Candidate(id=one.id, name=one.provider, workspace=workspace) async for one in found]
 
 
 async def _numbers(engine: Outreach, workspace: Workspace, written: str) -> Sequence[Candidate]:
     """Return a workspace's number in any notation."""
     phone = prepare_recipient(NewRecipient(phone_number=written), workspace.default_region).phone
-    found = await engine.numbers.list(workspace.id)
-    return [Candidate(id=one.id, name=written, workspace=workspace) for one in found if one.phone == phone]
+    found = engine.numbers.iter_all(workspace.id)
+    return [Candidate(id=one.id, name=written, workspace=workspace) async for one in found if one.phone == phone]
 
 
 async def _campaigns(engine: Outreach, workspace: Workspace, name: str) -> Sequence[Candidate]:
     found: list[Candidate] = []
     # An archived one counts where no other has the name.
     for archived in (False, True):
-        for page in range(1, _MAX_PAGES + 1):
-            got = await engine.campaigns.list(workspace.id, search=name, archived=archived, page=page, page_size=_PAGE)
-            found += _candidates(workspace, got.items)
-            if len(got.items) < _PAGE:
-                break
+        listed = engine.campaigns.iter_all(workspace.id, search=name, archived=archived)
+        found += _candidates(workspace, await collect(listed, _MAX_CAMPAIGNS))
         if any(one.name.casefold() == name.casefold() for one in found):
             break
     return found

@@ -7,7 +7,7 @@ import click
 from outreach import Number, NumberUpdate
 from outreach.models import CarrierName
 from outreach_server.cli import documents
-from outreach_server.cli.base import Group, actor, with_engine
+from outreach_server.cli.base import Group, actor, collect, with_engine
 from outreach_server.cli.output import show, show_list
 from outreach_server.cli.values import CARRIER, NUMBER, TRUNK, WORKSPACE, changed, clear, integer_of
 
@@ -44,7 +44,7 @@ def add_number(
 @click.argument("workspace_id", type=WORKSPACE)
 def list_numbers(workspace_id: str) -> None:
     """List a workspace's numbers."""
-    found = with_engine(lambda engine: engine.numbers.list(workspace_id))
+    found = with_engine(lambda engine: collect(engine.numbers.iter_all(workspace_id)))
     show_list(
         [documents.number(item) for item in found],
         ("id", "phone", "carrier", "trunk_id", "rate_per_minute", "created_at"),

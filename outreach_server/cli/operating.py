@@ -9,7 +9,7 @@ import click
 from outreach import Campaign, Outreach
 from outreach.models import AuditEntry
 from outreach_server.cli import documents
-from outreach_server.cli.base import Command, actor, state, with_engine
+from outreach_server.cli.base import Command, actor, collect, state, with_engine
 from outreach_server.cli.output import console, echo_json, listing, note, show_list
 from outreach_server.cli.values import WORKSPACE
 
@@ -42,7 +42,7 @@ def audit(workspace_id: str | None, limit: int) -> None:
     async def work(engine: Outreach) -> Sequence[AuditEntry]:
         if workspace_id is not None:
             await engine.workspaces.get(workspace_id)
-        return await engine.audit.list(workspace_id, limit=limit)
+        return await collect(engine.audit.iter_all(workspace_id), limit)
 
     show_list(
         [documents.audit_entry(item) for item in with_engine(work)],

@@ -6,7 +6,7 @@ import click
 
 from outreach import TrunkUpdate
 from outreach_server.cli import documents
-from outreach_server.cli.base import Group, actor, with_engine
+from outreach_server.cli.base import Group, actor, collect, with_engine
 from outreach_server.cli.output import show, show_list
 from outreach_server.cli.values import NAME, TRUNK, WORKSPACE, changed, clear
 
@@ -35,7 +35,7 @@ def create_trunk(workspace_id: str, name: str, address: str, provider_trunk_id: 
 @click.argument("workspace_id", type=WORKSPACE)
 def list_trunks(workspace_id: str) -> None:
     """List a workspace's trunks."""
-    found = with_engine(lambda engine: engine.trunks.list(workspace_id))
+    found = with_engine(lambda engine: collect(engine.trunks.iter_all(workspace_id)))
     show_list(
         [documents.trunk(item) for item in found],
         ("id", "name", "address", "provider_trunk_id", "created_at"),

@@ -12,7 +12,7 @@ from outreach import InvalidRequest, NewRecipient, Outreach
 from outreach.http import prepare_recipient, read_number_cell
 from outreach.models import RegisterImport
 from outreach_server.cli import documents, interruptions
-from outreach_server.cli.base import Group, actor, state, with_engine
+from outreach_server.cli.base import Group, actor, collect, state, with_engine
 from outreach_server.cli.contact_columns import find_phone_column
 from outreach_server.cli.csv_lines import Encoding
 from outreach_server.cli.output import echo_json, echo_json_with, note, show_list, stream_array, stream_lines
@@ -64,7 +64,7 @@ def list_(workspace_id: str) -> None:
 
     async def work(engine: Outreach) -> None:
         await engine.workspaces.get(workspace_id)
-        entries = (documents.unsubscribe(entry) async for entry in engine.unsubscribes.iter_entries(workspace_id))
+        entries = (documents.unsubscribe(entry) async for entry in engine.unsubscribes.iter_all(workspace_id))
         if as_json:
             await stream_array(entries)
         elif await stream_lines(entries, _WIDTHS) == 0:
@@ -77,7 +77,7 @@ def list_(workspace_id: str) -> None:
 @click.argument("workspace_id", type=WORKSPACE)
 def held(workspace_id: str) -> None:
     """List held numbers: each wrote what may be an opt-out, and needs a decision."""
-    entries = with_engine(lambda engine: engine.unsubscribes.list_pending(workspace_id))
+    entries = with_engine(lambda engine: collect(engine.unsubscribes.iter_pending(workspace_id)))
     show_list([documents.unsubscribe(entry) for entry in entries], _COLUMNS, empty="No number is held.")
 
 

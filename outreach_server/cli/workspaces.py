@@ -6,7 +6,7 @@ import click
 
 from outreach import Outreach, Workspace, WorkspaceMode, WorkspaceStatus, WorkspaceUpdate
 from outreach_server.cli import documents
-from outreach_server.cli.base import Group, actor, state, with_engine
+from outreach_server.cli.base import Group, actor, collect, state, with_engine
 from outreach_server.cli.database_place import place_of
 from outreach_server.cli.output import note, show, show_list
 from outreach_server.cli.values import NAME, WORKSPACE, changed, clear, integer_of
@@ -154,7 +154,7 @@ def update(
 
 async def _require_other_name(engine: Outreach, name: str, *, than: str | None = None) -> None:
     """Check that no other workspace has this name, because commands accept names."""
-    for workspace in await engine.workspaces.list():
+    async for workspace in engine.workspaces.iter_all():
         if workspace.name.casefold() == name.casefold() and workspace.id != than:
             raise click.ClickException(
                 f"There is already a workspace {workspace.name!r}: {workspace.id}. Choose another name, or give "
@@ -165,7 +165,7 @@ async def _require_other_name(engine: Outreach, name: str, *, than: str | None =
 @workspaces.command("list")
 def list_() -> None:
     """List all workspaces, oldest first."""
-    found = with_engine(lambda engine: engine.workspaces.list())
+    found = with_engine(lambda engine: collect(engine.workspaces.iter_all()))
     show_list(
         [documents.workspace(item) for item in found],
         _COLUMNS,

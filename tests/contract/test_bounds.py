@@ -22,7 +22,7 @@ from outreach import (
     Workspace,
 )
 from outreach.models import Length, NewAgent, NewFlow, NewNumber, NewUnsubscribes, bounds_of
-from outreach.models.bounds import bounded_fields
+from outreach.models.base import bounded_fields
 from outreach_server.cli.root import main
 from tests.contract.document import SCHEMAS as DESCRIBED
 from tests.contract.document import resolve

@@ -96,8 +96,8 @@ from outreach.models.campaign_report import (
     ResultCount,
     TimeBucket,
 )
-from outreach.models.failures import ProviderFailure
 from outreach.models.recipient import Recipient, RecipientCount
+from outreach.models.reports import ProviderFailure
 from outreach.models.states import RecipientStatus
 from outreach.models.trail import TrailRule, TrailStep, TrailStepKind
 from outreach.testing.builders import make_agent, make_flow, make_inbound, make_number, make_unsubscribe, make_workspace

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from outreach.convert.manage.recipients import write_history, write_recipient, write_recipient_count
+from outreach.convert.manage.campaigns import write_history, write_recipient, write_recipient_count
 from outreach.models.recipient import RecipientCount
 from outreach.models.states import RecipientStatus
 from outreach.models.trail import ContactHistory, TrailRule, TrailStep, TrailStepKind

@@ -57,6 +57,7 @@ _BY_NAME: dict[str, Any] = {
     "render": lambda _: StoredAnswer(body=b"{}"),
     "headers": {},
     "opted_out": True,
+    "external_id": "crm-7",
     "kinds": [],
 }
 """What a required argument is by its name."""
@@ -133,11 +134,17 @@ def every_method(engine: Outreach) -> Iterator[Method]:
         if inspect.iscoroutinefunction(itself) and "workspace_id" in inspect.signature(itself).parameters:
             yield Method(name=f"{service}.__call__", function=instance.__call__, takes_workspace=True)
         for name, function in inspect.getmembers(instance, inspect.ismethod):
-            waits = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+            waits = inspect.iscoroutinefunction(function) or _iterates(function)
             if name.startswith("_") or not waits:
                 continue
             takes_workspace = "workspace_id" in inspect.signature(function).parameters
             yield Method(name=f"{service}.{name}", function=function, takes_workspace=takes_workspace)
+
+
+def _iterates(function: Callable[..., Any]) -> bool:
+    """Return whether a method returns an asynchronous iterator."""
+    returned = str(inspect.signature(function).return_annotation)
+    return inspect.isasyncgenfunction(function) or returned.startswith("AsyncIterator[")
 
 
 def _value(method: str, name: str, hint: Any) -> Any:

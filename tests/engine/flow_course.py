@@ -22,7 +22,7 @@ from outreach.models.resources import FlowStep
 from outreach.models.states import CampaignStatus
 from outreach.operations.campaigns import closing
 from outreach.protocols.storage import Storage
-from outreach.runners.sms_channel import SmsChannel
+from outreach.runners.channels import SmsChannel
 from outreach.testing.builders import make_flow
 from outreach.testing.clock import ManualClock
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice

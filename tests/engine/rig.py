@@ -19,13 +19,13 @@ from outreach.ids import UuidV7Source
 from outreach.models.campaign import Campaign
 from outreach.models.recipient import Recipient
 from outreach.models.workspace import Workspace
+from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import DispatchLock, Operation, Storage
 from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.voice.analysis import ProviderAnalyser
 from tests.engine.provider_pool import provider_pool_of
 
 T = TypeVar("T")

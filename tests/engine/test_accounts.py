@@ -186,7 +186,7 @@ async def test_only_the_workspace_that_was_told_to_wait_is_held(open_storage: Op
         ends = clock_of_loop().now() + timedelta(hours=1)
         hold = make_provider_throttle(workspace_id=ids[0], until=ends)
         await storage.write(lambda tx: tx.provider_throttles.put(hold))
-        assert [(await engine.accounts.list(one))[0].throttled_until for one in ids] == [ends, None]
+        assert [(await engine.accounts.list(one)).items[0].throttled_until for one in ids] == [ends, None]
         assert [await engine.accounts.throttled_until(one, "twilio") for one in ids] == [ends, None]
         assert await engine.accounts.throttled_until(ids[0], "telnyx") is None
         past = attrs.evolve(hold, until=clock_of_loop().now())
@@ -219,7 +219,7 @@ async def test_the_file_holds_no_credentials_and_the_key_is_the_owners(tmp_path:
     connection.close()
     assert b"s3cret" not in (tmp_path / "o.db").read_bytes()
     async with Outreach.open(url, clock=clock_of_loop()) as engine:
-        assert (await engine.accounts.list(workspace.id))[0].id == account.id
+        assert (await engine.accounts.list(workspace.id)).items[0].id == account.id
     key.unlink()
     assert "no key to open" in await problem_of(url, workspace.id)
     key.write_text("schlüssel\n", encoding="utf-8")

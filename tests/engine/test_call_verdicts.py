@@ -254,7 +254,7 @@ async def test_a_verdict_of_which_no_event_comes_is_asked_for(open_storage: Open
         call = (await calls_of(rig, campaign))[0]
         outcomes = {"verdict": "positive", "no_more": "negative", "nothing": None}
         assert call.outcome == outcomes[word]
-        entries = [entry async for entry in rig.engine.unsubscribes.iter_entries(workspace.id)]
+        entries = [entry async for entry in rig.engine.unsubscribes.iter_all(workspace.id)]
         assert [entry.phone for entry in entries] == ([call.to] if word == "no_more" else [])
         # The end itself, and a few times more at the most.
         assert asked <= 6

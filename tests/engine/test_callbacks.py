@@ -187,7 +187,7 @@ async def test_a_stop_by_callback_is_in_force_and_answered_by_one_of_us(
         caller = Caller(engine, account.id)
         stop = {"kind": "text", "id": "in1", "from": "+14155550101", "body": "Stop!", "at": engine.now().isoformat()}
         assert [await caller.call(stop) for _ in range(5)] == [["received"], [], [], [], []]
-        assert [entry.source async for entry in engine.unsubscribes.iter_entries(workspace_id)] == ["keyword"]
+        assert [entry.source async for entry in engine.unsubscribes.iter_all(workspace_id)] == ["keyword"]
         with pytest.raises(RecipientUnsubscribed):
             await engine.messages.send(workspace_id, NewMessage(to="+14155550101", body="x"))
         await engine.messages.send(workspace_id, NewMessage(to="+14155550102", body="x"))
@@ -212,7 +212,7 @@ async def test_a_start_by_callback_lifts_what_the_carrier_lifts(
             at = (engine.now() + (number - 9) * SECOND).isoformat()
             event = {"kind": "text", "id": f"in{number}", "from": "+14155550101", "body": body, "at": at}
             assert await caller.call(event) == ["received"]
-            on_register.append(bool([entry async for entry in engine.unsubscribes.iter_entries(workspace_id)]))
+            on_register.append(bool([entry async for entry in engine.unsubscribes.iter_all(workspace_id)]))
         assert on_register == [True, carrier_answers, False]
 
 
@@ -230,7 +230,7 @@ async def test_keywords_to_a_number_that_the_carrier_leaves_to_us_are_answered(
                 assert await caller.call(event) == ["received"]
             await fake.carrier.wait_for_requests(number + 1)
         assert {(request.to, request.from_number) for request in fake.carrier.requests} == {("+14155550101", "72975")}
-        assert [entry.phone async for entry in engine.unsubscribes.iter_entries(workspace_id)] == ["+14155550102"]
+        assert [entry.phone async for entry in engine.unsubscribes.iter_all(workspace_id)] == ["+14155550102"]
 
 
 async def test_a_provider_tells_nothing_of_anothers_requests(open_storage: OpenStorage, fake: FakeAdapter) -> None:

@@ -15,7 +15,7 @@ from outreach.convert.exports import workbook
 from outreach.convert.exports.columns import Table
 from outreach.http import EXPORT_CONTENT_TYPES, escape_formula
 from outreach.models.campaign import Campaign
-from outreach.models.campaign_export import ExportedContact, ExportFormat
+from outreach.models.campaign_report import ExportedContact, ExportFormat
 from outreach.protocols.storage import Storage
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE

@@ -15,12 +15,11 @@ from outreach import InvalidRequest, NotFound, Outreach
 from outreach.http import write_campaign_report
 from outreach.models.base import Channel
 from outreach.models.campaign import Campaign
-from outreach.models.campaign_export import ExportedContact
+from outreach.models.campaign_report import ExportedContact
 from outreach.models.prices import Price, PriceTable
 from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.policy.number_countries import country_of_phone
-from outreach.policy.prices import find_price
-from outreach.policy.time_steps import MAX_STEPS, bounds
+from outreach.policy.number_zones import country_of_phone
+from outreach.policy.report_figures import MAX_STEPS, bounds, find_price
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_campaign, make_dispatch, make_inbound, make_prepared, make_unsubscribe
 from outreach.testing.clock import ManualClock

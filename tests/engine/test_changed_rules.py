@@ -11,7 +11,7 @@ from outreach.models.plans import Postponement
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.models.trail import TrailRule
-from outreach.operations.waves import postponements
+from outreach.operations.waves import clock_steps
 from outreach.policy.contact_hours import contact_rules_key
 from outreach.policy.settlement import RECEIPT_WAIT
 from outreach.protocols.storage import Storage
@@ -121,7 +121,7 @@ async def test_a_release_goes_in_slices_and_touches_nobody_else(storage: Storage
     moment = NOW + timedelta(minutes=1)
 
     def slice_of(tx: Transaction) -> tuple[bool, list[Recipient]]:
-        postponements.release_postponed(tx, THIS_WORKSPACE, campaign.id, receipt=RECEIPT_WAIT, now=moment, limit=2)
+        clock_steps.release_postponed(tx, THIS_WORKSPACE, campaign.id, receipt=RECEIPT_WAIT, now=moment, limit=2)
         plan = plan_wave(tx, THIS_WORKSPACE, campaign.id, now=moment, limit=9)
         assert plan is not None
         return plan.contact_rules_outdated, list(plan.due)

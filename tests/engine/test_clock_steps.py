@@ -17,10 +17,10 @@ from outreach.models.work import WorkUnit
 from outreach.operations.waves import (
     clock_steps,
     leases,
-    postponements,
     provider_throttles,
 )
 from outreach.operations.waves.pace import frequency_capped_until
+from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.policy.contact_hours import CONTACT_HOURS
 from outreach.protocols.storage import Storage
 from outreach.runners.worker import Worker
@@ -36,7 +36,6 @@ from outreach.testing.builders import (
 from outreach.testing.clock import ManualClock, ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK
-from outreach.voice.analysis import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import given_active, given_settings, recipient, reread
@@ -285,9 +284,7 @@ async def _given_waits(
 
 async def _release(storage: Storage, campaign: Campaign, *, limit: int) -> None:
     await storage.write(
-        lambda tx: postponements.release_postponed(
-            tx, THIS_WORKSPACE, campaign.id, receipt=RECEIPT, now=NOW, limit=limit
-        )
+        lambda tx: clock_steps.release_postponed(tx, THIS_WORKSPACE, campaign.id, receipt=RECEIPT, now=NOW, limit=limit)
     )
 
 

@@ -25,6 +25,7 @@ from outreach.models.trail import TrailRule
 from outreach.operations.campaigns import closing
 from outreach.operations.campaigns import transitions as moves
 from outreach.operations.settling import ledger
+from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.policy.dispatch_history import REACHED_NOBODY
 from outreach.protocols.storage import Storage
 from outreach.storage.sqlite import SqliteStorage
@@ -40,7 +41,6 @@ from outreach.testing.builders import (
 )
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, pending, publish
-from outreach.voice.analysis import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.given import BACKOFF, commit_wave, make_wave
 from tests.engine.trail import check_history

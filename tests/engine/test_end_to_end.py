@@ -13,7 +13,7 @@ from anyio.abc import TaskStatus
 
 from outreach import CallStatus, ConfigError, NewCall, NewMessage, Outreach, SimulatorConfig
 from outreach.config import EngineConfig
-from outreach.policy.pacing import spacing
+from outreach.policy.deciding import spacing
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.virtual_time import clock_of_loop

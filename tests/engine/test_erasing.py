@@ -141,7 +141,7 @@ async def test_an_ended_campaign_is_erased_and_keeps_its_figures(
         assert row.replies == []
     # The neighbour is as it was, and the register too.
     assert all([one.phone async for one in writing.campaigns.iter_recipients(THIS_WORKSPACE, other.id)])
-    assert len([one async for one in writing.unsubscribes.iter_entries(THIS_WORKSPACE)]) >= before.opt_outs
+    assert len([one async for one in writing.unsubscribes.iter_all(THIS_WORKSPACE)]) >= before.opt_outs
     assert await writing.campaigns.delete(THIS_WORKSPACE, campaign.id) is not None
     for asked in (
         writing.campaigns.clone(THIS_WORKSPACE, campaign.id),
@@ -195,7 +195,7 @@ def test_a_stored_report_is_read_as_it_was_written() -> None:
 
     from outreach.models import Cost, CostLine
     from outreach.models.campaign_report import CallFigures, FailureCount
-    from outreach.models.failures import Explanation, ProviderFailure
+    from outreach.models.reports import Explanation, ProviderFailure
     from tests.convert.test_report_page import REPORT
 
     failure = ProviderFailure(
@@ -324,14 +324,14 @@ async def test_a_purged_person_can_opt_in_and_out_again(writing: Outreach, stora
     """The register finds the hash by the number; a new entry replaces it."""
     await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone=PHONE, scope="sms")))
     await writing.erasure.purge(THIS_WORKSPACE, PHONE)
-    [entry] = [one async for one in writing.unsubscribes.iter_entries(THIS_WORKSPACE)]
+    [entry] = [one async for one in writing.unsubscribes.iter_all(THIS_WORKSPACE)]
     assert entry.phone.startswith("#")
     await writing.unsubscribes.add(THIS_WORKSPACE, PHONE)
-    [entry] = [one async for one in writing.unsubscribes.iter_entries(THIS_WORKSPACE)]
+    [entry] = [one async for one in writing.unsubscribes.iter_all(THIS_WORKSPACE)]
     assert (entry.phone, entry.scope) == (PHONE, "all")
     await writing.erasure.purge(THIS_WORKSPACE, PHONE)
     assert await writing.unsubscribes.remove(THIS_WORKSPACE, PHONE) == 1
-    assert [one async for one in writing.unsubscribes.iter_entries(THIS_WORKSPACE)] == []
+    assert [one async for one in writing.unsubscribes.iter_all(THIS_WORKSPACE)] == []
 
 
 async def test_a_doubt_about_a_purged_person_counts_as_an_opt_out(writing: Outreach, storage: Storage) -> None:
@@ -339,7 +339,7 @@ async def test_a_doubt_about_a_purged_person_counts_as_an_opt_out(writing: Outre
     await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone=PHONE, scope="held", source="unclear")))
     assert (await writing.erasure.purge(THIS_WORKSPACE, PHONE)).still_opted_out
     assert await writing.unsubscribes.filter_unsubscribed(THIS_WORKSPACE, "call", [PHONE]) == {PHONE}
-    assert await writing.unsubscribes.list_pending(THIS_WORKSPACE) == []
+    assert list(await writing.unsubscribes.list_pending(THIS_WORKSPACE)) == []
 
 
 async def test_a_hashed_number_is_left_out_of_new_campaigns(writing: Outreach, storage: Storage) -> None:
@@ -418,7 +418,7 @@ async def test_the_retention_erases_what_is_older_and_nothing_else(
     assert await writing.messages.get(THIS_WORKSPACE, fresh.id) == fresh
     stopped = await writing.unsubscribes.filter_unsubscribed(THIS_WORKSPACE, "sms", ["+14155558888"])
     assert stopped == {"+14155558888"}
-    assert "+14155558888" not in [one.phone async for one in writing.unsubscribes.iter_entries(THIS_WORKSPACE)]
+    assert "+14155558888" not in [one.phone async for one in writing.unsubscribes.iter_all(THIS_WORKSPACE)]
     assert "I am Zaphod" not in [one.body for one in await writing.messages.list_inbound(THIS_WORKSPACE)]
     assert (await writing.erasure.apply_retention()).slices == 0
 

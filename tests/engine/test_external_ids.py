@@ -30,17 +30,16 @@ async def test_a_contact_is_found_by_the_id_of_the_application(engine: Outreach)
     await anyio.sleep(1)
     newer = await given_campaign(engine, workspace, [{"phone_number": ANN, "external_id": "crm-7"}])  # type: ignore[list-item]
     await given_campaign(engine, other, people)
-    found = await engine.campaigns.recipients(workspace.id, external_id="crm-7")
+    found = await engine.campaigns.list_appearances(workspace.id, "crm-7")
     assert [(one.campaign_id, one.position, one.external_id) for one in found] == [
         (newer.id, 0, "crm-7"),
         (older.id, 0, "crm-7"),
     ]
-    [one] = await engine.campaigns.recipients(workspace.id, external_id="crm-7", campaign_id=older.id)
+    [one] = await engine.campaigns.list_recipients(workspace.id, older.id, external_id="crm-7")
     assert one.campaign_id == older.id
-    assert len(await engine.campaigns.recipients(workspace.id, external_id="crm-7", limit=1)) == 1
-    assert await engine.campaigns.recipients(workspace.id, external_id="crm-8") == []
+    assert list(await engine.campaigns.list_appearances(workspace.id, "crm-8")) == []
     with pytest.raises(NotFound):
-        await engine.campaigns.recipients(other.id, external_id="crm-7", campaign_id=older.id)
+        await engine.campaigns.list_recipients(other.id, older.id, external_id="crm-7")
 
 
 async def test_a_recipient_is_read_by_its_place(engine: Outreach) -> None:
@@ -64,7 +63,7 @@ async def test_an_id_that_cannot_be_kept_is_named_with_its_contact(engine: Outre
         await given_campaign(engine, workspace, people)
     assert [detail.path for detail in raised.value.details] == ["recipients[1].external_id"]
     longest = await given_campaign(engine, workspace, [NewRecipient(phone_number=ANN, external_id="x" * 255)])
-    assert len(await engine.campaigns.recipients(workspace.id, external_id="x" * 255)) == longest.counters.total
+    assert len(await engine.campaigns.list_appearances(workspace.id, "x" * 255)) == longest.counters.total
 
 
 async def test_events_name_the_contact_by_its_id(open_storage: OpenStorage) -> None:

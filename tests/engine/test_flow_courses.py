@@ -12,12 +12,12 @@ from outreach.models.reports import MessageReport
 from outreach.models.resources import FlowStep
 from outreach.models.states import DispatchState, MessageStatus, RecipientStatus
 from outreach.operations.settling import ledger
+from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import Storage
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import make_inbound, make_unsubscribe, make_workspace
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
-from outreach.voice.analysis import ProviderAnalyser
 from tests.engine.flow_course import Course
 from tests.engine.given import ACCEPTED, BACKOFF, given_settings, recipient, refused, reread, settle
 

@@ -113,7 +113,7 @@ async def test_somebody_decides(open_storage: OpenStorage, opted_out: bool) -> N
         [held] = await engine.unsubscribes.list_pending(workspace.id)
         assert held.phone == PERSON
         await engine.unsubscribes.resolve(workspace.id, PERSON, opted_out=opted_out)
-        assert await engine.unsubscribes.list_pending(workspace.id) == []
+        assert list(await engine.unsubscribes.list_pending(workspace.id)) == []
         stopped = await engine.unsubscribes.filter_unsubscribed(workspace.id, "sms", [PERSON])
         assert stopped == ({PERSON} if opted_out else set())
         with pytest.raises(Conflict if opted_out else NotFound):

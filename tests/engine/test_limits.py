@@ -20,6 +20,7 @@ from outreach.operations.settling import ledger
 from outreach.operations.waves import singles
 from outreach.operations.waves.pace import CAP_RECHECK_AFTER
 from outreach.operations.waves.singles import IntentTerms
+from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import Storage
 from outreach.runners.outbox import Outbox
 from outreach.testing.builders import (
@@ -39,7 +40,6 @@ from outreach.testing.clock import ManualClock
 from outreach.testing.scripted import ScriptedCarrier, Step, accept
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK, pending, publish
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.voice.analysis import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import (

@@ -18,12 +18,12 @@ from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.models.work import WorkUnit
 from outreach.operations.waves import leases
+from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import Storage
 from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.voice.analysis import ProviderAnalyser
 from tests.engine.calling import CALLS, POSITIVE, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.provider_pool import provider_pool_of

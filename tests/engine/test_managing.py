@@ -89,10 +89,11 @@ async def test_what_is_created_with_a_key_is_created_once(engine: Outreach) -> N
         answers = [await create(workspace.id, new, request=key, render=counted(made)) for _ in range(2)]
         assert answers[0] == answers[1]
     agent, number, known_flow, [entry] = made
-    assert await engine.agents.list(workspace.id) == [agent]
-    assert await engine.numbers.list(workspace.id) == [await engine.numbers.get(workspace.id, number.id)] == [number]
-    assert await engine.flows.list(workspace.id) == [await engine.flows.get(workspace.id, known_flow.id)]
-    assert await engine.unsubscribes.list(workspace.id) == [entry]
+    assert list(await engine.agents.list(workspace.id)) == [agent]
+    assert list(await engine.numbers.list(workspace.id)) == [number]
+    assert await engine.numbers.get(workspace.id, number.id) == number
+    assert list(await engine.flows.list(workspace.id)) == [await engine.flows.get(workspace.id, known_flow.id)]
+    assert list(await engine.unsubscribes.list(workspace.id)) == [entry]
     assert (entry.source, entry.evidence) == ("operator", "wrote to us")
 
 
@@ -118,8 +119,10 @@ async def test_the_register_is_paged_by_number(engine: Outreach) -> None:
     workspace = await given_workspace(engine)
     phones = [f"+1415555010{last}" for last in range(5)]
     await engine.unsubscribes.add(workspace.id, *phones)
-    found: list[str] = []
-    while page := await engine.unsubscribes.list(workspace.id, after=found[-1] if found else "", limit=2):
+    page = await engine.unsubscribes.list(workspace.id, limit=2)
+    found = [entry.phone for entry in page]
+    while page.next is not None:
+        page = await engine.unsubscribes.list(workspace.id, after=page.next, limit=2)
         found += [entry.phone for entry in page]
     assert found == phones
     for nobody in ("+14155550199", "nonsense"):
@@ -134,12 +137,12 @@ async def test_recipients_are_paged_by_state_and_reason(engine: Outreach) -> Non
     campaign = await given_campaign(engine, workspace, people)
     pages = engine.campaigns.list_recipients
     assert [one.position for one in await pages(workspace.id, campaign.id, limit=2)] == [0, 1]
-    assert [one.position for one in await pages(workspace.id, campaign.id, after=1)] == [2, 3]
+    assert [one.position for one in await pages(workspace.id, campaign.id, after="1")] == [2, 3]
     assert [one.position for one in await pages(workspace.id, campaign.id, status=RecipientStatus.SKIPPED)] == [3]
     assert [one.position for one in await pages(workspace.id, campaign.id, reason="duplicate")] == [3]
     assert (
         await engine.campaigns.get_recipient(workspace.id, campaign.id, 3)
-        == (await pages(workspace.id, campaign.id, after=2))[0]
+        == (await pages(workspace.id, campaign.id, after="2")).items[0]
     )
     history = await engine.campaigns.recipient_history(workspace.id, campaign.id, 3)
     assert (history.position, history.reason) == (3, "duplicate")
@@ -172,7 +175,7 @@ async def test_recipients_are_found_by_number_and_by_the_applications_id(engine:
 
     written = first.phone_number.removeprefix("+")
     assert await found(phone=first.phone_number) == await found(phone=f"{written[:1]} {written[1:]}") == [0, 2]
-    assert await found(phone=first.phone_number, after=0) == [2]
+    assert await found(phone=first.phone_number, after="0") == [2]
     assert await found(phone=first.phone_number, limit=1) == [0]
     assert await found(phone=first.phone_number, status=RecipientStatus.SKIPPED) == [2]
     assert await found(phone=first.phone_number, external_id="crm-2") == [2]

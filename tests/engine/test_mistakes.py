@@ -44,7 +44,7 @@ async def test_an_engine_that_is_not_open_says_so() -> None:
     with pytest.raises(StorageError, match="engine is not open: use it within `async with engine:`"):
         await engine.workspaces.list()
     async with engine:
-        assert await engine.workspaces.list() == []
+        assert list(await engine.workspaces.list()) == []
     with pytest.raises(StorageError, match="engine is not open"):
         await engine.workspaces.list()
 

@@ -50,13 +50,13 @@ Create = Callable[[Outreach, Workspace, str], Awaitable[Any]]
 
 
 async def _call(engine: Outreach, workspace: Workspace, key: str) -> Call:
-    agents = await engine.agents.list(workspace.id)
+    agents = (await engine.agents.list(workspace.id)).items
     new = NewCall(agent_id=agents[0].id, to="+14155550101", variables=MappingProxyType({"b": 1, "a": [True, None]}))
     return await engine.calls.create(workspace.id, new, idempotency_key=key)
 
 
 async def _call_campaign(engine: Outreach, workspace: Workspace, key: str) -> CampaignCreated:
-    agents = await engine.agents.list(workspace.id)
+    agents = (await engine.agents.list(workspace.id)).items
     hours = BusinessHours(
         enabled=True,
         timezone="America/New_York",

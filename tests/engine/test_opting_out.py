@@ -228,7 +228,7 @@ async def test_what_a_program_hands_in_is_checked(engine: Outreach) -> None:
     with pytest.raises(NotFound):
         await engine.messages.receive(workspace.id.replace("0", "1"), **fields)
     assert list(await engine.messages.list_inbound(workspace.id)) == []
-    assert [entry async for entry in engine.unsubscribes.iter_entries(workspace.id)] == []
+    assert [entry async for entry in engine.unsubscribes.iter_all(workspace.id)] == []
 
 
 async def test_a_program_says_that_the_carrier_answers_its_words(engine: Outreach) -> None:
@@ -238,7 +238,7 @@ async def test_a_program_says_that_the_carrier_answers_its_words(engine: Outreac
     for how in ({"replies_to_keywords": True}, {"replies_to_keywords": True, "provider": None}, {}):
         await say(engine, workspace.id, 0, "STOP")
         await say(engine, workspace.id, 0, "JOIN", **how)
-        on_register.append(bool([entry async for entry in engine.unsubscribes.iter_entries(workspace.id)]))
+        on_register.append(bool([entry async for entry in engine.unsubscribes.iter_all(workspace.id)]))
     assert on_register == [True, True, False]
     unclear = await engine.messages.list_inbound(workspace.id, unclear=True)
     assert [message.body for message in unclear] == ["JOIN", "JOIN"]

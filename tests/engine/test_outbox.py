@@ -15,6 +15,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.operations.campaigns import transitions as moves
+from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import Storage
 from outreach.providers.pool import ProviderRequest, ResolveProvider, SendRequest
 from outreach.runners.outbox import Outbox
@@ -22,7 +23,6 @@ from outreach.runners.worker import Worker
 from outreach.testing.builders import make_provider_throttle, make_workspace
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.voice.analysis import ProviderAnalyser
 from outreach.wire.last_moment import present
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import commit, given_active

@@ -12,10 +12,10 @@ from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.models.unsubscribe import Unsubscribe, UnsubscribeScope
 from outreach.operations.register.entries import put_on_register
 from outreach.operations.settling import ledger
+from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_call, make_dispatch, make_message, make_unsubscribe
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
-from outreach.voice.analysis import ProviderAnalyser
 from tests.engine.given import BACKOFF, given_active, given_dispatch, reread, settle
 from tests.engine.writing import PERSON, answers, entry, write
 

@@ -15,7 +15,7 @@ from outreach.models.reports import MessageReport, Report
 from outreach.models.states import MessageStatus
 from outreach.operations.settling import callbacks
 from outreach.operations.settling.callbacks import merge_report
-from outreach.simulator.provider import ReportScheduler
+from outreach.simulator import ReportScheduler
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage

@@ -16,6 +16,7 @@ from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import MessageReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.operations.settling.callbacks import merge_event
+from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.carrier import LookupRequest, OutboundMessage
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import CallRequest
@@ -45,7 +46,6 @@ from outreach.testing.scripted import (
     refuse,
 )
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.voice.analysis import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.calling import CALLS, POSITIVE, calls_of, event, given_agent, given_calls
 from tests.engine.conftest import OpenStorage

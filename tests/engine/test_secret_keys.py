@@ -256,7 +256,7 @@ async def test_a_server_that_knows_both_keys_works_meanwhile(rotation: Rotation)
         assert (await server.accounts.check(workspace.id, before.id)).ok
         assert (await rotation.rekey(both, actor="olga")).rekeyed == 1
         assert (await server.accounts.check(workspace.id, before.id)).ok
-        assert await server.accounts.list(workspace.id) == [before]
+        assert list(await server.accounts.list(workspace.id)) == [before]
         assert (await server.accounts.get(workspace.id, before.id)).revision == 0
         (entry, *_) = await server.audit.list(workspace.id)
         assert (entry.action, entry.actor, entry.subject) == ("account.rekey", "olga", before.id)

@@ -13,10 +13,10 @@ from outreach.models.states import CampaignStatus, DispatchState, MessageStatus,
 from outreach.models.trail import TrailRule
 from outreach.models.work import WorkUnit
 from outreach.operations.settling import ledger
+from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, new_id
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
-from outreach.voice.analysis import ProviderAnalyser
 from tests.engine.given import (
     ACCEPTED,
     BACKOFF,

@@ -34,6 +34,7 @@ from outreach.models.states import DispatchState
 from outreach.operations.settling import ledger
 from outreach.operations.waves import provider_throttles, singles
 from outreach.operations.waves.singles import IntentTerms
+from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import (
     NOW,
@@ -56,7 +57,6 @@ from outreach.testing.scripted import (
 )
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.voice.analysis import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import BACKOFF

@@ -20,7 +20,7 @@ from outreach.operations.campaigns.histories import histories
 from outreach.operations.register.entries import put_on_register, skip_waiting_recipients
 from outreach.operations.settling import ledger, reconciling
 from outreach.operations.settling.reconciling import Deadlines
-from outreach.operations.waves import postponements
+from outreach.operations.waves import clock_steps
 from outreach.policy.settlement import RECEIPT_WAIT
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_dispatch, make_unsubscribe
@@ -387,7 +387,7 @@ async def test_the_frequency_cap_holds(storage: Storage) -> None:
     freer = WorkspaceUpdate(frequency_cap=None)
     await storage.write(lambda tx: workspaces.update(tx, THIS_WORKSPACE, freer, now=at(3), actor="library"))
     await storage.write(
-        lambda tx: postponements.release_postponed(
+        lambda tx: clock_steps.release_postponed(
             tx, THIS_WORKSPACE, campaign.id, receipt=RECEIPT_WAIT, now=at(4), limit=9
         )
     )

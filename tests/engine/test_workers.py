@@ -18,7 +18,8 @@ from outreach.models.work import Claim, WorkUnit
 from outreach.operations.common import campaign_unit
 from outreach.operations.waves import claims, leases, workers
 from outreach.operations.waves.claims import Granted, NotClaimed, Wanted
-from outreach.policy.pacing import spacing
+from outreach.policy.call_settlement import ProviderAnalyser
+from outreach.policy.deciding import spacing
 from outreach.protocols.storage import Storage
 from outreach.runners.claims import Claims
 from outreach.runners.worker import Worker
@@ -28,7 +29,6 @@ from outreach.testing.clock import ManualClock
 from outreach.testing.scripted import ScriptedCarrier
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, given_campaign
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.voice.analysis import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine import rig
 from tests.engine.rig import QUICK, Rig, dispatching, given_workspace, people, reaches, until

@@ -68,8 +68,8 @@ WRONG: list[tuple[str, Wrong]] = [
     ("phones[0]", lambda e, w: e.unsubscribes.remove(w, NUMBER)),
     ("opted_out", lambda e, w: e.unsubscribes.resolve(w, "+14155550101", opted_out=YES)),
     ("phone", lambda e, w: e.campaigns.contact_history(w, new_id(), NUMBER)),
-    ("page", lambda e, w: e.campaigns.list(w, page=TEXT)),
-    ("page_size", lambda e, w: e.campaigns.list(w, page_size=0)),
+    ("page", lambda e, w: e.http.list_campaigns(w, page=TEXT)),
+    ("page_size", lambda e, w: e.http.list_campaigns(w, page_size=0)),
     ("campaign", lambda e, w: e.campaigns.create_sms(w, DICT, [])),
     ("campaign", lambda e, w: e.campaigns.create_call(w, DICT, [])),
     ("campaign", lambda e, w: e.campaigns.create_sms(w, NewCallCampaign(name="x", agent_id="x"), [])),  # type: ignore[arg-type]

@@ -13,9 +13,9 @@ from outreach.models.states import CallStatus, DispatchState, MessageStatus, Rec
 from outreach.models.trail import ContactHistory, TrailStep, TrailStepKind
 from outreach.operations.campaigns.histories import histories
 from outreach.operations.settling import ledger
+from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import Storage
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
-from outreach.voice.analysis import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.given import BACKOFF, recipient
 

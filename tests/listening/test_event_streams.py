@@ -193,7 +193,7 @@ async def test_a_client_that_takes_nothing_is_held_to_one_page() -> None:
     """The next page is read when the last one was taken."""
     async with Outreach.open("memory://") as engine:
         app, headers = await _app(engine)
-        workspace_id = (await engine.workspaces.list())[0].id
+        workspace_id = (await engine.workspaces.list()).items[0].id
         await engine.unsubscribes.add(workspace_id, *(f"+1415555{last:04d}" for last in range(250)))
         arrived, taken, gone = anyio.Semaphore(0), anyio.Semaphore(0), anyio.Event()
         sent: list[Message] = []

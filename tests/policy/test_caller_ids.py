@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach.models.campaign import CallerIdAllocation
-from outreach.policy.pacing import next_caller_id
+from outreach.policy.deciding import next_caller_id
 
 
 def group(*counts: int) -> list[CallerIdAllocation]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach.policy.pacing import MAX_AHEAD, first_slot, next_slot, spacing
+from outreach.policy.deciding import MAX_AHEAD, first_slot, next_slot, spacing
 from outreach.testing.builders import NOW
 
 SECOND = timedelta(seconds=1)

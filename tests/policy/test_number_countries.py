@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from outreach.policy.number_countries import country_of_phone, look_up_country
+from outreach.policy.number_zones import country_of_phone, look_up_country
 
 
 @pytest.mark.parametrize(

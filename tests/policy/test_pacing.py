@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach.policy.pacing import spacing
+from outreach.policy.deciding import spacing
 
 _MINUTE = timedelta(minutes=1)
 

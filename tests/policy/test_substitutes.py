@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from outreach.policy.segments import is_gsm
-from outreach.policy.substitutes import _SUBSTITUTES, character_name, substitute
+from outreach.policy.segments import _SUBSTITUTES, character_name, is_gsm, substitute
 
 
 @pytest.mark.parametrize(

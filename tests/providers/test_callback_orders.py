@@ -16,11 +16,11 @@ from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.operations.waves import singles
 from outreach.operations.waves.singles import IntentTerms
+from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols import SystemClock
 from outreach.runners.worker import Worker
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import make_lease, make_worker, new_id
-from outreach.voice.analysis import ProviderAnalyser
 from outreach.working_set import Transaction
 from tests.engine.given import BACKOFF, EPOCH
 from tests.providers.carriers import CARRIERS, SENDER, CarrierPart
@@ -192,7 +192,7 @@ def test_receipts_come_to_the_same_in_every_order(
             assert (message.status, message.reason) == (best, here.part.failure if best == "failed" else None)
             await here.check_kept()
             assert len(await here.engine.callbacks.list(here.workspace_id)) == len(set(told))
-            assert [one async for one in here.engine.unsubscribes.iter_entries(here.workspace_id)] == []
+            assert [one async for one in here.engine.unsubscribes.iter_all(here.workspace_id)] == []
 
     anyio.run(run)
 
@@ -381,5 +381,5 @@ async def test_who_wants_no_more_calls_is_on_the_register_once(part_of: type[Voi
         events = list(here.part.do_not_call(here.taken, datetime.now(UTC)))
         for event in [*reversed(events), *events] if backwards else events * 2:
             await here.hear(event)
-        (entry,) = [one async for one in here.engine.unsubscribes.iter_entries(here.workspace_id)]
+        (entry,) = [one async for one in here.engine.unsubscribes.iter_all(here.workspace_id)]
         assert (entry.phone, entry.source) == (PERSON, "call")

@@ -86,5 +86,5 @@ async def test_a_calling_campaign_hears_how_its_calls_end(place: Place, part_of:
                 assert ends[-1] == ("completed", "positive")
                 assert (calls[-1].summary, calls[-1].duration_seconds) == (SUMMARY, ANSWERED_BY_PERSON.total_seconds())
 
-        register = [(entry.phone, entry.source) async for entry in engine.unsubscribes.iter_entries(workspace_id)]
+        register = [(entry.phone, entry.source) async for entry in engine.unsubscribes.iter_all(workspace_id)]
         assert register == [(NO_MORE, "call")]

@@ -87,7 +87,7 @@ async def test_a_campaign_goes_out_once_is_receipted_and_hears_a_stop(place: Pla
             assert dispatch.report == ("failed" if phone == FAILS else "delivered")
         assert list(await engine.campaigns.dispatches(workspace_id, campaign.id, reached)) == []
 
-        assert [entry.source async for entry in engine.unsubscribes.iter_entries(workspace_id)] == ["keyword"]
+        assert [entry.source async for entry in engine.unsubscribes.iter_all(workspace_id)] == ["keyword"]
         (written,) = await engine.messages.list_inbound(workspace_id)
         assert (written.from_number, written.body) == (WRITES_STOP, "Stop!")
         records = await engine.callbacks.list(workspace_id)

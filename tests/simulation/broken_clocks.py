@@ -16,7 +16,7 @@ from outreach.operations.waves import (
     pace,
     planning,
 )
-from outreach.policy.pacing import MAX_AHEAD
+from outreach.policy.deciding import MAX_AHEAD
 from outreach.working_set import Transaction
 
 

@@ -20,8 +20,9 @@ from outreach.models.plans import (
 from outreach.models.recipient import Recipient
 from outreach.models.states import DispatchState
 from outreach.models.work import CampaignRunState
+from outreach.operations.campaigns import closing
 from outreach.operations.campaigns.recipients import put_recipient
-from outreach.operations.settling import error_budget, ledger, recipient_outcomes
+from outreach.operations.settling import ledger, recipient_outcomes
 from outreach.operations.waves import committing, intents, leases
 from outreach.policy.settlement import Backoff
 from outreach.runners.campaigns import CampaignRunner
@@ -169,18 +170,18 @@ def send_what_was_left(patch: pytest.MonkeyPatch) -> None:
 
 def go_on_in_trouble(patch: pytest.MonkeyPatch) -> None:
     """Let a campaign go on however many of its requests fail."""
-    patch.setattr(error_budget, "is_spent", lambda _: False)
+    patch.setattr(closing, "is_spent", lambda _: False)
 
 
 def charge_nothing_to_receipts(patch: pytest.MonkeyPatch) -> None:
     """Count what an answer says against the budget, and not what is told of a request that was taken."""
-    charge = error_budget.charge
+    charge = closing.charge
 
     def charging(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
         if dispatch.state is not DispatchState.ACCEPTED:
             charge(tx, dispatch, now)
 
-    patch.setattr(error_budget, "charge", charging)
+    patch.setattr(closing, "charge", charging)
 
 
 BROKEN: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {

@@ -13,13 +13,13 @@ from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.recipient import Recipient
 from outreach.models.reports import Report
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
-from outreach.operations.campaigns import transitions
+from outreach.operations.campaigns import closing, transitions
 from outreach.operations.campaigns.recipients import put_recipient
-from outreach.operations.settling import error_budget, ledger, reconciling
+from outreach.operations.settling import ledger, reconciling
 from outreach.operations.settling import recipient_outcomes as outcomes
 from outreach.operations.waves import committing, intents
-from outreach.policy.pacing import next_caller_id
-from outreach.runners.call_channel import CallChannel
+from outreach.policy.deciding import next_caller_id
+from outreach.runners.channels import CallChannel
 from outreach.working_set import Transaction
 
 
@@ -67,9 +67,9 @@ def retry_at_once(patch: pytest.MonkeyPatch) -> None:
 
 def go_on_without_an_account(patch: pytest.MonkeyPatch) -> None:
     """Pause only the campaign whose request was refused for want of credentials or funds."""
-    pause = error_budget._pause
+    pause = closing._pause
     mine: list[str | None] = []
-    charge = error_budget.charge
+    charge = closing.charge
 
     def charging(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
         mine[:] = [dispatch.campaign_id]
@@ -79,13 +79,13 @@ def go_on_without_an_account(patch: pytest.MonkeyPatch) -> None:
         if campaign.id in mine:
             pause(tx, campaign, *more)
 
-    patch.setattr(error_budget, "charge", charging)
-    patch.setattr(error_budget, "_pause", pausing)
+    patch.setattr(closing, "charge", charging)
+    patch.setattr(closing, "_pause", pausing)
 
 
 def stop_at_the_first_trouble(patch: pytest.MonkeyPatch) -> None:
     """Pause a campaign after one request in trouble."""
-    patch.setattr(error_budget, "is_spent", bool)
+    patch.setattr(closing, "is_spent", bool)
 
 
 def start_before_its_time(patch: pytest.MonkeyPatch) -> None:

@@ -124,6 +124,7 @@ _TEXTS = {
 _NUMBERS = {
     *(
         "after",
+        "after_position",
         "change",
         "epoch",
         "first",

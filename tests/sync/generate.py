@@ -140,7 +140,7 @@ def generated() -> str:
     services: dict[str, type[Any]] = {
         name: type(service) for name, service in engine.items() if not name.startswith("_") and _waits(service)
     }
-    names.add("outreach.sync.engine", "Engine")
+    names.add("outreach.sync.service", "Engine")
     names.add("outreach.sync.service", "Service")
     every: list[type[Any]] = [Outreach, *services.values()]
     for cls in every:

@@ -84,7 +84,7 @@ def test_the_first_call_opens_the_engine_and_closing_ends_its_thread(tmp_path: P
     assert engine.start() is engine
     with pytest.raises(ConfigError, match="open already"):
         engine.start()
-    assert engine.workspaces.list() == []
+    assert list(engine.workspaces.list()) == []
     before = threading.active_count()
     engine.close()
     engine.close()
@@ -101,7 +101,7 @@ def test_an_engine_that_cannot_be_opened_may_be_tried_again(tmp_path: Path) -> N
     assert threading.active_count() == before
     with Outreach.open(f"sqlite:///{tmp_path}/app.db"):
         pass
-    assert engine.workspaces.list() == []
+    assert list(engine.workspaces.list()) == []
     engine.close()
 
 
@@ -129,7 +129,7 @@ def test_opening_counts_against_the_time_that_a_call_is_given() -> None:
     with pytest.raises(TimeoutError), fail_after(0.1):
         engine.workspaces.list()
     assert threading.active_count() == before
-    assert engine.workspaces.list() == []
+    assert list(engine.workspaces.list()) == []
     engine.close()
 
 
@@ -148,7 +148,7 @@ def test_a_thread_that_opens_the_engine_is_not_waited_for_too_long(
         engine._lifetime.exit()
         assert [record.levelname for record in caplog.records] == ["ERROR"]
         storage.go_on.set()
-        assert first.result(60) == []
+        assert list(first.result(60)) == []
     engine.close()
 
 

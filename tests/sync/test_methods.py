@@ -70,7 +70,7 @@ def test_what_type_checkers_see_is_what_is_there(engine: Outreach) -> None:
     """A type checker reads this test too."""
     workspace = assert_type(engine.workspaces.create("Acme"), Workspace)
     assert_type(engine.campaigns.iter_recipients(workspace.id, new_id()), Iterator[Recipient])
-    assert list(assert_type(engine.unsubscribes.iter_entries(workspace.id), Iterator[Unsubscribe])) == []
+    assert list(assert_type(engine.unsubscribes.iter_all(workspace.id), Iterator[Unsubscribe])) == []
     stream = engine.events.subscribe(RecipientEnded, CampaignStatusChanged)
     assert_type(stream, EventStream[RecipientEnded | CampaignStatusChanged])
     with pytest.raises(NotFound):

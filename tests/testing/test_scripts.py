@@ -55,7 +55,7 @@ async def test_a_reply_is_taken_in(
     outreach_carrier.script([accept().delivered().replied("When?", after_seconds=600)])
     await _texted(outreach_engine, outreach_workspace)
     await anyio.sleep(599)
-    assert await outreach_engine.messages.list_inbound(outreach_workspace.id) == []
+    assert list(await outreach_engine.messages.list_inbound(outreach_workspace.id)) == []
     await anyio.sleep(2)
     [reply] = await outreach_engine.messages.list_inbound(outreach_workspace.id)
     assert (reply.from_number, reply.to, reply.body) == (ADA.phone_number, "+14155550199", "When?")

@@ -13,12 +13,12 @@ from outreach.config import SimulatorConfig
 from outreach.ids import UuidV7Source
 from outreach.models.reports import CallReport, Report
 from outreach.models.states import CallStatus
+from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.voice import CallRequest
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.clock import ManualClock
 from outreach.testing.scripted import ScriptedVoice
 from outreach.testing.voice_contract import VoiceContract
-from outreach.voice.analysis import ProviderAnalyser
 from outreach.voice.simulator import SimulatedVoice
 from tests.labs import ScriptedLab, SimulatorLab
 

@@ -20,7 +20,7 @@ from outreach.storage.sqlite.backend import Session, SqliteBackend
 from outreach.storage.sqlite.errors import as_caller_error
 from outreach.storage.sqlite.memory import empty_database, open_image, write_now
 from outreach.storage.sqlite.schema import apply_migrations
-from outreach.storage.sqlite.transactions import Transactions
+from outreach.storage.sqlite.writer import Transactions
 from outreach.testing.builders import (
     NOW,
     WORKSPACE_ID,

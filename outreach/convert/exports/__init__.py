@@ -9,10 +9,9 @@ from typing import Final
 import orjson
 
 from outreach.convert.exports.columns import Table
-from outreach.convert.exports.delimited import delimited_bytes
-from outreach.convert.exports.rows import write_exported_contact
+from outreach.convert.exports.rows import delimited_bytes, write_exported_contact
 from outreach.models.base import Channel
-from outreach.models.campaign_export import ExportedContact, ExportFormat
+from outreach.models.campaign_report import ExportedContact, ExportFormat
 
 EXPORT_CONTENT_TYPES: Final[Mapping[ExportFormat, str]] = MappingProxyType(
     {

@@ -10,7 +10,7 @@ from outreach.clock import format_timestamp
 from outreach.convert.columns import json_text
 from outreach.models.base import Channel
 from outreach.models.call import Call
-from outreach.models.campaign_export import ExportedContact
+from outreach.models.campaign_report import ExportedContact
 from outreach.models.dispatch import Dispatch
 
 Cell = str | int | bool | None

@@ -1,20 +1,33 @@
-"""One contact of an export as JSON."""
+"""Exports as JSON, a contact a line, and as CSV, in which a spreadsheet finds nothing to run."""
 
 from __future__ import annotations
 
+import csv
+import io
+import re
+from collections.abc import AsyncGenerator, AsyncIterator
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from outreach.clock import format_timestamp
+from outreach.convert.exports.columns import Cell, Table
+from outreach.convert.json_reports import write_provider_failure
 from outreach.convert.json_responses import write_call
-from outreach.models.campaign_export import ExportedContact
+from outreach.models.campaign_report import ExportedContact
 from outreach.models.dispatch import Dispatch
+
+_PART_CHARACTERS: Final = 64 * 1024
+
+_FORMULA: Final = re.compile(r"[\s\x00-\x1f]*[=+\-@\uff0b\uff0d\uff1d\uff20]|[\t\r\n\0]")
+"""The first characters of cells that a spreadsheet runs as a formula, also full-width or after skipped ones."""
+
+_PHONE: Final = re.compile(r"[+-]?[0-9][0-9 ().-]*")
+"""A phone number, which is not a formula and is kept as it is."""
 
 
 def write_exported_contact(contact: ExportedContact) -> dict[str, Any]:
     """Return a contact with its requests, calls and replies as JSON types."""
-    recipient, failure = contact.recipient, contact.failure
-    explanation = failure.explanation if failure is not None else None
+    recipient = contact.recipient
     return {
         "position": recipient.position,
         "phone_number": recipient.phone_number,
@@ -35,16 +48,7 @@ def write_exported_contact(contact: ExportedContact) -> dict[str, Any]:
         "ended_at": moment(recipient.ended_at),
         "texts": list(contact.texts),
         "segments": contact.segments,
-        "failure": None
-        if failure is None
-        else {
-            "provider": failure.provider,
-            "reason": failure.reason,
-            "error_code": failure.error_code,
-            "error_message": failure.error_message,
-            "meaning": None if explanation is None else explanation.meaning,
-            "advice": None if explanation is None else explanation.advice,
-        },
+        "failure": None if contact.failure is None else write_provider_failure(contact.failure),
         "requests": [_request(one) for one in contact.dispatches],
         "calls": [write_call(one) for one in contact.calls],
         "replies": [{"received_at": moment(one.received_at), "body": one.body} for one in contact.replies],
@@ -77,3 +81,40 @@ def _request(one: Dispatch) -> dict[str, Any]:
 def moment(at: datetime | None) -> str | None:
     """Return a time as in the HTTP interface."""
     return None if at is None else format_timestamp(at)
+
+
+def escape_formula(text: str) -> str:
+    """Return a cell that a spreadsheet shows and does not run, with a leading apostrophe if needed."""
+    return f"'{text}" if _FORMULA.match(text) and not _PHONE.fullmatch(text) else text
+
+
+async def delimited_bytes(contacts: AsyncIterator[ExportedContact], table: Table) -> AsyncGenerator[bytes]:
+    """Yield a CSV file in UTF-8, with the mark by which spreadsheets know that it is."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    out.write("\ufeff")
+    writer.writerow([escape_formula(name) for name in table.header])
+    async for contact in contacts:
+        writer.writerow([_cell(value) for value in table.row(contact)])
+        if out.tell() >= _PART_CHARACTERS:
+            yield _taken(out)
+    yield _taken(out)
+
+
+def _cell(value: Cell) -> str | int:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return value
+        case _:
+            return escape_formula(value)
+
+
+def _taken(out: io.StringIO) -> bytes:
+    text = out.getvalue()
+    out.seek(0)
+    out.truncate()
+    return text.encode("utf-8")

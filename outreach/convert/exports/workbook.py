@@ -15,7 +15,7 @@ from anyio import to_thread
 
 from outreach.convert.exports.columns import Cell, Table
 from outreach.extras import needed_for
-from outreach.models.campaign_export import ExportedContact
+from outreach.models.campaign_report import ExportedContact
 
 _PURPOSE: Final = "An export as XLSX"
 _BATCH: Final = 200

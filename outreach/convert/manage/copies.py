@@ -9,9 +9,8 @@ from typing import Any, Final, get_args
 import attrs
 
 from outreach.convert.field_rules import Array, FieldRule, Integer, OneOf, OrNull, Refused, Text, boolean
-from outreach.convert.manage.bodies import read_object
+from outreach.convert.manage.bodies import document_of, read_object
 from outreach.convert.manage.campaigns import in_update_names, write_managed_campaign
-from outreach.convert.manage.documents import document_of
 from outreach.convert.request_converter import make_request_converter
 from outreach.models.campaign import CampaignCreated, FollowUpCreated, LeftOut
 from outreach.models.message import TrialMessage

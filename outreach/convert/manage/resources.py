@@ -1,4 +1,4 @@
-"""Agents, numbers, flows and accounts."""
+"""Agents, numbers, flows and accounts, settings, the register and messages."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import attrs
+
 from outreach.convert.field_rules import Array, FieldRule, OneOf, OrNull, Refused, Text, uuid
-from outreach.convert.manage.bodies import in_array, read_object
-from outreach.convert.manage.documents import document_of
+from outreach.convert.json_responses import write_sms_settings
+from outreach.convert.manage.bodies import document_of, in_array, read_object
+from outreach.convert.manage.campaigns import write_failure
 from outreach.convert.request_converter import make_request_converter, rules_or_null
 from outreach.models.account import AccountSummary
 from outreach.models.base import CARRIERS
+from outreach.models.message import InboundMessage, Message, ReplyPurpose
+from outreach.models.reports import ProviderFailure
 from outreach.models.resources import (
     Agent,
     AgentUpdate,
@@ -24,6 +29,16 @@ from outreach.models.resources import (
     Number,
     NumberUpdate,
 )
+from outreach.models.settings import (
+    CallSettings,
+    CallSettingsUpdate,
+    ReplySettings,
+    ReplySettingsUpdate,
+    ReplyText,
+    SmsSettings,
+)
+from outreach.models.unsubscribe import NewUnsubscribes, Unsubscribe
+from outreach.models.workspace import Workspace
 from outreach.policy.flows import MAX_STEPS
 
 _PHONE: Final = Text(minimum=1, maximum=64)
@@ -41,6 +56,22 @@ _read_new_agent: Final = make_request_converter(
 _read_agent_update: Final = make_request_converter(AgentUpdate, _AGENT, bounds=NewAgent, closed="an agent's update")
 
 _read_step: Final = make_request_converter(FlowStep, rules_or_null(FlowStep, "body", "wait_minutes"), closed="a step")
+
+_REPLIES: Final[dict[ReplyPurpose, str]] = {
+    "opt_out_confirmation": "stop",
+    "opt_in_confirmation": "start",
+    "help": "help",
+}
+_read_calls: Final = make_request_converter(CallSettingsUpdate, {}, bounds=CallSettings, closed="the settings of calls")
+
+_read_replies: Final = make_request_converter(
+    ReplySettingsUpdate,
+    rules_or_null(ReplySettings, "stop_text", "start_text", "help_text"),
+    bounds=ReplySettings,
+    closed="the settings of replies",
+)
+_MAX_NUMBERS: Final = 1000
+_MAX_NUMBER_LENGTH: Final = 64
 
 
 def _steps(value: Any) -> tuple[FlowStep, ...]:
@@ -150,3 +181,109 @@ def _at_most(most: int, rule: Array, value: Any) -> tuple[Any, ...]:
     if type(value) is list and len(value) > most:
         raise Refused(f"must have at most {most} elements, has {len(value)}")
     return rule(value)
+
+
+def write_sms(message: Message, failure: ProviderFailure | None) -> dict[str, Any]:
+    """Return a single message, with what its carrier said where it failed."""
+    return {**document_of(message, "workspace_id", "send_until", "tries"), **write_failure(failure)}
+
+
+def write_inbound_message(message: InboundMessage) -> dict[str, Any]:
+    """Return an inbound message."""
+    return document_of(message, "workspace_id")
+
+
+def read_call_settings_update(data: Any) -> CallSettingsUpdate:
+    """Return the update of a body of PATCH /manage/settings/calls.
+
+    Raises:
+        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
+    """
+    return read_object(_read_calls, data)
+
+
+def read_reply_settings_update(data: Any) -> ReplySettingsUpdate:
+    """Return the update of a body of PATCH /manage/settings/replies.
+
+    Raises:
+        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
+    """
+    return read_object(_read_replies, data)
+
+
+def write_settings(
+    workspace: Workspace,
+    messages: SmsSettings,
+    calls: CallSettings,
+    replies: ReplySettings,
+    texts: Sequence[ReplyText],
+) -> dict[str, Any]:
+    """Return all settings of a workspace."""
+    return {
+        "workspace": document_of(workspace, "revision"),
+        "sms": write_sms_settings(messages),
+        "calls": write_call_settings(calls),
+        "replies": write_reply_settings(replies, texts),
+    }
+
+
+def write_call_settings(settings: CallSettings) -> dict[str, Any]:
+    """Return the settings of calling campaigns."""
+    return document_of(settings)
+
+
+def write_reply_settings(settings: ReplySettings, texts: Sequence[ReplyText]) -> dict[str, Any]:
+    """Return the settings of replies to keywords, with the texts and segments as they are sent."""
+    sent = {_REPLIES[one.purpose]: one for one in texts}
+    return {
+        **document_of(settings),
+        "effective": {name: {"text": one.text, "segments": one.segments} for name, one in sent.items()},
+    }
+
+
+@attrs.frozen(kw_only=True)
+class Decision:
+    """What a person has decided about a held number.
+
+    Attributes:
+        opted_out: Whether its message was an opt-out.
+    """
+
+    opted_out: bool
+
+
+def _numbers(value: Any) -> tuple[str, ...]:
+    if type(value) is list and len(value) > _MAX_NUMBERS:
+        raise Refused(f"must have at most {_MAX_NUMBERS} elements, has {len(value)}")
+    return Array(Text(minimum=1, maximum=_MAX_NUMBER_LENGTH), minimum=1)(value)
+
+
+_read_new: Final = make_request_converter(
+    NewUnsubscribes,
+    {"phone_numbers": _numbers, **rules_or_null(NewUnsubscribes, "evidence")},
+    closed="an addition to the register",
+)
+_read_decision: Final = make_request_converter(Decision, {}, closed="a decision")
+
+
+def read_new_unsubscribes(data: Any) -> NewUnsubscribes:
+    """Return the numbers of a body of POST /manage/unsubscribes.
+
+    Raises:
+        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
+    """
+    return read_object(_read_new, data)
+
+
+def read_decision(data: Any) -> bool:
+    """Return whether a body of POST /manage/unsubscribes/{phone}/resolve says that it was an opt-out.
+
+    Raises:
+        InvalidRequest: A field is unknown or of another type; the details name each place.
+    """
+    return read_object(_read_decision, data).opted_out
+
+
+def write_unsubscribe(entry: Unsubscribe) -> dict[str, Any]:
+    """Return an entry of the register."""
+    return document_of(entry, "workspace_id")

@@ -8,8 +8,7 @@ from typing import Final, Literal
 import attrs
 
 from outreach.errors import InvalidRequest, RequestInProgress
-from outreach.models.http import StoredAnswer
-from outreach.models.work import IdempotencyRecord
+from outreach.models.work import IdempotencyRecord, StoredAnswer
 from outreach.working_set import Transaction
 
 RUNNING_LEASE: Final = timedelta(seconds=60)

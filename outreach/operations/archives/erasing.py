@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from typing import Any, Final
+from contextlib import ExitStack, contextmanager
+from typing import Final
 
 from outreach.models.archive import Archive, ArchivedErasure
+from outreach.operations.archives.mover import transaction
 from outreach.storage.sqlite.archive_file import write_archive
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.sql import statement
@@ -25,11 +26,11 @@ def erase_campaign(one: ArchivedErasure) -> None:
     with write_archive(one.file, one.archive_id) as raw:
         [[last]] = raw.execute(statement("erasure.last_position"), {"number": one.number})
         for first in range(0, (-1 if last is None else last) + 1, _SLICE):
-            with _transaction(raw):
+            with transaction(raw):
                 for name in ("recipients", "dispatches", "calls"):
                     given = {"number": one.number, "first": first, "last": first + _SLICE - 1}
                     raw.execute(statement(f"erasure.{name}"), given)
-        with _transaction(raw):
+        with transaction(raw):
             raw.execute(
                 "UPDATE inbound_messages SET from_number = '', body = '' WHERE archived_campaign = ?", (one.number,)
             )
@@ -56,7 +57,7 @@ def opened_archives(archives: Sequence[Archive]) -> Iterator[Sequence[sqlite3.Co
 def erase_person(raw: sqlite3.Connection, workspace_id: str, phone: str, *, name: str) -> Mapping[str, int]:
     """Put a name in the place of a number in an archive; return how many contacts and calls were the person's."""
     session = Session(raw)
-    with _transaction(raw):
+    with transaction(raw):
         session.rows.begin()
         erasures = session.transaction.erasures
         found = erasures.rows_of_person(workspace_id, phone, limit=_MAX_ROWS)
@@ -67,15 +68,3 @@ def erase_person(raw: sqlite3.Connection, workspace_id: str, phone: str, *, name
             {"name": name, "workspace_id": workspace_id, "phone": phone},
         )
     return {"contacts": len(found.recipients), "calls": len(found.calls)}
-
-
-@contextmanager
-def _transaction(raw: sqlite3.Connection) -> Iterator[Any]:
-    raw.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        raw.execute("COMMIT")
-    except BaseException:
-        with suppress(sqlite3.Error):
-            raw.execute("ROLLBACK")
-        raise

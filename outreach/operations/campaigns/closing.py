@@ -1,4 +1,4 @@
-"""Ending the open recipients of campaigns that are over, in slices."""
+"""What the engine stops: campaigns whose requests fail, and the open recipients of those that are over."""
 
 from __future__ import annotations
 
@@ -8,17 +8,28 @@ from typing import Final
 
 import attrs
 
-from outreach.models.campaign import Counters
+from outreach.models.campaign import Campaign, Counters, PauseReason
+from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
+from outreach.models.states import CampaignAction, CampaignStatus
 from outreach.models.trail import TrailRule
 from outreach.operations.campaigns.recipients import put_recipient
-from outreach.operations.campaigns.transitions import complete_if_done
-from outreach.operations.common import campaign_unit
+from outreach.operations.campaigns.transitions import complete_if_done, move
+from outreach.operations.common import campaign_unit, provider_of
+from outreach.policy.dispatch_history import READ_DISPATCHES, counts_against_budget, is_spent
 from outreach.policy.settlement import close_recipient, closing_status, expire_receipt_wait
 from outreach.working_set import Transaction
 
 _FAR_FUTURE: Final = timedelta(days=3650)
 """Later than anything is due."""
+
+_ACCOUNT_FAILURES: Final[dict[str, PauseReason]] = {
+    "provider_auth": "provider_auth",
+    "provider_funds": "provider_funds",
+}
+"""Failures of the whole account, which every campaign of the account shares."""
+
+_WIDER_HISTORY: Final = 1000
 
 
 def close_open_recipients(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> bool:
@@ -73,3 +84,37 @@ def expire_receipt_waits(tx: Transaction, workspace_id: str, campaign_id: str, *
         counters = tx.campaigns.add_counters(workspace_id, campaign_id, change)
         complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
     return len(rows) == limit
+
+
+def charge(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
+    """Count a dispatch against its campaign's budget, and pause the campaigns that must stop.
+
+    A failure of the account pauses its campaigns even if a single message or call had it.
+    """
+    if not counts_against_budget(dispatch):
+        return
+    account = _ACCOUNT_FAILURES.get(dispatch.reason or "")
+    if account is not None:
+        # A scheduled campaign would start into the same failure.
+        running = {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}
+        for other in tx.campaigns.in_status(running, workspace_id=dispatch.workspace_id):
+            if other.channel == dispatch.channel and provider_of(tx, other) == dispatch.provider:
+                _pause(tx, other, account, now)
+        return
+    campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id) if dispatch.campaign_id else None
+    if campaign is None:
+        return
+    # A resume starts a new budget: the operator has seen the earlier failures.
+    history = tx.dispatches.recent(dispatch.workspace_id, campaign.id, since=campaign.updated_at, limit=READ_DISPATCHES)
+    if history and history[0].created_at > now:
+        # Requests from before a clock step may be older than a resume, and must not hide the others.
+        wider = tx.dispatches.recent(
+            dispatch.workspace_id, campaign.id, since=campaign.updated_at, limit=_WIDER_HISTORY
+        )
+        history = [one for one in wider if one.created_at <= now][:READ_DISPATCHES]
+    if campaign.status is CampaignStatus.ACTIVE and is_spent(history):
+        _pause(tx, campaign, "error_budget", now)
+
+
+def _pause(tx: Transaction, campaign: Campaign, reason: PauseReason, now: datetime) -> None:
+    move(tx, campaign, CampaignAction.PAUSE, now=now, actor="engine", pause_reason=reason)

@@ -23,13 +23,12 @@ from outreach.models.campaign_report import (
     TimeBucket,
 )
 from outreach.models.dispatch import ASSUMED_SENT
-from outreach.models.failures import ProviderFailure
 from outreach.models.prices import Cost, PriceKind, PriceTable
+from outreach.models.reports import ProviderFailure
 from outreach.models.states import ENDED_CALL_STATUSES, DispatchState, MessageStatus, RecipientStatus
 from outreach.policy.explanations import FAULT_WITHOUT_ANSWER, describe_reason
-from outreach.policy.number_countries import country_of_phone
-from outreach.policy.prices import cost_of, depends_on_country
-from outreach.policy.time_steps import bounds
+from outreach.policy.number_zones import country_of_phone
+from outreach.policy.report_figures import bounds, cost_of, depends_on_country
 from outreach.providers.registry import explain
 from outreach.working_set import Transaction
 from outreach.working_set.tables.reports import AcceptedRow, RequestRow

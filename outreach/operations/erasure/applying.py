@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Final, Protocol, TypeVar
 
 import attrs
@@ -11,10 +12,13 @@ from anyio import to_thread
 
 from outreach.clock import Clock
 from outreach.errors import ArchiveUnavailable
-from outreach.models.erasure import RetentionResult
-from outreach.operations.erasure.campaigns import begin_erasure
-from outreach.operations.erasure.retention import due_report, retention_slice
+from outreach.models.archive import RetentionResult
+from outreach.models.campaign_report import CampaignReport
+from outreach.operations.campaigns.reporting import report_of
+from outreach.operations.common import campaign_of
+from outreach.operations.erasure.campaigns import begin_erasure, erase_slice
 from outreach.protocols.storage import Operation
+from outreach.working_set import Transaction
 
 T = TypeVar("T")
 
@@ -84,3 +88,37 @@ async def _apply(
         ):
             return RetentionResult(campaigns=campaigns, slices=done - campaigns, more=False)
     return RetentionResult(campaigns=campaigns, slices=max_slices - campaigns, more=True)
+
+
+def due_report(tx: Transaction, workspace_id: str | None, *, now: datetime) -> CampaignReport | None:
+    """Return the report of the next campaign to erase, of a workspace or all; None if none is due."""
+    found = tx.erasures.due_campaign(workspace_id, now=now)
+    return None if found is None else report_of(tx, campaign_of(tx, *found), now)
+
+
+def retention_slice(tx: Transaction, workspace_id: str | None, *, salt: str, now: datetime, limit: int) -> bool:
+    """Erase one slice of what is due, besides whole campaigns; return whether there was anything.
+
+    Args:
+        tx: The transaction.
+        workspace_id: One workspace; None for all.
+        salt: For the first hash of a workspace's register.
+        now: The time of the commit.
+        limit: Rows of each kind.
+    """
+    if erase_slice(tx, workspace_id, limit=limit):
+        return True
+    return any(
+        _erase_rows(tx, owner, now - timedelta(days=days), salt=salt, limit=limit)
+        for owner, days in tx.erasures.with_retention(workspace_id)
+    )
+
+
+def _erase_rows(tx: Transaction, workspace_id: str, before: datetime, *, salt: str, limit: int) -> bool:
+    """Erase a slice of a workspace's single messages, calls, events and register."""
+    erased = tx.erasures.erase_old_singles(workspace_id, before, limit=limit)
+    erased += tx.erasures.delete_old_events(workspace_id, before, limit=limit)
+    entries = tx.register.numbers_before(workspace_id, before, limit=limit)
+    for entry in entries:
+        tx.register.hash_number(entry, salt=salt)
+    return bool(erased or entries)

@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from outreach.errors import Conflict
-from outreach.models.erasure import PurgeResult
+from outreach.models.archive import PurgeResult
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.models.trail import TrailRule

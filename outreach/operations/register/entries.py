@@ -21,7 +21,7 @@ from outreach.operations.campaigns.trail import ENGINE
 from outreach.operations.common import campaign_unit, record_audit, reply_settings_of
 from outreach.operations.settling.recipient_outcomes import update_recipient
 from outreach.policy.deciding import UNCLEAR_REPLY
-from outreach.policy.pseudonyms import is_pseudonym
+from outreach.policy.phones import is_pseudonym
 from outreach.policy.settlement import ended_recipient
 from outreach.working_set import Transaction
 

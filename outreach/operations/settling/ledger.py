@@ -11,9 +11,9 @@ from outreach.models.dispatch import OPTED_OUT, Dispatch, DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.states import MESSAGE_STATUS_RANK, DispatchState, MessageStatus
 from outreach.models.trail import TrailRule
-from outreach.operations.campaigns import trail
+from outreach.operations.campaigns import closing, trail
 from outreach.operations.register import entries
-from outreach.operations.settling import call_outcomes, error_budget, message_outcomes, recipient_outcomes
+from outreach.operations.settling import call_outcomes, message_outcomes, recipient_outcomes
 from outreach.operations.waves.clock_steps import corrected_created_at
 from outreach.policy.dispatch_history import LOCAL_INTERRUPTIONS, REACHED_NOBODY
 from outreach.policy.settlement import Backoff, may_settle
@@ -78,7 +78,7 @@ def settle(
         call_outcomes.settle(tx, settled, outcome, now, by=by)
     if settled.campaign_id is not None:
         recipient_outcomes.settle(tx, settled, outcome, backoff, now, by=by)
-    error_budget.charge(tx, settled, now)
+    closing.charge(tx, settled, now)
     return settled
 
 
@@ -239,7 +239,7 @@ def _report_call(tx: Transaction, dispatch: Dispatch, event: CallReport, analyse
         tx.dispatches.update(dispatch)
     if dispatch.campaign_id is not None:
         recipient_outcomes.call_ended(tx, dispatch, call, now)
-    error_budget.charge(tx, dispatch, now)
+    closing.charge(tx, dispatch, now)
     return True
 
 
@@ -270,5 +270,5 @@ def _report_message(tx: Transaction, dispatch: Dispatch, event: MessageReport, n
         message_outcomes.apply_receipt(tx, dispatch, event)
     else:
         recipient_outcomes.apply_receipt(tx, dispatch, event, now)
-    error_budget.charge(tx, reported, now)
+    closing.charge(tx, reported, now)
     return True

@@ -16,7 +16,7 @@ from outreach.errors import OutreachError
 from outreach.models.campaign import Campaign
 from outreach.models.plans import SenderPace
 from outreach.models.work import Claim
-from outreach.policy.pacing import first_slot, spacing
+from outreach.policy.deciding import first_slot, spacing
 from outreach.working_set import Transaction
 
 SINGLES: Final = "singles"

@@ -1,4 +1,7 @@
-"""Repairs after the clock was set back: times from before the step are trusted only as far as they can be true."""
+"""Waits that are no longer right: the clock was set back, or the contact rules have changed.
+
+Times from before a step are trusted only as far as they can be true.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,15 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignAction, CampaignStatus
+from outreach.models.trail import TrailRule
 from outreach.models.work import CampaignRunState
-from outreach.operations.campaigns.recipients import steps_of
+from outreach.operations.campaigns.recipients import put_recipient, steps_of
 from outreach.operations.campaigns.trail import ENGINE
 from outreach.operations.campaigns.transitions import due_time, move
 from outreach.operations.common import call_settings_of, campaign_unit, settings_of
 from outreach.operations.waves import provider_throttles
 from outreach.policy.call_settlement import DOUBLE_DIAL, RETRYABLE_OUTCOMES
+from outreach.policy.contact_hours import CONTACT_HOURS, FREQUENCY_CAP, are_contact_rules_outdated, contact_rules_key
 from outreach.policy.settlement import MAX_RETRY_AFTER, TRANSIENT_FAILURES
 from outreach.working_set import Transaction
 
@@ -101,9 +106,9 @@ def corrected_created_at(tx: Transaction, dispatch: Dispatch, now: datetime) -> 
 
 
 def _correct_unknown(tx: Transaction, now: datetime) -> None:
-    after: Dispatch | None = None
+    after: tuple[datetime, str] | None = None
     while found := tx.dispatches.unknown(None, limit=_MAX_ROWS, after=after):
-        after = found[-1]
+        after = (found[-1].created_at, found[-1].id)
         for dispatch in found:
             if dispatch.created_at > now:
                 tx.dispatches.update(attrs.evolve(dispatch, created_at=now - _BEFORE))
@@ -207,3 +212,31 @@ def _longest_wait(tx: Transaction, campaign: Campaign, recipient: Recipient, lon
     if not 0 < recipient.step <= len(steps):
         return longest
     return timedelta(minutes=steps[recipient.step - 1].wait_minutes or 0)
+
+
+def release_postponed(
+    tx: Transaction, workspace_id: str, campaign_id: str, *, receipt: timedelta, now: datetime, limit: int
+) -> None:
+    """Make a slice of the recipients postponed under outdated contact rules due now.
+
+    The run stays outdated until none is left. Other waits keep their time unless a clock step changed it (`receipt` is
+    the longest wait for a receipt).
+    """
+    run, workspace = tx.runs.get(workspace_id, campaign_id), tx.workspaces.get(workspace_id)
+    campaign = tx.campaigns.get(workspace_id, campaign_id)
+    if run is None or workspace is None or campaign is None or not are_contact_rules_outdated(run, workspace):
+        return
+    left = limit
+    back = recorded_setback(run)
+    if back is not None:
+        for before, after in shorten_waits(tx, campaign, back, receipt=receipt, now=now, limit=limit):
+            put_recipient(tx, workspace_id, before, after, rule=TrailRule.DEFERRAL, now=now)
+            left -= 1
+    for reason in (CONTACT_HOURS, FREQUENCY_CAP):
+        for recipient in tx.recipients.postponed(workspace_id, campaign_id, reason, now, limit=left):
+            put_recipient(
+                tx, workspace_id, recipient, attrs.evolve(recipient, due_at=now), rule=TrailRule(reason), now=now
+            )
+            left -= 1
+    if left:
+        tx.runs.put(attrs.evolve(run, postponed_under=contact_rules_key(workspace)))

@@ -31,8 +31,7 @@ from outreach.operations.waves.pace import frequency_capped_until, sender_pace
 from outreach.operations.waves.planning import prefetch_campaigns
 from outreach.policy.call_settlement import second_leg_is_late
 from outreach.policy.contact_hours import CONTACT_HOURS, FREQUENCY_CAP, contact_rules_key
-from outreach.policy.deciding import apply_register
-from outreach.policy.pacing import next_slot
+from outreach.policy.deciding import apply_register, next_slot
 from outreach.working_set import Transaction
 
 _STALE: Final = WaveResult(stale=True, changed=False, dispatches=())

@@ -19,8 +19,7 @@ from outreach.operations.campaigns.recipients import put_recipient, unchanged_re
 from outreach.operations.register.entries import block_reason, is_number_held
 from outreach.operations.waves import provider_throttles
 from outreach.policy.call_settlement import second_leg_deadline
-from outreach.policy.deciding import UNCLEAR_REPLY
-from outreach.policy.pacing import next_caller_id
+from outreach.policy.deciding import UNCLEAR_REPLY, next_caller_id
 from outreach.working_set import Transaction
 
 

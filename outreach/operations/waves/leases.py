@@ -15,7 +15,7 @@ from outreach.models.work import DatabaseHome, HighWaterMark, Lease
 from outreach.operations.campaigns.transitions import move
 from outreach.operations.common import record_audit
 from outreach.operations.waves import claims, clock_steps, workers
-from outreach.policy.pacing import first_slot, spacing
+from outreach.policy.deciding import first_slot, spacing
 from outreach.working_set import Transaction
 
 

@@ -16,7 +16,7 @@ from outreach.operations.common import provider_of, settings_of
 from outreach.operations.waves import provider_throttles
 from outreach.operations.waves.pace import frequency_capped_until, prefetch_sender_paces, sender_pace
 from outreach.policy.contact_hours import are_contact_rules_outdated
-from outreach.policy.pacing import next_slot, spacing
+from outreach.policy.deciding import next_slot, spacing
 from outreach.working_set import Transaction
 
 

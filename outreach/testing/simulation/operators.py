@@ -205,10 +205,10 @@ class Operators:
         return await self._resolve(retry=False)
 
     async def _resolve(self, *, retry: bool) -> bool:
-        unknown = await self._engine.dispatches.list_unknown(self.setting.workspace_id)
+        unknown = await self._engine.dispatches.list_unknown(self.setting.workspace_id, limit=1)
         if not unknown:
             return False
-        dispatch = unknown[0]
+        dispatch = unknown.items[0]
         if retry:
             # Counted before: the second request may begin before this call is back. One that is refused allows
             # nothing.

@@ -179,7 +179,7 @@ async def _callers(engine: Outreach, setting: Setting, rng: random.Random) -> di
     if rng.random() < 0.3:
         trunk = await engine.trunks.create(setting.workspace_id, "Trunk", address="sip.example.com")
         return {"trunk_id": trunk.id}
-    known = {number.phone: number for number in await engine.numbers.list(setting.workspace_id)}
+    known = {number.phone: number async for number in engine.numbers.iter_all(setting.workspace_id)}
     group = []
     for phone in _CALLERS[: rng.randint(1, 3)]:
         number = known.get(phone) or await engine.numbers.create(setting.workspace_id, phone)

@@ -25,7 +25,7 @@ from outreach.storage.base.jobs import Job
 from outreach.storage.sqlite.backend import Session, SqliteBackend
 from outreach.storage.sqlite.memory import empty_database, open_image
 from outreach.storage.sqlite.schema import apply_migrations
-from outreach.storage.sqlite.transactions import Transactions
+from outreach.storage.sqlite.writer import Transactions
 from outreach.testing.simulation.faults import Faults
 from outreach.testing.simulation.touched import NotingTransaction, Touched
 from outreach.working_set import Transaction

@@ -252,12 +252,25 @@ class AccountsContract(ContractBase):
         assert list(await storage.read(lambda tx: tx.callbacks.list(THIS_WORKSPACE))) == [record]
 
     async def test_events_are_listed_newest_first(self, storage: Storage) -> None:
-        """At most so many, of one workspace."""
+        """At most so many, of one workspace, from any place on."""
         made = [_at(NOW + TICK * later) for later in (1, 0, 2)]
         for record in (*made, make_callback(workspace_id=OTHER_WORKSPACE)):
             await storage.write(lambda tx, record=record: tx.callbacks.insert(record))  # type: ignore[misc]
         assert list(await storage.read(lambda tx: tx.callbacks.list(THIS_WORKSPACE))) == [made[2], made[0], made[1]]
         assert list(await storage.read(lambda tx: tx.callbacks.list(THIS_WORKSPACE, limit=1))) == [made[2]]
+        behind = [(one.received_at, one.account_id, one.event_id) for one in made]
+        listed = [await storage.read(lambda tx, it=it: tx.callbacks.list(THIS_WORKSPACE, after=it)) for it in behind]  # type: ignore[misc]
+        assert [list(found) for found in listed] == [[made[1]], [], [made[0], made[1]]]
+
+    async def test_events_of_one_moment_are_listed_by_account_and_event(self, storage: Storage) -> None:
+        """Both descending; a page begins behind any of them."""
+        keys = [("a", "2"), ("a", "3"), ("b", "1")]
+        made = [make_callback(account_id=account, event_id=event, received_at=NOW) for account, event in keys]
+        for record in made:
+            await storage.write(lambda tx, record=record: tx.callbacks.insert(record))  # type: ignore[misc]
+        for place, rest in (((NOW, "b", "1"), made[1::-1]), ((NOW, "a", "3"), made[:1]), ((NOW, "c", ""), made[::-1])):
+            found = await storage.read(lambda tx, place=place: tx.callbacks.list(THIS_WORKSPACE, after=place))  # type: ignore[misc]
+            assert list(found) == rest
 
     async def test_old_events_are_swept_in_slices(self, storage: Storage) -> None:
         """Those received before a moment, of a workspace the oldest first, at most so many at a time in all."""

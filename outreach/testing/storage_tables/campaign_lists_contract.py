@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from outreach.models.base import Channel
 from outreach.models.campaign import Campaign, Counters
-from outreach.models.figures import CampaignGroup
+from outreach.models.database import CampaignGroup
 from outreach.models.states import CampaignStatus
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_call_campaign, make_campaign, new_id
@@ -79,6 +80,29 @@ class CampaignListsContract(ContractBase):
         assert await page(storage, limit=2, offset=4) == (newest[4:], 5)
         for offset in (5, 2**31, 2**63 - 1, 2**63, 10**40):
             assert await page(storage, limit=100, offset=offset) == ([], 5)
+
+    async def test_a_page_begins_behind_a_campaign(self, storage: Storage) -> None:
+        """Also behind others of its moment, and behind one that is not listed; the total is that of all."""
+        made = [
+            make(name="Spring offer", status=status, created_at=moment, archived_at=shelf)
+            for make in (make_campaign, make_call_campaign)
+            for status in (CampaignStatus.DRAFT, CampaignStatus.PAUSED)
+            for moment in (NOW - TICK, NOW)
+            for shelf in (None, NOW)
+        ]
+        await published(storage, *made)
+        places = sorted(((one.created_at, one.id) for one in made), reverse=True)
+        for search, channel, status, archived in itertools.product(
+            (None, "ff", "offer"), (None, "sms"), (None, CampaignStatus.DRAFT), (None, False, True)
+        ):
+            asked: dict[str, Any] = {"search": search, "channel": channel, "status": status, "archived": archived}
+            every, total = await page(storage, **asked)
+            halved = [one is not None for one in (channel, status, archived)].count(True)
+            assert total == len(every) == 16 // 2**halved
+            for index in (0, 3, 4, 8, 15):
+                behind = {key for _, key in places[index + 1 :]}
+                rest = [key for key in every if key in behind]
+                assert await page(storage, **asked, after=places[index], limit=3) == (rest[:3], total)
 
     @pytest.mark.parametrize("channel", ["sms", "call"])
     @pytest.mark.parametrize("status", [CampaignStatus.DRAFT, CampaignStatus.ACTIVE])

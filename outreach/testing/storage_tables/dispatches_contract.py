@@ -84,8 +84,9 @@ def ids(dispatches: Sequence[Dispatch]) -> list[str]:
 
 def unknown_behind(after: Dispatch, tx: Transaction) -> tuple[list[str], list[str]]:
     """Return the first two unknown ones behind one, and all of a workspace's."""
-    return ids(tx.dispatches.unknown(None, limit=2, after=after)), ids(
-        tx.dispatches.unknown(THIS_WORKSPACE, limit=9, after=after)
+    begin = (after.created_at, after.id)
+    return ids(tx.dispatches.unknown(None, limit=2, after=begin)), ids(
+        tx.dispatches.unknown(THIS_WORKSPACE, limit=9, after=begin)
     )
 
 
@@ -348,7 +349,12 @@ class DispatchesContract(ContractBase):
             assert here == everywhere[max(index + 1, 1) :]
         await storage.write(lambda tx: tx.dispatches.update(attrs.evolve(made[3], state=DispatchState.ACCEPTED)))
         # It is a place in the order, not one of them any more.
-        assert await storage.read(lambda tx: ids(tx.dispatches.unknown(None, limit=9, after=made[3]))) == everywhere[2:]
+        assert (
+            await storage.read(
+                lambda tx: ids(tx.dispatches.unknown(None, limit=9, after=(made[3].created_at, made[3].id)))
+            )
+            == everywhere[2:]
+        )
 
     async def test_unknown_ones_are_counted_by_workspace(self, storage: Storage) -> None:
         """What has the oldest comes first; of the oldest `limit` in all."""

@@ -139,7 +139,7 @@ class RecipientsContract(ContractBase):
                 list(tx.recipients.without_phone(*at, "none")),
                 list(tx.recipients.due(*at, NOW, limit=9)),
                 list(tx.recipients.closable(*at, limit=9)),
-                list(tx.recipients.with_external_id(owner, "a", limit=9)),
+                list(tx.recipients.with_external_id_anywhere(owner, "a", limit=9)),
                 list(tx.recipients.with_external_id(owner, "a", campaign_id=campaign.id, limit=9)),
                 tx.recipients.external_ids([(owner, campaign.id, 0)]),
                 tx.recipients.known_phones(*at, [phone]),
@@ -305,14 +305,22 @@ class RecipientsContract(ContractBase):
 
         await storage.write(load)
 
-        async def found(external_id: str, limit: int = 9, **within: str) -> list[tuple[str, int]]:
-            rows = await storage.read(
-                lambda tx: tx.recipients.with_external_id(THIS_WORKSPACE, external_id, limit=limit, **within)
-            )
-            return [(row.campaign_id, row.position) for row in rows]
+        async def found(external_id: str, limit: int = 9, **asked: Any) -> list[tuple[str, int]]:
+            def read(tx: Transaction) -> list[tuple[str, int]]:
+                one = "campaign_id" in asked
+                look = tx.recipients.with_external_id if one else tx.recipients.with_external_id_anywhere
+                rows = look(THIS_WORKSPACE, external_id, limit=limit, **asked)
+                return [(row.campaign_id, row.position) for row in rows]
 
-        assert await found("a") == [(newer.id, 0), (newer.id, 2), (older.id, 0), (older.id, 2)]
-        assert await found("a", limit=3) == [(newer.id, 0), (newer.id, 2), (older.id, 0)]
+            return await storage.read(read)
+
+        every = [(newer.id, 0), (newer.id, 2), (older.id, 0), (older.id, 2)]
+        assert await found("a") == every
+        assert await found("a", limit=3) == every[:3]
+        for index, (campaign_id, position) in enumerate(every):
+            created_at = (newer if campaign_id == newer.id else older).created_at
+            assert await found("a", after=(created_at, campaign_id, position)) == every[index + 1 :]
+        assert await found("a", after=(NOW, "", 0), limit=1) == every[:1]
         assert await found("a", campaign_id=older.id) == [(older.id, 0), (older.id, 2)]
         assert await found("a", campaign_id=older.id, limit=1) == [(older.id, 0)]
         assert await found("A") == [(newer.id, 1), (older.id, 1)]

@@ -184,6 +184,13 @@ class RegisterContract(ContractBase):
         assert await phones(None, 2) == ["+13", "+12"]
         assert await phones(THIS_WORKSPACE) == ["+13", "+12", "+11"]
         assert await phones(OTHER_WORKSPACE) == ["+14"]
+        for after, rest in (
+            ((NOW + TICK, THIS_WORKSPACE, "+13"), ["+12", "+11"]),
+            ((NOW, THIS_WORKSPACE, "+12"), ["+11"]),
+            ((NOW, THIS_WORKSPACE, "+11"), []),
+        ):
+            found = await storage.read(lambda tx, after=after: tx.register.held(THIS_WORKSPACE, after=after, limit=9))  # type: ignore[misc]
+            assert [entry.phone for entry in found] == rest
         await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone="+13")))
         assert await phones(THIS_WORKSPACE) == ["+12", "+11"]
 

@@ -141,6 +141,26 @@ class RequestsContract(ContractBase):
         assert await listed(THIS_WORKSPACE, 1) == [made[4]]
         assert await listed(OTHER_WORKSPACE) == [made[1]]
 
+    async def test_a_page_of_entries_begins_below_a_number(self, storage: Storage) -> None:
+        """Of a workspace or of all; every entry has a number of its own, which rises."""
+        owners = [THIS_WORKSPACE, OTHER_WORKSPACE, THIS_WORKSPACE, None]
+
+        def append(tx: Transaction) -> None:
+            for owner in owners:
+                tx.audit.append(make_audit_entry(workspace_id=owner))
+
+        await storage.write(append)
+        for owner, count in ((None, 4), (THIS_WORKSPACE, 2), (OTHER_WORKSPACE, 1)):
+            every = list(await storage.read(lambda tx, owner=owner: tx.audit.numbered(owner, limit=9)))  # type: ignore[misc]
+            numbers = [number for number, _ in every]
+            assert numbers == sorted(set(numbers), reverse=True)
+            assert len(numbers) == count
+            for index, number in enumerate(numbers):
+                rest = await storage.read(
+                    lambda tx, owner=owner, number=number: tx.audit.numbered(owner, after=number, limit=9)  # type: ignore[misc]
+                )
+                assert list(rest) == every[index + 1 :]
+
     @pytest.mark.parametrize("count", [1000, 1001])
     async def test_a_list_of_entries_has_a_limit_of_its_own(self, storage: Storage, count: int) -> None:
         """Without a limit a thousand are returned."""

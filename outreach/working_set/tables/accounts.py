@@ -12,7 +12,7 @@ from outreach.clock import format_timestamp
 from outreach.convert.columns import json_text
 from outreach.models.account import Account, CallbackRecord, ProviderThrottle
 from outreach.working_set.kinds import ACCOUNTS, CALLBACKS, PROVIDER_THROTTLES
-from outreach.working_set.tables.base import Table, WorkspaceTable
+from outreach.working_set.tables.base import LAST, Table, WorkspaceTable
 
 
 class Accounts(WorkspaceTable[Account]):
@@ -132,9 +132,22 @@ class Callbacks(Table):
             limit=limit,
         )
 
-    def list(self, workspace_id: str, *, limit: int = 1000) -> Sequence[CallbackRecord]:
-        """Return the newest events, by (received_at, account, event), all descending."""
-        return self._list(CALLBACKS, "callbacks.list", workspace_id=workspace_id, limit=limit)
+    def list(
+        self, workspace_id: str, *, after: tuple[datetime, str, str] | None = None, limit: int = 1000
+    ) -> Sequence[CallbackRecord]:
+        """Return the newest events, by (received_at, account, event), all descending, from `after` on."""
+        after_at, after_account, after_event = (
+            (LAST, "", "") if after is None else (format_timestamp(after[0]), *after[1:])
+        )
+        return self._list(
+            CALLBACKS,
+            "callbacks.list",
+            workspace_id=workspace_id,
+            after_at=after_at,
+            after_account=after_account,
+            after_event=after_event,
+            limit=limit,
+        )
 
     def sweep(self, before: datetime, *, limit: int) -> int:
         """Delete up to `limit` events received before a moment, the oldest of each workspace first; return how many."""

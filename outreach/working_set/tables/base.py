@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from outreach.convert.columns import Value, json_text
 from outreach.working_set.kinds import Kind
 from outreach.working_set.working_set import WorkingSet
 
 M = TypeVar("M")
+
+LAST: Final = "~"
+"""Sorts behind every time that is written as text."""
 
 
 class Table:

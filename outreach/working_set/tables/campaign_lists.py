@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 import attrs
 
+from outreach.clock import format_timestamp
 from outreach.convert.columns import Value, json_text
 from outreach.models.base import Channel
 from outreach.models.campaign import AgentSnapshot, Campaign
@@ -14,7 +16,7 @@ from outreach.models.states import CampaignStatus
 from outreach.policy.texts import fold, trigram_query
 from outreach.working_set.backend import Row
 from outreach.working_set.kinds import AGENTS, CAMPAIGNS, NO_CAMPAIGN, WORKSPACES
-from outreach.working_set.tables.base import Table
+from outreach.working_set.tables.base import LAST, Table
 from outreach.working_set.tables.campaigns import snapshot
 
 _ID: Final = CAMPAIGNS.columns.index("id")
@@ -69,12 +71,14 @@ class CampaignLists(Table):
         channel: Channel | None,
         status: CampaignStatus | None,
         search: str | None,
-        offset: int,
         limit: int,
+        offset: int = 0,
+        after: tuple[datetime, str] | None = None,
         archived: bool | None = None,
     ) -> tuple[Sequence[StoredCampaign], int]:
         """Return campaigns newest first by (created_at, id), both descending, and the total number of matches.
 
+        They begin behind `after`, which is such a pair, and leave the first `offset` out; the total is that of all.
         `search` matches part of the name, case-insensitively for every script (`policy.texts.fold`). `archived` is
         whether only archived campaigns, or only others, are wanted; None for all.
         """
@@ -83,34 +87,36 @@ class CampaignLists(Table):
             "channel": channel,
             "status": None if status is None else status.value,
         }
+        begin: Mapping[str, Value] = {
+            "after_at": LAST if after is None else format_timestamp(after[0]),
+            "after_id": "" if after is None else after[1],
+        }
         if archived is not None and (archived or self._has_archived(workspace_id)):
             name = "campaigns.archived" if archived else "campaigns.unarchived"
-            rows = self._rows.query(name, CAMPAIGNS, **wanted, search=fold(search) if search else "")
-            found = [row[0] for row in rows]
-            total, numbers = len(found), found[offset : offset + limit]
+            found = self._rows.query(name, CAMPAIGNS, **wanted, **begin, search=fold(search) if search else "")
+            total, numbers = len(found), _behind(found)[offset : offset + limit]
         elif search:
-            found = self._found(workspace_id, fold(search), wanted)
-            total, numbers = len(found), found[offset : offset + limit]
+            found = self._found(workspace_id, fold(search), wanted, begin)
+            total, numbers = len(found), _behind(found)[offset : offset + limit]
         else:
             [[counted]] = self._rows.query("campaigns.count", CAMPAIGNS, **wanted)
             total = counted or 0
-            numbers = self._numbers(wanted, offset=offset, limit=limit) if offset < total else []
+            numbers = self._numbers(wanted, begin, offset=offset, limit=limit) if offset < total else []
         return self._stored(workspace_id, numbers), total
 
     def _has_archived(self, workspace_id: str) -> bool:
         return bool(self._rows.query("campaigns.any_archived", CAMPAIGNS, workspace_id=workspace_id))
 
-    def _found(self, workspace_id: str, folded: str, wanted: Mapping[str, Value]) -> list[int]:
-        """Return the numbers of all campaigns whose name contains a text, newest first."""
-        rows: Sequence[Row]
+    def _found(
+        self, workspace_id: str, folded: str, wanted: Mapping[str, Value], begin: Mapping[str, Value]
+    ) -> Sequence[Row]:
+        """Return the numbers of all campaigns whose name contains a text, newest first, and whether they are behind."""
         if names := self._name_lookup(workspace_id, trigram_query(folded)):
-            rows = self._rows.query("campaigns.found", CAMPAIGNS, **wanted, **names, search=folded)
-        elif wanted["channel"] is not None:
-            rows = self._rows.query("campaigns.found_by_looking", CAMPAIGNS, **wanted, search=folded)
-        else:
-            both = {name: value for name, value in wanted.items() if name != "channel"}
-            rows = self._rows.query("campaigns.found_of_both_by_looking", CAMPAIGNS, **both, search=folded)
-        return [row[0] for row in rows]
+            return self._rows.query("campaigns.found", CAMPAIGNS, **wanted, **begin, **names, search=folded)
+        if wanted["channel"] is not None:
+            return self._rows.query("campaigns.found_by_looking", CAMPAIGNS, **wanted, **begin, search=folded)
+        both = {name: value for name, value in wanted.items() if name != "channel"}
+        return self._rows.query("campaigns.found_of_both_by_looking", CAMPAIGNS, **both, **begin, search=folded)
 
     def _name_lookup(self, workspace_id: str, asked: str | None) -> Mapping[str, Value]:
         """Return the index lookup of a text; empty if the index does not help or too many names match."""
@@ -121,11 +127,13 @@ class CampaignLists(Table):
         [[count]] = self._rows.query("campaigns.names_with", CAMPAIGNS, **names, limit=_MAX_INDEXED_NAMES)
         return names if count < _MAX_INDEXED_NAMES else {}
 
-    def _numbers(self, wanted: Mapping[str, Value], *, offset: int, limit: int) -> list[int]:
+    def _numbers(
+        self, wanted: Mapping[str, Value], begin: Mapping[str, Value], *, offset: int, limit: int
+    ) -> list[int]:
         """Return the campaign numbers of one page, newest first."""
         query = _PAGES[wanted["channel"] is not None, wanted["status"] is not None]
         given = {name: value for name, value in wanted.items() if value is not None}
-        return [row[0] for row in self._rows.query(query, CAMPAIGNS, **given, offset=offset, limit=limit)]
+        return [row[0] for row in self._rows.query(query, CAMPAIGNS, **given, **begin, offset=offset, limit=limit)]
 
     def _stored(self, workspace_id: str, numbers: Sequence[int]) -> Sequence[StoredCampaign]:
         rows: Sequence[Row] = self._rows.query(
@@ -137,3 +145,8 @@ class CampaignLists(Table):
             StoredCampaign(tuple(row), None if key is None else snapshot(self._rows.get(AGENTS, key)))
             for row, key in zip(rows, agents, strict=True)
         ]
+
+
+def _behind(found: Sequence[Row]) -> list[int]:
+    """Return the numbers of those campaigns that come behind the place from which a page begins."""
+    return [row[0] for row in found if row[1]]

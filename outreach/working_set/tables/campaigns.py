@@ -9,7 +9,7 @@ import attrs
 
 from outreach.clock import format_timestamp
 from outreach.models.campaign import AgentSnapshot, Campaign, Counters
-from outreach.models.figures import CampaignGroup
+from outreach.models.database import CampaignGroup
 from outreach.models.resources import Agent
 from outreach.models.states import CampaignStatus
 from outreach.working_set.journal import AlreadyExists

@@ -16,7 +16,7 @@ from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpo
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.working_set.journal import AlreadyExists
 from outreach.working_set.kinds import CALLS, DISPATCHES, INBOUND, MESSAGES
-from outreach.working_set.tables.base import Table, json_list
+from outreach.working_set.tables.base import LAST, Table, json_list
 
 _OF_RECIPIENT: Final = "dispatches.of_recipient"
 _BY_PROVIDER_ID: Final = "dispatches.by_provider_id"
@@ -190,9 +190,11 @@ class Dispatches(Table):
         """
         return self._list(DISPATCHES, "dispatches.abandoned", living=json_text(sorted(living)), limit=limit)
 
-    def unknown(self, workspace_id: str | None, *, limit: int, after: Dispatch | None = None) -> Sequence[Dispatch]:
+    def unknown(
+        self, workspace_id: str | None, *, limit: int, after: tuple[datetime, str] | None = None
+    ) -> Sequence[Dispatch]:
         """Return the unknown dispatches of a workspace or all, oldest first by (created_at, id), from `after` on."""
-        after_at, after_id = ("", "") if after is None else (format_timestamp(after.created_at), after.id)
+        after_at, after_id = ("", "") if after is None else (format_timestamp(after[0]), after[1])
         return self._list(
             DISPATCHES,
             "dispatches.unknown",
@@ -312,7 +314,7 @@ class Inbound(Table):
     ) -> Sequence[InboundMessage]:
         """Return the newest messages, or the unclear ones, by (received_at, id), both descending, from `after` on."""
         query = "inbound.list_unclear" if unclear else "inbound.list"
-        after_at, after_id = ("~", "") if after is None else (format_timestamp(after.received_at), after.id)
+        after_at, after_id = (LAST, "") if after is None else (format_timestamp(after.received_at), after.id)
         return self._list(INBOUND, query, workspace_id=workspace_id, after_at=after_at, after_id=after_id, limit=limit)
 
     def senders_among(self, workspace_id: str, phones: Collection[str], *, since: datetime) -> frozenset[str]:

@@ -15,7 +15,7 @@ from outreach.models.states import OPEN_RECIPIENT_STATUSES, RecipientStatus
 from outreach.policy.call_settlement import DOUBLE_DIAL
 from outreach.working_set.journal import AlreadyExists
 from outreach.working_set.kinds import CAMPAIGNS, RECIPIENTS, UNSUBSCRIBES
-from outreach.working_set.tables.base import Table, json_list
+from outreach.working_set.tables.base import LAST, Table, json_list
 
 NewRow = tuple[int, PreparedRecipient, RecipientStatus, str | None]
 
@@ -256,20 +256,31 @@ class Recipients(Table):
         return {reason or "": count for reason, count in rows}
 
     def with_external_id(
-        self, workspace_id: str, external_id: str, *, campaign_id: str | None = None, limit: int
+        self, workspace_id: str, external_id: str, *, campaign_id: str, limit: int
     ) -> Sequence[Recipient]:
-        """Return the recipients with an id of the application's, of one published campaign or of all.
+        """Return a campaign's recipients with an id of the application's, by position, at most `limit`."""
+        return self._of("with_external_id_in", workspace_id, campaign_id, external_id=external_id, limit=limit)
 
-        The newest campaign comes first, its recipients by position; at most `limit`.
+    def with_external_id_anywhere(
+        self, workspace_id: str, external_id: str, *, after: tuple[datetime, str, int] | None = None, limit: int
+    ) -> Sequence[Recipient]:
+        """Return the recipients with an id of the application's in all published campaigns of a workspace.
+
+        The newest campaign comes first, by its (created_at descending, id), and its recipients by position; they begin
+        behind `after`, which is these three.
         """
-        if campaign_id is not None:
-            return self._of("with_external_id_in", workspace_id, campaign_id, external_id=external_id, limit=limit)
+        after_at, after_id, after_position = (
+            (LAST, "", -1) if after is None else (format_timestamp(after[0]), *after[1:])
+        )
         rows = self._rows.query(
             "recipients.with_external_id",
             RECIPIENTS,
             CAMPAIGNS,
             workspace_id=workspace_id,
             external_id=external_id,
+            after_at=after_at,
+            after_id=after_id,
+            after_position=after_position,
             limit=limit,
         )
         return self._rows.cache_rows(RECIPIENTS, rows)

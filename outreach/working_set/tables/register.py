@@ -11,9 +11,9 @@ import attrs
 from outreach.clock import format_timestamp
 from outreach.models.base import Channel
 from outreach.models.unsubscribe import HELD, RegisterSalt, Unsubscribe
-from outreach.policy.pseudonyms import is_pseudonym, register_hash
+from outreach.policy.phones import is_pseudonym, register_hash
 from outreach.working_set.kinds import REGISTER_SALTS, UNSUBSCRIBES
-from outreach.working_set.tables.base import Table, json_list
+from outreach.working_set.tables.base import LAST, Table, json_list
 
 
 class Register(Table):
@@ -91,9 +91,25 @@ class Register(Table):
         """Return entries by number from `after` on, at most `limit`."""
         return self._list(UNSUBSCRIBES, "register.list", workspace_id=workspace_id, after=after, limit=limit)
 
-    def held(self, workspace_id: str | None, *, limit: int) -> Sequence[Unsubscribe]:
-        """Return numbers under review, of one workspace or all, by (created_at, workspace, number), descending."""
-        return self._list(UNSUBSCRIBES, "register.held", workspace_id=workspace_id, limit=limit)
+    def held(
+        self, workspace_id: str | None, *, after: tuple[datetime, str, str] | None = None, limit: int
+    ) -> Sequence[Unsubscribe]:
+        """Return numbers under review, of one workspace or all, by (created_at, workspace, number), descending.
+
+        They begin behind `after`, which is such a triple.
+        """
+        after_at, after_workspace, after_phone = (
+            (LAST, "", "") if after is None else (format_timestamp(after[0]), *after[1:])
+        )
+        return self._list(
+            UNSUBSCRIBES,
+            "register.held",
+            workspace_id=workspace_id,
+            after_at=after_at,
+            after_workspace=after_workspace,
+            after_phone=after_phone,
+            limit=limit,
+        )
 
     def stopped(self, workspace_id: str, channel: Channel, phones: Collection[str]) -> frozenset[str]:
         """Return those of the numbers (at most 5,000) that must not be contacted on this channel."""

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Final
 
 from outreach.clock import format_timestamp
+from outreach.convert.columns import Value
 from outreach.models.work import AuditEntry, IdempotencyRecord, RequestWindow
 from outreach.working_set.kinds import AUDIT, IDEMPOTENCY_KEYS, REQUEST_WINDOWS
 from outreach.working_set.tables.base import Table
+
+_LAST_NUMBER: Final = 2**63 - 1
 
 
 class Requests(Table):
@@ -48,6 +52,13 @@ class Audit(Table):
 
     def list(self, workspace_id: str | None, *, limit: int = 1000) -> Sequence[AuditEntry]:
         """Return the newest entries of a workspace, or all, the last one first."""
+        return [entry for _, entry in self.numbered(workspace_id, limit=limit)]
+
+    def numbered(
+        self, workspace_id: str | None, *, after: int | None = None, limit: int
+    ) -> Sequence[tuple[int, AuditEntry]]:
+        """Return what `list` does, each entry with its number, from below the number `after` on."""
         name = "audit.list_all" if workspace_id is None else "audit.list"
-        values = {} if workspace_id is None else {"workspace_id": workspace_id}
-        return self._entries(AUDIT, name, **values, limit=limit)
+        values: dict[str, Value] = {} if workspace_id is None else {"workspace_id": workspace_id}
+        rows = self._rows.query(name, AUDIT, **values, after=_LAST_NUMBER if after is None else after, limit=limit)
+        return list(zip((row[0] for row in rows), self._rows.models(AUDIT, [row[1:] for row in rows]), strict=True))

@@ -1,4 +1,4 @@
-"""The decision trail."""
+"""The decision trail, and the named subscriptions to it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from outreach.clock import format_timestamp
+from outreach.models.subscription import StoredSubscription
 from outreach.models.trail import TrailEntry
-from outreach.working_set.kinds import TRAIL
+from outreach.working_set.kinds import SUBSCRIPTIONS, TRAIL
 from outreach.working_set.tables.base import Table
 
 
@@ -72,3 +73,23 @@ class Trail(Table):
         counted here.
         """
         return int(self._rows.query("trail.purged_until", TRAIL)[0][0])
+
+
+class Subscriptions(Table):
+    """The positions and leases of named subscriptions; names are unique over all workspaces."""
+
+    def get(self, name: str) -> StoredSubscription | None:
+        """Return a subscription."""
+        return self._rows.get(SUBSCRIPTIONS, (name,))
+
+    def put(self, subscription: StoredSubscription) -> None:
+        """Insert or replace a subscription."""
+        self._rows.put(SUBSCRIPTIONS, SUBSCRIPTIONS.key_of(subscription), subscription)
+
+    def delete(self, name: str) -> bool:
+        """Delete a subscription; return whether it existed."""
+        return self._rows.delete(SUBSCRIPTIONS, (name,))
+
+    def list(self) -> Sequence[StoredSubscription]:
+        """Return all subscriptions by name."""
+        return self._list(SUBSCRIPTIONS, "subscriptions.list")

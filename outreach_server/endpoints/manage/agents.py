@@ -18,7 +18,7 @@ class Agents(HTTPEndpoint):
     async def get(self, request: Request) -> Response:
         """Return all agents, oldest first."""
         workspace = await admit(request, "listAgents")
-        return list_response(await server_of(request).engine.agents.list(workspace.id), write_agent)
+        return await list_response(server_of(request).engine.agents.iter_all(workspace.id), write_agent)
 
     async def post(self, request: Request) -> Response:
         """Create an agent."""

@@ -13,7 +13,7 @@ from outreach import Campaign, InvalidRequest
 from outreach.http import in_update_names, read_campaign_update, write_managed_campaign, write_recipient_count
 from outreach.models import CampaignBlocker
 from outreach_server.context import Server, server_of
-from outreach_server.endpoints.manage.common import ACTOR, admit, list_response, path_id, read_body, refuse_body
+from outreach_server.endpoints.manage.common import ACTOR, admit, path_id, read_body, refuse_body
 from outreach_server.replies import json_response
 
 
@@ -61,7 +61,7 @@ class RecipientCounts(HTTPEndpoint):
         campaign = await campaigns.get(workspace.id, path_id(request, "campaign"))
         groups = await campaigns.count_recipients(workspace.id, campaign.id)
         due = await campaigns.next_due_times(workspace.id, campaign.id)
-        return list_response(groups, lambda group: write_recipient_count(group, campaign.channel, due))
+        return json_response({"data": [write_recipient_count(group, campaign.channel, due) for group in groups]})
 
 
 async def _shown(server: Server, campaign: Campaign) -> Response:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import InvalidRequest, NotFound, Workspace
+from outreach import InvalidRequest, NotFound, Page, Workspace
 from outreach.http import IdempotentRequest
 from outreach_server.auth import authenticate_request
 from outreach_server.body import Body, read_small_body
@@ -108,20 +108,11 @@ def read_page(request: Request, **rules: Rule) -> tuple[Mapping[str, Any], int]:
     return values, values.get("limit", DEFAULT_LIMIT)
 
 
-def page_response(items: Sequence[T], size: int, write: Callable[[T], Any], after: Callable[[T], Any]) -> Response:
-    """Return a page of a list of which one item more than `size` was looked up.
-
-    Args:
-        items: The items.
-        size: The largest number of items of the page.
-        write: Returns an item's JSON.
-        after: Returns the parameter `after` of the page behind an item.
-    """
-    shown = items[:size]
-    following = str(after(shown[-1])) if len(items) > size else None
-    return json_response({"data": [write(one) for one in shown], "next": following})
+def page_response(page: Page[T], write: Callable[[T], Any]) -> Response:
+    """Return a page of a list; `write` returns an item's JSON."""
+    return json_response({"data": [write(one) for one in page], "next": page.next})
 
 
-def list_response(items: Sequence[T], write: Callable[[T], Any]) -> Response:
-    """Return a whole list."""
-    return json_response({"data": [write(one) for one in items]})
+async def list_response(items: AsyncIterator[T], write: Callable[[T], Any]) -> Response:
+    """Return a whole list; `write` returns an item's JSON."""
+    return json_response({"data": [write(one) async for one in items]})

@@ -26,7 +26,7 @@ class Flows(HTTPEndpoint):
     async def get(self, request: Request) -> Response:
         """Return all flows, oldest first."""
         workspace = await admit(request, "listFlows")
-        return list_response(await server_of(request).engine.flows.list(workspace.id), write_flow)
+        return await list_response(server_of(request).engine.flows.iter_all(workspace.id), write_flow)
 
     async def post(self, request: Request) -> Response:
         """Create a flow."""

@@ -37,9 +37,9 @@ class ManagedCalls(HTTPEndpoint):
             workspace.id,
             campaign_id=None if campaign_id is None else campaign_id.lower(),
             after=None if after is None else after.lower(),
-            limit=size + 1,
+            limit=size,
         )
-        return page_response(found, size, write_call, lambda one: one.id)
+        return page_response(found, write_call)
 
 
 class InboundMessages(HTTPEndpoint):
@@ -50,9 +50,9 @@ class InboundMessages(HTTPEndpoint):
         workspace = await authenticate_request(request, "listInbound")
         query, size = read_page(request, unclear=flag, after=words)
         found = await server_of(request).engine.messages.list_inbound(
-            workspace.id, unclear=query.get("unclear", False), after=query.get("after"), limit=size + 1
+            workspace.id, unclear=query.get("unclear", False), after=query.get("after"), limit=size
         )
-        return page_response(found, size, write_inbound_message, lambda one: one.id)
+        return page_response(found, write_inbound_message)
 
 
 class OneInboundMessage(HTTPEndpoint):

@@ -28,7 +28,7 @@ class Numbers(HTTPEndpoint):
     async def get(self, request: Request) -> Response:
         """Return all numbers, oldest first."""
         workspace = await admit(request, "listNumbers")
-        return list_response(await server_of(request).engine.numbers.list(workspace.id), write_number)
+        return await list_response(server_of(request).engine.numbers.iter_all(workspace.id), write_number)
 
     async def post(self, request: Request) -> Response:
         """Add a number."""

@@ -44,10 +44,10 @@ class Recipients(HTTPEndpoint):
             reason=query.get("reason"),
             phone=query.get("phone"),
             external_id=query.get("external_id"),
-            after=query.get("after", -1),
-            limit=size + 1,
+            after=str(query["after"]) if "after" in query else None,
+            limit=size,
         )
-        return page_response(found, size, lambda one: write_recipient(one, campaign.channel), lambda one: one.position)
+        return page_response(found, lambda one: write_recipient(one, campaign.channel))
 
 
 class OneRecipient(HTTPEndpoint):

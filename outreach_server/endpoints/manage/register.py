@@ -33,10 +33,8 @@ class Unsubscribes(HTTPEndpoint):
         """Return a page of the register, by number."""
         workspace = await authenticate_request(request, "listUnsubscribes")
         query, size = read_page(request, after=phone)
-        found = await server_of(request).engine.unsubscribes.list(
-            workspace.id, after=query.get("after", ""), limit=size + 1
-        )
-        return page_response(found, size, write_unsubscribe, lambda one: one.phone)
+        found = await server_of(request).engine.unsubscribes.list(workspace.id, after=query.get("after"), limit=size)
+        return page_response(found, write_unsubscribe)
 
     async def post(self, request: Request) -> Response:
         """Unsubscribe numbers, with immediate effect."""

@@ -92,7 +92,7 @@ class Accounts(HTTPEndpoint):
     async def get(self, request: Request) -> Response:
         """Return all accounts without their secrets, oldest first."""
         workspace = await admit(request, "listAccounts")
-        return list_response(await server_of(request).engine.accounts.list(workspace.id), write_account)
+        return await list_response(server_of(request).engine.accounts.iter_all(workspace.id), write_account)
 
 
 class OneAccount(HTTPEndpoint):
@@ -102,7 +102,7 @@ class OneAccount(HTTPEndpoint):
         """Return an account without its secrets."""
         workspace = await admit(request, "getAccount")
         wanted = path_id(request, "account")
-        for account in await server_of(request).engine.accounts.list(workspace.id):
+        async for account in server_of(request).engine.accounts.iter_all(workspace.id):
             if account.id == wanted:
                 return json_response(write_account(account))
         raise NotFound("account", wanted)

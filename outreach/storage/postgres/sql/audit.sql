@@ -7,8 +7,11 @@ SELECT {audit} FROM {audit_rows} WITH ORDINALITY AS given ({audit}, place) ORDER
 
 -- list --
 -- The newest of one workspace, in the order of the index `audit_of_workspace`.
-SELECT {audit} FROM audit WHERE workspace_id = :workspace_id ORDER BY number DESC LIMIT :limit
+SELECT number, {audit} FROM audit
+WHERE workspace_id = :workspace_id AND number < :after
+ORDER BY number DESC
+LIMIT :limit
 
 -- list_all --
 -- The newest of all.
-SELECT {audit} FROM audit ORDER BY number DESC LIMIT :limit
+SELECT number, {audit} FROM audit WHERE number < :after ORDER BY number DESC LIMIT :limit

@@ -31,6 +31,7 @@ WHERE EXISTS (
 -- Newest first.
 SELECT {callbacks} FROM callbacks
 WHERE workspace_id = :workspace_id
+    AND (received_at, account_id, event_id) < (:after_at, :after_account, :after_event)
 ORDER BY received_at DESC, account_id DESC, event_id DESC
 LIMIT :limit
 

@@ -93,41 +93,62 @@ WHERE workspace_id = :workspace_id
 -- page --
 -- The numbers on a page, newest first; only an index is read.
 SELECT number FROM campaigns
-WHERE workspace_id = :workspace_id AND channel = :channel AND loading_until IS NULL
+WHERE workspace_id = :workspace_id
+    AND channel = :channel
+    AND loading_until IS NULL
+    AND (created_at, id) < (:after_at, :after_id)
 ORDER BY created_at DESC, id DESC
 LIMIT :limit OFFSET :offset
 
 -- page_in_status --
 -- The same for one status.
 SELECT number FROM campaigns
-WHERE workspace_id = :workspace_id AND channel = :channel AND status = :status AND loading_until IS NULL
+WHERE workspace_id = :workspace_id
+    AND channel = :channel
+    AND status = :status
+    AND loading_until IS NULL
+    AND (created_at, id) < (:after_at, :after_id)
 ORDER BY created_at DESC, id DESC
 LIMIT :limit OFFSET :offset
 
 -- page_of_both --
 -- The same for both channels, merged.
 SELECT number, created_at, id FROM campaigns
-WHERE workspace_id = :workspace_id AND channel = 'sms' AND loading_until IS NULL
+WHERE workspace_id = :workspace_id
+    AND channel = 'sms'
+    AND loading_until IS NULL
+    AND (created_at, id) < (:after_at, :after_id)
 UNION ALL
 SELECT number, created_at, id FROM campaigns
-WHERE workspace_id = :workspace_id AND channel = 'call' AND loading_until IS NULL
+WHERE workspace_id = :workspace_id
+    AND channel = 'call'
+    AND loading_until IS NULL
+    AND (created_at, id) < (:after_at, :after_id)
 ORDER BY created_at DESC, id DESC
 LIMIT :limit OFFSET :offset
 
 -- page_of_both_in_status --
 -- The same for both channels and one status.
 SELECT number, created_at, id FROM campaigns
-WHERE workspace_id = :workspace_id AND channel = 'sms' AND status = :status AND loading_until IS NULL
+WHERE workspace_id = :workspace_id
+    AND channel = 'sms'
+    AND status = :status
+    AND loading_until IS NULL
+    AND (created_at, id) < (:after_at, :after_id)
 UNION ALL
 SELECT number, created_at, id FROM campaigns
-WHERE workspace_id = :workspace_id AND channel = 'call' AND status = :status AND loading_until IS NULL
+WHERE workspace_id = :workspace_id
+    AND channel = 'call'
+    AND status = :status
+    AND loading_until IS NULL
+    AND (created_at, id) < (:after_at, :after_id)
 ORDER BY created_at DESC, id DESC
 LIMIT :limit OFFSET :offset
 
 -- found --
 -- The numbers of all whose name contains a text, newest first; `phrase` is the text in quotes. Names are indexed by list,
 -- and `strpos`, unlike LIKE, takes every character literally.
-SELECT campaigns.number
+SELECT campaigns.number, (created_at, id) < (:after_at, :after_id) AS is_behind
 FROM campaign_names JOIN campaigns ON campaigns.number = campaign_names.number
 WHERE campaign_names.trigrams @> name_trigrams(
         :list, replace(substr(:phrase, 2, char_length(:phrase) - 2), '""', '"')
@@ -150,7 +171,7 @@ SELECT COUNT(*) FROM (
 -- found_by_looking --
 -- The result of `found` by a scan of the names in the order of an index, for texts that are too short for the index of
 -- names or too frequent.
-SELECT number FROM campaigns
+SELECT number, (created_at, id) < (:after_at, :after_id) AS is_behind FROM campaigns
 WHERE workspace_id = :workspace_id
     AND channel = :channel
     AND loading_until IS NULL
@@ -160,14 +181,14 @@ ORDER BY created_at DESC, id DESC
 
 -- found_of_both_by_looking --
 -- The same for both channels, merged.
-SELECT number, created_at, id FROM campaigns
+SELECT number, (created_at, id) < (:after_at, :after_id) AS is_behind, created_at, id FROM campaigns
 WHERE workspace_id = :workspace_id
     AND channel = 'sms'
     AND loading_until IS NULL
     AND (:status::text IS NULL OR status = :status::text)
     AND strpos(name_folded, :search) > 0
 UNION ALL
-SELECT number, created_at, id FROM campaigns
+SELECT number, (created_at, id) < (:after_at, :after_id) AS is_behind, created_at, id FROM campaigns
 WHERE workspace_id = :workspace_id
     AND channel = 'call'
     AND loading_until IS NULL
@@ -183,7 +204,7 @@ LIMIT 1
 
 -- archived --
 -- Few, and by an index of their own.
-SELECT number FROM campaigns
+SELECT number, (created_at, id) < (:after_at, :after_id) AS is_behind FROM campaigns
 WHERE workspace_id = :workspace_id
     AND archived_at IS NOT NULL
     AND loading_until IS NULL
@@ -194,7 +215,7 @@ ORDER BY created_at DESC, id DESC
 
 -- unarchived --
 -- The others of a workspace that has archived ones, counted as they are found.
-SELECT number FROM campaigns
+SELECT number, (created_at, id) < (:after_at, :after_id) AS is_behind FROM campaigns
 WHERE workspace_id = :workspace_id
     AND channel IN ('sms', 'call')
     AND archived_at IS NULL

@@ -223,6 +223,10 @@ WHERE left(recipients.external_id, 200) = left(:external_id, 200)
     AND recipients.external_id = :external_id
     AND campaigns.workspace_id = :workspace_id
     AND campaigns.loading_until IS NULL
+    AND (
+        campaigns.created_at < :after_at
+        OR campaigns.created_at = :after_at AND (campaigns.id, recipients.position) > (:after_id, :after_position)
+    )
 ORDER BY campaigns.created_at DESC, campaigns.id, recipients.position
 LIMIT :limit
 

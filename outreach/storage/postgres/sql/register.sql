@@ -16,6 +16,8 @@ JOIN unsubscribes ON unsubscribes.workspace_id = :workspace_id AND unsubscribes.
 -- held --
 -- Numbers under review, the latest first; few, with an index of their own.
 SELECT {unsubscribes} FROM unsubscribes
-WHERE scope = 'held' AND (:workspace_id::text IS NULL OR workspace_id = :workspace_id::text)
+WHERE scope = 'held'
+    AND (:workspace_id::text IS NULL OR workspace_id = :workspace_id::text)
+    AND (created_at, workspace_id, phone) < (:after_at, :after_workspace, :after_phone)
 ORDER BY created_at DESC, workspace_id DESC, phone DESC
 LIMIT :limit

@@ -90,41 +90,62 @@ WHERE workspace_id = :workspace_id
 -- page --
 -- The numbers on a page, newest first; only an index is read.
 SELECT number FROM campaigns
-WHERE workspace_id = :workspace_id AND channel = :channel AND loading_until IS NULL
+WHERE workspace_id = :workspace_id
+    AND channel = :channel
+    AND loading_until IS NULL
+    AND (created_at, id) < (:after_at, :after_id)
 ORDER BY created_at DESC, id DESC
 LIMIT :limit OFFSET :offset
 
 -- page_in_status --
 -- The same for one status.
 SELECT number FROM campaigns
-WHERE workspace_id = :workspace_id AND channel = :channel AND status = :status AND loading_until IS NULL
+WHERE workspace_id = :workspace_id
+    AND channel = :channel
+    AND status = :status
+    AND loading_until IS NULL
+    AND (created_at, id) < (:after_at, :after_id)
 ORDER BY created_at DESC, id DESC
 LIMIT :limit OFFSET :offset
 
 -- page_of_both --
 -- The same for both channels, merged.
 SELECT number, created_at, id FROM campaigns
-WHERE workspace_id = :workspace_id AND channel = 'sms' AND loading_until IS NULL
+WHERE workspace_id = :workspace_id
+    AND channel = 'sms'
+    AND loading_until IS NULL
+    AND (created_at, id) < (:after_at, :after_id)
 UNION ALL
 SELECT number, created_at, id FROM campaigns
-WHERE workspace_id = :workspace_id AND channel = 'call' AND loading_until IS NULL
+WHERE workspace_id = :workspace_id
+    AND channel = 'call'
+    AND loading_until IS NULL
+    AND (created_at, id) < (:after_at, :after_id)
 ORDER BY created_at DESC, id DESC
 LIMIT :limit OFFSET :offset
 
 -- page_of_both_in_status --
 -- The same for both channels and one status.
 SELECT number, created_at, id FROM campaigns
-WHERE workspace_id = :workspace_id AND channel = 'sms' AND status = :status AND loading_until IS NULL
+WHERE workspace_id = :workspace_id
+    AND channel = 'sms'
+    AND status = :status
+    AND loading_until IS NULL
+    AND (created_at, id) < (:after_at, :after_id)
 UNION ALL
 SELECT number, created_at, id FROM campaigns
-WHERE workspace_id = :workspace_id AND channel = 'call' AND status = :status AND loading_until IS NULL
+WHERE workspace_id = :workspace_id
+    AND channel = 'call'
+    AND status = :status
+    AND loading_until IS NULL
+    AND (created_at, id) < (:after_at, :after_id)
 ORDER BY created_at DESC, id DESC
 LIMIT :limit OFFSET :offset
 
 -- found --
 -- The numbers of all whose name contains a text, newest first; `phrase` is the query of the index. Names are numbered
 -- by list, and `instr`, unlike LIKE, takes every character literally.
-SELECT campaigns.number
+SELECT campaigns.number, (created_at, id) < (:after_at, :after_id) AS is_behind
 FROM campaign_names CROSS JOIN campaigns ON campaigns.number = campaign_names.rowid - (:list << 38)
 WHERE campaign_names MATCH :phrase
     AND campaign_names.rowid BETWEEN :list << 38 AND ((:list + 1) << 38) - 1
@@ -146,7 +167,7 @@ SELECT COUNT(*) FROM (
 -- found_by_looking --
 -- The result of `found` by a scan of the names in the order of an index, for texts that are too short for the index of
 -- names or too frequent.
-SELECT number FROM campaigns
+SELECT number, (created_at, id) < (:after_at, :after_id) AS is_behind FROM campaigns
 WHERE workspace_id = :workspace_id
     AND channel = :channel
     AND loading_until IS NULL
@@ -156,14 +177,14 @@ ORDER BY created_at DESC, id DESC
 
 -- found_of_both_by_looking --
 -- The same for both channels, merged.
-SELECT number, created_at, id FROM campaigns
+SELECT number, (created_at, id) < (:after_at, :after_id) AS is_behind, created_at, id FROM campaigns
 WHERE workspace_id = :workspace_id
     AND channel = 'sms'
     AND loading_until IS NULL
     AND (:status IS NULL OR status = :status)
     AND instr(name_folded, :search) > 0
 UNION ALL
-SELECT number, created_at, id FROM campaigns
+SELECT number, (created_at, id) < (:after_at, :after_id) AS is_behind, created_at, id FROM campaigns
 WHERE workspace_id = :workspace_id
     AND channel = 'call'
     AND loading_until IS NULL
@@ -179,7 +200,7 @@ LIMIT 1
 
 -- archived --
 -- Few, and by an index of their own.
-SELECT number FROM campaigns INDEXED BY campaigns_archived
+SELECT number, (created_at, id) < (:after_at, :after_id) AS is_behind FROM campaigns INDEXED BY campaigns_archived
 WHERE workspace_id = :workspace_id
     AND archived_at IS NOT NULL
     AND loading_until IS NULL
@@ -190,7 +211,7 @@ ORDER BY created_at DESC, id DESC
 
 -- unarchived --
 -- The others of a workspace that has archived ones, counted as they are found.
-SELECT number FROM campaigns
+SELECT number, (created_at, id) < (:after_at, :after_id) AS is_behind FROM campaigns
 WHERE workspace_id = :workspace_id
     AND channel IN ('sms', 'call')
     AND archived_at IS NULL

@@ -222,6 +222,10 @@ CROSS JOIN campaigns ON campaigns.number = recipients.campaign_number
 WHERE recipients.external_id = :external_id
     AND campaigns.workspace_id = :workspace_id
     AND campaigns.loading_until IS NULL
+    AND (
+        campaigns.created_at < :after_at
+        OR campaigns.created_at = :after_at AND (campaigns.id, recipients.position) > (:after_id, :after_position)
+    )
 ORDER BY campaigns.created_at DESC, campaigns.id, recipients.position
 LIMIT :limit
 

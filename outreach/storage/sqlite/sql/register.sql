@@ -16,6 +16,8 @@ CROSS JOIN unsubscribes ON unsubscribes.workspace_id = :workspace_id AND unsubsc
 -- held --
 -- Numbers under review, the latest first; few, with an index of their own.
 SELECT {unsubscribes} FROM unsubscribes
-WHERE scope = 'held' AND (:workspace_id IS NULL OR workspace_id = :workspace_id)
+WHERE scope = 'held'
+    AND (:workspace_id IS NULL OR workspace_id = :workspace_id)
+    AND (created_at, workspace_id, phone) < (:after_at, :after_workspace, :after_phone)
 ORDER BY created_at DESC, workspace_id DESC, phone DESC
 LIMIT :limit

@@ -1,24 +1,105 @@
-"""What the simulators of both channels share: latency, random refusals, the log and reports."""
+"""The simulators of both channels: latency, random refusals, the log of accepted requests, and reports."""
 
 from __future__ import annotations
 
 import heapq
 import itertools
+import json
+import os
 import random
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Final, Literal
 
 import anyio
+import attrs
 
-from outreach.clock import Clock
+from outreach.clock import Clock, format_timestamp, parse_timestamp
 from outreach.config import SimulatorConfig
 from outreach.ids import IdSource
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import Report
 from outreach.models.states import DispatchState
 from outreach.protocols.carrier import LookupRequest, LookupSupport, ReportSink
-from outreach.simulator.log import Acceptance, AcceptanceLog
+
+
+@attrs.frozen(kw_only=True)
+class Acceptance:
+    """One accepted request."""
+
+    kind: str
+    to: str
+    from_number: str | None
+    body: str | None
+    dispatch_id: str
+    at: datetime
+
+
+class AcceptanceLog:
+    """One JSON line for each accepted message or call, written before the response.
+
+    Args:
+        path: The file; None keeps the log in memory.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._seen: dict[str, Acceptance] = {}
+
+    @property
+    def durable(self) -> bool:
+        """Whether it outlives the process, so that a missing request was never accepted."""
+        return self._path is not None
+
+    def append(self, entry: Acceptance) -> None:
+        """Append one line in one write: two processes may append to the same file."""
+        self._seen[entry.dispatch_id] = entry
+        if self._path is None:
+            return
+        line = json.dumps(
+            {
+                "kind": entry.kind,
+                "to": entry.to,
+                "from": entry.from_number,
+                "body": entry.body,
+                "dispatch_id": entry.dispatch_id,
+                "at": format_timestamp(entry.at),
+            },
+            ensure_ascii=False,
+        )
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(descriptor, (line + "\n").encode())
+        finally:
+            os.close(descriptor)
+
+    def find(self, dispatch_id: str) -> Acceptance | None:
+        """Return the acceptance of a dispatch id, in this process or, with a file, in any."""
+        found = self._seen.get(dispatch_id)
+        if found is None and self._path is not None and self._path.exists():
+            with self._path.open(encoding="utf-8") as lines:
+                for line in lines:
+                    if dispatch_id in line:
+                        found = _read(line)
+        return found
+
+
+def _read(line: str) -> Acceptance | None:
+    try:
+        entry = json.loads(line)
+        return Acceptance(
+            kind=entry["kind"],
+            to=entry["to"],
+            from_number=entry["from"],
+            body=entry["body"],
+            dispatch_id=entry["dispatch_id"],
+            at=parse_timestamp(entry["at"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        # A crash cut this line, so it was never answered.
+        return None
+
 
 REFUSED: Final = DispatchOutcome(state=DispatchState.REFUSED, reason="temporary", error_code="simulated")
 

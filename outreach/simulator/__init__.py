@@ -1,1 +1,0 @@
-"""What the simulators of both channels share: adapters never import each other."""
