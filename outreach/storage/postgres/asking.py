@@ -91,10 +91,13 @@ class Asker:
         if question is None:
             return None
         waiting: _Waiting = self._loop.create_future()
-        if not self._unsent:
-            # Those that ask in the same turn of the loop share one answer.
-            self._loop.call_soon(self._send)
+        first = not self._unsent
         self._unsent.setdefault(question, []).append(waiting)
+        if not self._sent:
+            self._send()
+        elif first:
+            # While another answer is on its way, those that ask the same in one turn of the loop share theirs.
+            self._loop.call_soon(self._send)
         rows = await waiting
         return None if rows is None else self._finish(operation, question, rows)
 
