@@ -17,6 +17,7 @@ from outreach.storage.postgres.connect import PostgresConnection
 from outreach.storage.postgres.readers import Readers
 from outreach.testing.builders import make_campaign, make_workspace
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, publish
+from outreach.testing.virtual_time import real_time
 from outreach.working_set import Transaction
 from tests import postgres
 from tests.cutting_proxy import CuttingProxy
@@ -101,9 +102,10 @@ def asker_of(storage: PostgresStorage) -> Asker:
 
 async def until(condition: Callable[[], object]) -> None:
     """Wait until a condition holds."""
-    async with asyncio.timeout(DEADLINE):
-        while not condition():  # noqa: ASYNC110 - threads and the server bring it about
-            await asyncio.sleep(0.001)
+    with real_time():
+        async with asyncio.timeout(DEADLINE):
+            while not condition():  # noqa: ASYNC110 - threads and the server bring it about
+                await asyncio.sleep(0.001)
 
 
 def revision(workspace_id: str = THIS_WORKSPACE) -> OneQuery[int | None]:
@@ -259,3 +261,19 @@ async def test_a_server_that_is_away_is_left_alone_for_a_while(
     for _ in range(3):
         assert await storage.read(STOPS) == 0
     assert attempts == []
+
+
+@pytest.mark.virtual_time
+async def test_virtual_time_stands_still_for_a_question(url: str, by_readers: list[object]) -> None:
+    """As it does while a thread works."""
+    async with opened(url) as storage:
+        await wait_for_connection(storage)
+        del by_readers[:]
+        before = asyncio.get_running_loop().time()
+        timer = asyncio.create_task(asyncio.sleep(3600))
+        for _ in range(20):
+            assert await storage.read(STOPS) == 0
+        assert asyncio.get_running_loop().time() - before < 1
+        assert not timer.done()
+        timer.cancel()
+        assert by_readers == []

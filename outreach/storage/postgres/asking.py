@@ -16,6 +16,7 @@ from psycopg.adapt import PyFormat, Transformer
 
 from outreach.convert.columns import Value
 from outreach.protocols.storage import OneQuery
+from outreach.storage.base import threads
 from outreach.storage.postgres.backend import PostgresBackend
 from outreach.storage.postgres.connect import PostgresConnection, configure, connect
 from outreach.storage.postgres.sql import Types
@@ -98,7 +99,8 @@ class Asker:
         elif first:
             # While another answer is on its way, those that ask the same in one turn of the loop share theirs.
             self._loop.call_soon(self._send)
-        rows = await waiting
+        with threads.waiting_outside():
+            rows = await waiting
         return None if rows is None else self._finish(operation, question, rows)
 
     def close(self) -> None:
