@@ -14,6 +14,7 @@ from outreach.protocols.storage import OneQuery
 from outreach.storage.postgres import PostgresStorage, asking, postgres_storage_from_url
 from outreach.storage.postgres.asking import Asker
 from outreach.storage.postgres.connect import PostgresConnection
+from outreach.storage.postgres.questions import Question
 from outreach.storage.postgres.readers import Readers
 from outreach.testing.builders import make_campaign, make_workspace
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, publish
@@ -75,7 +76,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     send = Asker._send_one
 
-    def noted(self: Asker, connection: PostgresConnection, question: asking._Question) -> bool:
+    def noted(self: Asker, connection: PostgresConnection, question: Question) -> bool:
         names.append(question.statement)
         return send(self, connection, question)
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import threading
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -14,38 +13,23 @@ import psycopg
 from psycopg import pq
 from psycopg.adapt import PyFormat, Transformer
 
-from outreach.convert.columns import Value
 from outreach.protocols.storage import OneQuery
 from outreach.storage.base import threads
-from outreach.storage.postgres.backend import PostgresBackend
 from outreach.storage.postgres.connect import PostgresConnection, configure, connect
+from outreach.storage.postgres.questions import Asked, OneAnswer, Question
 from outreach.storage.postgres.sql import Types
 from outreach.working_set import Transaction
 from outreach.working_set.backend import Row
-from outreach.working_set.kinds import Kind
 from outreach.working_set.working_set import WorkingSet
 
 _PAUSE_SECONDS: Final = 1.0
 """After a connection was lost or refused, the next one is not tried for so long."""
-
-_PLACEHOLDER: Final = re.compile(r"%(?:\(([a-z_]+)\))?s")
 
 
 class Answer(NamedTuple):
     """What an operation made of the answer to its query."""
 
     result: Any
-
-
-class _Question(NamedTuple):
-    """A statement with numbered parameters, and their values; a tuple stands for an array."""
-
-    statement: str
-    values: tuple[Value | tuple[Value, ...], ...]
-
-
-class _Asked(BaseException):
-    """Ends an operation whose query has yet to be answered; not an `Exception`, which the operation might catch."""
 
 
 _Waiting = asyncio.Future[Sequence[Row] | None]
@@ -65,14 +49,14 @@ class Asker:
     def __init__(self, conninfo: str, types: Types) -> None:
         self._conninfo = conninfo
         self._loop = asyncio.get_running_loop()
-        self._backend = _OneAnswer(types)
+        self._backend = OneAnswer(types)
         self._rows = WorkingSet(self._backend, read_only=True)
         self._transaction = Transaction(self._rows)
         self._connection: PostgresConnection | None = None
         # The library forgets it with the connection.
         self._socket = -1
         self._prepared: dict[tuple[str, tuple[int, ...]], bytes] = {}
-        self._unsent: dict[_Question, list[_Waiting]] = {}
+        self._unsent: dict[Question, list[_Waiting]] = {}
         self._sent: deque[list[_Waiting]] = deque()
         self._found: pq.abc.PGresult | None = None
         self._connects = self._closed = False
@@ -108,18 +92,18 @@ class Asker:
         self._closed = True
         self._drop()
 
-    def _question_of(self, operation: OneQuery[Any]) -> _Question | None:
+    def _question_of(self, operation: OneQuery[Any]) -> Question | None:
         self._backend.answered = self._backend.asked = None
         # Whatever else ends the operation is the business of a reader.
-        with suppress(_Asked, Exception):
+        with suppress(Asked, Exception):
             operation(self._transaction)
         return self._backend.asked
 
-    def _finish(self, operation: OneQuery[Any], question: _Question, rows: Sequence[Row]) -> Answer | None:
+    def _finish(self, operation: OneQuery[Any], question: Question, rows: Sequence[Row]) -> Answer | None:
         self._backend.answered = (question, rows)
         try:
             return Answer(operation(self._transaction))
-        except _Asked:
+        except Asked:
             return None
         finally:
             # The next operation must ask anew. What has not got an answer has cached nothing.
@@ -134,7 +118,7 @@ class Asker:
                 self._sent.append(waiting)
         self._flush()
 
-    def _send_one(self, connection: PostgresConnection, question: _Question) -> bool:
+    def _send_one(self, connection: PostgresConnection, question: Question) -> bool:
         """Put a question on its way; return False if it has values that the driver cannot write."""
         transformer = Transformer(connection)
         given = [list(value) if isinstance(value, tuple) else value for value in question.values]
@@ -238,52 +222,6 @@ class Asker:
         self._found = None
         while self._sent:
             _give(self._sent.popleft(), None)
-
-
-class _OneAnswer(PostgresBackend):
-    """Notes the query that an operation makes, or gives it the answer.
-
-    Attributes:
-        asked: What the operation asked for.
-        answered: A question with its answer, once it is there.
-    """
-
-    def __init__(self, types: Types) -> None:
-        super().__init__(types)
-        self.asked: _Question | None = None
-        self.answered: tuple[_Question, Sequence[Row]] | None = None
-        self._numbered: dict[str, tuple[str, Sequence[str]]] = {}
-
-    def query(self, name: str, values: Mapping[str, Value]) -> Sequence[Row]:
-        """Return the answer, or end the operation."""
-        statement, names = self._number(self._queries[name])
-        return self._ask(_Question(statement, tuple(values[name] for name in names)))
-
-    def load(self, kind: Kind[Any], keys: Collection[Sequence[Value]]) -> Sequence[Row]:
-        """Return the answer, or end the operation."""
-        statement, _ = self._number(self._statement("load", kind))
-        return self._ask(_Question(statement, tuple(zip(*keys, strict=True))))
-
-    def _ask(self, question: _Question) -> Sequence[Row]:
-        if self.answered is not None and self.answered[0] == question:
-            return self.answered[1]
-        self.asked = question
-        raise _Asked
-
-    def _number(self, statement: str) -> tuple[str, Sequence[str]]:
-        """Return a statement with numbered parameters, and their names in this order, which are empty without names."""
-        if statement not in self._numbered:
-            names: list[str] = []
-
-            def number(found: re.Match[str]) -> str:
-                if not found[1] or found[1] not in names:
-                    names.append(found[1])
-                    return f"${len(names)}"
-                return f"${names.index(found[1]) + 1}"
-
-            numbered = _PLACEHOLDER.sub(number, statement).replace("%%", "%")
-            self._numbered[statement] = numbered, names
-        return self._numbered[statement]
 
 
 def _rows_of(connection: PostgresConnection, result: pq.abc.PGresult) -> Sequence[Row]:
