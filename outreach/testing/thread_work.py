@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any, Final
 from weakref import WeakSet
 
@@ -116,6 +117,7 @@ def watch_storages(loop: asyncio.AbstractEventLoop, work: ThreadWork) -> None:
     _watching[loop] = work
     for module in _WITH_QUEUES:
         module.SimpleQueue = _queue_for_thread
+    threads.waiting_outside = _waiting_outside
 
 
 def leave_storages(loop: asyncio.AbstractEventLoop) -> None:
@@ -124,6 +126,20 @@ def leave_storages(loop: asyncio.AbstractEventLoop) -> None:
     if not _watching:
         for module in _WITH_QUEUES:
             module.SimpleQueue = queue.SimpleQueue
+        threads.waiting_outside = nullcontext
+
+
+@contextmanager
+def _waiting_outside() -> Iterator[None]:
+    work = _watching.get(asyncio.get_running_loop())
+    if work is None:
+        yield
+        return
+    work.begin()
+    try:
+        yield
+    finally:
+        work.end()
 
 
 def _queue_for_thread() -> queue.SimpleQueue[Any]:

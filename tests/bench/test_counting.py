@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from contextlib import closing
 
@@ -7,7 +8,11 @@ import psycopg
 import pytest
 
 from benchmarks.sides.counting import count_round_trips, count_statements
-from tests.postgres import server
+from outreach.clock import SystemClock
+from outreach.protocols.storage import OneQuery
+from outreach.storage.postgres import postgres_storage_from_url
+from outreach.storage.postgres.asking import Asker
+from tests.postgres import empty_database, server
 
 
 def test_a_statement_for_many_rows_is_one_that_runs_often(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,7 +35,12 @@ def test_a_statement_for_many_rows_is_one_that_runs_often(monkeypatch: pytest.Mo
 
 def test_statements_that_share_a_round_trip_are_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Statements in one text are asked in one; rows that are copied take two, however many they are."""
-    for kind, name in ((psycopg.Cursor, "execute"), (psycopg.Cursor, "copy"), (psycopg.Pipeline, "__exit__")):
+    for kind, name in (
+        (psycopg.Cursor, "execute"),
+        (psycopg.Cursor, "copy"),
+        (psycopg.Pipeline, "__exit__"),
+        (Asker, "_send_one"),
+    ):
         monkeypatch.setattr(kind, name, getattr(kind, name))  # put back at the end
     counts = count_round_trips()
     with psycopg.connect(server().url("postgres"), autocommit=True) as connection:
@@ -49,3 +59,25 @@ def test_statements_that_share_a_round_trip_are_counted_apart(monkeypatch: pytes
         connection.execute("COMMIT")
     assert (counts.statements, counts.round_trips, counts.commits) == (9, 7, 1)
     assert counts.texts["SELECT count(*) FROM numbers"] == 1
+
+
+@pytest.mark.anyio
+async def test_questions_of_the_event_loop_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A statement and a round trip each, though they pass by psycopg's cursors."""
+    for kind, name in (
+        (psycopg.Cursor, "execute"),
+        (psycopg.Cursor, "copy"),
+        (psycopg.Pipeline, "__exit__"),
+        (Asker, "_send_one"),
+    ):
+        monkeypatch.setattr(kind, name, getattr(kind, name))  # put back at the end
+    counts = count_round_trips()
+    async with postgres_storage_from_url(empty_database(), clock=SystemClock()) as storage:
+        assert storage._open is not None
+        async with asyncio.timeout(60):
+            while not storage._open.asker.connected:
+                await storage.read(OneQuery(lambda tx: tx.stops.count()))
+                await asyncio.sleep(0.001)
+        before = counts.statements, counts.round_trips
+        await storage.read(OneQuery(lambda tx: tx.stops.count()))
+        assert (counts.statements, counts.round_trips) == (before[0] + 1, before[1] + 1)

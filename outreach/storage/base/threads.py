@@ -1,9 +1,10 @@
-"""A thread that calls what is posted to it."""
+"""A thread that calls what is posted to it, and the waits of an event loop that are like those for a thread."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from queue import SimpleQueue
 
 
@@ -32,3 +33,8 @@ class Worker:
     def _run(self) -> None:
         while (function := self._posted.get()) is not None:
             function()
+
+
+def waiting_outside() -> AbstractContextManager[None]:
+    """Return a context in which the loop waits for a server: virtual time stands still, as it does for threads."""
+    return nullcontext()

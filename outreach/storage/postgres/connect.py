@@ -113,7 +113,7 @@ def open_pool(conninfo: str, *, size: int) -> Pool:
         conninfo,
         connection_class=PostgresConnection,
         kwargs={"autocommit": True, "prepare_threshold": 3},
-        configure=_configure,
+        configure=configure,
         min_size=2,
         max_size=size,
         timeout=BUSY_SECONDS,
@@ -129,7 +129,8 @@ def open_pool(conninfo: str, *, size: int) -> Pool:
     return pool
 
 
-def _configure(connection: PostgresConnection) -> None:
+def configure(connection: PostgresConnection) -> None:
+    """Prepare a connection for operations; raise `psycopg.OperationalError` if its server cannot be written."""
     connection.adapters.register_dumper(int, Int8Dumper)
     [row] = connection.execute(_CONFIGURE).fetchall()
     if row[2] is None:

@@ -17,8 +17,8 @@ from outreach.storage.postgres.schema import version_of
 OLDEST_SERVER: Final = 160_000
 """PostgreSQL 16, as `server_version_num` writes it (docs/operations.md#postgresql)."""
 
-FEW_CONNECTIONS: Final = 14
-"""Two processes: each has up to seven connections."""
+FEW_CONNECTIONS: Final = 16
+"""Two processes: each has up to eight connections."""
 
 _CONNECTIONS: Final = """
     SELECT
@@ -77,7 +77,7 @@ def _server(connection: PostgresConnection, name: str) -> Iterator[DiagnosisFind
     if allowed - used < FEW_CONNECTIONS:
         yield _finding(
             "connections_low",
-            f"{used} of the server's {allowed} connections are taken. Each process of this package takes up to seven: "
+            f"{used} of the server's {allowed} connections are taken. Each process of this package takes up to eight: "
             "raise max_connections, and start the server anew.",
             name,
             _psql(f"ALTER SYSTEM SET max_connections = {2 * allowed}"),

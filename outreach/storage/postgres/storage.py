@@ -14,9 +14,10 @@ from outreach.clock import Clock
 from outreach.errors import StorageError
 from outreach.models.diagnosis import DiagnosisFinding
 from outreach.protocols.instrumentation import Instrumentation
-from outreach.protocols.storage import Operation
+from outreach.protocols.storage import OneQuery, Operation
 from outreach.storage.base.threads import Worker
 from outreach.storage.base.writer import GroupWriter
+from outreach.storage.postgres.asking import Asker
 from outreach.storage.postgres.backend import Session
 from outreach.storage.postgres.connect import Pool, connect, conninfo_of, name_of, open_pool
 from outreach.storage.postgres.diagnosis import diagnose_server
@@ -45,7 +46,7 @@ _log = logging.getLogger(__name__)
 class PostgresStorage:
     """A database in PostgreSQL; see `outreach.protocols.storage.Storage`.
 
-    Any number of processes on any machines may open it; as many as allowed dispatch. Each has up to six connections,
+    Any number of processes on any machines may open it; as many as allowed dispatch. Each has up to seven connections,
     and one more to listen.
 
     Args:
@@ -79,7 +80,7 @@ class PostgresStorage:
             raise StorageError("PostgreSQL storage runs under asyncio, not under trio.") from error
         connected, cancelled = await _in_thread(self._connect)
         pool, types = connected.result()
-        self._open = _Open(pool, types, self._clock, self._instrumentation)
+        self._open = _Open(pool, types, self._clock, self._instrumentation, Asker(self._conninfo, types))
         if cancelled is not None:
             await self._close()
             raise cancelled
@@ -120,6 +121,13 @@ class PostgresStorage:
         """Run an operation on a snapshot; return its result."""
         if self._open is None:
             raise _not_open()
+        if isinstance(operation, OneQuery):
+            answer = await self._open.asker.run(operation)
+            if answer is not None:
+                return cast("T", answer.result)
+            # It may have been closed meanwhile.
+            if self._open is None:
+                raise _not_open()
         return cast("T", await self._open.readers.run(operation))
 
     def campaign_list_revision(self, workspace_id: str) -> int | None:
@@ -140,6 +148,9 @@ class PostgresStorage:
         opened, self._open = self._open, None
         listener, self._listener = self._listener, None
         cancelled = None
+        if opened is not None:
+            # Here, on the event loop that its connection belongs to.
+            opened.asker.close()
 
         def close() -> None:
             if listener is not None:
@@ -169,7 +180,8 @@ class PostgresStorage:
 class _Open:
     """What an open storage consists of."""
 
-    def __init__(self, pool: Pool, types: Types, clock: Clock, instrumentation: Instrumentation) -> None:
+    def __init__(self, pool: Pool, types: Types, clock: Clock, instrumentation: Instrumentation, asker: Asker) -> None:
+        self.asker = asker
         self._pool = pool
         session = Session(types)
         self._control = FencedTransactions(pool, session)

@@ -1,0 +1,242 @@
+"""Questions that the event loop asks itself: the way to a thread and back takes longer than the server's answer."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+import psycopg
+from psycopg import pq
+from psycopg.adapt import PyFormat, Transformer
+
+from outreach.protocols.storage import OneQuery
+from outreach.storage.base import threads
+from outreach.storage.postgres.connect import PostgresConnection, configure, connect
+from outreach.storage.postgres.questions import Asked, OneAnswer, Question
+from outreach.storage.postgres.sql import Types
+from outreach.working_set import Transaction
+from outreach.working_set.backend import Row
+from outreach.working_set.working_set import WorkingSet
+
+_PAUSE_SECONDS: Final = 1.0
+"""After a connection was lost or refused, the next one is not tried for so long."""
+
+
+class Answer(NamedTuple):
+    """What an operation made of the answer to its query."""
+
+    result: Any
+
+
+_Waiting = asyncio.Future[Sequence[Row] | None]
+
+
+class Asker:
+    """Runs operations of one query over a connection of its own, without a thread.
+
+    An operation runs once to find out its query, and once more with the answer. It connects when it is first asked.
+    Without a connection, and for whatever is not one query with plain values, it gives no answer: a reader does.
+
+    Args:
+        conninfo: How to connect.
+        types: The type of each column.
+    """
+
+    def __init__(self, conninfo: str, types: Types) -> None:
+        self._conninfo = conninfo
+        self._loop = asyncio.get_running_loop()
+        self._backend = OneAnswer(types)
+        self._rows = WorkingSet(self._backend, read_only=True)
+        self._transaction = Transaction(self._rows)
+        self._connection: PostgresConnection | None = None
+        # The library forgets it with the connection.
+        self._socket = -1
+        self._prepared: dict[tuple[str, tuple[int, ...]], bytes] = {}
+        self._unsent: dict[Question, list[_Waiting]] = {}
+        self._sent: deque[list[_Waiting]] = deque()
+        self._found: pq.abc.PGresult | None = None
+        self._connects = self._closed = False
+        self._not_before = 0.0
+
+    @property
+    def connected(self) -> bool:
+        """Whether it has a connection."""
+        return self._connection is not None
+
+    async def run(self, operation: OneQuery[Any]) -> Answer | None:
+        """Run an operation; return None where a reader has to."""
+        if self._connection is None:
+            self._connect()
+            return None
+        question = self._question_of(operation)
+        if question is None:
+            return None
+        waiting: _Waiting = self._loop.create_future()
+        first = not self._unsent
+        self._unsent.setdefault(question, []).append(waiting)
+        if not self._sent:
+            self._send()
+        elif first:
+            # While another answer is on its way, those that ask the same in one turn of the loop share theirs.
+            self._loop.call_soon(self._send)
+        with threads.waiting_outside():
+            rows = await waiting
+        return None if rows is None else self._finish(operation, question, rows)
+
+    def close(self) -> None:
+        """Disconnect for good; who still waits gets no answer."""
+        self._closed = True
+        self._drop()
+
+    def _question_of(self, operation: OneQuery[Any]) -> Question | None:
+        self._backend.answered = self._backend.asked = None
+        # Whatever else ends the operation is the business of a reader.
+        with suppress(Asked, Exception):
+            operation(self._transaction)
+        return self._backend.asked
+
+    def _finish(self, operation: OneQuery[Any], question: Question, rows: Sequence[Row]) -> Answer | None:
+        self._backend.answered = (question, rows)
+        try:
+            return Answer(operation(self._transaction))
+        except Asked:
+            return None
+        finally:
+            # The next operation must ask anew. What has not got an answer has cached nothing.
+            self._rows.forget()
+
+    def _send(self) -> None:
+        unsent, self._unsent = self._unsent, {}
+        for question, waiting in unsent.items():
+            if self._connection is None or not self._send_one(self._connection, question):
+                _give(waiting, None)
+            else:
+                self._sent.append(waiting)
+        self._flush()
+
+    def _send_one(self, connection: PostgresConnection, question: Question) -> bool:
+        """Put a question on its way; return False if it has values that the driver cannot write."""
+        transformer = Transformer(connection)
+        given = [list(value) if isinstance(value, tuple) else value for value in question.values]
+        try:
+            values = transformer.dump_sequence(given, [PyFormat.AUTO] * len(given))
+        except psycopg.Error:
+            return False
+        types = tuple(transformer.types or ())
+        name = self._prepared.get((question.statement, types))
+        try:
+            if name is None:
+                name = b"question_%d" % len(self._prepared)
+                connection.pgconn.send_prepare(name, question.statement.encode(), types)
+                self._prepared[question.statement, types] = name
+            connection.pgconn.send_query_prepared(name, values, transformer.formats)
+            connection.pgconn.pipeline_sync()
+        except psycopg.Error:
+            self._drop()
+            return False
+        return True
+
+    def _flush(self) -> None:
+        connection = self._connection
+        if connection is None:
+            return
+        try:
+            more = connection.pgconn.flush()
+        except psycopg.Error:
+            self._drop()
+            return
+        if more:
+            self._loop.add_writer(self._socket, self._flush)
+        else:
+            self._loop.remove_writer(self._socket)
+
+    def _receive(self) -> None:
+        connection = self._connection
+        if connection is None:
+            return
+        pgconn = connection.pgconn
+        try:
+            pgconn.consume_input()
+            while self._sent and not pgconn.is_busy():
+                result = pgconn.get_result()
+                # None stands between the results of one question.
+                if result is None:
+                    continue
+                if result.status == pq.ExecStatus.PIPELINE_SYNC:
+                    found, self._found = self._found, None
+                    _give(self._sent.popleft(), None if found is None else _rows_of(connection, found))
+                elif result.status == pq.ExecStatus.TUPLES_OK:
+                    self._found = result
+                elif result.status != pq.ExecStatus.COMMAND_OK:
+                    # A reader tells of the error; what was prepared may be of no use any more.
+                    self._drop()
+                    return
+        except psycopg.Error:
+            self._drop()
+
+    def _connect(self) -> None:
+        if self._connects or self._closed or self._loop.time() < self._not_before:
+            return
+        self._connects = True
+        threading.Thread(target=self._connect_in_thread, name="outreach-postgres-asker", daemon=True).start()
+
+    def _connect_in_thread(self) -> None:
+        connection = None
+        with suppress(psycopg.Error, OSError):
+            connection = connect(self._conninfo)
+            configure(connection)
+            connection.pgconn.nonblocking = 1
+            connection.pgconn.enter_pipeline_mode()
+        try:
+            self._loop.call_soon_threadsafe(self._connected, connection)
+        except RuntimeError:  # the loop was closed
+            _close(connection)
+
+    def _connected(self, connection: PostgresConnection | None) -> None:
+        self._connects = False
+        self._not_before = self._loop.time() + _PAUSE_SECONDS
+        if connection is None or self._closed or connection.pgconn.pipeline_status != pq.PipelineStatus.ON:
+            _close(connection)
+            return
+        try:
+            self._loop.add_reader(connection.pgconn.socket, self._receive)
+        except NotImplementedError:  # a loop that cannot wait for a socket of a library
+            self._closed = True
+            _close(connection)
+            return
+        self._connection, self._socket = connection, connection.pgconn.socket
+
+    def _drop(self) -> None:
+        """Close the connection; who waits for an answer asks a reader."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._not_before = self._loop.time() + _PAUSE_SECONDS
+            self._loop.remove_reader(self._socket)
+            self._loop.remove_writer(self._socket)
+            _close(connection)
+        self._prepared.clear()
+        self._found = None
+        while self._sent:
+            _give(self._sent.popleft(), None)
+
+
+def _rows_of(connection: PostgresConnection, result: pq.abc.PGresult) -> Sequence[Row]:
+    transformer = Transformer(connection)
+    transformer.set_pgresult(result)
+    return transformer.load_rows(0, result.ntuples, tuple)
+
+
+def _give(waiting: Sequence[_Waiting], rows: Sequence[Row] | None) -> None:
+    for one in waiting:
+        if not one.done():
+            one.set_result(rows)
+
+
+def _close(connection: PostgresConnection | None) -> None:
+    if connection is not None:
+        with suppress(psycopg.Error):
+            connection.pgconn.finish()

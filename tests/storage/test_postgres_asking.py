@@ -1,0 +1,280 @@
+"""Questions of one query that the event loop asks PostgreSQL itself, without a thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import psycopg
+import pytest
+
+from outreach.clock import SystemClock
+from outreach.errors import StorageError
+from outreach.protocols.storage import OneQuery
+from outreach.storage.postgres import PostgresStorage, asking, postgres_storage_from_url
+from outreach.storage.postgres.asking import Asker
+from outreach.storage.postgres.connect import PostgresConnection
+from outreach.storage.postgres.questions import Question
+from outreach.storage.postgres.readers import Readers
+from outreach.testing.builders import make_campaign, make_workspace
+from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, publish
+from outreach.testing.virtual_time import real_time
+from outreach.working_set import Transaction
+from tests import postgres
+from tests.cutting_proxy import CuttingProxy
+
+pytestmark = pytest.mark.anyio
+
+DEADLINE = 60.0
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "_PAUSE_SECONDS", 0.0)
+
+
+@pytest.fixture
+def url() -> str:
+    """A database that is as good as new."""
+    return postgres.empty_database()
+
+
+@pytest.fixture
+def proxy() -> Iterator[CuttingProxy]:
+    """A way to the server that can be cut."""
+    with CuttingProxy(postgres.server().port) as made:
+        yield made
+
+
+@pytest.fixture
+async def storage(url: str, proxy: CuttingProxy) -> AsyncIterator[PostgresStorage]:
+    """The database by way of the proxy, with two workspaces and with a connection for questions."""
+    async with opened(url.replace(f":{postgres.server().port}/", f":{proxy.port}/")) as made:
+        await made.write(lambda tx: tx.workspaces.insert(make_workspace()))
+        await made.write(lambda tx: tx.workspaces.insert(make_workspace(id=OTHER_WORKSPACE)))
+        await wait_for_connection(made)
+        yield made
+
+
+@pytest.fixture
+def by_readers(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The operations that readers have run."""
+    ran: list[object] = []
+    run = Readers.run
+
+    async def noted(self: Readers, operation: Callable[[Transaction], object]) -> object:
+        ran.append(operation)
+        return await run(self, operation)
+
+    monkeypatch.setattr(Readers, "run", noted)
+    return ran
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The questions that were sent."""
+    names: list[str] = []
+    send = Asker._send_one
+
+    def noted(self: Asker, connection: PostgresConnection, question: Question) -> bool:
+        names.append(question.statement)
+        return send(self, connection, question)
+
+    monkeypatch.setattr(Asker, "_send_one", noted)
+    return names
+
+
+def opened(url: str) -> PostgresStorage:
+    """Return a storage, not yet entered."""
+    return postgres_storage_from_url(url, clock=SystemClock())
+
+
+async def wait_for_connection(storage: PostgresStorage) -> None:
+    """Ask until the storage has a connection for questions."""
+    await storage.read(STOPS)
+    await until(lambda: asker_of(storage).connected)
+
+
+def asker_of(storage: PostgresStorage) -> Asker:
+    """Return what asks for an open storage."""
+    assert storage._open is not None
+    return storage._open.asker
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait until a condition holds."""
+    with real_time():
+        async with asyncio.timeout(DEADLINE):
+            while not condition():  # noqa: ASYNC110 - threads and the server bring it about
+                await asyncio.sleep(0.001)
+
+
+def revision(workspace_id: str = THIS_WORKSPACE) -> OneQuery[int | None]:
+    """Return the question for the revision of a workspace's lists."""
+    return OneQuery(lambda tx: tx.campaign_lists.revision(workspace_id))
+
+
+STOPS: OneQuery[int] = OneQuery(lambda tx: tx.stops.count())
+
+
+async def test_an_answer_has_what_another_process_has_just_committed(
+    url: str, storage: PostgresStorage, by_readers: list[object]
+) -> None:
+    """No reader is needed for it, and nothing is prepared twice."""
+    async with opened(url) as other:
+        for number in range(5):
+            assert await storage.read(STOPS) == number
+            await other.write(lambda tx: tx.stops.increment())
+        before = await storage.read(revision())
+        await other.write(lambda tx: publish(tx, make_campaign()))
+        after = await storage.read(revision())
+    assert before is not None
+    assert after is not None
+    assert after > before
+    assert by_readers == []
+
+
+async def test_those_who_ask_the_same_together_share_one_answer(
+    storage: PostgresStorage, by_readers: list[object], sent: list[str]
+) -> None:
+    """While the answer to another one is on its way. Who asks later asks anew."""
+    await storage.write(lambda tx: publish(tx, make_campaign()))
+    _, this, other, nothing, again = await asyncio.gather(
+        storage.read(STOPS),
+        storage.read(revision()),
+        storage.read(revision(OTHER_WORKSPACE)),
+        storage.read(revision("w9")),
+        storage.read(revision()),
+    )
+    assert this == again != other
+    assert nothing is None
+    assert len(sent) == 4
+    assert await storage.read(revision()) == this
+    assert len(sent) == 5
+    assert by_readers == []
+
+
+async def test_whoever_goes_away_leaves_the_others_their_answers(url: str, storage: PostgresStorage) -> None:
+    """The answers keep their order."""
+    with psycopg.connect(url) as blocking:
+        blocking.execute("LOCK TABLE outreach.campaign_lists")
+        going, staying = [asyncio.create_task(storage.read(revision())) for _ in range(2)]
+        stops = asyncio.create_task(storage.read(STOPS))
+        await asyncio.sleep(0)
+        going.cancel()
+        await asyncio.wait([going])
+        blocking.rollback()
+    assert await staying == await storage.read(revision())
+    assert await stops == 0
+    assert going.cancelled()
+
+
+async def test_a_lost_connection_is_nobody_s_business(
+    url: str, storage: PostgresStorage, proxy: CuttingProxy, by_readers: list[object]
+) -> None:
+    """A reader answers who waited, and soon the loop asks again by itself."""
+    with psycopg.connect(url) as blocking:
+        blocking.execute("LOCK TABLE outreach.campaign_lists")
+        asked = asyncio.create_task(storage.read(revision()))
+        await until(lambda: asker_of(storage)._sent)
+        proxy.cut_all()
+        await until(lambda: by_readers)
+    assert await asked is not None
+    await wait_for_connection(storage)
+    proxy.cut_all()
+    assert await storage.read(revision()) == await asked
+    await wait_for_connection(storage)
+    del by_readers[:]
+    assert await storage.read(revision()) == await asked
+    assert by_readers == []
+
+
+async def test_what_is_not_one_plain_query_is_run_by_a_reader(
+    storage: PostgresStorage, by_readers: list[object]
+) -> None:
+    """With its own result or error; the loop's connection goes on."""
+
+    def two(tx: Transaction) -> object:
+        return tx.stops.count(), tx.campaign_lists.revision(THIS_WORKSPACE)
+
+    def written(tx: Transaction) -> object:
+        return tx.stops.increment()
+
+    def failing(tx: Transaction) -> None:
+        tx.stops.count()
+        raise LookupError("nothing")
+
+    found = await storage.read(OneQuery(two))
+    assert found == (0, await storage.read(revision()))
+    assert await storage.read(OneQuery(lambda _: 7)) == 7
+    assert len(by_readers) == 2
+    with pytest.raises(LookupError, match="nothing"):
+        await storage.read(OneQuery(failing))
+    assert len(by_readers) == 2
+    with pytest.raises(StorageError, match="may only read"):
+        await storage.read(OneQuery(written))
+    with pytest.raises(StorageError):
+        await storage.read(revision("a\0b"))
+    assert len(by_readers) == 3
+    assert await storage.read(STOPS) == 0
+    assert len(by_readers) == 3
+
+
+async def test_an_error_of_the_server_is_told_by_a_reader(
+    url: str, storage: PostgresStorage, by_readers: list[object]
+) -> None:
+    """And passes with its cause."""
+    with psycopg.connect(url, autocommit=True) as other:
+        other.execute("ALTER TABLE outreach.campaign_lists RENAME TO elsewhere")
+        with pytest.raises(StorageError):
+            await storage.read(revision())
+        assert len(by_readers) == 1
+        await wait_for_connection(storage)
+        other.execute("ALTER TABLE outreach.elsewhere RENAME TO campaign_lists")
+    del by_readers[:]
+    assert await storage.read(revision()) is not None
+    assert by_readers == []
+
+
+async def test_closing_does_not_wait_for_an_answer(url: str) -> None:
+    """Who asked hears that the storage is closed."""
+    with psycopg.connect(url) as blocking:
+        async with opened(url) as storage:
+            await wait_for_connection(storage)
+            asker = asker_of(storage)
+            blocking.execute("LOCK TABLE outreach.campaign_lists")
+            asked = asyncio.create_task(storage.read(revision()))
+            await asyncio.sleep(0)
+        with pytest.raises(StorageError, match="not open"):
+            await asked
+        assert not asker.connected
+
+
+async def test_a_server_that_is_away_is_left_alone_for_a_while(
+    storage: PostgresStorage, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Instead of one more attempt to connect for each question."""
+    attempts: list[object] = []
+    monkeypatch.setattr(Asker, "_connect_in_thread", lambda asker: attempts.append(asker))
+    monkeypatch.setattr(asking, "_PAUSE_SECONDS", 3600.0)
+    proxy.cut_all()
+    await until(lambda: not asker_of(storage).connected)
+    for _ in range(3):
+        assert await storage.read(STOPS) == 0
+    assert attempts == []
+
+
+@pytest.mark.virtual_time
+async def test_virtual_time_stands_still_for_a_question(url: str, by_readers: list[object]) -> None:
+    """As it does while a thread works."""
+    async with opened(url) as storage:
+        await wait_for_connection(storage)
+        del by_readers[:]
+        before = asyncio.get_running_loop().time()
+        timer = asyncio.create_task(asyncio.sleep(3600))
+        for _ in range(20):
+            assert await storage.read(STOPS) == 0
+        assert asyncio.get_running_loop().time() - before < 1
+        assert not timer.done()
+        timer.cancel()
+        assert by_readers == []
