@@ -19,11 +19,11 @@ FILE: Final = Path(__file__).resolve().parents[2] / ".ci" / "binary" / "later.py
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """The module, for a package that nobody has imported, which does nothing else after the test."""
-    spec = importlib.util.spec_from_file_location("later", FILE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    found = importlib.util.spec_from_file_location("later", FILE)
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
     monkeypatch.setattr(module, "PARTS", {"unpacked_late": ("unpacked_late/",)})
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     yield module
