@@ -235,6 +235,14 @@ class OwnKeyFile:
         """Return whether there is no file."""
         return not self._path.exists()
 
+    def exposed(self) -> Path | None:
+        """Return the file if others may read it."""
+        try:
+            mode = self._path.stat().st_mode
+        except OSError:
+            return None
+        return self._path if mode & (stat.S_IRWXG | stat.S_IRWXO) else None
+
     def read(self, *, make: bool) -> Sequence[str]:
         """Return the keys in the file."""
         path = self._path

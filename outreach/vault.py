@@ -16,6 +16,7 @@ from outreach.secret_keys import (
     SECRET_KEY_FILE_VARIABLE,
     SECRET_KEY_VARIABLE,
     KeySource,
+    OwnKeyFile,
     keys_from_environment,
 )
 
@@ -117,6 +118,10 @@ class Vault:
             source = self._source
             return KeyProblem(why=error.message, where=source.where, commands=source.commands, made=source.makes_one())
         return None
+
+    def exposed_file(self) -> Path | None:
+        """Return the key file beside the database, if it is used and refused because others may read it."""
+        return self._source.exposed() if isinstance(self._source, OwnKeyFile) else None
 
     def is_newest(self, sealed: str) -> bool:
         """Return whether credentials are encrypted with the newest key.

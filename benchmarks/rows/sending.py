@@ -26,6 +26,7 @@ class Load:
         settings: How the benchmark is run.
         campaigns: How many there are.
         recipients: Contacts of each.
+        rate: Messages a minute of each campaign.
         latency_ms: How long the carrier takes.
         receipts: Whether each message gets a receipt afterwards.
         ballast: Contacts of a campaign that is never started.
@@ -35,6 +36,7 @@ class Load:
     settings: Settings
     campaigns: int
     recipients: int
+    rate: int = RATE
     latency_ms: float = 0.0
     receipts: bool = False
     ballast: int = 0
@@ -104,7 +106,7 @@ class Load:
             "database": str(directory / "outreach.db"),
             "campaigns": self.campaigns,
             "recipients": self.recipients,
-            "rate": RATE,
+            "rate": self.rate,
             "latency_ms": self.latency_ms,
             "most_seconds": self._most_seconds,
             "receipts": self.receipts,

@@ -145,14 +145,14 @@ class StatusQuery:
 
 
 def dispatch_overview(context: ServiceContext, tx: Transaction, now: datetime) -> DispatchOverview:
-    """Return who dispatches from the database, by the last heartbeat."""
+    """Return who dispatches from the database, by the leases of the workers: who stops gives its lease back."""
     lease = tx.leases.current()
     # After a clock was set back, the heartbeat may lie in the future.
     age = None if lease is None else max((now - lease.renewed_at).total_seconds(), 0.0)
     by: DispatchedBy
     if context.dispatching():
         by = "this_process"
-    elif age is not None and age <= context.config.lease_seconds:
+    elif any(worker.until > tx.now() for worker in tx.workers.list()):
         by = "another_process"
     else:
         by = "nobody"

@@ -14,6 +14,7 @@ from typing import Any, Final
 import orjson
 
 from outreach_server.monitoring.log_context import DISPATCH_ID, REQUEST_ID
+from outreach_server.monitoring.lost_connections import LostConnections
 
 NO_ACTION: Final = "other"
 """The action of lines that other libraries write."""
@@ -145,6 +146,7 @@ def log_to_stderr(level: str, form: str = "text") -> None:
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    handler.addFilter(LostConnections())
     handler.addFilter(FloodFilter())
     logging.basicConfig(handlers=[handler], level=level.upper())
     logging.getLogger("httpx").setLevel(logging.WARNING)

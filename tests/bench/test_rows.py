@@ -45,7 +45,7 @@ FIGURES = {
     "dispatch": {"CPU ms a message", "statements a message", "commits a message", "messages a second"},
     "receipts": {"CPU ms a receipt"},
     "memory": {"MB more"},
-    "scraping": {"ms a scrape"},
+    "scraping": {"CPU ms a scrape", "% of the computing for metrics"},
     "reports": {"MB more", "s"},
     "preflight": {"s"},
     "postgres": {"messages a second", "statements a message", "round trips a message", "WAL bytes a message"},

@@ -100,7 +100,6 @@ def goes_an_operators_round(place: Place) -> None:
 
 def examines_itself(place: Place) -> None:
     """`doctor` finds that nobody dispatches, and nothing while somebody does."""
-    # A database of its own: of a server that has just ended the heartbeat is still young.
     place = Place(jail=place.jail, name="examined")
     place.ask("workspaces", "create", "Examined")
     told = json.loads(place.run("doctor", "--offline", "--json", status=3))

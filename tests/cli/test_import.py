@@ -13,7 +13,7 @@ import pytest
 
 from outreach import Outreach
 from outreach.clock import SystemClock, format_timestamp
-from outreach.models.work import Lease
+from outreach.models.work import Lease, WorkerLease
 from outreach.services.status import StatusQuery
 from tests.cli.conftest import Cli
 
@@ -395,7 +395,8 @@ def dispatched_at(cli: Cli, moment: datetime) -> None:
     async def write() -> None:
         async with Outreach.open(cli.database) as engine:
             lease = Lease(epoch=1, home=None, renewed_at=moment)
-            await engine._storage.write(lambda tx: tx.leases.put(lease))
+            worker = WorkerLease(epoch=1, place=1, renewed_at=moment, until=moment + timedelta(seconds=15))
+            await engine._storage.write(lambda tx: (tx.leases.put(lease), tx.workers.put(worker)))
 
     anyio.run(write)
 

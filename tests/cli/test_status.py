@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -128,6 +129,10 @@ def test_nobody_dispatches_until_a_server_is_started(cli: Cli, start: Callable[.
     told = told_by(cli)
     assert "a process dispatches; the last heartbeat was" in told
     assert "Nothing needs a person." in told
+    # A server that was stopped dispatches no more, however young its last heartbeat is.
+    server.signal(signal.SIGTERM)
+    assert server.wait() == 0
+    assert asked(cli)["dispatching"]["by"] == "nobody"
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,15 @@ from typing import Any
 
 import anyio
 import attrs
+import psycopg
 import pytest
+from procrastinate.exceptions import ConnectorException
 
 from outreach import CampaignStatus, ConfigError, EngineConfig, NewCall, NewMessage, Outreach, SimulatorConfig
 from outreach.database import check_database, migrate_database
 from outreach.dispatch import procrastinate
-from outreach.errors import DatabaseNewer, DatabaseOlder
+from outreach.dispatch.procrastinate.dispatcher import _as_storage_error
+from outreach.errors import DatabaseNewer, DatabaseOlder, StorageError
 from outreach.models.work import WorkUnit
 from tests import postgres
 from tests.engine.rig import QUICK, contacts, given_campaign, given_workspace, reaches, until
@@ -183,6 +186,22 @@ async def test_a_worker_whose_connections_are_cut_goes_on(url: str, tmp_path: Pa
             await reaches(worker, campaign, "completed")
     assert len({json.loads(line)["to"] for line in log.read_text().splitlines()}) == 8
     assert len(log.read_text().splitlines()) == 8
+
+
+def test_a_lost_connection_is_the_databases_trouble() -> None:
+    """So that the log has one line of it, without a traceback; other errors stay what they are."""
+
+    def wrapped(cause: Exception) -> ConnectorException:
+        error = ConnectorException()
+        error.__cause__ = cause
+        return error
+
+    for lost in (psycopg.OperationalError("refused"), psycopg.errors.AdminShutdown("ended\nmore")):
+        told = _as_storage_error(wrapped(lost))
+        assert isinstance(told, StorageError)
+        assert "more" not in told.message
+    for other in (wrapped(psycopg.errors.DiskFull("full")), wrapped(psycopg.ProgrammingError("x")), ValueError("x")):
+        assert _as_storage_error(other) is other
 
 
 async def test_a_pause_on_another_node_ends_the_slice_at_once(url: str) -> None:

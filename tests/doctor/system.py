@@ -14,7 +14,7 @@ import httpx
 from outreach import Campaign, NewRecipient, NewSmsCampaign, Outreach, SimulatorConfig, WorkspaceMode
 from outreach.clock import SystemClock
 from outreach.models import Diagnosis
-from outreach.models.work import Lease
+from outreach.models.work import Lease, WorkerLease
 from outreach.services.diagnosis import surroundings
 from outreach.storage.sqlite import SqliteStorage
 from outreach.working_set import Transaction
@@ -172,12 +172,16 @@ def copied(system: System, directory: Path) -> System:
 
 def somebody_dispatches(tx: Transaction) -> None:
     """Write the heartbeat of a server, an hour ahead, so that it lasts for the test."""
-    tx.leases.put(Lease(epoch=1, home=None, renewed_at=datetime.now(UTC) + timedelta(hours=1)))
+    at = datetime.now(UTC) + timedelta(hours=1)
+    tx.leases.put(Lease(epoch=1, home=None, renewed_at=at))
+    tx.workers.put(WorkerLease(epoch=1, place=1, renewed_at=at, until=at))
 
 
 def nobody_dispatches(tx: Transaction) -> None:
     """Write that the last heartbeat was long ago."""
-    tx.leases.put(Lease(epoch=1, home=None, renewed_at=datetime.now(UTC) - timedelta(hours=1)))
+    at = datetime.now(UTC) - timedelta(hours=1)
+    tx.leases.put(Lease(epoch=1, home=None, renewed_at=at))
+    tx.workers.put(WorkerLease(epoch=1, place=1, renewed_at=at, until=at))
 
 
 def use_resolver_of(system: System, monkeypatch: Any) -> None:

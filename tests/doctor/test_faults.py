@@ -18,7 +18,7 @@ from outreach.models.diagnosis import DatabaseCode
 from outreach.services.diagnosis import snapshot
 from outreach_server.contract import CONTRACT_NAME
 from outreach_server.doctor.findings import ServerCode
-from tests.doctor.faults import FAULTS, Fault
+from tests.doctor.faults import FAULTS, Fault, key_file
 from tests.doctor.system import KEPT_INSIDE, System
 from tests.doctor.test_documents import SEVERITIES
 from tests.documents.provider import CREDENTIALS
@@ -151,6 +151,27 @@ async def test_a_lost_key_is_mended_where_it_was(
         monkeypatch.setenv("OUTREACH_SECRET_KEY", copy.read_text("ascii"))
     else:
         await anyio.run_process([str(copy) if word == "FILE" else word for word in shlex.split(command)])
+    assert (await system.diagnose()).findings == []
+
+
+@pytest.mark.parametrize("source", ["variable", "file", "credential"])
+async def test_a_key_file_that_is_not_used_is_not_judged(
+    system: System, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The key comes from elsewhere, and an old file lies beside the database."""
+    old = key_file(system)
+    if source == "variable":
+        monkeypatch.setenv("OUTREACH_SECRET_KEY", old.read_text("ascii").strip())
+    else:
+        used = system.directory / "outreach-secret-key"
+        used.write_text(old.read_text("ascii"), "ascii")
+        used.chmod(0o400)
+        name, value = {
+            "file": ("OUTREACH_SECRET_KEY_FILE", used),
+            "credential": ("CREDENTIALS_DIRECTORY", system.directory),
+        }[source]
+        monkeypatch.setenv(name, str(value))
+    old.chmod(0o644)
     assert (await system.diagnose()).findings == []
 
 

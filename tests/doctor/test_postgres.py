@@ -10,6 +10,7 @@ import pytest
 
 from outreach import EngineConfig, Outreach
 from outreach.database import diagnose_database
+from outreach.operations.waves import workers
 from outreach.storage.postgres import diagnosis, schema
 from outreach.storage.postgres.connect import connect, conninfo_of
 from tests import postgres
@@ -113,3 +114,5 @@ async def test_the_engine_finds_the_same(url: str) -> None:
         assert [one.code for one in found.findings] == [*UNSAFE, "nobody_dispatches"]
         await engine._storage.write(somebody_dispatches)
         assert [one.code for one in (await engine.diagnose()).findings] == UNSAFE
+        await engine._storage.write(lambda tx: workers.end(tx, 1))
+        assert (await engine.status()).dispatching.by == "nobody"

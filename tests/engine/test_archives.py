@@ -421,11 +421,14 @@ async def test_only_an_archive_of_this_database_is_taken(place: Place, tmp_path:
         (place.path, "is the database itself"),
         (copy, "is a copy of the database"),
         (foreign, "of another database"),
-        (text, "cannot be used"),
+        (text, "Name another file for the archive"),
         (tmp_path / "none" / "archive.db", "Create it first"),
     ):
         with pytest.raises(StorageError, match=said):
             place.archive(file)
+    # Beside the files of others nothing is left, not even a lock.
+    assert {file.name for file in tmp_path.glob("*.lock")} == {f"{foreign.name}.lock"}
+    assert not (tmp_path / "text.db-wal").exists()
     with pytest.raises(StorageError, match="no archive of this database"):
         move_archive(place.url, foreign)
     place.archive()
@@ -436,6 +439,13 @@ async def test_only_an_archive_of_this_database_is_taken(place: Place, tmp_path:
     for url, error in (("postgresql://localhost/x", ConfigError), (f"sqlite:///{tmp_path}/no.db", DatabaseMissing)):
         with pytest.raises(error):
             archive_campaigns(url, place.file, before=NOW, clock=clock)
+    empty, new = tmp_path / "empty.db", tmp_path / "new.db"
+    empty.touch()
+    with pytest.raises(DatabaseMissing, match="it is empty"):
+        archive_campaigns(f"sqlite:///{empty}", new, before=NOW, clock=clock)
+    with pytest.raises(DatabaseMissing, match="it is empty"):
+        move_archive(f"sqlite:///{empty}", place.file)
+    assert (empty.stat().st_size, new.exists()) == (0, False)
 
 
 async def test_only_one_run_moves_into_an_archive(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from outreach import (
     WorkspaceUpdate,
 )
 from outreach.models.states import DispatchState, RecipientStatus
-from outreach.models.work import Lease
+from outreach.models.work import Lease, WorkerLease
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import make_dispatch, make_provider_throttle
 from outreach.testing.clock import ManualClock
@@ -46,7 +46,8 @@ async def started(engine: Outreach, **changes: Any) -> Campaign:
 
 async def beat(storage: Storage, at: datetime) -> None:
     """Have a process dispatch at a moment."""
-    await storage.write(lambda tx: tx.leases.put(Lease(epoch=1, home=None, renewed_at=at)))
+    worker = WorkerLease(epoch=1, place=1, renewed_at=at, until=at + timedelta(seconds=15))
+    await storage.write(lambda tx: (tx.leases.put(Lease(epoch=1, home=None, renewed_at=at)), tx.workers.put(worker)))
 
 
 async def holds(engine: Outreach, campaign: Campaign) -> list[tuple[str, datetime | None]]:

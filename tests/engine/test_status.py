@@ -10,11 +10,13 @@ import pytest
 from cryptography.fernet import Fernet
 
 from outreach import Campaign, EngineStatus, NewCallCampaign, NewMessage, NotFound, Outreach, Workspace
+from outreach.config import EngineConfig
 from outreach.models import UnknownDispatchCount
 from outreach.models.campaign import PauseReason
 from outreach.models.states import CampaignAction, DispatchState, RecipientStatus
-from outreach.models.work import Lease
+from outreach.models.work import Lease, WorkerLease
 from outreach.operations.campaigns.transitions import move
+from outreach.operations.waves import workers
 from outreach.policy.explanations import PAUSE_REASONS
 from outreach.policy.settlement import MAX_RETRY_AFTER
 from outreach.services import status as looking
@@ -47,7 +49,14 @@ def pause(tx: Transaction, campaign: Campaign, reason: PauseReason) -> None:
     move(tx, campaign, CampaignAction.PAUSE, now=NOON, actor="engine", pause_reason=reason)
 
 
-async def test_who_dispatches_is_told_by_the_last_heartbeat(open_storage: OpenStorage) -> None:
+def beat(tx: Transaction, at: datetime, *, epoch: int = 1) -> None:
+    """Write the heartbeat of a worker."""
+    tx.leases.put(Lease(epoch=epoch, home=None, renewed_at=at))
+    lasts = timedelta(seconds=EngineConfig().lease_seconds)
+    tx.workers.put(WorkerLease(epoch=epoch, place=1, renewed_at=at, until=at + lasts))
+
+
+async def test_who_dispatches_is_told_by_the_leases(open_storage: OpenStorage) -> None:
     """Nobody ever; another process; nobody since; and no heartbeat of a wrong clock lies ahead of now."""
     clock = ManualClock(NOON)
     storage = open_storage(clock)
@@ -57,14 +66,30 @@ async def test_who_dispatches_is_told_by_the_last_heartbeat(open_storage: OpenSt
         assert told.problem == "No process sends from this database, and none ever has."
         for ago, by in ((10.0, "another_process"), (0.0, "another_process"), (16.0, "nobody"), (-60.0, "")):
             at = NOON - timedelta(seconds=ago)
-            lease = Lease(epoch=3, home=None, renewed_at=at)
-            await storage.write(lambda tx, lease=lease: tx.leases.put(lease))  # type: ignore[misc]
+            await storage.write(lambda tx, at=at: beat(tx, at, epoch=3))  # type: ignore[misc]
             told = (await engine.status()).dispatching
             assert (told.by, told.epoch) == (by or "another_process", 3)
             assert (told.heartbeat_at, told.heartbeat_seconds_ago) == (at, max(ago, 0.0))
             assert told.problem == (
                 "No process sends from this database, since 2026-11-18 11:59:44 UTC." if by == "nobody" else None
             )
+
+
+async def test_who_has_stopped_dispatches_no_more(open_storage: OpenStorage) -> None:
+    """At once, and not when its last heartbeat is old; beside others, these go on."""
+    clock = clock_of_loop()
+    storage = open_storage(clock)
+    async with Outreach(storage, clock=clock) as engine:
+        await storage.write(lambda tx: beat(tx, clock.now(), epoch=1))
+        await storage.write(lambda tx: beat(tx, clock.now(), epoch=2))
+        await storage.write(lambda tx: workers.end(tx, 1))
+        assert (await engine.status()).dispatching.by == "another_process"
+        await storage.write(lambda tx: workers.end(tx, 2))
+        told = (await engine.status()).dispatching
+        assert told.by == "nobody"
+        assert told.heartbeat_seconds_ago is not None
+        assert told.heartbeat_seconds_ago < 1
+        assert told.problem is not None
 
 
 async def test_the_process_that_dispatches_names_itself(open_storage: OpenStorage) -> None:
@@ -86,7 +111,7 @@ async def test_nothing_to_tell_is_told(open_storage: OpenStorage) -> None:
     async with Outreach(storage, clock=clock) as engine:
         workspace = await given_workspace(engine)
         assert (await engine.status(workspace.id)).severity == "warning"
-        await storage.write(lambda tx: tx.leases.put(Lease(epoch=1, home=None, renewed_at=NOON)))
+        await storage.write(lambda tx: beat(tx, NOON))
         found = await engine.status(workspace.id)
         assert found.findings == []
         assert found == EngineStatus(
@@ -232,7 +257,7 @@ async def test_what_is_due_and_waits_is_the_lag(open_storage: OpenStorage) -> No
         found = await engine.status(workspace.id)
         assert (found.lag_seconds, found.running[0].lag_seconds) == (90, 90)
         assert [(one.kind, one.severity) for one in found.findings] == [("nobody_dispatches", "critical")]
-        await storage.write(lambda tx: tx.leases.put(Lease(epoch=1, home=None, renewed_at=clock.now())))
+        await storage.write(lambda tx: beat(tx, clock.now()))
         assert [(one.kind, one.severity) for one in (await engine.status()).findings] == [("behind", "warning")]
         # A throttle and hours that are over are no lag, nor is a paused campaign.
         hold = make_provider_throttle(workspace_id=workspace.id, provider="twilio", since=NOON, until=NOON + HOUR)

@@ -98,6 +98,9 @@ async def test_any_message_of_a_flow_can_be_tried(engine: Outreach) -> None:
     assert sent.body.startswith("Two Ana\n")
     with pytest.raises(InvalidRequest, match="has 2 messages"):
         await engine.messages.send_test(workspace.id, campaign.id, contact=ANA.phone_number, to=MINE, message=3)
+    single = await given_campaign(engine, workspace, [ANA])
+    with pytest.raises(InvalidRequest, match=r"has 1 message$"):
+        await engine.messages.send_test(workspace.id, single.id, contact=ANA.phone_number, to=MINE, message=2)
 
 
 async def test_what_cannot_be_sent_is_said(engine: Outreach) -> None:

@@ -161,6 +161,11 @@ async def test_a_damaged_or_missing_database_and_a_server_are_refused(database: 
     """In words that say what to do."""
     with pytest.raises(DatabaseMissing):
         compact_database(url_of(database))
+    database.touch()
+    with pytest.raises(DatabaseMissing, match=r"it is empty. Restore a backup with `outreach-server db restore FILE`"):
+        compact_database(url_of(database))
+    assert (database.stat().st_size, files(database.parent)) == (0, {database.name})
+    database.unlink()
     with pytest.raises(ConfigError, match=r"not a file: use its autovacuum.*VACUUM \(FULL, ANALYZE\)"):
         compact_database("postgresql://localhost/outreach")
     await make_room(database)

@@ -27,7 +27,7 @@ from outreach.dispatch.procrastinate.jobs import (
     queue_of,
 )
 from outreach.dispatch.procrastinate.schema import conninfo_of
-from outreach.errors import ConfigError
+from outreach.errors import ConfigError, StorageError
 from outreach.log_throttle import LogThrottle
 from outreach.models.work import WorkItem, WorkUnit
 from outreach.protocols.dispatcher import DispatcherFactory, DispatcherParts
@@ -47,6 +47,21 @@ _MAX_KNOWN: Final = 10_000
 
 _KEPT_HOURS: Final = 24 * 7
 """For how long jobs that were cancelled or failed can be looked at."""
+
+
+def _as_storage_error(error: Exception) -> Exception:
+    """Return a lost connection as the database's trouble, which the log tells once; any other error as it is."""
+    cause = error.__cause__
+    if not isinstance(error, procrastinate.exceptions.ConnectorException) or not isinstance(
+        cause, psycopg.OperationalError
+    ):
+        return error
+    if cause.sqlstate is not None and not cause.sqlstate.startswith(("08", "57P0")):
+        return error
+    first = next(iter(str(cause).splitlines()), "")
+    told = StorageError(f"The connection to the database was lost. ({type(cause).__name__}: {first})")
+    told.__cause__ = cause
+    return told
 
 
 class _Unit(UnitState):
@@ -144,7 +159,7 @@ class ProcrastinateDispatcher(LeasedDispatcher):
                 await self._work_on_jobs(app, Jobs(connector), epoch)
             except Exception as error:
                 self._count_failure(error)
-                self._log_throttle.failure("jobs_failed", error, "Could not work on the jobs.")
+                self._log_throttle.failure("jobs_failed", _as_storage_error(error), "Could not work on the jobs.")
             finally:
                 with anyio.CancelScope(shield=True):
                     await app.close_async()
@@ -251,7 +266,7 @@ class ProcrastinateDispatcher(LeasedDispatcher):
                 return
             except Exception as error:
                 self._count_failure(error)
-                self._log_throttle.failure("jobs_failed", error, "Could not defer a job.")
+                self._log_throttle.failure("jobs_failed", _as_storage_error(error), "Could not defer a job.")
                 if self.stopping:
                     raise
             await anyio.sleep(FIRST_BACKOFF_SECONDS)

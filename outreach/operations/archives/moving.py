@@ -17,9 +17,10 @@ from outreach.operations.campaigns.reporting import REPLY_WINDOW
 from outreach.storage.base.progress import Progress, ProgressCallback
 from outreach.storage.sqlite.archive_file import identity_of, lock_archive, make_archive
 from outreach.storage.sqlite.connect import BUSY_SECONDS
+from outreach.storage.sqlite.copying import is_empty, open_read_only, require_database
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.lock import SqliteDispatchLock
-from outreach.storage.sqlite.schema import apply_migrations
+from outreach.storage.sqlite.schema import apply_migrations, version_of
 from outreach.storage.sqlite.watch import FileWatch
 
 MIN_AGE: Final = REPLY_WINDOW + timedelta(days=1)
@@ -42,8 +43,7 @@ def archive_campaigns(
             "before", f"must lie at least {MIN_AGE.days} days back: until then replies may belong to a campaign"
         )
     path, file = Path(os.path.realpath(path)), file.absolute()
-    if not path.is_file():
-        raise DatabaseMissing(f"There is no database at {str(path)!r}.")
+    require_database(path)
     if not file.parent.is_dir():
         raise StorageError(f"The directory {str(file.parent)!r} does not exist. Create it first.")
     if file.exists() and os.path.samefile(file, path):
@@ -57,6 +57,8 @@ def archive_campaigns(
             apply_migrations(raw, migrate=False)
             if workspace_id is not None:
                 _require_workspace(raw, workspace_id)
+            # Beside the file of somebody else not even a lock is made.
+            _require_own(raw, file)
             stack.enter_context(lock_archive(str(file)))
             identity = _attach(raw, file, clock.now())
             progress = Progress("Archiving", on_progress)
@@ -72,6 +74,7 @@ def archive_campaigns(
 
 def move_archive(path: Path, file: Path) -> str:
     """Note where an archive is now, by its identity; return that."""
+    require_database(path)
     with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)) as raw:
         apply_migrations(raw, migrate=False)
         if not file.is_file():
@@ -93,9 +96,33 @@ def _require_workspace(raw: sqlite3.Connection, workspace_id: str) -> None:
         raise NotFound("workspace", workspace_id)
 
 
+def _require_own(raw: sqlite3.Connection, file: Path) -> None:
+    """Raise `StorageError` if a file is there that is no archive of this database."""
+    if not file.exists() or is_empty(file):
+        return
+    why = None
+    try:
+        with open_read_only(file) as archive:
+            version = version_of(archive)
+            if version.is_foreign:
+                why = "holds the tables of something else"
+            elif not version.pending_migrations and not version.newer:
+                identity = identity_of(archive)
+                known = raw.execute("SELECT 1 FROM archives WHERE id = ?", (identity,)).fetchone() is not None
+                if identity == identity_of(raw):
+                    why = "is a copy of the database"
+                elif not known and archive.execute("SELECT 1 FROM campaigns LIMIT 1").fetchone() is not None:
+                    why = "holds campaigns of another database"
+    except StorageError as error:
+        raise StorageError(f"{error.message} Name another file for the archive.") from error
+    if why is not None:
+        raise StorageError(f"{str(file)!r} {why}. Name another file for the archive.")
+
+
 def _attach(raw: sqlite3.Connection, file: Path, now: datetime) -> str:
     """Attach the archive, a new one or one of this database, and note where it is; return its identity."""
-    known = [str(row[0]) for row in raw.execute("SELECT id FROM archives")]
+    # Again, now that nobody else makes one.
+    _require_own(raw, file)
     if not file.exists():
         here = raw.execute("SELECT id FROM archives WHERE file = ?", (str(file),)).fetchone()
         if here is not None:
@@ -103,10 +130,6 @@ def _attach(raw: sqlite3.Connection, file: Path, now: datetime) -> str:
     identity = make_archive(file)
     raw.execute("ATTACH DATABASE ? AS archive", (str(file),))
     raw.execute("PRAGMA archive.synchronous = FULL")
-    if identity == identity_of(raw):
-        raise StorageError(f"{str(file)!r} is a copy of the database. Name another file for the archive.")
-    if identity not in known and raw.execute("SELECT 1 FROM archive.campaigns LIMIT 1").fetchone() is not None:
-        raise StorageError(f"{str(file)!r} holds campaigns of another database. Name another file for the archive.")
     with transaction(raw):
         raw.execute(
             "INSERT INTO main.archives (id, file, created_at) VALUES (?, ?, ?) "

@@ -33,7 +33,8 @@ def text_for_contact(
         raise NotFound("recipient", contact)
     messages = send_steps(steps_of(tx, campaign), campaign.body)
     if message > len(messages):
-        raise InvalidRequest.at("message", f"the campaign has {len(messages)} messages")
+        count = "1 message" if len(messages) == 1 else f"{len(messages)} messages"
+        raise InvalidRequest.at("message", f"the campaign has {count}")
     text = render_message(messages[message - 1][1], found[0], settings_of(tx, workspace.id))
     if isinstance(text, Ending):
         empty = text.reason == "empty_message"

@@ -116,6 +116,7 @@ class DiagnosisQuery:
         return [
             *work.of_status(status, key_problem=key_problem),
             *work.of_work(status, snapshot, self._context.config, self._context.storage.home()),
+            *surroundings.of_key_file(self._vault.exposed_file()),
             *self._of_rekeying(status, snapshot),
             *surroundings.of_senders(snapshot.named_senders),
         ]

@@ -1,10 +1,12 @@
-"""What the engine needs around it: a public address, time zones, and senders that people can reply to."""
+"""What the engine needs around it: a key, a public address, time zones, and senders that people can reply to."""
 
 from __future__ import annotations
 
 import ipaddress
+import shlex
 import zoneinfo
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -26,6 +28,24 @@ Resolve = Callable[[str], Awaitable[Sequence[str]]]
 async def resolve(host: str) -> Sequence[str]:
     """Return the addresses of a host, as this machine finds them."""
     return [str(found[4][0]) for found in await anyio.getaddrinfo(host, 443)]
+
+
+def of_key_file(exposed: Path | None) -> Iterator[DiagnosisFinding]:
+    """Yield that the key file beside the database is refused, because others may read it.
+
+    Args:
+        exposed: That file; None where the key comes from elsewhere, or nobody else may read it.
+    """
+    if exposed is not None:
+        yield DiagnosisFinding(
+            code="key_exposed",
+            severity="critical",
+            why=(
+                f"Others may read the key {str(exposed)!r}, which is refused therefore: no account can be used with it."
+            ),
+            where=str(exposed),
+            commands=[f"chmod 600 {shlex.quote(str(exposed))}"],
+        )
 
 
 async def of_public_url(url: str | None, *, resolve: Resolve | None) -> Sequence[DiagnosisFinding]:

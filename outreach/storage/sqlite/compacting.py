@@ -13,10 +13,10 @@ from pathlib import Path
 import attrs
 
 from outreach.clock import SystemClock
-from outreach.errors import DatabaseMissing, StorageError
+from outreach.errors import StorageError
 from outreach.storage.base.progress import Progress, ProgressCallback
 from outreach.storage.sqlite.connect import BUSY_SECONDS, create_private
-from outreach.storage.sqlite.copying import integrity_problems, remove, sibling_path, sync
+from outreach.storage.sqlite.copying import integrity_problems, remove, require_database, sibling_path, sync
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.restoring import free_name
@@ -53,14 +53,13 @@ def compact(
         on_progress: Receives a sentence about the progress every 2 s; None logs them.
 
     Raises:
-        DatabaseMissing: There is no database.
+        DatabaseMissing: There is no database, or the file is empty.
         DatabaseInUse: A process has it open.
         DatabaseOlder: It needs a migration.
         StorageError: It is damaged, there is no room, or a step failed. In every case nothing was changed.
     """
     path = Path(os.path.realpath(path))
-    if not path.is_file():
-        raise DatabaseMissing(f"There is no database at {str(path.absolute())!r}.")
+    require_database(path)
     if OPEN_FILES.has(path):
         # On POSIX, closing another descriptor would drop SQLite's own locks.
         raise in_use(path)

@@ -12,9 +12,9 @@ from typing import Final
 import aiosqlite
 
 from outreach.clock import Clock
-from outreach.errors import DatabaseMissing, StorageError
+from outreach.errors import StorageError
 from outreach.storage.sqlite.backend import Session
-from outreach.storage.sqlite.copying import is_empty
+from outreach.storage.sqlite.copying import require_database
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.schema import apply_migrations
 from outreach.storage.sqlite.thread import call, close, connect
@@ -58,7 +58,7 @@ async def open_writer(
     if create:
         create_private(path)
     else:
-        _require_file(path)
+        require_database(path)
     return await _open(path, partial(_prepare_writer, migrate=migrate), read_only=False, clock=clock)
 
 
@@ -75,13 +75,6 @@ def open_quick_reader(path: Path) -> sqlite3.Connection:
     except sqlite3.Error as error:
         raise _unusable(path, error) from error
     return raw
-
-
-def _require_file(path: Path) -> None:
-    if not path.exists():
-        raise DatabaseMissing(f"There is no database at {str(path.absolute())!r}.")
-    if is_empty(path):
-        raise DatabaseMissing(f"There is no database in the file {str(path.absolute())!r}: it is empty.")
 
 
 def create_private(path: Path) -> None:

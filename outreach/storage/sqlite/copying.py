@@ -33,8 +33,7 @@ def open_read_only(path: Path, *, at_rest: bool = False) -> Iterator[sqlite3.Con
         DatabaseMissing: There is none.
         StorageError: It cannot be read.
     """
-    if not path.is_file():
-        raise DatabaseMissing(f"There is no database at {str(path.absolute())!r}.")
+    require_database(path)
     log = sibling_path(path, "-wal")
     if log.exists() and log.stat().st_size:
         how = "mode=ro"
@@ -63,6 +62,17 @@ def is_empty(path: Path) -> bool:
     """Return whether a file is there of which nothing was written yet, neither in it nor in its log."""
     log = sibling_path(path, "-wal")
     return path.is_file() and not path.stat().st_size and not (log.exists() and log.stat().st_size)
+
+
+def require_database(path: Path) -> None:
+    """Raise `DatabaseMissing` where no file is, or an empty one, which SQLite would take for a new database."""
+    if not path.is_file():
+        raise DatabaseMissing(f"There is no database at {str(path.absolute())!r}.")
+    if is_empty(path):
+        raise DatabaseMissing(
+            f"There is no database in the file {str(path.absolute())!r}: it is empty. Restore a backup with "
+            "`outreach-server db restore FILE`, or make a new database with `outreach-server workspaces create NAME`."
+        )
 
 
 def copy_database(source: sqlite3.Connection, draft: Path, *, progress: Progress | None = None) -> None:

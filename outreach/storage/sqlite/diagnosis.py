@@ -1,4 +1,4 @@
-"""Examining a database file from outside: the file, its directory, key and disk, its schema and its integrity."""
+"""Examining a database file from outside: the file, its directory and disk, its schema and its integrity."""
 
 from __future__ import annotations
 
@@ -122,14 +122,6 @@ def _exposure(path: Path) -> Iterator[DiagnosisFinding]:
             path,
             f"chmod o-rwx {shlex.quote(str(path))}*",
             severity="warning",
-        )
-    key = sibling_path(path, ".key")
-    if key.exists() and key.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        yield _finding(
-            "key_exposed",
-            f"Others may read the key {str(key)!r}, which is refused therefore: no account can be used with it.",
-            key,
-            f"chmod 600 {shlex.quote(str(key))}",
         )
 
 

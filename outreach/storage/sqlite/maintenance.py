@@ -11,10 +11,17 @@ from pathlib import Path
 import attrs
 
 from outreach.clock import SystemClock
-from outreach.errors import DatabaseMissing, StorageError
+from outreach.errors import StorageError
 from outreach.storage.base.progress import ProgressCallback
 from outreach.storage.sqlite.connect import BUSY_SECONDS
-from outreach.storage.sqlite.copying import copy_database, integrity_problems, open_read_only, sibling_path, sync
+from outreach.storage.sqlite.copying import (
+    copy_database,
+    integrity_problems,
+    open_read_only,
+    require_database,
+    sibling_path,
+    sync,
+)
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.schema import apply_migrations, version_of
@@ -95,8 +102,7 @@ def check(path: Path, *, quick: bool = False) -> Checked:
 
 def migrate(path: Path, *, on_progress: ProgressCallback | None = None) -> Sequence[str]:
     """Migrate an older database; return the names of the applied migrations. See `apply_migrations` for the errors."""
-    if not path.is_file():
-        raise DatabaseMissing(f"There is no database at {str(path.absolute())!r}.")
+    require_database(path)
     SqliteDispatchLock(path, watch=FileWatch(path, clock=SystemClock())).check_before_opening()
     try:
         with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)) as raw:

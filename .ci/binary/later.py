@@ -1,0 +1,54 @@
+"""What the one file unpacks only when it is first imported, so that a start does not pay for it."""
+
+from __future__ import annotations
+
+import fcntl
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from pathlib import Path
+from types import ModuleType
+
+FOLDER = "later"
+
+PARTS = {
+    "holidays": ("holidays/locale/",),
+    "psycopg_binary": ("psycopg_binary/", "psycopg_binary.libs/"),
+    "tzdata": ("tzdata/",),
+}
+"""The package whose import unpacks it, and the places of its files."""
+
+
+class UnpackLater(MetaPathFinder):
+    """Finds no module, but unpacks the files of a package before others find it.
+
+    Args:
+        unpacked: Where the executable has unpacked everything else.
+    """
+
+    def __init__(self, unpacked: Path) -> None:
+        self._unpacked = unpacked
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
+        """Unpack the package's files, if nobody did."""
+        if fullname in PARTS:
+            self._unpack(self._unpacked / FOLDER / f"{fullname}.zip")
+
+    def _unpack(self, archive: Path) -> None:
+        if not archive.exists():
+            return
+        # Imported here, because most starts need none of it.
+        import zipfile
+
+        with archive.with_suffix(".lock").open("wb") as lock:
+            # The server and its helper processes have the same directory.
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if archive.exists():
+                with zipfile.ZipFile(archive) as opened:
+                    opened.extractall(self._unpacked)
+                archive.unlink()
+
+
+def install(unpacked: Path) -> None:
+    """Unpack what is imported from now on."""
+    sys.meta_path.insert(0, UnpackLater(unpacked))

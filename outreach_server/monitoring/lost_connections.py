@@ -1,0 +1,93 @@
+"""One line where PostgreSQL ends connections, of which libraries write several for each, with tracebacks."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Final
+
+_LIBRARIES: Final = ("procrastinate", "psycopg.pool")
+
+_FOUND_BROKEN: Final = ("discarding broken connection", "discarding closed connection")
+"""How the pool's lines about a connection begin that has ended while it was open."""
+
+_RESTARTING: Final = ("shutting down", "starting up", "in recovery", "terminating connection")
+"""What a server says while it restarts; any other refusal is the fault of a setting."""
+
+_QUIET_SECONDS: Final = 5.0
+"""Open connections that are lost after so long are lost to another interruption."""
+
+_AGAIN_SECONDS: Final = 60.0
+"""How often an interruption that goes on is told."""
+
+
+class LostConnections(logging.Filter):
+    """Writes one line for each interruption, in place of those of psycopg's pool and Procrastinate about connections.
+
+    All other lines pass, and with the level `debug` these do, too.
+
+    Args:
+        now: Seconds on a monotonic clock.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._now = now
+        self._lock = threading.Lock()
+        self._seen_at = self._told_at = float("-inf")
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the line is written."""
+        if not record.name.startswith(_LIBRARIES) or logging.getLogger().isEnabledFor(logging.DEBUG):
+            return True
+        was_open = str(record.msg).startswith(_FOUND_BROKEN) or record.exc_info is not None
+        with self._lock:
+            now = self._now()
+            going_on = now - self._seen_at < _AGAIN_SECONDS
+            why = "the server has closed them"
+            if not str(record.msg).startswith(_FOUND_BROKEN):
+                lost = next((one for one in _errors_of(record) if _is_lost(one, going_on=going_on)), None)
+                if lost is None:
+                    return True
+                why = next(iter(str(lost).splitlines()), type(lost).__name__)
+            anew = was_open and now - self._seen_at >= _QUIET_SECONDS
+            self._seen_at = now
+            if not anew and now - self._told_at < _AGAIN_SECONDS:
+                return False
+            self._told_at = now
+        _log.warning(
+            "Connections to PostgreSQL were lost, and are made again: %s", why, extra={"action": "connections_lost"}
+        )
+        return False
+
+
+def _errors_of(record: logging.LogRecord) -> Iterator[BaseException]:
+    """Yield the errors that a line tells of, each before its cause."""
+    told = [record.exc_info[1]] if record.exc_info else []
+    for found in (*told, *(record.args if isinstance(record.args, tuple) else ())):
+        error = found if isinstance(found, BaseException) else None
+        while error is not None:
+            yield error
+            error = error.__cause__
+
+
+def _is_lost(error: BaseException, *, going_on: bool) -> bool:
+    """Return whether an error tells of a connection that was lost, or cannot be made for now."""
+    # Loaded already: one of its libraries has written the line.
+    from psycopg import OperationalError
+    from psycopg_pool import PoolTimeout
+
+    if isinstance(error, PoolTimeout):
+        # By itself it says that there are too few connections.
+        return going_on
+    if not isinstance(error, OperationalError):
+        return False
+    if error.sqlstate is not None:
+        return error.sqlstate.startswith(("08", "57P0"))
+    text = str(error)
+    return "FATAL" not in text or any(words in text for words in _RESTARTING)
+
+
+_log = logging.getLogger("outreach_server")
