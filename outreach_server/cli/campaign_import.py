@@ -95,6 +95,7 @@ def import_(
         for text in (*table.notes, *contacts.columns.notes):
             note(text)
         if not state().as_json:
+            note(f"{table.name}: {table.described}")
             console(stderr=True).print(mapping_table(contacts))
 
         def advance() -> None:

@@ -31,8 +31,7 @@ _WORDS: Final = {
 
 def mapping_table(contacts: ContactFile) -> Grid:
     """Return what each column is, with its first values, as a table for people."""
-    table = Grid(box=box.SIMPLE_HEAD, pad_edge=False, title=f"{contacts.table.name}: {contacts.table.described}")
-    table.title_justify = "left"
+    table = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("column", overflow="fold")
     table.add_column("is")
     for record in contacts.first_rows:

@@ -491,9 +491,11 @@ def test_what_a_spreadsheet_did_to_numbers_is_mended_or_named(cli: Cli, workspac
 
 def test_people_see_the_columns_and_first_rows_before_the_load(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """On stderr, with what is mended in them."""
-    result = cli.run("campaigns", "import", workspace_id, csv_file(SPOILED), "--name", "C", "--message", "Hi")
+    path = Path(csv_file(SPOILED))
+    contacts = path.rename(path.with_name(f"[bold] {'long ' * 30}.csv"))
+    result = cli.run("campaigns", "import", workspace_id, str(contacts), "--name", "C", "--message", "Hi")
     for words in (
-        "separated by semicolons, cp1252", "row 2", "row 4", "first_name", "{{Montant}}",
+        f"{contacts}: separated by semicolons, cp1252\n", "row 2", "row 4", "first_name", "{{Montant}}",
         '="+14155550101" → +14155550101', "2 numbers were mended: zeros behind the decimal point taken away",
     ):  # fmt: skip
         assert words in result.stderr
