@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from typing import NoReturn
 
 import psycopg
 import pytest
+from psycopg.adapt import Transformer
 
 from outreach.clock import SystemClock
 from outreach.errors import StorageError
@@ -262,6 +265,88 @@ async def test_a_server_that_is_away_is_left_alone_for_a_while(
     for _ in range(3):
         assert await storage.read(STOPS) == 0
     assert attempts == []
+
+
+async def test_what_the_driver_cannot_write_keeps_nobody_waiting(
+    url: str, storage: PostgresStorage, by_readers: list[object]
+) -> None:
+    """Neither those who ask beside it nor those who ask later."""
+    with psycopg.connect(url) as blocking:
+        blocking.execute("LOCK TABLE outreach.campaign_lists")
+        first = asyncio.create_task(storage.read(revision()))
+        together = asyncio.gather(storage.read(revision("\ud800")), storage.read(STOPS), return_exceptions=True)
+        await until(lambda: asker_of(storage)._sent)
+        blocking.rollback()
+    with real_time():
+        async with asyncio.timeout(DEADLINE / 6):
+            refused, stops = await together
+    assert isinstance(refused, UnicodeEncodeError)
+    assert stops == 0
+    assert len(by_readers) == 1
+    assert await storage.read(revision()) == await first
+    assert len(by_readers) == 1
+
+
+@pytest.mark.parametrize("error", [psycopg.DataError("year is out of range"), ValueError("not UTF-8")])
+async def test_what_the_driver_cannot_read_is_told_by_a_reader(
+    storage: PostgresStorage, by_readers: list[object], monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """Whoever asked does not wait for ever."""
+
+    class Refusing(Transformer):  # type: ignore[misc, valid-type]  # it is chosen at run time
+        def load_rows(self, *_: object) -> NoReturn:
+            raise error
+
+    with monkeypatch.context() as patched, real_time():
+        patched.setattr(asking, "Transformer", Refusing)
+        async with asyncio.timeout(DEADLINE / 6):
+            assert await storage.read(STOPS) == 0
+    assert len(by_readers) == 1
+    assert await storage.read(STOPS) == 0
+    assert len(by_readers) == 1
+
+
+async def test_a_question_without_an_answer_holds_the_others_up_for_a_moment_only(
+    url: str, storage: PostgresStorage, by_readers: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever its connection waits for, readers have others."""
+    monkeypatch.setattr(asking, "_ANSWER_SECONDS", 0.05, raising=False)
+    with psycopg.connect(url) as blocking:
+        blocking.execute("LOCK TABLE outreach.campaign_lists")
+        held = asyncio.create_task(storage.read(revision()))
+        await until(lambda: asker_of(storage)._sent)
+        with real_time():
+            async with asyncio.timeout(2):
+                assert await storage.read(STOPS) == 0
+        assert not held.done()
+        blocking.rollback()
+    assert await held == await storage.read(revision())
+    await wait_for_connection(storage)
+    del by_readers[:]
+    for _ in range(3):
+        assert await storage.read(STOPS) == 0
+        with real_time():
+            await asyncio.sleep(0.06)
+    assert by_readers == []
+
+
+async def test_a_process_without_a_thread_left_leaves_questions_to_readers(
+    storage: PostgresStorage, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And connects when there is one again."""
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "outreach-postgres-asker":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    proxy.cut_all()
+    await until(lambda: not asker_of(storage).connected)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        assert await storage.read(STOPS) == 0
+    await wait_for_connection(storage)
 
 
 @pytest.mark.virtual_time

@@ -15,7 +15,7 @@ from psycopg.adapt import PyFormat, Transformer
 
 from outreach.protocols.storage import OneQuery
 from outreach.storage.base import threads
-from outreach.storage.postgres.connect import PostgresConnection, configure, connect
+from outreach.storage.postgres.connect import BUSY_SECONDS, PostgresConnection, configure, connect
 from outreach.storage.postgres.questions import Asked, OneAnswer, Question
 from outreach.storage.postgres.sql import Types
 from outreach.working_set import Transaction
@@ -24,6 +24,9 @@ from outreach.working_set.working_set import WorkingSet
 
 _PAUSE_SECONDS: Final = 1.0
 """After a connection was lost or refused, the next one is not tried for so long."""
+
+_ANSWER_SECONDS: Final = BUSY_SECONDS
+"""A connection that has given no answer for this long is taken for lost: all questions wait for the first of them."""
 
 
 class Answer(NamedTuple):
@@ -39,7 +42,8 @@ class Asker:
     """Runs operations of one query over a connection of its own, without a thread.
 
     An operation runs once to find out its query, and once more with the answer. It connects when it is first asked.
-    Without a connection, and for whatever is not one query with plain values, it gives no answer: a reader does.
+    Without a connection, and for whatever is not one query with plain values, it gives no answer: a reader does. So it
+    is when an answer stays away for five to ten seconds.
 
     Args:
         conninfo: How to connect.
@@ -59,6 +63,7 @@ class Asker:
         self._unsent: dict[Question, list[_Waiting]] = {}
         self._sent: deque[list[_Waiting]] = deque()
         self._found: pq.abc.PGresult | None = None
+        self._watched: list[_Waiting] | None = None
         self._connects = self._closed = False
         self._not_before = 0.0
 
@@ -117,6 +122,8 @@ class Asker:
             else:
                 self._sent.append(waiting)
         self._flush()
+        if self._watched is None:
+            self._watch()
 
     def _send_one(self, connection: PostgresConnection, question: Question) -> bool:
         """Put a question on its way; return False if it has values that the driver cannot write."""
@@ -124,7 +131,7 @@ class Asker:
         given = [list(value) if isinstance(value, tuple) else value for value in question.values]
         try:
             values = transformer.dump_sequence(given, [PyFormat.AUTO] * len(given))
-        except psycopg.Error:
+        except (psycopg.Error, ValueError):  # the latter for half of a pair of surrogates
             return False
         types = tuple(transformer.types or ())
         name = self._prepared.get((question.statement, types))
@@ -168,7 +175,8 @@ class Asker:
                     continue
                 if result.status == pq.ExecStatus.PIPELINE_SYNC:
                     found, self._found = self._found, None
-                    _give(self._sent.popleft(), None if found is None else _rows_of(connection, found))
+                    rows = None if found is None else _rows_of(connection, found)
+                    _give(self._sent.popleft(), rows)
                 elif result.status == pq.ExecStatus.TUPLES_OK:
                     self._found = result
                 elif result.status != pq.ExecStatus.COMMAND_OK:
@@ -178,11 +186,28 @@ class Asker:
         except psycopg.Error:
             self._drop()
 
+    def _watch(self) -> None:
+        """Look after a while whether the first of the answers that are awaited has come."""
+        self._watched = self._sent[0] if self._sent else None
+        if self._watched is not None:
+            self._loop.call_later(_ANSWER_SECONDS, self._look)
+
+    def _look(self) -> None:
+        # The answer may be here: some loops look at their clocks before they look at what has arrived.
+        self._receive()
+        if self._sent and self._sent[0] is self._watched:
+            self._drop()
+        self._watch()
+
     def _connect(self) -> None:
         if self._connects or self._closed or self._loop.time() < self._not_before:
             return
         self._connects = True
-        threading.Thread(target=self._connect_in_thread, name="outreach-postgres-asker", daemon=True).start()
+        thread = threading.Thread(target=self._connect_in_thread, name="outreach-postgres-asker", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # the process may have no more threads
+            self._connected(None)
 
     def _connect_in_thread(self) -> None:
         connection = None
@@ -224,10 +249,14 @@ class Asker:
             _give(self._sent.popleft(), None)
 
 
-def _rows_of(connection: PostgresConnection, result: pq.abc.PGresult) -> Sequence[Row]:
+def _rows_of(connection: PostgresConnection, result: pq.abc.PGresult) -> Sequence[Row] | None:
+    """Return an answer's rows; None if the driver cannot read them, of which a reader tells."""
     transformer = Transformer(connection)
     transformer.set_pgresult(result)
-    return transformer.load_rows(0, result.ntuples, tuple)
+    try:
+        return transformer.load_rows(0, result.ntuples, tuple)
+    except (psycopg.Error, ValueError):
+        return None
 
 
 def _give(waiting: Sequence[_Waiting], rows: Sequence[Row] | None) -> None:
