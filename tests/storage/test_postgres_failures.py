@@ -17,7 +17,8 @@ from outreach.models.work import AuditEntry
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import OneQuery
 from outreach.storage.postgres import PostgresStorage, postgres_storage_from_url, transactions
-from outreach.storage.postgres.connect import PostgresConnection
+from outreach.storage.postgres.connect import PostgresConnection, connect, conninfo_of
+from outreach.storage.postgres.pool import configure
 from outreach.storage.postgres.transactions import FencedTransactions
 from outreach.testing.builders import make_audit_entry, make_workspace
 from outreach.working_set import Transaction
@@ -84,6 +85,19 @@ async def test_a_commit_whose_answer_was_lost_is_found(
     assert "whose answer was lost has been found" in caplog.text
     await storage.write(append("two"))
     assert await subjects(storage) == ["one", "two"]
+
+
+def test_a_process_that_lost_its_connections_does_not_come_back_to_a_newer_database(url: str) -> None:
+    """Without a connection it held no lock, so that nothing kept `db migrate` of a newer version away."""
+    conninfo, name = conninfo_of(url), url.rpartition("/")[2]
+    with connect(conninfo) as connection:
+        configure(connection)
+    postgres.server().execute("INSERT INTO outreach.migrations VALUES ('9999_newer', now()) RETURNING name", name)
+    try:
+        with connect(conninfo) as connection, pytest.raises(psycopg.OperationalError, match="9999_newer"):
+            configure(connection)
+    finally:
+        postgres.server().execute("DELETE FROM outreach.migrations WHERE name = '9999_newer' RETURNING name", name)
 
 
 async def test_an_operation_that_the_server_never_committed_runs_again(

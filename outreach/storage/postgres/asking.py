@@ -15,7 +15,8 @@ from psycopg.adapt import PyFormat, Transformer
 
 from outreach.protocols.storage import OneQuery
 from outreach.storage.base import threads
-from outreach.storage.postgres.connect import BUSY_SECONDS, PostgresConnection, configure, connect
+from outreach.storage.postgres.connect import BUSY_SECONDS, PostgresConnection, connect
+from outreach.storage.postgres.pool import configure
 from outreach.storage.postgres.questions import Asked, OneAnswer, Question
 from outreach.storage.postgres.sql import Types
 from outreach.working_set import Transaction

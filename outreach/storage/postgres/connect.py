@@ -1,4 +1,4 @@
-"""Connecting: the settings of every connection, and the pool."""
+"""Connecting: the settings of every connection."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import psycopg
 from psycopg import Connection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.numeric import Int8Dumper
-from psycopg_pool import ConnectionPool
 
 from outreach.errors import ConfigError
 
@@ -51,22 +50,11 @@ _CLIENT_SETTINGS: Final = {
     "tcp_user_timeout": "10000",
 }
 
-# Commits have to survive a crash, whatever the server's default is. The timeline tells a failover.
-_CONFIGURE: Final = f"""
-    SELECT
-        pg_advisory_lock_shared({OPEN_KEY}),
-        CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', false) END,
-        CASE WHEN NOT pg_is_in_recovery() THEN substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END
-"""
-
 
 class PostgresConnection(Connection[tuple[Any, ...]]):
     """A connection that knows on which timeline its server was when it connected."""
 
     timeline: str = ""
-
-
-Pool = ConnectionPool[PostgresConnection]
 
 
 def conninfo_of(url: str) -> str:
@@ -105,34 +93,3 @@ def connect(conninfo: str) -> PostgresConnection:
     # One type for all integers: a statement is prepared once.
     connection.adapters.register_dumper(int, Int8Dumper)
     return connection
-
-
-def open_pool(conninfo: str, *, size: int) -> Pool:
-    """Return an open pool of connections; may raise `psycopg.OperationalError`."""
-    pool = ConnectionPool(
-        conninfo,
-        connection_class=PostgresConnection,
-        kwargs={"autocommit": True, "prepare_threshold": 3},
-        configure=configure,
-        min_size=2,
-        max_size=size,
-        timeout=BUSY_SECONDS,
-        num_workers=2,
-        name="outreach",
-        open=False,
-    )
-    try:
-        pool.open(wait=True, timeout=2 * BUSY_SECONDS)
-    except BaseException:
-        pool.close(timeout=0)
-        raise
-    return pool
-
-
-def configure(connection: PostgresConnection) -> None:
-    """Prepare a connection for operations; raise `psycopg.OperationalError` if its server cannot be written."""
-    connection.adapters.register_dumper(int, Int8Dumper)
-    [row] = connection.execute(_CONFIGURE).fetchall()
-    if row[2] is None:
-        raise psycopg.OperationalError("the server is a standby, which cannot be written")
-    connection.timeline = row[2]

@@ -12,8 +12,9 @@ from outreach.protocols.storage import OneQuery, Operation
 from outreach.storage.base.jobs import Job, Queue, deliver
 from outreach.storage.base.threads import Worker
 from outreach.storage.postgres.backend import Session
-from outreach.storage.postgres.connect import Pool, PostgresConnection
+from outreach.storage.postgres.connect import PostgresConnection
 from outreach.storage.postgres.errors import as_caller_error, is_passing
+from outreach.storage.postgres.pool import Pool
 from outreach.storage.postgres.sql import Types
 
 _ATTEMPTS: Final = 3

@@ -19,11 +19,12 @@ from outreach.storage.base.threads import Worker
 from outreach.storage.base.writer import GroupWriter
 from outreach.storage.postgres.asking import Asker
 from outreach.storage.postgres.backend import Session
-from outreach.storage.postgres.connect import Pool, connect, conninfo_of, name_of, open_pool
+from outreach.storage.postgres.connect import connect, conninfo_of, name_of
 from outreach.storage.postgres.diagnosis import diagnose_server
 from outreach.storage.postgres.errors import first_line, is_busy
 from outreach.storage.postgres.listening import Listener
 from outreach.storage.postgres.lock import PostgresDispatchLock
+from outreach.storage.postgres.pool import Pool, open_pool
 from outreach.storage.postgres.readers import Readers
 from outreach.storage.postgres.schema import apply_migrations, column_types
 from outreach.storage.postgres.sql import Types

@@ -15,8 +15,9 @@ from psycopg.pq import TransactionStatus
 from outreach.errors import StorageError
 from outreach.storage.base.group_commit import CommitUnknown
 from outreach.storage.postgres.backend import Session
-from outreach.storage.postgres.connect import BUSY_SECONDS, Pool, PostgresConnection
+from outreach.storage.postgres.connect import BUSY_SECONDS, PostgresConnection
 from outreach.storage.postgres.errors import as_caller_error, first_line, is_passing, translate
+from outreach.storage.postgres.pool import Pool
 from outreach.working_set.journal import RollbackRequired
 
 FIND_OUT_SECONDS: Final = 30.0
