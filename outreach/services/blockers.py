@@ -97,11 +97,11 @@ def _oldest_unknown(tx: Transaction, workspace_id: str, campaign_id: str, reason
 
 
 def _of_provider(tx: Transaction, campaign: Campaign, now: datetime) -> CampaignBlocker | None:
-    hold = throttle_of_campaign(tx, campaign, now)
-    if hold is None:
+    throttle = throttle_of_campaign(tx, campaign, now)
+    if throttle is None:
         return None
-    why = f"{hold.provider} throttles the account (429 or Retry-After): sending paused."
-    return CampaignBlocker(by=THROTTLED, until=hold.until, why=why)
+    why = f"{throttle.provider} throttles the account (429 or Retry-After): sending paused."
+    return CampaignBlocker(by=THROTTLED, until=throttle.until, why=why)
 
 
 def _of_hours(campaign: Campaign, now: datetime) -> CampaignBlocker | None:

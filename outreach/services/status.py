@@ -115,8 +115,8 @@ class StatusQuery:
             paused=[_paused(tx, campaign, self._context.adapters) for campaign in _listed(paused)],
             unknown=unknown,
             waits=[
-                ThrottledProvider(workspace_id=hold.workspace_id, provider=hold.provider, until=hold.until)
-                for hold in _listed(waits)
+                ThrottledProvider(workspace_id=throttle.workspace_id, provider=throttle.provider, until=throttle.until)
+                for throttle in _listed(waits)
             ],
             held=_listed(held),
             truncated=truncated,

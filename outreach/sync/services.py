@@ -14,15 +14,7 @@ from outreach.clock import Clock
 from outreach.config import EngineConfig, SimulatorConfig
 from outreach.engine import Outreach as AsyncOutreach
 from outreach.errors import ErrorDetail
-from outreach.models.account import (
-    Account,
-    AccountSummary,
-    AdapterProblem,
-    CallbackRecord,
-    Provider,
-    ProviderThrottle,
-    RekeyResult,
-)
+from outreach.models.account import Account, AccountSummary, AdapterProblem, CallbackRecord, Provider, RekeyResult
 from outreach.models.archive import PurgeResult, RetentionResult
 from outreach.models.base import CarrierName, Channel, JsonPage, Page
 from outreach.models.call import Call, NewCall
@@ -290,6 +282,14 @@ class ApiKeys(Service[AsyncApiKeys]):
         """Iterate over a workspace's keys, revoked ones included, oldest first; see `list`."""
         return self._items(lambda service: service.iter_all(workspace_id))
 
+    def get(self, workspace_id: str, key_id: str) -> ApiKey:
+        """Return a key, revoked or not.
+
+        Raises:
+            NotFound: The workspace has no such key.
+        """
+        return self._call(lambda service: service.get(workspace_id, key_id))
+
     def get_anywhere(self, key_id: str) -> ApiKey:
         """Return a key of any workspace, for operator commands that name a key alone.
 
@@ -476,6 +476,14 @@ class Trunks(Service[AsyncTrunks]):
             )
         )
 
+    def get(self, workspace_id: str, trunk_id: str) -> Trunk:
+        """Return a trunk.
+
+        Raises:
+            NotFound: The workspace has no such trunk, or it was removed.
+        """
+        return self._call(lambda service: service.get(workspace_id, trunk_id))
+
     def update(self, workspace_id: str, trunk_id: str, change: TrunkUpdate, *, actor: str = "library") -> Trunk:
         """Change a trunk, for calls placed from then on.
 
@@ -572,7 +580,7 @@ class Numbers(Service[AsyncNumbers]):
 
         Raises:
             NotFound: The workspace has no such number.
-                Conflict: A campaign that has not ended, or an active agent, uses it.
+            Conflict: A campaign that has not ended, or an active agent, uses it.
         """
         return self._call(lambda service: service.remove(workspace_id, number_id, actor=actor))
 
@@ -814,7 +822,7 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
         """
         return self._call(lambda service: service.remove(workspace_id, *phones, actor=actor))
 
-    def list_pending(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Unsubscribe]:
+    def list_held(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Unsubscribe]:
         """Return a page of the held numbers, whose message may have been an opt-out, latest first.
 
         Each needs a decision (`resolve`); its `evidence` has the message.
@@ -823,11 +831,11 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        return self._call(lambda service: service.list_pending(workspace_id, after=after, limit=limit))
+        return self._call(lambda service: service.list_held(workspace_id, after=after, limit=limit))
 
-    def iter_pending(self, workspace_id: str) -> Iterator[Unsubscribe]:
-        """Iterate over the held numbers, latest first; see `list_pending`."""
-        return self._items(lambda service: service.iter_pending(workspace_id))
+    def iter_held(self, workspace_id: str) -> Iterator[Unsubscribe]:
+        """Iterate over the held numbers, latest first; see `list_held`."""
+        return self._items(lambda service: service.iter_held(workspace_id))
 
     def resolve(self, workspace_id: str, phone: str, *, opted_out: bool, actor: str = "library") -> None:
         """Decide whether the unclear message of a held number was an opt-out.
@@ -1802,6 +1810,14 @@ class Dispatches(Service[AsyncDispatches]):
         """Iterate over a workspace's unknown dispatches, oldest first; see `list_unknown`."""
         return self._items(lambda service: service.iter_unknown(workspace_id))
 
+    def get(self, workspace_id: str, dispatch_id: str) -> Dispatch:
+        """Return a dispatch.
+
+        Raises:
+            NotFound: The workspace has no such dispatch.
+        """
+        return self._call(lambda service: service.get(workspace_id, dispatch_id))
+
     def get_anywhere(self, dispatch_id: str) -> Dispatch:
         """Return a dispatch of any workspace, for operator commands that name a dispatch alone.
 
@@ -1891,14 +1907,12 @@ class Accounts(Service[AsyncAccounts]):
         """Iterate over a workspace's accounts without secrets, oldest first; see `list`."""
         return self._items(lambda service: service.iter_all(workspace_id))
 
-    def summarize(self, account: Account, hold: ProviderThrottle | None = None) -> AccountSummary:
-        """Return an account without its secrets.
+    def summarize(self, account: Account) -> AccountSummary:
+        """Return an account without its secrets, such as one that `connect` returned.
 
-        Args:
-            account: The account.
-            hold: The provider's throttle, if any.
+        It says nothing of a throttle: `list` and `throttled_until` do.
         """
-        return self._plain(lambda service: service.summarize(account, hold))
+        return self._plain(lambda service: service.summarize(account))
 
     def check(self, workspace_id: str, account_id: str) -> AccountCheck:
         """Test an account's credentials with a harmless request, and return the result in words.

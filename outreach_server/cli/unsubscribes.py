@@ -77,7 +77,7 @@ def list_(workspace_id: str) -> None:
 @click.argument("workspace_id", type=WORKSPACE)
 def held(workspace_id: str) -> None:
     """List held numbers: each wrote what may be an opt-out, and needs a decision."""
-    entries = with_engine(lambda engine: collect(engine.unsubscribes.iter_pending(workspace_id)))
+    entries = with_engine(lambda engine: collect(engine.unsubscribes.iter_held(workspace_id)))
     show_list([documents.unsubscribe(entry) for entry in entries], _COLUMNS, empty="No number is held.")
 
 
