@@ -15,7 +15,7 @@ from outreach.models.campaign import (
     Campaign,
     CampaignCreated,
     FollowUpCreated,
-    LeftOut,
+    FollowUpExclusion,
     NewCallCampaign,
     NewSmsCampaign,
 )
@@ -30,7 +30,7 @@ from outreach.services.idempotency import IdempotencyGuard, library_request
 from outreach.services.validation import check_choice, check_name, check_texts
 from outreach.working_set import Transaction
 
-_LEFT_OUT: Final = get_args(LeftOut)
+_LEFT_OUT: Final = get_args(FollowUpExclusion)
 _BATCH: Final = 500
 _MAX_NAME: Final = 100
 _SPOKEN_TO: Final = frozenset({"positive", "negative"})
@@ -97,7 +97,7 @@ class CampaignCopies(CampaignCreation):
         campaign_id: str,
         *,
         results: Sequence[str],
-        include: Collection[LeftOut] = (),
+        include: Collection[FollowUpExclusion] = (),
         name: str | None = None,
         body: str | None = None,
         idempotency_key: str | None = None,
@@ -149,7 +149,7 @@ class CampaignCopies(CampaignCreation):
         campaign_id: str,
         *,
         results: Sequence[str],
-        include: Collection[LeftOut],
+        include: Collection[FollowUpExclusion],
         name: str | None,
         body: str | None,
         request: IdempotentRequest | None,
@@ -176,7 +176,7 @@ class CampaignCopies(CampaignCreation):
         workspace_id: str,
         campaign_id: str,
         results: Sequence[str],
-        include: Collection[LeftOut],
+        include: Collection[FollowUpExclusion],
         name: str | None,
         body: str | None,
         actor: str,

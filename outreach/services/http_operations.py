@@ -15,7 +15,7 @@ from outreach.models.campaign import (
     Campaign,
     CampaignCreated,
     FollowUpCreated,
-    LeftOut,
+    FollowUpExclusion,
     NewCallCampaign,
     NewSmsCampaign,
 )
@@ -243,7 +243,7 @@ class HttpOperations:
         campaign_id: str,
         *,
         results: Sequence[str],
-        include: Collection[LeftOut],
+        include: Collection[FollowUpExclusion],
         name: str | None,
         body: str | None,
         request: IdempotentRequest | None,
