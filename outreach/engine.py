@@ -103,7 +103,7 @@ class Outreach:
         sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
         sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
         vault: Encrypts the credentials of accounts; by default with a key that ends with this engine.
-        instrumentation: Is told what the engine does, such as `outreach.metrics.EngineMetrics` and
+        instrumentation: Observes what the engine does, such as `outreach.metrics.EngineMetrics` and
             `outreach.tracing.Tracing`.
 
     Attributes:
@@ -288,7 +288,7 @@ class Outreach:
             sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
             sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
             vault: Encrypts the credentials of accounts; by default with the key above.
-            instrumentation: Is told what the engine does; see the class.
+            instrumentation: Observes what the engine does; see the class.
             create: Whether entering it makes the database where there is none; otherwise that is `DatabaseMissing`.
             migrate: Whether entering it brings a database of an older version up to date; otherwise that is
                 `DatabaseOlder`. By default the process that dispatches does so: it is the one that owns the database,

@@ -82,12 +82,12 @@ class Worker:
         config: Lease and backoff.
         analyser: Determines the outcome of an ended call.
         log_throttle: The engine's log; a new one by default.
-        instrumentation: Is told what happens; nobody by default.
+        instrumentation: Observes what happens; none by default.
         compare_clocks: Sets the clock right by the database's; called at each heartbeat.
 
     Attributes:
         log_throttle: The log of this process's work.
-        instrumentation: Is told what happens.
+        instrumentation: Observes what happens.
         backoff: The delays after outcomes.
         claims: What this worker drives, where there are several.
     """

@@ -201,7 +201,7 @@ class CampaignCopies(CampaignCreation):
         except InvalidRequest:
             if taken["contacts"]:
                 raise
-            raise Conflict(_nobody(wanted, left_out)) from None
+            raise Conflict(_no_contacts_message(wanted, left_out)) from None
         return whole(created)
 
     async def _replayed(self, workspace_id: str, answer: StoredAnswer) -> tuple[CampaignCreated, Mapping[str, Any]]:
@@ -395,7 +395,7 @@ def _checked_results(results: Sequence[str]) -> frozenset[str]:
     return frozenset(wanted)
 
 
-def _nobody(wanted: frozenset[str], left_out: Counter[str]) -> str:
+def _no_contacts_message(wanted: frozenset[str], left_out: Counter[str]) -> str:
     if not left_out:
         return f"Nobody has the result {' or '.join(sorted(wanted))}."
     parts = ", ".join(f"{count} {cause.replace('_', ' ')}" for cause, count in left_out.items())

@@ -256,7 +256,7 @@ class CampaignCreation:
             loaded = loading.load_chunk(tx, campaign, contacts, position=0, now=now)
             return self._publish(tx, campaign, loaded.counters, loaded.excluded, variables, once, actor)
 
-        self._go_on()
+        self._check_not_closing()
         return await self._context.storage.write(create)
 
     async def _create_in_chunks(
@@ -324,7 +324,7 @@ class CampaignCreation:
         loaded = Counters()
         chunk = first
         while chunk:
-            self._go_on()
+            self._check_not_closing()
 
             def write(
                 tx: Transaction, chunk: Sequence[PreparedRecipient] = chunk, position: int = position
@@ -343,7 +343,7 @@ class CampaignCreation:
             loaded = loaded + result.counters
         return loaded, excluded
 
-    def _go_on(self) -> None:
+    def _check_not_closing(self) -> None:
         if self._closing:
             raise StorageError("The engine is being closed; the campaign was not created.")
 

@@ -96,14 +96,14 @@ def test_what_is_remembered_is_bounded(told: Told) -> None:
     rng = random.Random(8)
     for _ in range(5000):
         told.log_throttle.problem(account(f"w{rng.randrange(10**9)}", "x"), f"{rng.random()}", "No answer.")
-    assert told.log_throttle._count == sum(map(len, told.log_throttle._troubles.values())) <= MAX_KINDS
+    assert told.log_throttle._count == sum(map(len, told.log_throttle._problems.values())) <= MAX_KINDS
     told.clock.advance(3600)
     told.log_throttle.flush_counts()
     told.clock.advance(3600)
     told.log_throttle.flush_counts()
     told.clock.advance(3600)
     told.log_throttle.flush_counts()
-    assert told.log_throttle._count == len(told.log_throttle._troubles) == 0
+    assert told.log_throttle._count == len(told.log_throttle._problems) == 0
 
 
 def test_a_full_disk_is_one_line_whatever_was_being_done(told: Told) -> None:

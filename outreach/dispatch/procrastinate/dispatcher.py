@@ -83,7 +83,7 @@ class ProcrastinateDispatcher(LeasedDispatcher):
         concurrency: How many slices run at a time.
         look_after_cron: When the periodic task runs.
         log_throttle: The engine's log; a new one by default.
-        instrumentation: Is told of a lost lease; nobody by default.
+        instrumentation: Observes a lost lease; none by default.
 
     Raises:
         ConfigError: The URL is not one of PostgreSQL, or the concurrency is not positive.
@@ -375,7 +375,7 @@ def dispatcher_of(
         url: The storage's own database, in which `install` has made the tables.
         concurrency: How many slices run at a time.
         log_throttle: The engine's log; a new one by default.
-        instrumentation: Is told of a lost lease; nobody by default.
+        instrumentation: Observes a lost lease; none by default.
 
     Raises:
         ConfigError: The URL is not one of PostgreSQL.

@@ -61,7 +61,7 @@ class Listener:
                 with suppress(psycopg.Error, OSError), connect(self._conninfo) as connection:
                     connection.execute(f"LISTEN {CHANNEL}")
                     self.hears, pause = True, _FIRST_PAUSE_SECONDS
-                    self._tell(EVERYTHING)
+                    self._notify(EVERYTHING)
                     if not self._listen(connection):
                         return
                 self.hears = False
@@ -86,9 +86,9 @@ class Listener:
             while (notification := connection.pgconn.notifies()) is not None:
                 topics.add(notification.extra.decode())
             for topic in sorted(topics):
-                self._tell(topic)
+                self._notify(topic)
 
-    def _tell(self, topic: str) -> None:
+    def _notify(self, topic: str) -> None:
         # The loop may have been closed by a host that did not close the engine.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._heard, topic)
