@@ -340,7 +340,7 @@ def test_why_a_campaign_of_a_suspended_workspace_sends_nothing_is_shown(
     assert cli.ask("campaigns", "show", campaign_id)["blocked_by"] is None
 
 
-def test_a_campaign_whose_provider_wants_to_be_left_alone_says_so(
+def test_a_campaign_whose_provider_throttles_says_so(
     cli: Cli, workspace_id: str, csv_file: Write, database: str
 ) -> None:
     """And until when."""
@@ -361,7 +361,7 @@ def test_a_campaign_whose_provider_wants_to_be_left_alone_says_so(
     assert "provider_throttle" in cli.tell("campaigns", "show", campaign_id)
 
 
-def test_that_nobody_dispatches_is_told(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+def test_a_missing_dispatcher_is_reported(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """By `show`, with what to do; not while the heartbeat is fresh, and not of what is not started."""
     args = ("campaigns", "import", workspace_id, csv_file("phone\n+14155550101\n"), "--name", "C", "--message", "Hi")
     campaign_id = cli.ask(*args, "--from", "+14155550100")["id"]
@@ -446,7 +446,7 @@ def test_what_says_nothing_of_who_sends_does_not_ask_for_it(
     assert asked == []
 
 
-def test_nobody_sends_is_said_in_the_same_words_everywhere(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+def test_a_missing_dispatcher_has_the_same_message_everywhere(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """At a start and where a campaign is shown."""
     campaign = load(cli, workspace_id, csv_file("phone\n+14155550101\n"), "--from", "+14155550100")["id"]
     said = "No process sends from this database, and none ever has. Send what is due with: outreach-server serve"

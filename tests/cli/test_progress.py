@@ -131,7 +131,7 @@ def test_a_campaign_that_does_not_run_says_what_it_waits_for(status: CampaignSta
         assert words in " ".join(drawn(picture).split())
 
 
-def test_what_became_of_calls_is_told_in_words_of_calls() -> None:
+def test_what_became_of_calls_is_reported_in_words_of_calls() -> None:
     """A call is not accepted by a carrier."""
     messages = snapshot()
     calls = attrs.evolve(messages, campaign=attrs.evolve(messages.campaign, channel="call"))

@@ -142,7 +142,7 @@ def test_nobody_dispatches_until_a_server_is_started(cli: Cli, start: Callable[.
         ("provider_auth", ["accounts connect", "campaigns resume"]),
     ],
 )
-def test_a_campaign_that_the_engine_has_paused_is_told_with_what_resumes_it(
+def test_a_campaign_that_the_engine_has_paused_is_reported_with_what_resumes_it(
     cli: Cli,
     database: str,
     workspace_id: str,
@@ -170,7 +170,7 @@ def test_a_campaign_that_the_engine_has_paused_is_told_with_what_resumes_it(
     assert (kinds(found), found["active_campaigns"]) == (["nobody_dispatches"], 1)
 
 
-def test_a_calling_campaign_is_told_with_what_activates_its_agent(
+def test_a_calling_campaign_is_reported_with_what_activates_its_agent(
     cli: Cli, database: str, workspace_id: str, csv_file: Callable[[str], str]
 ) -> None:
     """Both commands in turn let it go on."""
@@ -207,7 +207,7 @@ def test_requests_in_doubt_are_counted(cli: Cli, database: str, workspace_id: st
     assert "outcome of 2 requests, the oldest of 2026-01-01" in told_by(cli)
 
 
-def test_who_is_held_back_is_told_with_what_decides(cli: Cli, database: str, workspace_id: str) -> None:
+def test_who_is_held_back_is_reported_with_what_decides(cli: Cli, database: str, workspace_id: str) -> None:
     """What was written stands beside it, made harmless for a terminal; either decision ends it."""
     for option in ("--opted-out", "--not-opted-out"):
         within(
@@ -228,7 +228,7 @@ def test_who_is_held_back_is_told_with_what_decides(cli: Cli, database: str, wor
         cli.ask("unsubscribes", "remove", workspace_id, PERSON)
 
 
-def test_providers_that_asked_to_wait_are_told_with_until_when(cli: Cli, database: str, workspace_id: str) -> None:
+def test_throttles_are_reported_with_their_ends(cli: Cli, database: str, workspace_id: str) -> None:
     """Nobody has to do anything about it."""
     until = SystemClock().now() + timedelta(hours=1)
     hold = make_provider_throttle(workspace_id=workspace_id, provider="telnyx", until=until)
@@ -287,7 +287,7 @@ def test_the_disk_is_shown(cli: Cli, database: str, workspace_id: str, monkeypat
         assert [finding["severity"] for finding in found] == ([severity] if severity else [])
 
 
-def test_an_account_that_cannot_be_opened_is_told_with_what_mends_it(
+def test_an_account_that_cannot_be_opened_is_reported_with_what_mends_it(
     cli: Cli, database: str, workspace_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Here: the key that sealed it was lost."""
@@ -305,6 +305,6 @@ def test_an_account_that_cannot_be_opened_is_told_with_what_mends_it(
     ("count", "text"),
     [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 KB"), (52_428_800, "50.0 MB"), (10**15, "909 TB")],
 )
-def test_sizes_are_told_in_units_that_people_read(count: int, text: str) -> None:
+def test_sizes_are_reported_in_units_that_people_read(count: int, text: str) -> None:
     """One decimal below a hundred."""
     assert _size(count) == text

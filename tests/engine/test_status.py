@@ -56,7 +56,7 @@ def beat(tx: Transaction, at: datetime, *, epoch: int = 1) -> None:
     tx.workers.put(WorkerLease(epoch=epoch, place=1, renewed_at=at, until=at + lasts))
 
 
-async def test_who_dispatches_is_told_by_the_leases(open_storage: OpenStorage) -> None:
+async def test_the_leases_say_who_dispatches(open_storage: OpenStorage) -> None:
     """Nobody ever; another process; nobody since; and no heartbeat of a wrong clock lies ahead of now."""
     clock = ManualClock(NOON)
     storage = open_storage(clock)
@@ -286,7 +286,7 @@ async def test_a_campaign_that_is_dispatched_has_no_lag(open_storage: OpenStorag
         assert (await rig.engine.status()).lag_seconds == 0
 
 
-async def test_an_account_that_cannot_be_used_here_is_told(open_storage: OpenStorage) -> None:
+async def test_an_account_that_cannot_be_used_here_is_reported(open_storage: OpenStorage) -> None:
     """Its adapter is not installed, or its key is another one; one that can be used is not told."""
     storage = open_storage(clock_of_loop())
     credentials = {"account_sid": f"AC{'0' * 32}", "auth_token": "0" * 32}

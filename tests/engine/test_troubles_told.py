@@ -62,7 +62,7 @@ async def test_a_pause_by_the_engine_and_an_accounts_first_trouble_are_one_line_
 
 
 @pytest.mark.parametrize("due", ["at its expiry", "to be looked at"])
-async def test_a_pause_is_told_of_a_campaign_that_is_due_all_the_same(
+async def test_a_pause_is_reported_of_a_campaign_that_is_due_all_the_same(
     open_storage: OpenStorage, caplog: pytest.LogCaptureFixture, due: str
 ) -> None:
     """One that expires later, and one of which something was taken back after it was paused."""
@@ -89,7 +89,7 @@ async def test_a_pause_is_told_of_a_campaign_that_is_due_all_the_same(
         assert campaign.id in pause
 
 
-async def test_a_pause_is_told_once_however_often_the_campaign_is_changed_afterwards(
+async def test_a_pause_is_reported_once_however_often_the_campaign_is_changed_afterwards(
     open_storage: OpenStorage, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Who changes a campaign that is paused has not paused it again; a second pause is told."""

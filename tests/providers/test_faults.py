@@ -194,9 +194,7 @@ async def test_a_provider_that_is_busy_is_asked_again_later(
 @PARTS
 @pytest.mark.sample(11)
 @pytest.mark.parametrize("status", [429, 503])
-async def test_a_provider_that_asks_us_to_wait_is_left_alone_by_all_contacts(
-    tmp_path: Path, part_of: type[Part], status: int
-) -> None:
+async def test_a_throttle_holds_for_all_contacts(tmp_path: Path, part_of: type[Part], status: int) -> None:
     """docs/delivery-contract.md#rule-7: Retry-After is for the account; until it is over nothing goes out, then all.
 
     What a 503 did with its own request stays unknown (rule 5).
