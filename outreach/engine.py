@@ -126,7 +126,7 @@ class Outreach:
         dispatches: Requests whose outcome nobody knows.
         accounts: Accounts at carriers and voice providers.
         callbacks: What providers call back.
-        events: What has happened, told after its commit.
+        events: What has happened, delivered after its commit.
         http: The same for applications that serve it over HTTP themselves: stored responses, request limits.
         status: `await engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.

@@ -47,7 +47,7 @@ class EventStreamResponse(Response):
         request: The request, which has been let in.
         operation: Its operation, by its `operationId`.
         workspace_id: The workspace.
-        kinds: The classes of events to tell; none for all.
+        kinds: The classes of events to send; none for all.
         position: The number after which it begins.
     """
 
@@ -103,14 +103,14 @@ class EventStreamResponse(Response):
                     await _send(send, b"".join(map(_frame, page.events)))
                     sent_at = now
                 elif now - sent_at >= server.streams.heartbeat_seconds:
-                    # An event without data is not sent; its number counts, and passes over what was not asked for.
+                    # Clients dispatch no event without data; its id counts, and passes over what was not asked for.
                     await _send(send, f": heartbeat\nid: {self._position}\n\n".encode())
                     sent_at = now
                 if not page.more:
                     with anyio.move_on_after(POLL_SECONDS):
                         await ended.wait()
         except OutreachError:
-            # The client comes back, and is told what is wrong.
+            # The client comes back, and gets the error.
             return
 
 

@@ -328,7 +328,7 @@ class Worker:
         """Return the changes after a number, in order; log the engine's pauses among them, made by any process.
 
         Where there are other workers, what they drive is not due here, and all that is due and that nobody drives is
-        told again after each heartbeat.
+        returned again after each heartbeat.
         """
         again, self._reload = self._reload, False
 

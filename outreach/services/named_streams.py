@@ -41,13 +41,13 @@ def lease_of(config: EngineConfig) -> timedelta:
 class NamedStream(Generic[E]):
     """The events of a named subscription, from where it was acknowledged last.
 
-    Of all streams of one name, in whatever process, one is told the events; the others wait in their iteration and go
+    Of all streams of one name, in whatever process, one gets the events; the others wait in their iteration and go
     on in its place when it is closed, or has not been heard of for five seconds
-    (twice `change_poll_seconds`, where that is longer). What was told and not acknowledged is
-    told again then: each event at least once, in the order of the commits.
+    (twice `change_poll_seconds`, where that is longer). What was delivered and not acknowledged is
+    delivered again then: each event at least once, in the order of the commits.
 
     Use it as an async context manager, and iterate over it; the iteration ends when the stream or the engine is
-    closed. Call `ack` when what was told so far has been done.
+    closed. Call `ack` when what was delivered so far has been done.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class NamedStream(Generic[E]):
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        """Let another stream of this name go on at once; what was not acknowledged is told again."""
+        """Let another stream of this name go on at once; what was not acknowledged is delivered again."""
         await self.aclose()
 
     async def aclose(self) -> None:
@@ -157,11 +157,11 @@ class NamedStream(Generic[E]):
                 await self._pause()
 
     async def ack(self) -> bool:
-        """Store that everything told so far has been done: it is not told again.
+        """Store that everything delivered so far has been done: it is not delivered again.
 
         Returns:
             Whether it is so. False where another stream of this name has taken over meanwhile, or the subscription
-            was removed: the other is told the same events again.
+            was removed: the other gets the same events again.
         """
         delivered, gap = self._delivered_until, self._gap_delivered
         if not await self._store(delivered, gap):
@@ -180,7 +180,7 @@ class NamedStream(Generic[E]):
         return found
 
     def _is_held(self) -> bool:
-        """Return whether this stream may tell events; forget what waits where it may not any more."""
+        """Return whether this stream may deliver events; forget what waits where it may not any more."""
         if self._held_until is not None and self._context.clock.monotonic() < self._held_until:
             return True
         self._forget_lease()
@@ -197,7 +197,7 @@ class NamedStream(Generic[E]):
 
         def look(tx: Transaction) -> bool:
             row = tx.subscriptions.get(self.name)
-            # One that was removed is told of by the write.
+            # The write finds out that it was removed.
             return row is None or subscriptions.is_free(row, self._holder, lease=lease, now=context.now())
 
         # Who waits for its turn only reads.

@@ -1427,7 +1427,7 @@ class Campaigns(Service[AsyncCampaigns]):
         Args:
             workspace_id: The workspace.
             campaign_id: The campaign, in any state; of one that has started, what is left.
-            contact: A phone number, in any notation, of which to tell everything (`Preflight.asked`).
+            contact: A phone number, in any notation, to explain in full (`Preflight.asked`).
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -1451,7 +1451,7 @@ class Campaigns(Service[AsyncCampaigns]):
             workspace_id: The workspace.
             campaign: Everything but the contacts.
             recipients: The contacts, as `create_sms` and `create_call` take them.
-            contact: A phone number, in any notation, of which to tell everything (`Preflight.asked`).
+            contact: A phone number, in any notation, to explain in full (`Preflight.asked`).
 
         Raises:
             NotFound: The workspace, agent or trunk does not exist.
@@ -2118,7 +2118,7 @@ class Events(Service[AsyncEvents]):
                 what is committed from now on. 0 begins with the first event of all. With a name it says where the
                 subscription begins that is not there yet; one that is goes on where it was.
             name: Has the position stored under this name, 1 to 100 characters: of all streams of that name, in
-                whatever process, one is told each event, until it acknowledges it (`NamedStream.ack`).
+                whatever process, one gets each event, until it acknowledges it (`NamedStream.ack`).
 
         Raises:
             InvalidRequest: A kind is no class of events, `since` is no number from 0 on, or the name is none.
@@ -2559,7 +2559,7 @@ class Outreach(Engine):
         dispatches: Requests whose outcome nobody knows.
         accounts: Accounts at carriers and voice providers.
         callbacks: What providers call back.
-        events: What has happened, told after its commit.
+        events: What has happened, delivered after its commit.
         http: The same for applications that serve it over HTTP themselves: stored responses, request limits.
         status: `engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.

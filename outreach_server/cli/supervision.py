@@ -1,4 +1,4 @@
-"""What a service manager is told: ready, alive, stopping; see sd_notify(3)."""
+"""Notifications to a service manager: ready, alive, stopping; see sd_notify(3)."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _QUIET_SECONDS: Final = 5.0
 """Open connections that are lost after so long are lost to another interruption."""
 
 _AGAIN_SECONDS: Final = 60.0
-"""How often an interruption that goes on is told."""
+"""How often an interruption that goes on is logged."""
 
 
 class LostConnections(logging.Filter):

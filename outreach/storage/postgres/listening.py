@@ -15,10 +15,10 @@ import psycopg
 from outreach.storage.postgres.connect import PostgresConnection, connect
 
 CHANNEL: Final = "outreach"
-"""Where the triggers of the schema tell which topics a transaction has changed."""
+"""The channel on which the schema's triggers name the topics that a transaction has changed."""
 
 EVERYTHING: Final = "*"
-"""What is told after a new connection: nobody knows what was missed."""
+"""Reported after a new connection, because notifications may have been missed."""
 
 _FIRST_PAUSE_SECONDS: Final = 0.5
 _MAX_PAUSE_SECONDS: Final = 15.0
