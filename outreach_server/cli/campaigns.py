@@ -78,7 +78,7 @@ def list_(
     show_list(
         found if state().as_json else [in_words(one) for one in found],
         _COLUMNS,
-        empty="There are no such campaigns. Load one with: outreach-server campaigns import WORKSPACE_ID FILE …",
+        empty="No campaigns match. Load one with: outreach-server campaigns import WORKSPACE_ID FILE …",
     )
 
 

@@ -315,8 +315,8 @@ def test_people_are_told_what_comes_next(cli: Cli, workspace_id: str, csv_file: 
     made = load(cli, workspace_id, csv_file("phone\n+14155550101\n"), *times)
     assert "starts it at 2999-01-01 09:00:00 UTC, in " in cli.tell("campaigns", "start", made["id"])
     assert "is ready" in cli.tell("campaigns", "unschedule", made["id"])
-    assert "There are no such recipients." in cli.tell("campaigns", "recipients", made["id"], "--status", "failed")
-    assert "There are no such campaigns." in cli.tell("campaigns", "list", workspace_id, "--status", "draft")
+    assert "No recipients match." in cli.tell("campaigns", "recipients", made["id"], "--status", "failed")
+    assert "No campaigns match." in cli.tell("campaigns", "list", workspace_id, "--status", "draft")
     assert "Paused 0 campaigns." in cli.tell("stop")
 
 
@@ -365,16 +365,16 @@ def test_a_missing_dispatcher_is_reported(cli: Cli, workspace_id: str, csv_file:
     """By `show`, with what to do; not while the heartbeat is fresh, and not of what is not started."""
     args = ("campaigns", "import", workspace_id, csv_file("phone\n+14155550101\n"), "--name", "C", "--message", "Hi")
     campaign_id = cli.ask(*args, "--from", "+14155550100")["id"]
-    assert cli.ask("campaigns", "show", campaign_id)["holds"] == []
+    assert cli.ask("campaigns", "show", campaign_id)["blockers"] == []
     cli.ask("campaigns", "start", campaign_id)
     shown = cli.ask("campaigns", "show", campaign_id)
     assert (shown["blocked_by"], shown["blocked_until"]) == ("no_dispatcher", None)
-    assert [hold["by"] for hold in shown["holds"]] == ["no_dispatcher"]
+    assert [one["by"] for one in shown["blockers"]] == ["no_dispatcher"]
     told = cli.tell("campaigns", "show", campaign_id)
     assert "No process sends from this database" in told
     assert "outreach-server serve" in told
     dispatched_at(cli, SystemClock().now())
-    assert cli.ask("campaigns", "show", campaign_id)["holds"] == []
+    assert cli.ask("campaigns", "show", campaign_id)["blockers"] == []
     dispatched_at(cli, SystemClock().now() - timedelta(minutes=1))
     assert cli.ask("campaigns", "show", campaign_id)["blocked_by"] == "no_dispatcher"
 
