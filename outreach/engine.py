@@ -373,7 +373,7 @@ class Outreach:
             with suppress(StorageError):
                 # Whoever asks for anything next hears of it.
                 await self._storage.read(self._compare_clocks)
-            stack.push_async_callback(self.events.release)
+            stack.push_async_callback(self.events._release)
             stack.push_async_callback(self._connections.aclose)
             stack.push_async_callback(self._rate_limits.aclose)
             self.campaigns._open_loading()
@@ -394,7 +394,7 @@ class Outreach:
             ConfigError: It was opened in another process, thread or event loop.
         """
         self._loop_guard.require()
-        self.events.close()
+        self.events._close()
         self._grace_ends = self._clock.monotonic() + self._config.stop_grace_seconds
         stack, self._stack = self._stack, None
         if stack is not None:

@@ -166,14 +166,6 @@ class CampaignCreation:
         check_kind("campaign", campaign, NewCallCampaign)
         return partial(self._create, workspace_id, self._draft_of(workspace_id, campaign), actor)
 
-    async def _check_sms_enabled(self, workspace_id: str) -> None:
-        """Check that SMS campaigns are enabled, before the body is read.
-
-        Raises:
-            SmsCampaignsDisabled: They are not.
-        """
-        await self._context.storage.read(lambda tx: _require_sms(workspace_of(tx, workspace_id)))
-
     async def _keyed(
         self,
         workspace_id: str,

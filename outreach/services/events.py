@@ -355,13 +355,13 @@ class Events:
         """
         await self._context.storage.write(lambda tx: subscriptions.remove(tx, name))
 
-    def close(self) -> None:
+    def _close(self) -> None:
         """End every stream; a subscriber that waits stops waiting. The engine calls this as it closes."""
         if self._closing is not None:
             self._closing.set()
             self._closing = None
 
-    async def release(self) -> None:
+    async def _release(self) -> None:
         """Let other processes go on with named subscriptions; the engine calls this before it closes its storage.
 
         Raises:

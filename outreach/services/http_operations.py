@@ -74,14 +74,6 @@ class HttpOperations:
         """
         return await self._rate_limits.acquire(workspace)
 
-    async def check_sms_enabled(self, workspace_id: str) -> None:
-        """Check that SMS campaigns are enabled, before the body is read.
-
-        Raises:
-            SmsCampaignsDisabled: They are not.
-        """
-        await self._campaigns._check_sms_enabled(workspace_id)
-
     async def list_campaigns(
         self,
         workspace_id: str,

@@ -2159,14 +2159,6 @@ class Events(Service[AsyncEvents]):
         """
         return self._call(lambda service: service.remove_subscription(name))
 
-    def release(self) -> None:
-        """Let other processes go on with named subscriptions; the engine calls this before it closes its storage.
-
-        Raises:
-            ConfigError: The engine was opened in another process, thread or event loop.
-        """
-        return self._call(lambda service: service.release())
-
 
 class HttpOperations(Service[AsyncHttpOperations]):
     """Operations with a stored response: `Outreach.http`.
@@ -2184,14 +2176,6 @@ class HttpOperations(Service[AsyncHttpOperations]):
             StorageBusy: The database takes no writes, and the allowance for that is used up.
         """
         return self._call(lambda service: service.count_request(workspace))
-
-    def check_sms_enabled(self, workspace_id: str) -> None:
-        """Check that SMS campaigns are enabled, before the body is read.
-
-        Raises:
-            SmsCampaignsDisabled: They are not.
-        """
-        return self._call(lambda service: service.check_sms_enabled(workspace_id))
 
     def list_campaigns(
         self,

@@ -472,8 +472,6 @@ async def test_sms_campaigns_must_be_turned_on(engine: Outreach) -> None:
     """docs/interface.md#4.3, rule 1: 403 where the workspace has SMS campaigns off."""
     workspace = await given_workspace(engine, sms_campaigns_enabled=False)
     with pytest.raises(SmsCampaignsDisabled):
-        await engine.http.check_sms_enabled(workspace.id)
-    with pytest.raises(SmsCampaignsDisabled):
         await engine.campaigns.create_sms(workspace.id, _new(), contacts(1))
 
 
