@@ -179,7 +179,7 @@ Severity = Literal["critical", "warning"]
 """`critical`: nothing is sent, or soon. `warning`: a part waits for a person."""
 
 FindingKind = Literal[
-    "nobody_dispatches",
+    "no_dispatcher",
     "behind",
     "disk_low",
     "adapter_not_usable",

@@ -17,7 +17,7 @@ from outreach.services.context import ServiceContext
 from outreach.services.status import dispatch_overview
 from outreach.working_set import Transaction
 
-NOBODY: Final = "no_dispatcher"
+NO_DISPATCHER: Final = "no_dispatcher"
 
 _MAX_UNKNOWN: Final = 1000
 
@@ -86,7 +86,7 @@ class CampaignBlockers:
 
     def _of_dispatching(self, tx: Transaction, now: datetime) -> CampaignBlocker | None:
         why = dispatch_overview(self._context, tx, now).problem
-        return None if why is None else CampaignBlocker(by=NOBODY, until=None, why=why)
+        return None if why is None else CampaignBlocker(by=NO_DISPATCHER, until=None, why=why)
 
 
 def _oldest_unknown(tx: Transaction, workspace_id: str, campaign_id: str, reason: str | None) -> datetime | None:

@@ -27,7 +27,7 @@ FORECAST_SECONDS: Final = 10.0
 
 _NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 _IN_FLIGHT: Final = frozenset({RecipientStatus.DISPATCHING, RecipientStatus.IN_PROGRESS, RecipientStatus.UNKNOWN})
-_NOBODY: Final = "no_dispatcher"
+_NO_DISPATCHER: Final = "no_dispatcher"
 
 
 @attrs.frozen(kw_only=True)
@@ -153,7 +153,7 @@ def hints(snapshot: Snapshot) -> list[str]:
 
 def blocker_text(blocker: CampaignBlocker, now: datetime) -> str:
     """Return what blocks a campaign, until when, and what to do."""
-    if blocker.by == _NOBODY:
+    if blocker.by == _NO_DISPATCHER:
         return no_dispatcher_text(blocker.why)
     until = f" It goes on at {until_text(blocker.until, now)}." if blocker.until is not None else ""
     return f"{blocker.why}{until}"

@@ -111,7 +111,7 @@ async def test_the_engine_finds_the_same(url: str) -> None:
     """And what its data say."""
     async with Outreach.open(url, config=EngineConfig()) as engine:
         found = await engine.diagnose(network=False)
-        assert [one.code for one in found.findings] == [*UNSAFE, "nobody_dispatches"]
+        assert [one.code for one in found.findings] == [*UNSAFE, "no_dispatcher"]
         await engine._storage.write(somebody_dispatches)
         assert [one.code for one in (await engine.diagnose()).findings] == UNSAFE
         await engine._storage.write(lambda tx: workers.end(tx, 1))

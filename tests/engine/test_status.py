@@ -256,7 +256,7 @@ async def test_what_is_due_and_waits_is_the_lag(open_storage: OpenStorage) -> No
         clock.advance(90)
         found = await engine.status(workspace.id)
         assert (found.lag_seconds, found.running[0].lag_seconds) == (90, 90)
-        assert [(one.kind, one.severity) for one in found.findings] == [("nobody_dispatches", "critical")]
+        assert [(one.kind, one.severity) for one in found.findings] == [("no_dispatcher", "critical")]
         await storage.write(lambda tx: beat(tx, clock.now()))
         assert [(one.kind, one.severity) for one in (await engine.status()).findings] == [("behind", "warning")]
         # A throttle and hours that are over are no lag, nor is a paused campaign.
