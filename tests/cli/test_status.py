@@ -234,7 +234,7 @@ def test_throttles_are_reported_with_their_ends(cli: Cli, database: str, workspa
     hold = make_provider_throttle(workspace_id=workspace_id, provider="telnyx", until=until)
     write(database, lambda tx: tx.provider_throttles.put(hold))
     found = asked(cli)
-    [wait] = found["waits"]
+    [wait] = found["throttles"]
     assert (wait["workspace_id"], wait["provider"], kinds(found)) == (workspace_id, "telnyx", ["no_dispatcher"])
     told = told_by(cli)
     assert f"telnyx for workspace {workspace_id}, sending paused until {until:%Y-%m-%d %H:%M:%S} UTC, in " in told
