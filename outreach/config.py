@@ -19,7 +19,7 @@ DISPATCHERS: Final = ("in_process", "procrastinate")
 MAX_WORKERS: Final = 16
 
 _MAX_SECONDS: Final = 3.2e9
-"""A hundred years: beyond, moments could not be told any more."""
+"""A hundred years: beyond, dates leave what Python can represent."""
 
 
 def _public_url(given: object) -> str | None:
@@ -109,13 +109,13 @@ class EngineConfig(Configurable):
         backoff_initial_seconds: The first wait after a deferral; each further wait is twice as long.
         backoff_max_seconds: The longest wait after a deferral.
         call_poll_seconds: How often a call in progress is asked for when no event comes.
-        call_status_seconds: How long a provider has to tell how far a call has come.
+        call_status_seconds: How long a provider has to answer with the status of a call.
         call_analysis_wait_seconds: For how long after a call's end its provider is asked for what the analysis says of
-            it, where no event has told: first after a tenth of it, then after twice as long each time.
+            it, where no event has said so: first after a tenth of it, then after twice as long each time.
         call_timeout_seconds: A placed call of which nothing was heard for this long since it was dialed ends as
             unconfirmed.
         reconcile_delay_seconds: How long after its commit an unknown dispatch is first looked up at the provider.
-        reconcile_retry_seconds: How long after a look-up that told nothing the next one is made.
+        reconcile_retry_seconds: How long after a look-up without a result the next one is made.
         reconcile_deadline_seconds: How long after its commit an unknown dispatch ends as unconfirmed.
         reconcile_interval_seconds: The pause between two rounds over the unknown dispatches.
         receipt_timeout_seconds: How long an accepted message of a campaign waits for its final receipt while SMS retry

@@ -103,7 +103,7 @@ class Outreach:
         sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
         sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
         vault: Encrypts the credentials of accounts; by default with a key that ends with this engine.
-        instrumentation: Is told what the engine does, such as `outreach.metrics.EngineMetrics` and
+        instrumentation: Observes what the engine does, such as `outreach.metrics.EngineMetrics` and
             `outreach.tracing.Tracing`.
 
     Attributes:
@@ -126,7 +126,7 @@ class Outreach:
         dispatches: Requests whose outcome nobody knows.
         accounts: Accounts at carriers and voice providers.
         callbacks: What providers call back.
-        events: What has happened, told after its commit.
+        events: What has happened, delivered after its commit.
         http: The same for applications that serve it over HTTP themselves: stored responses, request limits.
         status: `await engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.
@@ -288,7 +288,7 @@ class Outreach:
             sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
             sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
             vault: Encrypts the credentials of accounts; by default with the key above.
-            instrumentation: Is told what the engine does; see the class.
+            instrumentation: Observes what the engine does; see the class.
             create: Whether entering it makes the database where there is none; otherwise that is `DatabaseMissing`.
             migrate: Whether entering it brings a database of an older version up to date; otherwise that is
                 `DatabaseOlder`. By default the process that dispatches does so: it is the one that owns the database,
@@ -373,7 +373,7 @@ class Outreach:
             with suppress(StorageError):
                 # Whoever asks for anything next hears of it.
                 await self._storage.read(self._compare_clocks)
-            stack.push_async_callback(self.events.release)
+            stack.push_async_callback(self.events._release)
             stack.push_async_callback(self._connections.aclose)
             stack.push_async_callback(self._rate_limits.aclose)
             self.campaigns._open_loading()
@@ -394,7 +394,7 @@ class Outreach:
             ConfigError: It was opened in another process, thread or event loop.
         """
         self._loop_guard.require()
-        self.events.close()
+        self.events._close()
         self._grace_ends = self._clock.monotonic() + self._config.stop_grace_seconds
         stack, self._stack = self._stack, None
         if stack is not None:

@@ -153,6 +153,6 @@ __all__ = [
 def log_throttle_of(engine: Outreach) -> LogThrottle:
     """Return what writes an engine's own log lines, which cannot flood the log, for the lines of a server around it.
 
-    What is told to it of the database counts for `engine.readiness()` too.
+    A problem of the database that it logs counts for `engine.readiness()` too.
     """
     return engine._log_throttle

@@ -38,27 +38,27 @@ def account(workspace_id: str, provider: str) -> Subject:
 
 
 @attrs.define(kw_only=True)
-class _Trouble:
+class _Problem:
     """One kind of problem of one subject.
 
     Attributes:
         text: The first line.
-        told_at: When it was last logged, on the monotonic clock.
+        logged_at: When it was last logged, on the monotonic clock.
         seen_at: When it last occurred.
         more: Occurrences since it was logged.
         total: Occurrences since it began.
-        told_open: Whether its last line says that it is open.
+        logged_as_open: Whether its last line says that it is open.
         is_open: Whether it is open.
     """
 
     text: str
     level: int
     extra: dict[str, Any]
-    told_at: float
+    logged_at: float
     seen_at: float
     more: int = 0
     total: int = 1
-    told_open: bool = True
+    logged_as_open: bool = True
     is_open: bool = True
 
 
@@ -89,7 +89,7 @@ class LogThrottle:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lock = threading.RLock()
-        self._troubles: dict[Subject, dict[str, _Trouble]] = {}
+        self._problems: dict[Subject, dict[str, _Problem]] = {}
         self._count = 0
         self._window = float("-inf")
         self._lines = 0
@@ -123,17 +123,17 @@ class LogThrottle:
             extra: Fields of the record.
         """
         now = self._clock.monotonic()
-        known = self._troubles.get(subject, {}).get(kind)
+        known = self._problems.get(subject, {}).get(kind)
         if known is None:
             text = message % args
-            self._remember(subject, kind, _Trouble(text=text, level=level, extra=extra, told_at=now, seen_at=now))
+            self._remember(subject, kind, _Problem(text=text, level=level, extra=extra, logged_at=now, seen_at=now))
             self._write(level, text, extra, error)
             return
         known.seen_at = now
         known.more += 1
         known.total = known.total + 1 if known.is_open else 1
         known.is_open = True
-        self._tell_count(known, now)
+        self._log_count(known, now)
 
     def failure(self, action: str, error: Exception, message: str, *args: object, **extra: Any) -> None:
         """Log an unexpected error; a storage error counts as a problem of the database, whatever the action.
@@ -155,22 +155,22 @@ class LogThrottle:
     @_one_at_a_time
     def recovered(self, subject: Subject, message: str, *args: object, **extra: Any) -> None:
         """Log once that a subject's problems are over, if they were logged."""
-        told = total = 0
-        for trouble in self._troubles.get(subject, {}).values():
-            if trouble.is_open:
-                total += trouble.total
-                told += trouble.told_open
-                trouble.is_open = trouble.told_open = False
-                trouble.more = 0
-        if told:
+        logged = total = 0
+        for problem in self._problems.get(subject, {}).values():
+            if problem.is_open:
+                total += problem.total
+                logged += problem.logged_as_open
+                problem.is_open = problem.logged_as_open = False
+                problem.more = 0
+        if logged:
             count = f" It occurred {total} times." if total > 1 else ""
             self._write(logging.WARNING, f"{message % args}{count}", extra)
 
     @_one_at_a_time
     def latest_problem(self, subject: Subject) -> tuple[str, float] | None:
         """Return the kind of a subject's latest open problem, and how many seconds ago it occurred."""
-        kinds = self._troubles.get(subject, {})
-        found = [(trouble.seen_at, kind) for kind, trouble in kinds.items() if trouble.is_open]
+        kinds = self._problems.get(subject, {})
+        found = [(problem.seen_at, kind) for kind, problem in kinds.items() if problem.is_open]
         if not found:
             return None
         seen_at, kind = max(found)
@@ -180,37 +180,37 @@ class LogThrottle:
     def flush_counts(self) -> None:
         """Log the counts whose minute is over, and forget old problems; call it regularly."""
         now = self._clock.monotonic()
-        self._tell_left_out(now)
-        for subject, kinds in list(self._troubles.items()):
-            for kind, trouble in list(kinds.items()):
-                if trouble.more and trouble.is_open:
-                    self._tell_count(trouble, now)
-                elif now - trouble.seen_at > (FORGET_MINUTES * MINUTE if trouble.is_open else MINUTE):
+        self._log_left_out(now)
+        for subject, kinds in list(self._problems.items()):
+            for kind, problem in list(kinds.items()):
+                if problem.more and problem.is_open:
+                    self._log_count(problem, now)
+                elif now - problem.seen_at > (FORGET_MINUTES * MINUTE if problem.is_open else MINUTE):
                     del kinds[kind]
                     self._count -= 1
             if not kinds:
-                del self._troubles[subject]
+                del self._problems[subject]
 
-    def _tell_count(self, trouble: _Trouble, now: float) -> None:
-        if now - trouble.told_at < MINUTE:
+    def _log_count(self, problem: _Problem, now: float) -> None:
+        if now - problem.logged_at < MINUTE:
             return
-        seconds = now - trouble.told_at
-        more = f" ({trouble.more} times in the last {seconds:.0f} s)" if trouble.more > 1 else ""
-        if self._write(trouble.level, f"{trouble.text}{more}", trouble.extra):
-            trouble.told_at, trouble.more, trouble.told_open = now, 0, True
+        seconds = now - problem.logged_at
+        more = f" ({problem.more} times in the last {seconds:.0f} s)" if problem.more > 1 else ""
+        if self._write(problem.level, f"{problem.text}{more}", problem.extra):
+            problem.logged_at, problem.more, problem.logged_as_open = now, 0, True
 
-    def _remember(self, subject: Subject, kind: str, trouble: _Trouble) -> None:
+    def _remember(self, subject: Subject, kind: str, problem: _Problem) -> None:
         if self._count >= MAX_KINDS:
-            oldest = next(iter(self._troubles))
-            self._count -= len(self._troubles.pop(oldest))
-        self._troubles.setdefault(subject, {})[kind] = trouble
+            oldest = next(iter(self._problems))
+            self._count -= len(self._problems.pop(oldest))
+        self._problems.setdefault(subject, {})[kind] = problem
         self._count += 1
 
     def _write(self, level: int, text: str, extra: dict[str, Any], error: BaseException | None = None) -> bool:
         now = self._clock.monotonic()
         if now - self._window >= MINUTE:
             self._window, self._lines = now, 0
-            self._tell_left_out(now)
+            self._log_left_out(now)
         if self._lines >= LINES_A_MINUTE:
             self._left_out += 1
             return False
@@ -218,7 +218,7 @@ class LogThrottle:
         _log.log(level, "%s", text, exc_info=error, extra=extra)
         return True
 
-    def _tell_left_out(self, now: float) -> None:
+    def _log_left_out(self, now: float) -> None:
         if self._left_out and (self._lines == 0 or now - self._window >= MINUTE):
             count, self._left_out = self._left_out, 0
             _log.warning(

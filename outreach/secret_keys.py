@@ -95,12 +95,12 @@ def keys_from_environment(environment: Mapping[str, str], *, own_file: Path | No
     if named:
         file = Path(named)
         name = f"the file {named} ({SECRET_KEY_FILE_VARIABLE})"
-        return KeyFile(file, name, commands=[_installing(file)], tell_of_readers=True)
+        return KeyFile(file, name, commands=[_installing(file)], warn_of_readers=True)
     directory = environment.get("CREDENTIALS_DIRECTORY")
     if directory and (credential := Path(directory) / CREDENTIAL_NAME).exists():
         # systemd alone decides who may read it, by an access list that the mode does not show.
         name = f"the systemd credential {CREDENTIAL_NAME}"
-        return KeyFile(credential, name, commands=_GIVE_CREDENTIAL, tell_of_readers=False)
+        return KeyFile(credential, name, commands=_GIVE_CREDENTIAL, warn_of_readers=False)
     if required:
         return NoKeys()
     return OwnKeyFile(own_file) if own_file is not None else KeyInMemory()
@@ -183,15 +183,15 @@ class KeyFile:
         path: The file.
         name: What it is, for messages.
         commands: What gives it another key.
-        tell_of_readers: Whether to warn when others may read it.
+        warn_of_readers: Whether to warn when others may read it.
     """
 
-    def __init__(self, path: Path, name: str, *, commands: Sequence[str], tell_of_readers: bool) -> None:
+    def __init__(self, path: Path, name: str, *, commands: Sequence[str], warn_of_readers: bool) -> None:
         self.name = name
         self.where = str(path)
         self.commands = commands
         self._path = path
-        self._tell_of_readers = tell_of_readers
+        self._warn_of_readers = warn_of_readers
 
     def version(self) -> Hashable:
         """Return what the file system says of the file."""
@@ -207,8 +207,8 @@ class KeyFile:
             text, readable_by_others = _read(self._path)
         except OSError as error:
             raise ConfigError(f"The key cannot be read from {self.name}: {error.strerror}.") from None
-        if readable_by_others and self._tell_of_readers:
-            self._tell_of_readers = False
+        if readable_by_others and self._warn_of_readers:
+            self._warn_of_readers = False
             _log.warning(
                 "Others may read the key in %s. Take that from them: chmod 600 %s",
                 self.name,

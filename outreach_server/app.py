@@ -76,7 +76,7 @@ def create_app(
             identifier of a workspace, with the scope `send`. None is answered with 401; `Unauthorized` and
             `Forbidden` of `outreach.errors` may be raised with words of one's own. The workspace's
             state, its request limit and all the rest are checked as with a key.
-        instrumentation: Is told what its own engine does.
+        instrumentation: Observes what its own engine does.
         metrics: Counts requests and what the engine does: `outreach_server.ServerMetrics`, which `serve --metrics`
             shows at an address of its own.
         tracing: Whether spans of requests, and of its own engine's dispatches, are handed to OpenTelemetry.
@@ -90,7 +90,7 @@ def create_app(
     if given is not None:
         if not isinstance(given, Outreach):
             raise ConfigError(f"engine is {given!r}; it must be an outreach.Outreach.")
-        _require_nothing_of_the_engines(
+        _require_no_engine_options(
             database_url=database_url,
             dispatch=dispatch,
             public_url=public_url,
@@ -177,7 +177,7 @@ def _further(carriers: object) -> Sequence[str]:
     return tuple(one for one in dict.fromkeys(carriers) if one not in CARRIERS)
 
 
-def _require_nothing_of_the_engines(**given: object) -> None:
+def _require_no_engine_options(**given: object) -> None:
     """Check that nothing is given beside an engine that it would have no effect on.
 
     Raises:

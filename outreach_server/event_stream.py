@@ -47,7 +47,7 @@ class EventStreamResponse(Response):
         request: The request, which has been let in.
         operation: Its operation, by its `operationId`.
         workspace_id: The workspace.
-        kinds: The classes of events to tell; none for all.
+        kinds: The classes of events to send; none for all.
         position: The number after which it begins.
     """
 
@@ -79,14 +79,14 @@ class EventStreamResponse(Response):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_watch_client, receive, ended)
                 await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-                await self._tell(send, ended)
+                await self._stream(send, ended)
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
                 tasks.cancel_scope.cancel()
 
-    async def _tell(self, send: Send, ended: anyio.Event) -> None:
+    async def _stream(self, send: Send, ended: anyio.Event) -> None:
         """Send events until the stream ends."""
         server = server_of(self._request)
-        told = checked = anyio.current_time()
+        sent_at = checked = anyio.current_time()
         # The position at once: a client that loses the connection before the first event comes back with it.
         await _send(send, f"retry: {RETRY_SECONDS * 1000}\nid: {self._position}\n\n".encode())
         try:
@@ -101,16 +101,16 @@ class EventStreamResponse(Response):
                     checked = now
                 if page.events:
                     await _send(send, b"".join(map(_frame, page.events)))
-                    told = now
-                elif now - told >= server.streams.heartbeat_seconds:
-                    # An event without data is not told; its number counts, and passes over what was not asked for.
+                    sent_at = now
+                elif now - sent_at >= server.streams.heartbeat_seconds:
+                    # Clients dispatch no event without data; its id counts, and passes over what was not asked for.
                     await _send(send, f": heartbeat\nid: {self._position}\n\n".encode())
-                    told = now
+                    sent_at = now
                 if not page.more:
                     with anyio.move_on_after(POLL_SECONDS):
                         await ended.wait()
         except OutreachError:
-            # The client comes back, and is told what is wrong.
+            # The client comes back, and gets the error.
             return
 
 

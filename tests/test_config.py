@@ -93,7 +93,7 @@ def test_the_simulators_are_set_by_the_environment(tmp_path: Path) -> None:
         ("LOG", "/"),
     ],
 )
-def test_a_variable_that_cannot_be_heeded_is_named(name: str, value: str) -> None:
+def test_a_variable_that_cannot_be_used_is_named(name: str, value: str) -> None:
     """A log that cannot be written would leave every message unknown: it is refused before anything is sent."""
     with pytest.raises(ConfigError, match=f"OUTREACH_SIMULATOR_{name}"):
         SimulatorConfig.load({f"OUTREACH_SIMULATOR_{name}": value})

@@ -22,7 +22,7 @@ TRANSIT_SECONDS: Final = 5
 """The longest a request may take to arrive; the carrier counts from then, and must end before `not_after`."""
 
 TOO_LATE: Final = DispatchOutcome(state=DispatchState.NOT_SENT, reason="too_late")
-"""Too little time is left before `not_after` to tell the carrier: no request was made."""
+"""Too little time is left before `not_after` to give the carrier a validity: no request was made."""
 
 CLOCK_SKEW_BEFORE: Final = timedelta(seconds=5)
 CLOCK_SKEW_AFTER: Final = timedelta(seconds=60)

@@ -79,7 +79,7 @@ class LeasedDispatcher(ABC):
         clock: The source of time.
         config: Slices, polling, heartbeats.
         log_throttle: The engine's log; a new one by default.
-        instrumentation: Is told of a lost lease; nobody by default.
+        instrumentation: Observes a lost lease; none by default.
         wake_ups: What the feed waits by; the clock alone by default.
     """
 

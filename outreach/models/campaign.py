@@ -279,8 +279,8 @@ class CampaignUpdate:
     batch_concurrency: int | Unset = UNSET
 
 
-LeftOut = Literal["opted_out", "replied", "reached"]
-"""Whom a follow-up leaves out."""
+FollowUpExclusion = Literal["opted_out", "replied", "reached"]
+"""Contacts that a follow-up leaves out by itself."""
 
 
 @attrs.frozen(kw_only=True)

@@ -179,7 +179,7 @@ Severity = Literal["critical", "warning"]
 """`critical`: nothing is sent, or soon. `warning`: a part waits for a person."""
 
 FindingKind = Literal[
-    "nobody_dispatches",
+    "no_dispatcher",
     "behind",
     "disk_low",
     "adapter_not_usable",
@@ -229,11 +229,11 @@ class EngineStatus:
         paused: Campaigns paused by the engine, oldest first; `engine.campaigns.resume` resumes them.
         unknown: Requests with an unknown outcome, oldest first; `engine.dispatches.list_unknown` lists them,
             `engine.dispatches.resolve` decides.
-        waits: Throttles of providers, the first to end first.
+        throttles: Throttles of providers, the first to end first.
         held: Held numbers, whose message may have been an opt-out, latest first; `engine.unsubscribes.resolve` decides.
         accounts: Accounts that cannot be used in this process.
         disk: The disk of the database; None if it is not a file.
-        truncated: Which of `running`, `paused`, `unknown`, `waits`, `held` and `accounts` are incomplete.
+        truncated: Which of `running`, `paused`, `unknown`, `throttles`, `held` and `accounts` are incomplete.
         adapter_problems: Adapters of installed packages that cannot be used in this process.
         findings: What needs a person, most urgent first.
     """
@@ -247,7 +247,7 @@ class EngineStatus:
     running: Sequence[RunningCampaign] = ()
     paused: Sequence[PausedCampaign]
     unknown: Sequence[UnknownDispatchCount]
-    waits: Sequence[ThrottledProvider]
+    throttles: Sequence[ThrottledProvider]
     held: Sequence[Unsubscribe]
     accounts: Sequence[AccountInTrouble] = ()
     disk: DiskUse | None = None

@@ -57,7 +57,7 @@ class EventGap:
 
     Attributes:
         first: The first number that may be missing.
-        last: The last one; what is left between them is told all the same, after this notice.
+        last: The last one; what is left between them is delivered all the same, after this notice.
     """
 
     first: int

@@ -31,9 +31,7 @@ def _of_sending(status: EngineStatus) -> Iterator[StatusFinding]:
         # A database in which nothing is to be sent needs no process.
         urgent = status.active_campaigns or status.scheduled_campaigns or status.lag_seconds
         severity: Severity = "critical" if urgent else "warning"
-        yield StatusFinding(
-            kind="nobody_dispatches", severity=severity, why=problem, commands=["outreach-server serve"]
-        )
+        yield StatusFinding(kind="no_dispatcher", severity=severity, why=problem, commands=["outreach-server serve"])
     elif status.lag_seconds > BEHIND_SECONDS:
         why = (
             f"What is due has waited for {status.lag_seconds:,.0f} s although a process dispatches: it has more to do "

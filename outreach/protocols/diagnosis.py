@@ -44,7 +44,7 @@ class CallbackSettings(Protocol):
     ) -> Sequence[CallbackSetting]:
         """Return the settings that ought to have our callback URL; changes nothing and costs nothing.
 
-        Never raises for anything that the provider or the network does: what it does not tell is left out.
+        Never raises for anything that the provider or the network does: what it does not return is left out.
 
         Args:
             connection: The account.

@@ -10,7 +10,7 @@ from outreach.models.work import WorkUnit
 
 
 class Instrumentation:
-    """Is told what the engine does: `Outreach(instrumentation=[...])`. Override what you need; the rest does nothing.
+    """Observes what the engine does: `Outreach(instrumentation=[...])`. Override what you need; the rest does nothing.
 
     Methods are called where things happen, up to thousands of times a second: they must be quick and must not wait. An
     error is logged, and changes nothing else. All methods but `transaction_committed` and `transaction_failed` are

@@ -13,29 +13,29 @@ from outreach.protocols.instrumentation import Instrumentation
 F = TypeVar("F", bound=Callable[..., None])
 
 
-def _told_to_all(method: F) -> F:
+def _forwarded_to_all(method: F) -> F:
     """Return a method that calls its namesake on each of the instrumentations."""
     name = method.__name__
 
     @wraps(method)
-    def tell(self: Instruments, *args: Any, **kwargs: Any) -> None:
-        for call in self._told[name]:
+    def forward(self: Instruments, *args: Any, **kwargs: Any) -> None:
+        for call in self._targets[name]:
             try:
                 call(*args, **kwargs)
             except Exception as error:
                 self._failed(call, error)
 
-    return cast("F", tell)
+    return cast("F", forward)
 
 
 _METHODS: Final = tuple(name for name in vars(Instrumentation) if not name.startswith("_"))
 
 
 class Instruments(Instrumentation):
-    """Tells several instrumentations what it is told, one after the other.
+    """Forwards each call to several instrumentations, one after the other.
 
     Args:
-        instrumentation: Whom to tell; each only what it has a method of its own for.
+        instrumentation: The receivers; each gets only the calls that it has a method of its own for.
         log_throttle: Gets their errors.
     """
 
@@ -47,7 +47,7 @@ class Instruments(Instrumentation):
                 f"instrumentation is {instrumentation!r}; it must be a list of outreach.protocols.Instrumentation."
             )
         self._log_throttle = log_throttle
-        self._told = {
+        self._targets = {
             name: [
                 getattr(one, name)
                 for one in instrumentation
@@ -70,4 +70,4 @@ class Instruments(Instrumentation):
 
 
 for _name in _METHODS:
-    setattr(Instruments, _name, _told_to_all(getattr(Instrumentation, _name)))
+    setattr(Instruments, _name, _forwarded_to_all(getattr(Instrumentation, _name)))

@@ -60,7 +60,7 @@ class DispatchLock(Protocol):
         ...
 
     def is_free(self, place: int) -> bool:
-        """Return whether certainly nobody holds a place: the worker that did is gone. False where nobody can tell."""
+        """Return whether a place is certainly free, because its worker is gone; False where that cannot be known."""
         ...
 
     def home(self) -> DatabaseHome | None:

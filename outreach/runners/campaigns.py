@@ -109,7 +109,7 @@ class CampaignRunner:
                 return None
             campaign, channel = plan.campaign, self._channels[plan.campaign.channel]
             if not await holding.take(_wanted(plan)):
-                # Told again when nobody drives it.
+                # The feed returns it again once no worker drives it.
                 return None
             if transitions.is_transition_due(campaign, self._clock.now()):
                 moved = await self._advance(campaign)

@@ -137,8 +137,8 @@ class Outbox:
     async def _execute(self, request: ProviderRequest) -> None:
         # Until the request begins nothing can have reached the provider; from then on it may have.
         outcome, problem = DispatchOutcome(state=DispatchState.WITHDRAWN, reason="stopped"), None
-        permit, tell, asked = _Permit(self._places, request.account), self._worker.instrumentation, None
-        tell.intent_committed(request.dispatch)
+        permit, instrumentation, asked = _Permit(self._places, request.account), self._worker.instrumentation, None
+        instrumentation.intent_committed(request.dispatch)
         try:
             try:
                 send = await request.resolve_provider()
@@ -152,7 +152,7 @@ class Outbox:
             else:
                 outcome = DispatchOutcome(state=DispatchState.UNKNOWN, reason="interrupted")
                 late = self._clock.now() - request.dispatch.slot_at
-                tell.request_started(request.dispatch, late_seconds=max(late.total_seconds(), 0.0))
+                instrumentation.request_started(request.dispatch, late_seconds=max(late.total_seconds(), 0.0))
                 asked = self._clock.monotonic()
                 outcome = await self._call_provider(request.dispatch, send)
         except ConfigError as error:
@@ -174,7 +174,7 @@ class Outbox:
             )
         finally:
             seconds = None if asked is None else self._clock.monotonic() - asked
-            tell.request_ended(request.dispatch, outcome, seconds=seconds)
+            instrumentation.request_ended(request.dispatch, outcome, seconds=seconds)
             # Cancelled or not: a committed dispatch's outcome is recorded.
             await self._record(request.dispatch, outcome)
             log_provider_outcome(self._worker.log_throttle, request.dispatch, outcome, problem)

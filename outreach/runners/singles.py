@@ -68,7 +68,7 @@ class SinglesRunner:
         wanted = Wanted(workspace_id=unit.workspace_id, campaign=None, sender=pace)
         with self._worker.claims.slice(unit) as holding:
             if not await holding.take(wanted):
-                # Told again when nobody drives it.
+                # The feed returns it again once no worker drives it.
                 return None
             try:
                 return await self._send_message(unit, message, wanted, account, epoch, wake_signal)

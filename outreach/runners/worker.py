@@ -82,12 +82,12 @@ class Worker:
         config: Lease and backoff.
         analyser: Determines the outcome of an ended call.
         log_throttle: The engine's log; a new one by default.
-        instrumentation: Is told what happens; nobody by default.
+        instrumentation: Observes what happens; none by default.
         compare_clocks: Sets the clock right by the database's; called at each heartbeat.
 
     Attributes:
         log_throttle: The log of this process's work.
-        instrumentation: Is told what happens.
+        instrumentation: Observes what happens.
         backoff: The delays after outcomes.
         claims: What this worker drives, where there are several.
     """
@@ -328,7 +328,7 @@ class Worker:
         """Return the changes after a number, in order; log the engine's pauses among them, made by any process.
 
         Where there are other workers, what they drive is not due here, and all that is due and that nobody drives is
-        told again after each heartbeat.
+        returned again after each heartbeat.
         """
         again, self._reload = self._reload, False
 

@@ -40,7 +40,7 @@ class AccountRekeying:
             InvalidRequest: `max_slices` is out of its bounds.
         """
         check_integer("max_slices", max_slices, 1, 1_000_000)
-        older, current, unreadable = await self._survey()
+        older, current, unreadable = await self._sort_accounts()
         if unreadable:
             raise ConfigError(_refusal(unreadable))
         rekeyed = 0
@@ -51,10 +51,10 @@ class AccountRekeying:
                 bulk=True,
             )
         # Counted again: a server with the older key first may have connected an account meanwhile.
-        left, _, _ = await self._survey()
+        left, _, _ = await self._sort_accounts()
         return RekeyResult(rekeyed=rekeyed, already_current=len(current), left=len(left))
 
-    async def _survey(self) -> tuple[Sequence[Account], Sequence[Account], Sequence[Account]]:
+    async def _sort_accounts(self) -> tuple[Sequence[Account], Sequence[Account], Sequence[Account]]:
         """Return the accounts encrypted with an older key, with the newest one, and with none that is known."""
         older: list[Account] = []
         current: list[Account] = []

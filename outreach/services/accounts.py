@@ -138,7 +138,7 @@ class Accounts(AccountRekeying):
         def operation(tx: Transaction) -> Page[AccountSummary]:
             page = page_of_few(tx.accounts.list(workspace_of(tx, workspace_id).id), after, limit)
             throttles = (provider_throttles.active_throttle(tx, workspace_id, one.provider, now) for one in page)
-            shown = [self.summarize(account, hold) for account, hold in zip(page, throttles, strict=True)]
+            shown = [self._summary(account, throttle) for account, throttle in zip(page, throttles, strict=True)]
             return Page(items=shown, next=page.next)
 
         return await self._context.storage.read(operation)
@@ -147,13 +147,14 @@ class Accounts(AccountRekeying):
         """Iterate over a workspace's accounts without secrets, oldest first; see `list`."""
         return iterate(partial(self.list, workspace_id))
 
-    def summarize(self, account: Account, hold: ProviderThrottle | None = None) -> AccountSummary:
-        """Return an account without its secrets.
+    def summarize(self, account: Account) -> AccountSummary:
+        """Return an account without its secrets, such as one that `connect` returned.
 
-        Args:
-            account: The account.
-            hold: The provider's throttle, if any.
+        It says nothing of a throttle: `list` and `throttled_until` do.
         """
+        return self._summary(account, None)
+
+    def _summary(self, account: Account, throttle: ProviderThrottle | None) -> AccountSummary:
         shown: Mapping[str, str] = {}
         problem = None
         try:
@@ -170,8 +171,8 @@ class Accounts(AccountRekeying):
             credentials=shown,
             replies_to_keywords=account.replies_to_keywords,
             callback_url=self._connections.callback_url(account.id),
-            throttled_by=provider_throttles.THROTTLED if hold else None,
-            throttled_until=hold.until if hold else None,
+            throttled_by=provider_throttles.THROTTLED if throttle else None,
+            throttled_until=throttle.until if throttle else None,
             problem=problem,
             created_at=account.created_at.isoformat(),
             updated_at=account.updated_at.isoformat(),
@@ -199,10 +200,10 @@ class Accounts(AccountRekeying):
             NotFound: The workspace does not exist.
         """
         now = self._context.now()
-        hold = await self._context.storage.read(
+        throttle = await self._context.storage.read(
             lambda tx: provider_throttles.active_throttle(tx, workspace_of(tx, workspace_id).id, provider, now)
         )
-        return hold.until if hold is not None else None
+        return throttle.until if throttle is not None else None
 
     async def get(self, workspace_id: str, account_id: str) -> Account:
         """Return an account.

@@ -95,6 +95,17 @@ class ApiKeys:
         """Iterate over a workspace's keys, revoked ones included, oldest first; see `list`."""
         return iterate(partial(self.list, workspace_id))
 
+    async def get(self, workspace_id: str, key_id: str) -> ApiKey:
+        """Return a key, revoked or not.
+
+        Raises:
+            NotFound: The workspace has no such key.
+        """
+        key = await self._context.storage.read(lambda tx: tx.keys.get(key_id))
+        if key is None or key.workspace_id != workspace_id:
+            raise NotFound("key", key_id)
+        return key
+
     async def get_anywhere(self, key_id: str) -> ApiKey:
         """Return a key of any workspace, for operator commands that name a key alone.
 

@@ -17,7 +17,7 @@ from outreach.services.context import ServiceContext
 from outreach.services.status import dispatch_overview
 from outreach.working_set import Transaction
 
-NOBODY: Final = "no_dispatcher"
+NO_DISPATCHER: Final = "no_dispatcher"
 
 _MAX_UNKNOWN: Final = 1000
 
@@ -86,7 +86,7 @@ class CampaignBlockers:
 
     def _of_dispatching(self, tx: Transaction, now: datetime) -> CampaignBlocker | None:
         why = dispatch_overview(self._context, tx, now).problem
-        return None if why is None else CampaignBlocker(by=NOBODY, until=None, why=why)
+        return None if why is None else CampaignBlocker(by=NO_DISPATCHER, until=None, why=why)
 
 
 def _oldest_unknown(tx: Transaction, workspace_id: str, campaign_id: str, reason: str | None) -> datetime | None:
@@ -97,11 +97,11 @@ def _oldest_unknown(tx: Transaction, workspace_id: str, campaign_id: str, reason
 
 
 def _of_provider(tx: Transaction, campaign: Campaign, now: datetime) -> CampaignBlocker | None:
-    hold = throttle_of_campaign(tx, campaign, now)
-    if hold is None:
+    throttle = throttle_of_campaign(tx, campaign, now)
+    if throttle is None:
         return None
-    why = f"{hold.provider} throttles the account (429 or Retry-After): sending paused."
-    return CampaignBlocker(by=THROTTLED, until=hold.until, why=why)
+    why = f"{throttle.provider} throttles the account (429 or Retry-After): sending paused."
+    return CampaignBlocker(by=THROTTLED, until=throttle.until, why=why)
 
 
 def _of_hours(campaign: Campaign, now: datetime) -> CampaignBlocker | None:

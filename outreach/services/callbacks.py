@@ -118,7 +118,7 @@ class Callbacks:
         new, reports = await self._taking.submit((account, events, body))
         for dispatch, report in reports:
             tell_of_report(context.instrumentation, dispatch, report, context.now())
-        _tell_of_unread(account, events, {record.event_id for record in new})
+        _log_unreadable(account, events, {record.event_id for record in new})
         return new
 
     async def _take_in(self, taken: Sequence[_Taken]) -> Sequence[_Received]:
@@ -172,12 +172,12 @@ def _reports(
     tx: Transaction, events: Sequence[CallbackEvent], new: Sequence[CallbackRecord]
 ) -> Sequence[tuple[Dispatch | None, Report]]:
     """Return the reports that were new, each with its dispatch, if that is known."""
-    told = {record.event_id for record in new if record.result in {"merged", "unmatched"}}
-    reports = (event.content for event in events if event.event_id in told)
+    reported = {record.event_id for record in new if record.result in {"merged", "unmatched"}}
+    reports = (event.content for event in events if event.event_id in reported)
     return [(ledger.dispatch_of(tx, one), one) for one in reports if isinstance(one, MessageReport | CallReport)]
 
 
-def _tell_of_unread(account: Account, events: Sequence[CallbackEvent], new: Collection[str]) -> None:
+def _log_unreadable(account: Account, events: Sequence[CallbackEvent], new: Collection[str]) -> None:
     """Log each unreadable inbound message once: it may have been a STOP."""
     for event in events:
         if event.unreadable_kind is not None and event.event_id in new:

@@ -152,12 +152,12 @@ class CampaignChanges:
             if archived and campaign.status not in _NOT_STARTED and not campaign.is_terminal:
                 raise Conflict(f"A campaign that is {campaign.status} cannot be archived: cancel it first.")
             if (campaign.archived_at is not None) is not archived:
-                campaign = self._put_away(tx, campaign, archived, actor)
+                campaign = self._set_archived(tx, campaign, archived, actor)
             return finished(tx, campaign, once)
 
         return await self._context.storage.write(operation)
 
-    def _put_away(self, tx: Transaction, campaign: Campaign, archived: bool, actor: str) -> Campaign:
+    def _set_archived(self, tx: Transaction, campaign: Campaign, archived: bool, actor: str) -> Campaign:
         now = self._context.now()
         tx.campaigns.update(
             attrs.evolve(campaign, archived_at=now if archived else None, revision=campaign.revision + 1)

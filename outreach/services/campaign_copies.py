@@ -15,7 +15,7 @@ from outreach.models.campaign import (
     Campaign,
     CampaignCreated,
     FollowUpCreated,
-    LeftOut,
+    FollowUpExclusion,
     NewCallCampaign,
     NewSmsCampaign,
 )
@@ -30,7 +30,7 @@ from outreach.services.idempotency import IdempotencyGuard, library_request
 from outreach.services.validation import check_choice, check_name, check_texts
 from outreach.working_set import Transaction
 
-_LEFT_OUT: Final = get_args(LeftOut)
+_LEFT_OUT: Final = get_args(FollowUpExclusion)
 _BATCH: Final = 500
 _MAX_NAME: Final = 100
 _SPOKEN_TO: Final = frozenset({"positive", "negative"})
@@ -97,7 +97,7 @@ class CampaignCopies(CampaignCreation):
         campaign_id: str,
         *,
         results: Sequence[str],
-        include: Collection[LeftOut] = (),
+        include: Collection[FollowUpExclusion] = (),
         name: str | None = None,
         body: str | None = None,
         idempotency_key: str | None = None,
@@ -149,7 +149,7 @@ class CampaignCopies(CampaignCreation):
         campaign_id: str,
         *,
         results: Sequence[str],
-        include: Collection[LeftOut],
+        include: Collection[FollowUpExclusion],
         name: str | None,
         body: str | None,
         request: IdempotentRequest | None,
@@ -176,7 +176,7 @@ class CampaignCopies(CampaignCreation):
         workspace_id: str,
         campaign_id: str,
         results: Sequence[str],
-        include: Collection[LeftOut],
+        include: Collection[FollowUpExclusion],
         name: str | None,
         body: str | None,
         actor: str,
@@ -201,7 +201,7 @@ class CampaignCopies(CampaignCreation):
         except InvalidRequest:
             if taken["contacts"]:
                 raise
-            raise Conflict(_nobody(wanted, left_out)) from None
+            raise Conflict(_no_contacts_message(wanted, left_out)) from None
         return whole(created)
 
     async def _replayed(self, workspace_id: str, answer: StoredAnswer) -> tuple[CampaignCreated, Mapping[str, Any]]:
@@ -395,7 +395,7 @@ def _checked_results(results: Sequence[str]) -> frozenset[str]:
     return frozenset(wanted)
 
 
-def _nobody(wanted: frozenset[str], left_out: Counter[str]) -> str:
+def _no_contacts_message(wanted: frozenset[str], left_out: Counter[str]) -> str:
     if not left_out:
         return f"Nobody has the result {' or '.join(sorted(wanted))}."
     parts = ", ".join(f"{count} {cause.replace('_', ' ')}" for cause, count in left_out.items())

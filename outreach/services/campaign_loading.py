@@ -166,14 +166,6 @@ class CampaignCreation:
         check_kind("campaign", campaign, NewCallCampaign)
         return partial(self._create, workspace_id, self._draft_of(workspace_id, campaign), actor)
 
-    async def _check_sms_enabled(self, workspace_id: str) -> None:
-        """Check that SMS campaigns are enabled, before the body is read.
-
-        Raises:
-            SmsCampaignsDisabled: They are not.
-        """
-        await self._context.storage.read(lambda tx: _require_sms(workspace_of(tx, workspace_id)))
-
     async def _keyed(
         self,
         workspace_id: str,
@@ -256,7 +248,7 @@ class CampaignCreation:
             loaded = loading.load_chunk(tx, campaign, contacts, position=0, now=now)
             return self._publish(tx, campaign, loaded.counters, loaded.excluded, variables, once, actor)
 
-        self._go_on()
+        self._check_not_closing()
         return await self._context.storage.write(create)
 
     async def _create_in_chunks(
@@ -324,7 +316,7 @@ class CampaignCreation:
         loaded = Counters()
         chunk = first
         while chunk:
-            self._go_on()
+            self._check_not_closing()
 
             def write(
                 tx: Transaction, chunk: Sequence[PreparedRecipient] = chunk, position: int = position
@@ -343,7 +335,7 @@ class CampaignCreation:
             loaded = loaded + result.counters
         return loaded, excluded
 
-    def _go_on(self) -> None:
+    def _check_not_closing(self) -> None:
         if self._closing:
             raise StorageError("The engine is being closed; the campaign was not created.")
 

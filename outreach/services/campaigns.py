@@ -123,8 +123,8 @@ class Campaigns(
             campaign = campaign_of(tx, workspace_id, campaign_id)
             if campaign.status is not CampaignStatus.ACTIVE:
                 return None
-            hold = throttle_of_campaign(tx, campaign, self._context.now())
-            return hold.until if hold is not None else None
+            throttle = throttle_of_campaign(tx, campaign, self._context.now())
+            return throttle.until if throttle is not None else None
 
         return await self._context.storage.read(operation)
 

@@ -168,7 +168,7 @@ class ServiceContext:
         dispatching: Whether this process dispatches now.
         log_throttle: Limits repeated log lines.
         adapters: The providers that accounts can be at.
-        instrumentation: Is told what happens.
+        instrumentation: Observes what happens.
         wake_ups: Waits for what other processes change.
     """
 

@@ -41,6 +41,17 @@ class Dispatches:
         """Iterate over a workspace's unknown dispatches, oldest first; see `list_unknown`."""
         return iterate(partial(self.list_unknown, workspace_id))
 
+    async def get(self, workspace_id: str, dispatch_id: str) -> Dispatch:
+        """Return a dispatch.
+
+        Raises:
+            NotFound: The workspace has no such dispatch.
+        """
+        dispatch = await self._context.storage.read(lambda tx: tx.dispatches.get(workspace_id, dispatch_id))
+        if dispatch is None:
+            raise NotFound("dispatch", dispatch_id)
+        return dispatch
+
     async def get_anywhere(self, dispatch_id: str) -> Dispatch:
         """Return a dispatch of any workspace, for operator commands that name a dispatch alone.
 

@@ -1,4 +1,4 @@
-"""Events: what has happened, told after its commit, in the order of the commits."""
+"""Events: what has happened, delivered after its commit, in the order of the commits."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class EventStream(Generic[E]):
     """The events that a subscriber has asked for, one after the other.
 
     It reads the decision trail of the database, a stretch at a time and only when the subscriber asks for more. So
-    what is not committed is never told, a subscriber that is slow holds nobody up and loses nothing, and what other
-    processes do to the database is told too. When nothing is new it looks again every `change_poll_seconds`.
+    only what is committed is delivered, that of other processes too, and a subscriber that is slow delays no other and
+    loses nothing. When nothing is new it looks again every `change_poll_seconds`.
 
     Use it as an async context manager, and iterate over it; the iteration ends when the stream or the engine is
     closed. Whatever the subscriber raises stays with the subscriber.
@@ -71,7 +71,7 @@ class EventStream(Generic[E]):
         self.position = 0
 
     async def __aenter__(self) -> Self:
-        """Begin to listen: what is committed from now on is told, or what was after `since`.
+        """Begin to listen: what is committed from now on is delivered, or what was after `since`.
 
         Raises:
             NotFound: There is no such workspace.
@@ -131,7 +131,7 @@ class EventStream(Generic[E]):
 
     def _require_entered(self) -> None:
         if not self._entered:
-            # Only there it is decided from where on events are told: without it the whole history would be.
+            # Only there it is decided from where on events are delivered: without it the whole history would be.
             raise InvalidRequest(
                 "Enter the stream before you iterate over it: "
                 "async with engine.events.subscribe(...) as stream: async for event in stream: ..."
@@ -156,7 +156,7 @@ class EventStream(Generic[E]):
 
 
 def _begin(tx: Transaction, since: int | None) -> int:
-    """Return the number after which events are told; raise `Conflict` where that cannot be done without a gap."""
+    """Return the number after which events are delivered; raise `Conflict` where that cannot be done without a gap."""
     last, purged = tx.trail.last_number(), tx.trail.purged_until()
     if since is not None and since > last:
         raise Conflict(
@@ -165,7 +165,7 @@ def _begin(tx: Transaction, since: int | None) -> int:
         )
     if since and since < purged:
         raise Conflict(
-            f"Of the events from {since + 1} to {purged} some were purged: what they told is lost. "
+            f"Of the events from {since + 1} to {purged} some were purged: their content is lost. "
             "Subscribe with since=0 for what is left, and read what you need to know anew."
         )
     return last if since is None else since
@@ -272,7 +272,7 @@ class Events:
                 what is committed from now on. 0 begins with the first event of all. With a name it says where the
                 subscription begins that is not there yet; one that is goes on where it was.
             name: Has the position stored under this name, 1 to 100 characters: of all streams of that name, in
-                whatever process, one is told each event, until it acknowledges it (`NamedStream.ack`).
+                whatever process, one gets each event, until it acknowledges it (`NamedStream.ack`).
 
         Raises:
             InvalidRequest: A kind is no class of events, `since` is no number from 0 on, or the name is none.
@@ -355,13 +355,13 @@ class Events:
         """
         await self._context.storage.write(lambda tx: subscriptions.remove(tx, name))
 
-    def close(self) -> None:
+    def _close(self) -> None:
         """End every stream; a subscriber that waits stops waiting. The engine calls this as it closes."""
         if self._closing is not None:
             self._closing.set()
             self._closing = None
 
-    async def release(self) -> None:
+    async def _release(self) -> None:
         """Let other processes go on with named subscriptions; the engine calls this before it closes its storage.
 
         Raises:

@@ -15,7 +15,7 @@ from outreach.models.campaign import (
     Campaign,
     CampaignCreated,
     FollowUpCreated,
-    LeftOut,
+    FollowUpExclusion,
     NewCallCampaign,
     NewSmsCampaign,
 )
@@ -73,14 +73,6 @@ class HttpOperations:
             StorageBusy: The database takes no writes, and the allowance for that is used up.
         """
         return await self._rate_limits.acquire(workspace)
-
-    async def check_sms_enabled(self, workspace_id: str) -> None:
-        """Check that SMS campaigns are enabled, before the body is read.
-
-        Raises:
-            SmsCampaignsDisabled: They are not.
-        """
-        await self._campaigns._check_sms_enabled(workspace_id)
 
     async def list_campaigns(
         self,
@@ -243,7 +235,7 @@ class HttpOperations:
         campaign_id: str,
         *,
         results: Sequence[str],
-        include: Collection[LeftOut],
+        include: Collection[FollowUpExclusion],
         name: str | None,
         body: str | None,
         request: IdempotentRequest | None,

@@ -41,13 +41,13 @@ def lease_of(config: EngineConfig) -> timedelta:
 class NamedStream(Generic[E]):
     """The events of a named subscription, from where it was acknowledged last.
 
-    Of all streams of one name, in whatever process, one is told the events; the others wait in their iteration and go
+    Of all streams of one name, in whatever process, one gets the events; the others wait in their iteration and go
     on in its place when it is closed, or has not been heard of for five seconds
-    (twice `change_poll_seconds`, where that is longer). What was told and not acknowledged is
-    told again then: each event at least once, in the order of the commits.
+    (twice `change_poll_seconds`, where that is longer). What was delivered and not acknowledged is
+    delivered again then: each event at least once, in the order of the commits.
 
     Use it as an async context manager, and iterate over it; the iteration ends when the stream or the engine is
-    closed. Call `ack` when what was told so far has been done.
+    closed. Call `ack` when what was delivered so far has been done.
     """
 
     def __init__(
@@ -75,8 +75,8 @@ class NamedStream(Generic[E]):
         self._renewing: asyncio.Task[None] | None = None
         self._held_until: float | None = None
         self._waiting: deque[E | EventGap] = deque()
-        self._read_until = self._told_until = self._acked_until = 0
-        self._gap_read = self._gap_told = self._gap_acked = 0
+        self._read_until = self._delivered_until = self._acked_until = 0
+        self._gap_read = self._gap_delivered = self._gap_acked = 0
 
     async def __aenter__(self) -> Self:
         """Make the subscription where there is none yet, and begin to wait for its turn.
@@ -103,7 +103,7 @@ class NamedStream(Generic[E]):
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        """Let another stream of this name go on at once; what was not acknowledged is told again."""
+        """Let another stream of this name go on at once; what was not acknowledged is delivered again."""
         await self.aclose()
 
     async def aclose(self) -> None:
@@ -152,41 +152,41 @@ class NamedStream(Generic[E]):
                     raise StopAsyncIteration from None
                 raise
             if ready and self._waiting and self._is_held():
-                return self._tell(self._waiting.popleft())
+                return self._deliver(self._waiting.popleft())
             if not ready:
                 await self._pause()
 
     async def ack(self) -> bool:
-        """Store that everything told so far has been done: it is not told again.
+        """Store that everything delivered so far has been done: it is not delivered again.
 
         Returns:
             Whether it is so. False where another stream of this name has taken over meanwhile, or the subscription
-            was removed: the other is told the same events again.
+            was removed: the other gets the same events again.
         """
-        told, gap = self._told_until, self._gap_told
-        if not await self._store(told, gap):
+        delivered, gap = self._delivered_until, self._gap_delivered
+        if not await self._store(delivered, gap):
             return False
-        self._acked_until, self._gap_acked = told, gap
+        self._acked_until, self._gap_acked = delivered, gap
         return True
 
-    def _tell(self, found: E | EventGap) -> E | EventGap:
+    def _deliver(self, found: E | EventGap) -> E | EventGap:
         if isinstance(found, EventGap):
-            self._gap_told = found.last
+            self._gap_delivered = found.last
         else:
-            self._told_until = found.number
+            self._delivered_until = found.number
         if not self._waiting:
             # What was not asked for up to here is passed over with it.
-            self._told_until = self._read_until
+            self._delivered_until = self._read_until
         return found
 
     def _is_held(self) -> bool:
-        """Return whether this stream may tell events; forget what waits where it may not any more."""
+        """Return whether this stream may deliver events; forget what waits where it may not any more."""
         if self._held_until is not None and self._context.clock.monotonic() < self._held_until:
             return True
-        self._lose()
+        self._forget_lease()
         return False
 
-    def _lose(self) -> None:
+    def _forget_lease(self) -> None:
         self._held_until = None
         self._waiting.clear()
 
@@ -197,7 +197,7 @@ class NamedStream(Generic[E]):
 
         def look(tx: Transaction) -> bool:
             row = tx.subscriptions.get(self.name)
-            # One that was removed is told of by the write.
+            # The write finds out that it was removed.
             return row is None or subscriptions.is_free(row, self._holder, lease=lease, now=context.now())
 
         # Who waits for its turn only reads.
@@ -209,8 +209,8 @@ class NamedStream(Generic[E]):
         if row is None:
             return False
         self._waiting.clear()
-        self._read_until = self._told_until = self._acked_until = row.position
-        self._gap_read = self._gap_told = self._gap_acked = row.gap_until
+        self._read_until = self._delivered_until = self._acked_until = row.position
+        self._gap_read = self._gap_delivered = self._gap_acked = row.gap_until
         self._held_until = begun + lease.total_seconds()
         return True
 
@@ -229,9 +229,9 @@ class NamedStream(Generic[E]):
             self._gap_read = purged
         self._waiting.extend(event for event in events if isinstance(event, self._kinds))
         self._read_until = max(until, after)
-        if not self._waiting and self._told_until == self._acked_until:
+        if not self._waiting and self._delivered_until == self._acked_until:
             # Nothing was asked for: it needs nobody's acknowledgement.
-            self._told_until = self._acked_until = self._read_until
+            self._delivered_until = self._acked_until = self._read_until
         return until > after or bool(self._waiting)
 
     async def _renew(self) -> None:
@@ -259,7 +259,7 @@ class NamedStream(Generic[E]):
             )
         )
         if not stored:
-            self._lose()
+            self._forget_lease()
         elif self._held_until is not None:
             self._held_until = max(self._held_until, begun + lease.total_seconds())
         return stored

@@ -150,7 +150,7 @@ class Numbers:
 
         Raises:
             NotFound: The workspace has no such number.
-                Conflict: A campaign that has not ended, or an active agent, uses it.
+            Conflict: A campaign that has not ended, or an active agent, uses it.
         """
         now = self._context.now()
 

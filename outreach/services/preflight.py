@@ -128,7 +128,7 @@ class CampaignPreflight(ABC):
         Args:
             workspace_id: The workspace.
             campaign_id: The campaign, in any state; of one that has started, what is left.
-            contact: A phone number, in any notation, of which to tell everything (`Preflight.asked`).
+            contact: A phone number, in any notation, to explain in full (`Preflight.asked`).
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -169,7 +169,7 @@ class CampaignPreflight(ABC):
             workspace_id: The workspace.
             campaign: Everything but the contacts.
             recipients: The contacts, as `create_sms` and `create_call` take them.
-            contact: A phone number, in any notation, of which to tell everything (`Preflight.asked`).
+            contact: A phone number, in any notation, to explain in full (`Preflight.asked`).
 
         Raises:
             NotFound: The workspace, agent or trunk does not exist.
@@ -292,7 +292,7 @@ def _result(
     setup: Setup, tally: PreflightTally, at: datetime, campaign_id: str | None, problems: Sequence[ErrorDetail]
 ) -> Preflight:
     channel = setup.plan.campaign.channel
-    cost, cost_note = None, "The workspace has no prices, so that no cost can be told."
+    cost, cost_note = None, "The workspace has no prices, so that its cost is unknown."
     if setup.prices is not None:
         quantities: Mapping[str | None, int] = tally.quantities
         cost_note = "Each message once; one that fails and is sent again costs again."

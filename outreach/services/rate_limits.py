@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 @attrs.define(eq=False, kw_only=True)
-class _Book:
+class _Allowance:
     """One workspace's minute in this process.
 
     Attributes:
@@ -92,7 +92,7 @@ class _Book:
         self.used += 1
         return RateLimitState(limit=grant.limit, remaining=self.left + grant.ungranted, reset_seconds=reset)
 
-    def wants_more(self) -> bool:
+    def is_running_low(self) -> bool:
         """Return whether to request the next block before this one is spent."""
         grant = self.grant
         return (
@@ -128,7 +128,7 @@ class RateLimiter:
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
-        self._books: dict[str, _Book] = {}
+        self._allowances: dict[str, _Allowance] = {}
 
     async def acquire(self, workspace: Workspace) -> RateLimitState | None:
         """Count one request against the workspace's limit, and return the state; None without a limit.
@@ -141,96 +141,100 @@ class RateLimiter:
         self._context.loop_guard.require()
         if workspace.request_limit is None:
             return None
-        book = self._book(workspace.id, workspace.request_limit)
+        allowance = self._allowance_of(workspace.id, workspace.request_limit)
         loop = asyncio.get_running_loop()
         gives_up_at = loop.time() + _MAX_WAIT_SECONDS
         for _ in range(_MAX_ROUNDS):
-            quota = book.spend(self._context.now())
+            quota = allowance.spend(self._context.now())
             if quota is not None:
-                if book.wants_more():
-                    self._ask(workspace.id, book)
+                if allowance.is_running_low():
+                    self._ask(workspace.id, allowance)
                 return quota
-            asking = self._ask(workspace.id, book)
-            quota = await self._lend(workspace.id, workspace.request_limit, book) if book.late else None
+            asking = self._ask(workspace.id, allowance)
+            quota = (
+                await self._admit_uncounted(workspace.id, workspace.request_limit, allowance)
+                if allowance.late
+                else None
+            )
             if quota is not None:
                 return quota
             left = gives_up_at - loop.time()
             if left <= 0:
                 break
-            book.waiting += 1
+            allowance.waiting += 1
             try:
-                await asyncio.wait({asking}, timeout=left if book.late else min(left, _WAIT_SECONDS))
+                await asyncio.wait({asking}, timeout=left if allowance.late else min(left, _WAIT_SECONDS))
             finally:
-                book.waiting -= 1
-            if book.unlimited:
+                allowance.waiting -= 1
+            if allowance.unlimited:
                 return None
             if not asking.done():
-                book.late = True
+                allowance.late = True
         raise StorageBusy("The database cannot be written at the moment, so requests cannot be counted.")
 
     async def aclose(self) -> None:
         """Stop requesting blocks."""
-        asking = [book.asking for book in self._books.values() if book.asking is not None]
-        self._books.clear()
+        asking = [allowance.asking for allowance in self._allowances.values() if allowance.asking is not None]
+        self._allowances.clear()
         for task in asking:
             task.cancel()
         await asyncio.gather(*asking, return_exceptions=True)
 
-    def _book(self, workspace_id: str, limit: int) -> _Book:
-        book = self._books.get(workspace_id)
-        if book is None:
-            if len(self._books) >= _MAX_WORKSPACES:
+    def _allowance_of(self, workspace_id: str, limit: int) -> _Allowance:
+        allowance = self._allowances.get(workspace_id)
+        if allowance is None:
+            if len(self._allowances) >= _MAX_WORKSPACES:
                 self._forget_idle()
-            book = self._books[workspace_id] = _Book(seen_limit=limit)
-        book.follow(limit)
-        return book
+            allowance = self._allowances[workspace_id] = _Allowance(seen_limit=limit)
+        allowance.follow(limit)
+        return allowance
 
     def _forget_idle(self) -> None:
         """Forget workspaces whose minute is over and that have nothing to settle."""
         now = self._context.now()
-        for workspace_id, book in list(self._books.items()):
+        for workspace_id, allowance in list(self._allowances.items()):
             if (
-                book.asking is None
-                and book.uncounted is None
-                and (book.grant is None or not book.grant.is_current(now))
+                allowance.asking is None
+                and allowance.uncounted is None
+                and (allowance.grant is None or not allowance.grant.is_current(now))
             ):
-                del self._books[workspace_id]
+                del self._allowances[workspace_id]
 
-    def _ask(self, workspace_id: str, book: _Book) -> asyncio.Task[None]:
+    def _ask(self, workspace_id: str, allowance: _Allowance) -> asyncio.Task[None]:
         """Request a block, one at a time, in a task that outlives a cancelled waiter."""
-        if book.asking is None:
-            book.asking = asyncio.create_task(self._grant(workspace_id, book), name="outreach request limit")
-        return book.asking
+        if allowance.asking is None:
+            allowance.asking = asyncio.create_task(self._grant(workspace_id, allowance), name="outreach request limit")
+        return allowance.asking
 
-    async def _grant(self, workspace_id: str, book: _Book) -> None:
+    async def _grant(self, workspace_id: str, allowance: _Allowance) -> None:
         """Get a block; if the database was not writable, first settle the requests let in meanwhile.
 
         Other processes settle theirs within the same second, so more is granted only after it.
         """
         try:
-            while (outcome := await self._count(workspace_id, book)) != "granted":
+            while (outcome := await self._count(workspace_id, allowance)) != "granted":
                 if outcome == "failed" and (
-                    book.uncounted is None or not is_in_window(book.uncounted.since, self._context.now())
+                    allowance.uncounted is None or not is_in_window(allowance.uncounted.since, self._context.now())
                 ):
                     return
                 await asyncio.sleep(_SETTLING_SECONDS)
-                book.late = outcome == "failed"
+                allowance.late = outcome == "failed"
         finally:
-            book.asking = None
+            allowance.asking = None
 
-    async def _count(self, workspace_id: str, book: _Book) -> Literal["granted", "settled", "failed"]:
+    async def _count(self, workspace_id: str, allowance: _Allowance) -> Literal["granted", "settled", "failed"]:
         """Get a block counted, or only settle if the database was not writable before."""
-        clock, limit = self._context.clock, book.seen_limit
+        clock, limit = self._context.clock, allowance.seen_limit
 
         def operation(tx: Transaction) -> tuple[Grant | None, UnsettledRequests | None, bool]:
-            uncounted, late = book.uncounted, book.late
+            uncounted, late = allowance.uncounted, allowance.late
             granted = operations.grant(
                 tx,
                 workspace_id,
-                needed=0 if late else max(book.waiting, 1),
-                wanted=0 if late else max(book.used, book.used_before // 4),
+                needed=0 if late else max(allowance.waiting, 1),
+                wanted=0 if late else max(allowance.used, allowance.used_before // 4),
                 now=clock.now(),
-                unused=book.unused,
+                unused=allowance.unused,
                 uncounted=uncounted,
             )
             return granted, uncounted, late
@@ -238,26 +242,32 @@ class RateLimiter:
         try:
             granted, settled, late = await self._context.storage.write(operation)
         except OutreachError as error:
-            book.late = True
+            allowance.late = True
             _log.debug("could not count a block of requests: %s", error.message, extra={"action": "count_failed"})
             return "failed"
-        book.unused = None
-        book.take_in(granted, limit=limit, settled=settled)
+        allowance.unused = None
+        allowance.take_in(granted, limit=limit, settled=settled)
         return "settled" if late else "granted"
 
-    async def _lend(self, workspace_id: str, limit: int, book: _Book) -> RateLimitState | None:
+    async def _admit_uncounted(self, workspace_id: str, limit: int, allowance: _Allowance) -> RateLimitState | None:
         """Let one request in that is counted later; None when the offline allowance is used up."""
         window = await self._context.storage.read(lambda tx: tx.requests.window(workspace_id))
         now = self._context.now()
-        since = book.uncounted.since if book.uncounted is not None and is_in_window(book.uncounted.since, now) else now
+        since = (
+            allowance.uncounted.since
+            if allowance.uncounted is not None and is_in_window(allowance.uncounted.since, now)
+            else now
+        )
         if window is not None and is_in_window(window.started_at, now):
             since = window.started_at
-        lent = book.uncounted.count if book.uncounted is not None and book.uncounted.since == since else 0
+        admitted = (
+            allowance.uncounted.count if allowance.uncounted is not None and allowance.uncounted.since == since else 0
+        )
         reset = reset_seconds(since, now)
         if window is not None and window.started_at == since and window.count >= limit:
             raise RateLimited(limit=limit, retry_after_seconds=reset)
         most = operations.offline_allowance(window, limit, now=now)
-        if lent >= most:
+        if admitted >= most:
             return None
-        book.uncounted = UnsettledRequests(count=lent + 1, since=since)
-        return RateLimitState(limit=limit, remaining=most - lent - 1, reset_seconds=reset)
+        allowance.uncounted = UnsettledRequests(count=admitted + 1, since=since)
+        return RateLimitState(limit=limit, remaining=most - admitted - 1, reset_seconds=reset)

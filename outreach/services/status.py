@@ -67,13 +67,13 @@ class StatusQuery:
             NotFound: The workspace does not exist.
         """
         seen, accounts = await self._context.storage.read(lambda tx: self._look(tx, workspace_id))
-        trouble = [found for account in accounts if (found := self._trouble(account)) is not None]
+        problems = [found for account in accounts if (found := self._problem(account)) is not None]
         truncated = [
             *seen.truncated,
-            *(["accounts"] if len(accounts) > MAX_ACCOUNTS or len(trouble) > MAX_LISTED else []),
+            *(["accounts"] if len(accounts) > MAX_ACCOUNTS or len(problems) > MAX_LISTED else []),
         ]
         status = attrs.evolve(
-            seen, accounts=_listed(trouble), truncated=truncated, disk=_disk_use(self._context.storage.home())
+            seen, accounts=_listed(problems), truncated=truncated, disk=_disk_use(self._context.storage.home())
         )
         return attrs.evolve(status, findings=find_problems(status))
 
@@ -87,7 +87,7 @@ class StatusQuery:
         active = tx.campaigns.running(workspace_id=workspace_id, limit=MAX_LISTED + 1)
         paused = tx.campaigns.paused_by_engine(workspace_id=workspace_id, limit=MAX_LISTED + 1)
         unknown = tx.dispatches.count_unknown(workspace_id, limit=MAX_COUNTED + 1)
-        waits = provider_throttles.unexpired(tx, workspace_id, now, limit=MAX_LISTED + 1)
+        throttles = provider_throttles.unexpired(tx, workspace_id, now, limit=MAX_LISTED + 1)
         held = tx.register.held(workspace_id, limit=MAX_LISTED + 1)
         truncated = [
             name
@@ -95,7 +95,7 @@ class StatusQuery:
                 ("running", len(active), MAX_LISTED),
                 ("paused", len(paused), MAX_LISTED),
                 ("unknown", sum(each.count for each in unknown), MAX_COUNTED),
-                ("waits", len(waits), MAX_LISTED),
+                ("throttles", len(throttles), MAX_LISTED),
                 ("held", len(held), MAX_LISTED),
             )
             if count > most
@@ -114,9 +114,9 @@ class StatusQuery:
             running=running,
             paused=[_paused(tx, campaign, self._context.adapters) for campaign in _listed(paused)],
             unknown=unknown,
-            waits=[
-                ThrottledProvider(workspace_id=hold.workspace_id, provider=hold.provider, until=hold.until)
-                for hold in _listed(waits)
+            throttles=[
+                ThrottledProvider(workspace_id=throttle.workspace_id, provider=throttle.provider, until=throttle.until)
+                for throttle in _listed(throttles)
             ],
             held=_listed(held),
             truncated=truncated,
@@ -124,7 +124,7 @@ class StatusQuery:
         )
         return status, tx.accounts.any_workspace(workspace_id, limit=MAX_ACCOUNTS + 1)
 
-    def _trouble(self, account: Account) -> AccountInTrouble | None:
+    def _problem(self, account: Account) -> AccountInTrouble | None:
         """Return why an account cannot be used here; None if it can."""
         installed = self._context.adapters.kind(account.provider) is not None
         why = f"The account {account.id} cannot be used: no adapter for {account.provider} is installed here."

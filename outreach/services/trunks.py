@@ -84,6 +84,14 @@ class Trunks:
             kind="trunk",
         )
 
+    async def get(self, workspace_id: str, trunk_id: str) -> Trunk:
+        """Return a trunk.
+
+        Raises:
+            NotFound: The workspace has no such trunk, or it was removed.
+        """
+        return await self._context.storage.read(lambda tx: trunk_of(tx, workspace_id, trunk_id))
+
     async def update(self, workspace_id: str, trunk_id: str, change: TrunkUpdate, *, actor: str = "library") -> Trunk:
         """Change a trunk, for calls placed from then on.
 

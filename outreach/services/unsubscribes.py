@@ -202,7 +202,7 @@ class Unsubscribes:
 
         return await self._context.storage.write(operation)
 
-    async def list_pending(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Unsubscribe]:
+    async def list_held(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Unsubscribe]:
         """Return a page of the held numbers, whose message may have been an opt-out, latest first.
 
         Each needs a decision (`resolve`); its `evidence` has the message.
@@ -221,9 +221,9 @@ class Unsubscribes:
         )
         return make_page(found, limit, lambda one: place(one.created_at, one.phone))
 
-    def iter_pending(self, workspace_id: str) -> AsyncIterator[Unsubscribe]:
-        """Iterate over the held numbers, latest first; see `list_pending`."""
-        return iterate(partial(self.list_pending, workspace_id))
+    def iter_held(self, workspace_id: str) -> AsyncIterator[Unsubscribe]:
+        """Iterate over the held numbers, latest first; see `list_held`."""
+        return iterate(partial(self.list_held, workspace_id))
 
     async def resolve(self, workspace_id: str, phone: str, *, opted_out: bool, actor: str = "library") -> None:
         """Decide whether the unclear message of a held number was an opt-out.

@@ -109,7 +109,7 @@ class Call(Generic[T]):
             until = own if until is None else min(own, until)
         begin()
         try:
-            in_time = self._attend(until)
+            in_time = self._run_jobs(until)
         except BaseException:
             # An interrupt of this thread, such as Ctrl-C.
             self._cancel()
@@ -150,7 +150,7 @@ class Call(Generic[T]):
         self._jobs.put(job)
         return await asyncio.wrap_future(drawn)
 
-    def _attend(self, until: float | None) -> bool:
+    def _run_jobs(self, until: float | None) -> bool:
         """Run the jobs of the loop in this thread until the call has ended; return False at the deadline."""
         while True:
             left = None if until is None else max(until - time.monotonic(), 0.0)

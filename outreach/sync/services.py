@@ -14,15 +14,7 @@ from outreach.clock import Clock
 from outreach.config import EngineConfig, SimulatorConfig
 from outreach.engine import Outreach as AsyncOutreach
 from outreach.errors import ErrorDetail
-from outreach.models.account import (
-    Account,
-    AccountSummary,
-    AdapterProblem,
-    CallbackRecord,
-    Provider,
-    ProviderThrottle,
-    RekeyResult,
-)
+from outreach.models.account import Account, AccountSummary, AdapterProblem, CallbackRecord, Provider, RekeyResult
 from outreach.models.archive import PurgeResult, RetentionResult
 from outreach.models.base import CarrierName, Channel, JsonPage, Page
 from outreach.models.call import Call, NewCall
@@ -32,7 +24,7 @@ from outreach.models.campaign import (
     CampaignUpdate,
     Counters,
     FollowUpCreated,
-    LeftOut,
+    FollowUpExclusion,
     NewCallCampaign,
     NewSmsCampaign,
 )
@@ -290,6 +282,14 @@ class ApiKeys(Service[AsyncApiKeys]):
         """Iterate over a workspace's keys, revoked ones included, oldest first; see `list`."""
         return self._items(lambda service: service.iter_all(workspace_id))
 
+    def get(self, workspace_id: str, key_id: str) -> ApiKey:
+        """Return a key, revoked or not.
+
+        Raises:
+            NotFound: The workspace has no such key.
+        """
+        return self._call(lambda service: service.get(workspace_id, key_id))
+
     def get_anywhere(self, key_id: str) -> ApiKey:
         """Return a key of any workspace, for operator commands that name a key alone.
 
@@ -476,6 +476,14 @@ class Trunks(Service[AsyncTrunks]):
             )
         )
 
+    def get(self, workspace_id: str, trunk_id: str) -> Trunk:
+        """Return a trunk.
+
+        Raises:
+            NotFound: The workspace has no such trunk, or it was removed.
+        """
+        return self._call(lambda service: service.get(workspace_id, trunk_id))
+
     def update(self, workspace_id: str, trunk_id: str, change: TrunkUpdate, *, actor: str = "library") -> Trunk:
         """Change a trunk, for calls placed from then on.
 
@@ -572,7 +580,7 @@ class Numbers(Service[AsyncNumbers]):
 
         Raises:
             NotFound: The workspace has no such number.
-                Conflict: A campaign that has not ended, or an active agent, uses it.
+            Conflict: A campaign that has not ended, or an active agent, uses it.
         """
         return self._call(lambda service: service.remove(workspace_id, number_id, actor=actor))
 
@@ -814,7 +822,7 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
         """
         return self._call(lambda service: service.remove(workspace_id, *phones, actor=actor))
 
-    def list_pending(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Unsubscribe]:
+    def list_held(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Unsubscribe]:
         """Return a page of the held numbers, whose message may have been an opt-out, latest first.
 
         Each needs a decision (`resolve`); its `evidence` has the message.
@@ -823,11 +831,11 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        return self._call(lambda service: service.list_pending(workspace_id, after=after, limit=limit))
+        return self._call(lambda service: service.list_held(workspace_id, after=after, limit=limit))
 
-    def iter_pending(self, workspace_id: str) -> Iterator[Unsubscribe]:
-        """Iterate over the held numbers, latest first; see `list_pending`."""
-        return self._items(lambda service: service.iter_pending(workspace_id))
+    def iter_held(self, workspace_id: str) -> Iterator[Unsubscribe]:
+        """Iterate over the held numbers, latest first; see `list_held`."""
+        return self._items(lambda service: service.iter_held(workspace_id))
 
     def resolve(self, workspace_id: str, phone: str, *, opted_out: bool, actor: str = "library") -> None:
         """Decide whether the unclear message of a held number was an opt-out.
@@ -1114,7 +1122,7 @@ class Campaigns(Service[AsyncCampaigns]):
         campaign_id: str,
         *,
         results: Sequence[str],
-        include: Collection[LeftOut] = (),
+        include: Collection[FollowUpExclusion] = (),
         name: str | None = None,
         body: str | None = None,
         idempotency_key: str | None = None,
@@ -1419,7 +1427,7 @@ class Campaigns(Service[AsyncCampaigns]):
         Args:
             workspace_id: The workspace.
             campaign_id: The campaign, in any state; of one that has started, what is left.
-            contact: A phone number, in any notation, of which to tell everything (`Preflight.asked`).
+            contact: A phone number, in any notation, to explain in full (`Preflight.asked`).
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -1443,7 +1451,7 @@ class Campaigns(Service[AsyncCampaigns]):
             workspace_id: The workspace.
             campaign: Everything but the contacts.
             recipients: The contacts, as `create_sms` and `create_call` take them.
-            contact: A phone number, in any notation, of which to tell everything (`Preflight.asked`).
+            contact: A phone number, in any notation, to explain in full (`Preflight.asked`).
 
         Raises:
             NotFound: The workspace, agent or trunk does not exist.
@@ -1802,6 +1810,14 @@ class Dispatches(Service[AsyncDispatches]):
         """Iterate over a workspace's unknown dispatches, oldest first; see `list_unknown`."""
         return self._items(lambda service: service.iter_unknown(workspace_id))
 
+    def get(self, workspace_id: str, dispatch_id: str) -> Dispatch:
+        """Return a dispatch.
+
+        Raises:
+            NotFound: The workspace has no such dispatch.
+        """
+        return self._call(lambda service: service.get(workspace_id, dispatch_id))
+
     def get_anywhere(self, dispatch_id: str) -> Dispatch:
         """Return a dispatch of any workspace, for operator commands that name a dispatch alone.
 
@@ -1891,14 +1907,12 @@ class Accounts(Service[AsyncAccounts]):
         """Iterate over a workspace's accounts without secrets, oldest first; see `list`."""
         return self._items(lambda service: service.iter_all(workspace_id))
 
-    def summarize(self, account: Account, hold: ProviderThrottle | None = None) -> AccountSummary:
-        """Return an account without its secrets.
+    def summarize(self, account: Account) -> AccountSummary:
+        """Return an account without its secrets, such as one that `connect` returned.
 
-        Args:
-            account: The account.
-            hold: The provider's throttle, if any.
+        It says nothing of a throttle: `list` and `throttled_until` do.
         """
-        return self._plain(lambda service: service.summarize(account, hold))
+        return self._plain(lambda service: service.summarize(account))
 
     def check(self, workspace_id: str, account_id: str) -> AccountCheck:
         """Test an account's credentials with a harmless request, and return the result in words.
@@ -2104,7 +2118,7 @@ class Events(Service[AsyncEvents]):
                 what is committed from now on. 0 begins with the first event of all. With a name it says where the
                 subscription begins that is not there yet; one that is goes on where it was.
             name: Has the position stored under this name, 1 to 100 characters: of all streams of that name, in
-                whatever process, one is told each event, until it acknowledges it (`NamedStream.ack`).
+                whatever process, one gets each event, until it acknowledges it (`NamedStream.ack`).
 
         Raises:
             InvalidRequest: A kind is no class of events, `since` is no number from 0 on, or the name is none.
@@ -2145,14 +2159,6 @@ class Events(Service[AsyncEvents]):
         """
         return self._call(lambda service: service.remove_subscription(name))
 
-    def release(self) -> None:
-        """Let other processes go on with named subscriptions; the engine calls this before it closes its storage.
-
-        Raises:
-            ConfigError: The engine was opened in another process, thread or event loop.
-        """
-        return self._call(lambda service: service.release())
-
 
 class HttpOperations(Service[AsyncHttpOperations]):
     """Operations with a stored response: `Outreach.http`.
@@ -2170,14 +2176,6 @@ class HttpOperations(Service[AsyncHttpOperations]):
             StorageBusy: The database takes no writes, and the allowance for that is used up.
         """
         return self._call(lambda service: service.count_request(workspace))
-
-    def check_sms_enabled(self, workspace_id: str) -> None:
-        """Check that SMS campaigns are enabled, before the body is read.
-
-        Raises:
-            SmsCampaignsDisabled: They are not.
-        """
-        return self._call(lambda service: service.check_sms_enabled(workspace_id))
 
     def list_campaigns(
         self,
@@ -2355,7 +2353,7 @@ class HttpOperations(Service[AsyncHttpOperations]):
         campaign_id: str,
         *,
         results: Sequence[str],
-        include: Collection[LeftOut],
+        include: Collection[FollowUpExclusion],
         name: str | None,
         body: str | None,
         request: IdempotentRequest | None,
@@ -2522,7 +2520,7 @@ class Outreach(Engine):
         sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
         sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
         vault: Encrypts the credentials of accounts; by default with a key that ends with this engine.
-        instrumentation: Is told what the engine does, such as `outreach.metrics.EngineMetrics` and
+        instrumentation: Observes what the engine does, such as `outreach.metrics.EngineMetrics` and
             `outreach.tracing.Tracing`.
 
     Attributes:
@@ -2545,7 +2543,7 @@ class Outreach(Engine):
         dispatches: Requests whose outcome nobody knows.
         accounts: Accounts at carriers and voice providers.
         callbacks: What providers call back.
-        events: What has happened, told after its commit.
+        events: What has happened, delivered after its commit.
         http: The same for applications that serve it over HTTP themselves: stored responses, request limits.
         status: `engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.
@@ -2630,7 +2628,7 @@ class Outreach(Engine):
             sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
             sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
             vault: Encrypts the credentials of accounts; by default with the key above.
-            instrumentation: Is told what the engine does; see the class.
+            instrumentation: Observes what the engine does; see the class.
             create: Whether opening it makes the database where there is none; otherwise that is `DatabaseMissing`.
             migrate: Whether opening it brings a database of an older version up to date; otherwise that is
                 `DatabaseOlder`. By default the process that dispatches does so: it is the one that owns the database,

@@ -174,10 +174,10 @@ class NamedStream(Stream[E | EventGap], Generic[E]):
         return self._stream.name
 
     def ack(self) -> bool:
-        """Store that everything told so far has been done: it is not told again.
+        """Store that everything delivered so far has been done: it is not delivered again.
 
         Returns:
             Whether it is so. False where another stream of this name has taken over meanwhile, or the subscription
-            was removed: the other is told the same events again.
+            was removed: the other gets the same events again.
         """
         return self._running.run(lambda _: self._stream.ack())

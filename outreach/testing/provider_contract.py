@@ -145,7 +145,7 @@ class ProviderContract:
         assert (await self.outcome_of(harness, "refuses_for_now")).reason == "temporary"
 
     async def test_too_busy_says_so_and_when_to_come_again(self, harness: ProviderHarness) -> None:
-        """`deferred` is `rate_limited`, and a wish for the next try is no past time.
+        """`deferred` is `rate_limited`, and `retry_after_seconds` is not negative.
 
         docs/delivery-contract.md#rule-7.
         """

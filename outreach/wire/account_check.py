@@ -98,9 +98,11 @@ async def probe_account(
         return not_ok(_WORDS[status].format(provider=provider, status=status), _FAULTS.get(status, "refused"))
     if response.is_client_error:
         secrets = [connection.credentials.get(field.name) for field in fields if field.secret]
-        said = _said(_json(response), [*filter(None, secrets), request.headers.get("authorization", "").split(" ")[-1]])
+        message = _provider_message(
+            _json(response), [*filter(None, secrets), request.headers.get("authorization", "").split(" ")[-1]]
+        )
         words = _UNKNOWN if status == httpx.codes.NOT_FOUND else _REFUSED
-        quoted = f" {provider} says: {said}" if said else ""
+        quoted = f" {provider} says: {message}" if message else ""
         return not_ok(words.format(provider=provider, status=status) + quoted, "refused")
     words = _REDIRECT if response.is_redirect else _OTHER
     return not_ok(words.format(provider=provider, status=status), _UNREACHABLE)
@@ -142,8 +144,8 @@ _NOT_ITS_OWN: Final = (
 )
 _OTHER: Final = "{provider} answered with status {status}: try again later, and check its status page."
 
-_MAX_SAID_LENGTH: Final = 200
-_SAID_AT: Final = (
+_MAX_MESSAGE_LENGTH: Final = 200
+_MESSAGE_PATHS: Final = (
     ("detail",),
     ("detail", "message"),
     ("message",),
@@ -162,15 +164,15 @@ def _json(response: httpx.Response) -> object:
         return None
 
 
-def _said(refusal: object, secrets: Sequence[str]) -> str | None:
+def _provider_message(refusal: object, secrets: Sequence[str]) -> str | None:
     """Return a provider's message about a refusal, cut; None if absent, or if it contains a secret."""
     errors = value_at(refusal, "errors")
     first = errors[0] if isinstance(errors, list) and errors else refusal
-    said = next(filter(None, (text_at(first, *path) for path in _SAID_AT)), None)
-    if said is None or any(secret and secret in said for secret in secrets):
+    message = next(filter(None, (text_at(first, *path) for path in _MESSAGE_PATHS)), None)
+    if message is None or any(secret and secret in message for secret in secrets):
         return None
-    line = " ".join(said.split())
-    return line[:_MAX_SAID_LENGTH] if line.isprintable() else None
+    line = " ".join(message.split())
+    return line[:_MAX_MESSAGE_LENGTH] if line.isprintable() else None
 
 
 def _is_plain(value: str) -> bool:

@@ -19,8 +19,8 @@ class _WithoutQueries(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Redact the line."""
-        told = record.getMessage()
-        _tell(record, told, _QUERY.sub(r"\g<address>", told))
+        written = record.getMessage()
+        _replace(record, written, _QUERY.sub(r"\g<address>", written))
         return True
 
 
@@ -29,8 +29,8 @@ class _WithoutAnswers(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Redact the line."""
-        told = record.getMessage()
-        _tell(record, told, _ERROR.sub(_kind, _ANSWER.sub(_status, told)))
+        written = record.getMessage()
+        _replace(record, written, _ERROR.sub(_kind, _ANSWER.sub(_status, written)))
         return True
 
 
@@ -42,8 +42,8 @@ def _kind(found: re.Match[str]) -> str:
     return f" exception={found['kind']}"
 
 
-def _tell(record: logging.LogRecord, told: str, cut: str) -> None:
-    if cut != told:
+def _replace(record: logging.LogRecord, written: str, cut: str) -> None:
+    if cut != written:
         record.msg, record.args = cut, ()
 
 

@@ -38,7 +38,7 @@ def clone_(campaign_id: str, name: str | None) -> None:
         campaign = await engine.campaigns.get_anywhere(campaign_id)
         return await engine.campaigns.clone(campaign.workspace_id, campaign_id, name=name, actor=actor())
 
-    _tell_created(with_engine(work), {})
+    _show_created(with_engine(work), {})
 
 
 @click.command("follow-up", cls=Command)
@@ -78,13 +78,13 @@ def follow_up_(
         )
 
     made = with_engine(work)
-    _tell_created(made.created, {"selected": made.selected, "left_out": dict(made.left_out)})
+    _show_created(made.created, {"selected": made.selected, "left_out": dict(made.left_out)})
     if made.left_out and not state().as_json:
         parts = ", ".join(f"{count} {cause.replace('_', ' ')}" for cause, count in made.left_out.items())
         note(f"Left out: {parts}.")
 
 
-def _tell_created(created: CampaignCreated, more: documents.Document) -> None:
+def _show_created(created: CampaignCreated, more: documents.Document) -> None:
     campaign = created.campaign
     if state().as_json:
         missing = documents.plain(created.missing)
@@ -98,7 +98,7 @@ def _tell_created(created: CampaignCreated, more: documents.Document) -> None:
     note(f"Start it with: outreach-server campaigns start {campaign.id}")
 
 
-def _put_away(name: str, description: str, told: str) -> click.Command:
+def _archive_command(name: str, description: str, sentence: str) -> click.Command:
     @click.argument("campaign_id", type=CAMPAIGN)
     def command(campaign_id: str) -> None:
         async def work(engine: Outreach) -> Campaign:
@@ -110,14 +110,14 @@ def _put_away(name: str, description: str, told: str) -> click.Command:
         if state().as_json:
             echo_json(documents.campaign(changed))
         else:
-            click.echo(told.format(name=changed.name))
+            click.echo(sentence.format(name=changed.name))
 
     return click.command(name, cls=Command, help=description)(command)
 
 
-archive_ = _put_away(
+archive_ = _archive_command(
     "archive", "Hide a campaign from lists; it is not changed otherwise.", "Campaign {name!r} is archived."
 )
-unarchive_ = _put_away(
+unarchive_ = _archive_command(
     "unarchive", "Bring an archived campaign back into the lists.", "Campaign {name!r} is in the lists again."
 )

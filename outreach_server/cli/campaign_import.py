@@ -103,10 +103,10 @@ def import_(
 
         if dry_run:
             with _progress(size) as progress:
-                told = with_engine(
+                found = with_engine(
                     lambda engine: _preview(engine, workspace_id, wanted, contacts, rejects, advance, contact)
                 )
-            _show_preview(told, contacts, rejects, rejects_file, contact)
+            _show_preview(found, contacts, rejects, rejects_file, contact)
             return
         with _progress(size) as progress:
             loaded = with_engine(lambda engine: _load(engine, workspace_id, wanted, contacts, rejects, advance))
@@ -173,23 +173,23 @@ async def _read(
         first = next(chunks, None)
     if first is None:
         # Checked before anything is created, so that nothing has to be undone.
-        rejects.tell(hint="--rejects FILE.csv writes all of them")
+        rejects.report(hint="--rejects FILE.csv writes all of them")
         raise click.ClickException(f"None of the {contacts.rows} rows can be loaded. Nothing was created.")
     new = attrs.evolve(await wanted.campaign(engine, workspace), csv_column_headers=contacts.columns.headers)
     return new, _stream(first, chunks, advance)
 
 
 def _show_preview(
-    told: Preflight, contacts: ContactFile, rejects: Rejects, rejects_file: TextIO | None, contact: str | None
+    found: Preflight, contacts: ContactFile, rejects: Rejects, rejects_file: TextIO | None, contact: str | None
 ) -> None:
     if state().as_json:
         counts = {"rows": contacts.rows, "rejected_count": rejects.count}
-        document = {"dry_run": True, **write_preflight(told), **_file_document(contacts), **counts}
+        document = {"dry_run": True, **write_preflight(found), **_file_document(contacts), **counts}
         echo_json_with(document, "rejected", rejects.items())
         return
-    show_preflight(told, contact)
-    _tell_rows(contacts, rejects, rejects_file)
-    left_out = {one.rule: one.count for one in told.left_out}
+    show_preflight(found, contact)
+    _show_rows(contacts, rejects, rejects_file)
+    left_out = {one.rule: one.count for one in found.left_out}
     opted_out, duplicates = left_out.get("opted_out", 0), left_out.get("duplicate", 0)
     said = f"Of {contacts.rows:,} rows {contacts.rows - rejects.count - opted_out:,} would be loaded"
     if duplicates:
@@ -208,13 +208,13 @@ def _file_document(contacts: ContactFile) -> Mapping[str, Any]:
     }
 
 
-def _tell_rows(contacts: ContactFile, rejects: Rejects, rejects_file: TextIO | None) -> None:
+def _show_rows(contacts: ContactFile, rejects: Rejects, rejects_file: TextIO | None) -> None:
     for line in mended_lines(contacts):
         note(line)
     if rejects.count:
         note("These rows are not loaded:")
         where = f"all are in {rejects_file.name}" if rejects_file else "--rejects FILE.csv writes all of them"
-        rejects.tell(hint=where)
+        rejects.report(hint=where)
 
 
 async def _stream(first: Chunk, rest: Iterator[Chunk], advance: Callable[[], None]) -> AsyncIterator[Chunk]:
@@ -256,7 +256,7 @@ def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_fil
         "rejected": rejects.count,
     }
     console().print(fields(document))
-    _tell_rows(contacts, rejects, rejects_file)
+    _show_rows(contacts, rejects, rejects_file)
     if made.unknown_placeholders:
         note(explain_placeholders(made.unknown_placeholders, campaign))
     if (parts := _parts_left_out(campaign)) is not None:

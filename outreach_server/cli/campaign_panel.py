@@ -53,13 +53,13 @@ class Panel:
         for hint in hints(snapshot):
             # On a line of its own a command can be copied.
             text = hint.replace(f": {_PROGRAM} ", f":\n  {_PROGRAM} ")
-            yield Text(text, style="yellow" if snapshot.holds or snapshot.campaign.pause_reason else "")
+            yield Text(text, style="yellow" if snapshot.blockers or snapshot.campaign.pause_reason else "")
         yield _results(snapshot, wide=wide)
 
 
 def state_text(snapshot: Snapshot) -> str:
     """Return a campaign's status, with why it does not go on."""
-    why = snapshot.campaign.pause_reason or (snapshot.holds[0].by if snapshot.holds else None)
+    why = snapshot.campaign.pause_reason or (snapshot.blockers[0].by if snapshot.blockers else None)
     return f"{snapshot.campaign.status} ({why})" if why else str(snapshot.campaign.status)
 
 
@@ -82,7 +82,7 @@ def left_text(snapshot: Snapshot) -> str | None:
     if campaign.is_terminal:
         return None
     left = f"{campaign.counters.open:,} contacts"
-    if snapshot.eta_seconds is None or campaign.status != "active" or snapshot.holds:
+    if snapshot.eta_seconds is None or campaign.status != "active" or snapshot.blockers:
         return left
     return f"{left}, about {duration(snapshot.eta_seconds)} left at the measured pace"
 

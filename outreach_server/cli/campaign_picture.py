@@ -27,7 +27,7 @@ FORECAST_SECONDS: Final = 10.0
 
 _NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 _IN_FLIGHT: Final = frozenset({RecipientStatus.DISPATCHING, RecipientStatus.IN_PROGRESS, RecipientStatus.UNKNOWN})
-_NOBODY: Final = "no_dispatcher"
+_NO_DISPATCHER: Final = "no_dispatcher"
 
 
 @attrs.frozen(kw_only=True)
@@ -35,7 +35,7 @@ class Snapshot:
     """A campaign at one moment.
 
     Attributes:
-        holds: What blocks it.
+        blockers: What blocks it.
         waits: When the first waiting recipient is due, for each state and reason with a known time.
         sent: Its requests by outcome.
         missing: What prevents its start, if it has not started.
@@ -48,7 +48,7 @@ class Snapshot:
 
     campaign: Campaign
     groups: Sequence[RecipientCount]
-    holds: Sequence[CampaignBlocker] = ()
+    blockers: Sequence[CampaignBlocker] = ()
     waits: Mapping[tuple[str, str | None], datetime] = attrs.field(factory=dict)
     sent: Sequence[DispatchCount] = ()
     missing: Sequence[ErrorDetail] = ()
@@ -61,7 +61,7 @@ class Snapshot:
     @property
     def state(self) -> object:
         """What a person has to know at once when it changes."""
-        return self.campaign.status, self.campaign.pause_reason, tuple(hold.by for hold in self.holds)
+        return self.campaign.status, self.campaign.pause_reason, tuple(blocker.by for blocker in self.blockers)
 
     @property
     def ended(self) -> int:
@@ -117,7 +117,7 @@ class SnapshotReader:
         snapshot = Snapshot(
             campaign=campaign,
             groups=groups,
-            holds=await engine.campaigns.blockers(*place),
+            blockers=await engine.campaigns.blockers(*place),
             waits=await engine.campaigns.next_due_times(*place),
             sent=self._sent,
             missing=await engine.campaigns.start_problems(*place) if campaign.status in _NOT_STARTED else (),
@@ -147,16 +147,16 @@ def hints(snapshot: Snapshot) -> list[str]:
     return [
         *([f"It is paused: {paused}."] if paused else []),
         *([waits_for] if waits_for is not None else []),
-        *(hold_text(hold, snapshot.at) for hold in snapshot.holds),
+        *(blocker_text(blocker, snapshot.at) for blocker in snapshot.blockers),
     ]
 
 
-def hold_text(hold: CampaignBlocker, now: datetime) -> str:
+def blocker_text(blocker: CampaignBlocker, now: datetime) -> str:
     """Return what blocks a campaign, until when, and what to do."""
-    if hold.by == _NOBODY:
-        return no_dispatcher_text(hold.why)
-    until = f" It goes on at {until_text(hold.until, now)}." if hold.until is not None else ""
-    return f"{hold.why}{until}"
+    if blocker.by == _NO_DISPATCHER:
+        return no_dispatcher_text(blocker.why)
+    until = f" It goes on at {until_text(blocker.until, now)}." if blocker.until is not None else ""
+    return f"{blocker.why}{until}"
 
 
 def message_counts(campaign: Campaign, sent: Sequence[DispatchCount]) -> dict[str, int] | None:

@@ -78,7 +78,7 @@ def show_(campaign_id: str) -> None:
         return picture, explained.counted(failures), forecast
 
     picture, failures, forecast = with_engine(work)
-    document = {**documents.campaign(picture.campaign), **documents.holds(picture.holds)}
+    document = {**documents.campaign(picture.campaign), **documents.blockers(picture.blockers)}
     if state().as_json:
         counts = {"groups": picture.documents, "messages": message_counts(picture.campaign, picture.sent)}
         missing = documents.plain(picture.missing)
@@ -131,7 +131,7 @@ def recipients_(campaign_id: str, status: RecipientStatus | None, external_id: s
         if as_json:
             await stream_array(rows)
         elif await stream_lines(rows, _WIDTHS) == 0:
-            note("There are no such recipients.")
+            note("No recipients match.")
 
     with_engine(work)
     told = legend.table()

@@ -34,7 +34,7 @@ def watch_(campaign_id: str) -> None:
     end = with_engine(work)
     if as_json:
         messages = message_counts(end.campaign, end.sent)
-        shown = {**documents.campaign(end.campaign), **documents.holds(end.holds)}
+        shown = {**documents.campaign(end.campaign), **documents.blockers(end.blockers)}
         echo_json({**shown, "groups": end.documents, "messages": messages})
     elif not out.is_terminal:
         out.print(groups_table(end.documents))

@@ -78,7 +78,7 @@ def list_(
     show_list(
         found if state().as_json else [in_words(one) for one in found],
         _COLUMNS,
-        empty="There are no such campaigns. Load one with: outreach-server campaigns import WORKSPACE_ID FILE …",
+        empty="No campaigns match. Load one with: outreach-server campaigns import WORKSPACE_ID FILE …",
     )
 
 
@@ -109,7 +109,7 @@ def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
 
     started, checked, hint = with_engine(work)
     check = {"looked_at": checked.checked, "will_fail": dict(checked.failures_by_reason)}
-    _tell_moved(started, hint, check)
+    _show_moved(started, hint, check)
     if checked.failing:
         note(explain_failing(checked, started))
     if started_late(started):
@@ -135,7 +135,7 @@ def _move(name: str, description: str, hint: Hint | None) -> click.Command:
                 raise click.ClickException(explain_start(error, campaign)) from None
             return moved, await _hint(engine, moved, hint)
 
-        _tell_moved(*with_engine(work))
+        _show_moved(*with_engine(work))
 
     return click.command(name, cls=Command, help=description)(command)
 
@@ -145,7 +145,7 @@ async def _hint(engine: Outreach, moved: Campaign, hint: Hint | None) -> str | N
     return None if hint is None or state().as_json else await hint(engine, moved)
 
 
-def _tell_moved(moved: Campaign, hint: str | None, more: Mapping[str, object] = MappingProxyType({})) -> None:
+def _show_moved(moved: Campaign, hint: str | None, more: Mapping[str, object] = MappingProxyType({})) -> None:
     if state().as_json:
         echo_json({**documents.campaign(moved), **more})
         return
@@ -156,11 +156,11 @@ def _tell_moved(moved: Campaign, hint: str | None, more: Mapping[str, object] = 
 
 async def _follow(engine: Outreach, campaign: Campaign) -> str:
     if campaign.status is CampaignStatus.SCHEDULED:
-        told = waiting_text(campaign, SystemClock().now()) or ""
+        sentence = waiting_text(campaign, SystemClock().now()) or ""
     else:
-        told = f"Follow it with: outreach-server campaigns watch {campaign.id}"
+        sentence = f"Follow it with: outreach-server campaigns watch {campaign.id}"
     problem = (await engine.status(campaign.workspace_id)).dispatching.problem
-    return told if problem is None else f"{told}\n{no_dispatcher_text(problem)}"
+    return sentence if problem is None else f"{sentence}\n{no_dispatcher_text(problem)}"
 
 
 async def _resumable(_: Outreach, campaign: Campaign) -> str:

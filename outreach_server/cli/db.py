@@ -68,10 +68,10 @@ def restore(file: Path) -> None:
             "accounts_in_trouble": problems,
         }
     )
-    _tell_what_follows(done, problems)
+    _show_next_steps(done, problems)
 
 
-def _tell_what_follows(done: Restore, problems: Sequence[dict[str, Any]]) -> None:
+def _show_next_steps(done: Restore, problems: Sequence[dict[str, Any]]) -> None:
     if done.replaced_database is not None:
         note(
             f"The previous database is at {done.replaced_database}; delete it (and the files with its name) when you "

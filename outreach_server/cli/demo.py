@@ -31,7 +31,7 @@ def demo(exit_: bool, port: int) -> None:
     from outreach_server.app import create_app
 
     # Imported here, because no other command needs an HTTP client.
-    from outreach_server.cli.demo_story import Story, tell
+    from outreach_server.cli.demo_story import Story, run_story
     from outreach_server.monitoring.log_lines import log_to_stderr
 
     as_json = state().as_json
@@ -43,7 +43,7 @@ def demo(exit_: bool, port: int) -> None:
         tempfile.TemporaryDirectory(prefix="outreach-") as directory,
     ):
         database = f"sqlite:///{Path(directory) / 'demo.db'}"
-        told: list[dict[str, Any]] = []
+        results: list[dict[str, Any]] = []
 
         async def run() -> None:
             failures: list[Exception] = []
@@ -65,11 +65,11 @@ def demo(exit_: bool, port: int) -> None:
                 async def telling() -> None:
                     await up.wait()
                     try:
-                        told.append(await tell(story))
+                        results.append(await run_story(story))
                     except Exception as error:  # raised again after the server has stopped
                         failures.append(error)
-                    if as_json and told:
-                        echo_json(told[0])
+                    if as_json and results:
+                        echo_json(results[0])
                     if exit_ or failures:
                         server.should_exit = True
                     else:
@@ -84,6 +84,6 @@ def demo(exit_: bool, port: int) -> None:
 
         with unwrapped():
             run_fast(run)
-    if not told:
+    if not results:
         click.echo("Interrupted.", err=True)
         sys.exit(EXIT_INTERRUPTED)

@@ -69,19 +69,19 @@ class Story:
         self.say((f"{number}  ", "bold cyan"), (title, "bold"))
 
 
-async def tell(story: Story) -> dict[str, Any]:
+async def run_story(story: Story) -> dict[str, Any]:
     """Run the whole demonstration; return its result as one document."""
     headers = {"Authorization": f"Bearer {story.tenant.api_key}"}
     async with httpx.AsyncClient(base_url=story.url, headers=headers, timeout=30.0, trust_env=False) as client:
         story.say(
             ("outreach", "bold cyan"), "  A campaign and a call. All of it is simulated: nothing leaves this machine."
         )
-        _introduce(story)
+        _show_introduction(story)
         created, rows = await _import(story, client)
         end = await _run(story, created["id"])
         await _account(story, end, created)
         call = await _call(story, client)
-        _invite(story, created["id"])
+        _show_commands(story, created["id"])
     return {
         "url": story.url,
         "database": story.database,
@@ -104,7 +104,7 @@ def sample() -> tuple[Sequence[NewRecipient], Sequence[str]]:
         return [contact for _, contact in contacts.contacts(rejects)], contacts.columns.headers
 
 
-def _introduce(story: Story) -> None:
+def _show_introduction(story: Story) -> None:
     story.chapter(1, "A sandbox workspace, with an API key, a voice agent and a sending number")
     story.say("   server     ", (story.url, "cyan"))
     story.say("   workspace  ", story.tenant.workspace_id)
@@ -185,7 +185,7 @@ async def _call(story: Story, client: httpx.AsyncClient) -> dict[str, Any]:
     raise click.ClickException("The simulated call did not end.")
 
 
-def _invite(story: Story, campaign_id: str) -> None:
+def _show_commands(story: Story, campaign_id: str) -> None:
     tenant = story.tenant
     story.chapter(6, "Try it" if story.stays else "Try it: without --exit the server stays, for lines like these")
     for line in (

@@ -141,13 +141,13 @@ def campaign(item: Campaign) -> Document:
     }
 
 
-def holds(items: Sequence[CampaignBlocker]) -> Document:
+def blockers(items: Sequence[CampaignBlocker]) -> Document:
     """Return what blocks a campaign: the most urgent as `blocked_by`, and all."""
     first = items[0] if items else None
     return {
         "blocked_by": first.by if first else None,
         "blocked_until": plain(first.until) if first else None,
-        "holds": [plain(item) for item in items],
+        "blockers": [plain(item) for item in items],
     }
 
 

@@ -50,7 +50,7 @@ class Lines:
         self._echo = echo
         self._state: object = None
         self._numbers: object = None
-        self._told_at: float | None = None
+        self._logged_at: float | None = None
 
     def update(self, snapshot: Snapshot) -> None:
         """Print the current state, if it has changed."""
@@ -60,10 +60,10 @@ class Lines:
         changed = state != self._state
         numbers = (campaign.counters, messages)
         now = snapshot.at.timestamp()
-        soon = self._told_at is not None and abs(now - self._told_at) < LINE_SECONDS and not campaign.is_terminal
+        soon = self._logged_at is not None and abs(now - self._logged_at) < LINE_SECONDS and not campaign.is_terminal
         if not changed and (numbers == self._numbers or soon):
             return
-        self._state, self._numbers, self._told_at = state, numbers, now
+        self._state, self._numbers, self._logged_at = state, numbers, now
         groups = ", ".join(f"{group['count']} {group_name(group)}" for group in snapshot.documents)
         ended = f"{snapshot.ended}/{campaign.counters.total} ended"
         self._echo("  ".join(filter(None, (state_text(snapshot), ended, pace_text(snapshot), groups, messages))))

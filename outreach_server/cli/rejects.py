@@ -72,7 +72,7 @@ class Rejects:
         for line in self._spool:
             yield line.rstrip(b"\n")
 
-    def tell(self, *, hint: str) -> None:
+    def report(self, *, hint: str) -> None:
         """Print the first ones on stderr; `hint` says where all of them are."""
         for index, item in enumerate(self.items()):
             if index == SHOWN:

@@ -109,7 +109,7 @@ def serve(carriers: tuple[str, ...], **flags: str | bool | None) -> None:
 
         def alive() -> None:
             engine = app.state.server.open_engine
-            if engine is not None and pulse.beats(engine.health()):
+            if engine is not None and pulse.is_alive(engine.health()):
                 manager.alive()
 
         server = Server(

@@ -180,9 +180,9 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=DRAIN_SECONDS,
             )
         )
-        self._house = ListenerState(room=ConnectionLimiter(most_connections or max_connections()))
+        self._listener_state = ListenerState(room=ConnectionLimiter(most_connections or max_connections()))
         self._listeners = [
-            Listener(one, self._house, self._connection, certificates=certificates, proxies=proxies)
+            Listener(one, self._listener_state, self._connection, certificates=certificates, proxies=proxies)
             for one in listeners
         ]
         self._certificates = certificates
@@ -239,7 +239,9 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets=sockets)
 
     def _connection(self, address: str | None) -> Connection:
-        return Connection(self.config, self.server_state, self.lifespan.state, house=self._house, address=address)
+        return Connection(
+            self.config, self.server_state, self.lifespan.state, listener_state=self._listener_state, address=address
+        )
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

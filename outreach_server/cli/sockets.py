@@ -71,7 +71,7 @@ def handed_over() -> list[socket.socket]:
 @contextmanager
 def _bound_to_path(path: Path) -> Iterator[socket.socket]:
     """Listen on a Unix socket; delete it in the end, unless another server has put its own there."""
-    _make_way(path)
+    _remove_stale_socket(path)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         try:
             listener.bind(str(path))
@@ -88,7 +88,7 @@ def _bound_to_path(path: Path) -> Iterator[socket.socket]:
                     path.unlink()
 
 
-def _make_way(path: Path) -> None:
+def _remove_stale_socket(path: Path) -> None:
     """Delete the socket of a server that is gone.
 
     Raises:

@@ -28,7 +28,7 @@ _LONGER: Final = {
     "running": "There are more active campaigns; the oldest are shown.",
     "paused": "There are more campaigns that the engine has paused; the oldest are shown.",
     "unknown": "There are more unknown requests; the oldest are counted.",
-    "waits": "There are more throttled providers; the first to end are shown.",
+    "throttles": "There are more throttled providers; the first to end are shown.",
     "held": "There are more held numbers; the latest are shown.",
     "accounts": "There are more accounts; not all could be looked at or shown.",
 }
@@ -71,7 +71,7 @@ def lines(found: EngineStatus) -> Iterator[str]:
         disk = found.disk
         sizes = f"the database has {_size(disk.database_bytes)}, its log {_size(disk.log_bytes)}"
         yield f"Disk:        {_size(disk.free_bytes)} free; {sizes} ({disk.path})"
-    for wait in found.waits:
+    for wait in found.throttles:
         until = until_text(wait.until, found.at)
         yield f"Throttled:   {wait.provider} for workspace {wait.workspace_id}, sending paused until {until}"
     yield ""

@@ -1,4 +1,4 @@
-"""What a service manager is told: ready, alive, stopping; see sd_notify(3)."""
+"""Notifications to a service manager: ready, alive, stopping; see sd_notify(3)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Pulse:
         self._failures = 0
         self._failed_at = float("-inf")
 
-    def beats(self, health: DispatcherHealth) -> bool:
+    def is_alive(self, health: DispatcherHealth) -> bool:
         """Return whether it is alive."""
         now = self._monotonic()
         if health.failures != self._failures:

@@ -70,7 +70,7 @@ def open_table(
     """
     with ExitStack() as opened:
         head = file.read(_HEAD)
-        whole = _rewound(file, head)
+        whole = _from_start(file, head)
         for mark, kind in _NOT_LISTS:
             if head.lower().startswith(mark.lower()[:_HEAD]):
                 raise click.ClickException(f"{name} is {kind}, not a list. Save the list as .xlsx or CSV.")
@@ -147,7 +147,7 @@ class _Replayed:
         return False
 
 
-def _rewound(file: IO[bytes], head: bytes) -> IO[bytes]:
+def _from_start(file: IO[bytes], head: bytes) -> IO[bytes]:
     """Return a file as it was before its head was read."""
     try:
         file.seek(-len(head), 1)

@@ -77,7 +77,7 @@ def list_(workspace_id: str) -> None:
 @click.argument("workspace_id", type=WORKSPACE)
 def held(workspace_id: str) -> None:
     """List held numbers: each wrote what may be an opt-out, and needs a decision."""
-    entries = with_engine(lambda engine: collect(engine.unsubscribes.iter_pending(workspace_id)))
+    entries = with_engine(lambda engine: collect(engine.unsubscribes.iter_held(workspace_id)))
     show_list([documents.unsubscribe(entry) for entry in entries], _COLUMNS, empty="No number is held.")
 
 
@@ -121,7 +121,7 @@ def import_(workspace_id: str, file: BinaryIO, scope: Scope, sheet: str | None, 
 
         added = with_engine(work).added
         if added == 0 and rejects.count:
-            rejects.tell(hint="--json names all of them")
+            rejects.report(hint="--json names all of them")
             raise click.ClickException(f"No row of {table.name} is a phone number; nothing was added.")
         if state().as_json:
             echo_json_with({"added": added, "rejected_count": rejects.count}, "rejected", rejects.items())
@@ -129,7 +129,7 @@ def import_(workspace_id: str, file: BinaryIO, scope: Scope, sheet: str | None, 
             click.echo(f"Added {added}.")
             if rejects.count:
                 note(f"{rejects.count} rows are not phone numbers:")
-                rejects.tell(hint="--json names all of them")
+                rejects.report(hint="--json names all of them")
 
 
 def _possible(table: Table, rejects: Rejects, region: str | None) -> Iterator[str]:

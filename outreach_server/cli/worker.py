@@ -69,7 +69,7 @@ def worker(**flags: str | bool | None) -> None:
                         _announce(url, address, config.dispatcher, as_json=as_json)
                         manager.ready(f"Working on {shown_url(url)}")
                         while not stopping.is_set():
-                            if pulse.beats(engine.health()):
+                            if pulse.is_alive(engine.health()):
                                 manager.alive()
                             with suppress(TimeoutError):
                                 await asyncio.wait_for(stopping.wait(), _LOOK_SECONDS)

@@ -51,7 +51,7 @@ def of_certificate(config: ServerConfig, *, now: datetime) -> Iterator[Diagnosis
 
 
 def expiry_unknown(config: ServerConfig) -> Sequence[str]:
-    """Return that the expiry of the certificate cannot be told here, where that is so."""
+    """Return that the expiry of the certificate cannot be known here, where that is so."""
     if config.tls_certificate is None or _has_reader():
         return ()
     return ["Until when the certificate is valid was not looked at: that takes the package cryptography."]

@@ -80,7 +80,7 @@ class Connection(HttpToolsProtocol):
         config: uvicorn's.
         server_state: uvicorn's.
         app_state: The state of the application's lifespan.
-        house: What it shares with the others.
+        listener_state: What it shares with the others.
         address: Its client, as in the room; None for a trusted proxy.
     """
 
@@ -90,11 +90,11 @@ class Connection(HttpToolsProtocol):
         server_state: ServerState,
         app_state: dict[str, Any],
         *,
-        house: ListenerState,
+        listener_state: ListenerState,
         address: str | None,
     ) -> None:
         super().__init__(config=config, server_state=server_state, app_state=app_state)
-        self._house = house
+        self._listener_state = listener_state
         self._address = address
         self._waiting_since: float | None = None
         self._stuck_since: float | None = None
@@ -109,12 +109,12 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start waiting for a request."""
         super().connection_made(transport)
-        self._house.room.enter(self, self._address)
+        self._listener_state.room.enter(self, self._address)
         self._waiting_since = self.loop.time()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Leave the room."""
-        self._house.room.exit(self)
+        self._listener_state.room.exit(self)
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -139,11 +139,11 @@ class Connection(HttpToolsProtocol):
             # No other protocol is supported: the request is answered, and the rest is unreadable.
             self._end_after_answer()
         except httptools.HttpParserError as error:
-            self._house.malformed.add()
+            self._listener_state.malformed.add()
             self._refuse(f"The request is malformed: {self._words(error)}.")
         else:
             if self._unclaimed > MAX_HEAD_BYTES:
-                self._house.malformed.add()
+                self._listener_state.malformed.add()
                 self._refuse(f"The request's headers are larger than {MAX_HEAD_BYTES} bytes.")
 
     # ---------------------------------------------------------------- called by the parser
@@ -168,7 +168,7 @@ class Connection(HttpToolsProtocol):
         self._unclaimed = 0
         super().on_headers_complete()
         self._waiting_since = None
-        self._house.room.serve(self)
+        self._listener_state.room.serve(self)
 
     def on_body(self, body: bytes) -> None:
         """Pass on a part of the body."""
@@ -186,7 +186,7 @@ class Connection(HttpToolsProtocol):
         super().on_response_complete()
         if not queued and not self.transport.is_closing():
             self._waiting_since = self.loop.time()
-            self._house.room.wait(self)
+            self._listener_state.room.wait(self)
 
     def _unsupported_upgrade_warning(self) -> None:
         """Do not warn: any client may request an upgrade."""
@@ -195,7 +195,7 @@ class Connection(HttpToolsProtocol):
 
     def leave(self) -> None:
         """Close at once, to make room."""
-        self._house.evicted.add()
+        self._listener_state.evicted.add()
         self.transport.abort()
 
     def look(self, now: float) -> None:
@@ -206,10 +206,10 @@ class Connection(HttpToolsProtocol):
             elif now - self._closing_since > CLOSING_SECONDS:
                 self.transport.abort()
         elif self._stuck_since is not None and now - self._stuck_since > STUCK_SECONDS:
-            self._house.late.add()
+            self._listener_state.late.add()
             self.transport.abort()
         elif self._waiting_since is not None and now - self._waiting_since > HEAD_SECONDS:
-            self._house.late.add()
+            self._listener_state.late.add()
             if self._in_head:
                 self._refuse(f"The request's headers had not arrived after {HEAD_SECONDS:.0f} s.")
             else:

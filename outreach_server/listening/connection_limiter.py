@@ -42,12 +42,12 @@ class ConnectionLimiter:
     def __init__(self, most: int, share: int | None = None) -> None:
         self._most = most
         self._share = share if share is not None else max(1, most // 2)
-        self._guests: dict[LimitedConnection, str | None] = {}
+        self._connections: dict[LimitedConnection, str | None] = {}
         self._waiting: dict[LimitedConnection, None] = {}
-        self._parties: dict[str | None, _AddressConnections] = {}
+        self._by_address: dict[str | None, _AddressConnections] = {}
 
     def __len__(self) -> int:
-        return len(self._guests)
+        return len(self._connections)
 
     def admit(self, address: str | None) -> bool:
         """Make room for one more from an address; False if all connections are being served.
@@ -55,46 +55,46 @@ class ConnectionLimiter:
         Args:
             address: None for a trusted proxy, which brings many clients and so has no limit of its own.
         """
-        party = None if address is None else self._parties.get(address)
-        if party is not None and party.count >= self._share:
-            return self._let_go(party.waiting)
-        return len(self._guests) < self._most or self._let_go(self._waiting)
+        address_connections = None if address is None else self._by_address.get(address)
+        if address_connections is not None and address_connections.count >= self._share:
+            return self._evict_oldest(address_connections.waiting)
+        return len(self._connections) < self._most or self._evict_oldest(self._waiting)
 
-    def enter(self, guest: LimitedConnection, address: str | None) -> None:
+    def enter(self, connection: LimitedConnection, address: str | None) -> None:
         """Add an idle connection."""
-        self._guests[guest] = address
-        self._parties.setdefault(address, _AddressConnections()).count += 1
-        self.wait(guest)
+        self._connections[connection] = address
+        self._by_address.setdefault(address, _AddressConnections()).count += 1
+        self.wait(connection)
 
-    def wait(self, guest: LimitedConnection) -> None:
+    def wait(self, connection: LimitedConnection) -> None:
         """Mark a connection as idle."""
-        if guest in self._guests:
-            for waiting in (self._waiting, self._parties[self._guests[guest]].waiting):
-                waiting.pop(guest, None)
-                waiting[guest] = None
+        if connection in self._connections:
+            for waiting in (self._waiting, self._by_address[self._connections[connection]].waiting):
+                waiting.pop(connection, None)
+                waiting[connection] = None
 
-    def serve(self, guest: LimitedConnection) -> None:
+    def serve(self, connection: LimitedConnection) -> None:
         """Mark a connection as being served."""
-        self._waiting.pop(guest, None)
-        if guest in self._guests:
-            self._parties[self._guests[guest]].waiting.pop(guest, None)
+        self._waiting.pop(connection, None)
+        if connection in self._connections:
+            self._by_address[self._connections[connection]].waiting.pop(connection, None)
 
-    def exit(self, guest: LimitedConnection) -> None:
+    def exit(self, connection: LimitedConnection) -> None:
         """Remove a connection; idempotent."""
-        self.serve(guest)
-        address = self._guests.pop(guest, None)
+        self.serve(connection)
+        address = self._connections.pop(connection, None)
         if address is not None:
-            party = self._parties[address]
-            party.count -= 1
-            if not party.count:
-                del self._parties[address]
+            address_connections = self._by_address[address]
+            address_connections.count -= 1
+            if not address_connections.count:
+                del self._by_address[address]
 
-    def _let_go(self, waiting: dict[LimitedConnection, None]) -> bool:
-        guest = next(iter(waiting), None)
-        if guest is None:
+    def _evict_oldest(self, waiting: dict[LimitedConnection, None]) -> bool:
+        connection = next(iter(waiting), None)
+        if connection is None:
             return False
-        self.exit(guest)
-        guest.leave()
+        self.exit(connection)
+        connection.leave()
         return True
 
 

@@ -33,7 +33,7 @@ class Listener:
 
     Args:
         listening: The socket; its owner closes it.
-        house: What the connections share.
+        listener_state: What the connections share.
         make: Creates the connection of an address.
         certificates: For TLS; None for plain HTTP.
         proxies: The trusted proxies, if any.
@@ -42,14 +42,14 @@ class Listener:
     def __init__(
         self,
         listening: socket.socket,
-        house: ListenerState,
+        listener_state: ListenerState,
         make: Callable[[str | None], Connection],
         *,
         certificates: CertificateFiles | None = None,
         proxies: TrustedProxies | None = None,
     ) -> None:
         self._socket = listening
-        self._house = house
+        self._listener_state = listener_state
         self._make = make
         self._full = RefusalCounter(_log, "connections_full", "connection refused: the limit is reached")
         self._short = RefusalCounter(
@@ -75,7 +75,7 @@ class Listener:
 
     def look(self) -> None:
         """Log the counts."""
-        for tally in (self._full, self._short, self._unsecured, *self._house.tallies):
+        for tally in (self._full, self._short, self._unsecured, *self._listener_state.tallies):
             tally.look()
 
     async def _take_all(self) -> None:
@@ -90,10 +90,10 @@ class Listener:
                 continue
             trusted = self._proxies is not None and self._proxies.trusts(peer)
             address = None if trusted else address_of(peer)
-            if not self._house.room.admit(address):
+            if not self._listener_state.room.admit(address):
                 self._full.add()
                 if self._certificates is None:
-                    _turn_away(taken)
+                    _refuse(taken)
                 else:
                     # Before its handshake a client of TLS could not read the answer.
                     taken.close()
@@ -109,17 +109,17 @@ class Listener:
 
     def _secure(self, taken: socket.socket, address: str | None, context: ssl.SSLContext) -> None:
         """Begin the handshake of a connection, beside the others; meanwhile it counts as one that is idle."""
-        guest = _Handshake(taken, self._house)
+        handshake = _Handshake(taken, self._listener_state)
         # Here and not in the task, which begins later: the loop might accept any number before.
-        self._house.room.enter(guest, address)
-        task = guest.begin(lambda: self._make(address), context)
+        self._listener_state.room.enter(handshake, address)
+        task = handshake.begin(lambda: self._make(address), context)
         self._handshakes.add(task)
-        task.add_done_callback(lambda _: self._end_handshake(guest))
+        task.add_done_callback(lambda _: self._end_handshake(handshake))
 
-    def _end_handshake(self, guest: _Handshake) -> None:
-        self._house.room.exit(guest)
-        self._handshakes.discard(guest.task)
-        if guest.close_and_tell():
+    def _end_handshake(self, handshake: _Handshake) -> None:
+        self._listener_state.room.exit(handshake)
+        self._handshakes.discard(handshake.task)
+        if handshake.close():
             self._unsecured.add()
 
 
@@ -128,9 +128,9 @@ class _Handshake:
 
     task: asyncio.Task[None]
 
-    def __init__(self, taken: socket.socket, house: ListenerState) -> None:
+    def __init__(self, taken: socket.socket, listener_state: ListenerState) -> None:
         self._taken = taken
-        self._house = house
+        self._listener_state = listener_state
         self._begun = False
 
     def begin(self, make: Callable[[], Connection], context: ssl.SSLContext) -> asyncio.Task[None]:
@@ -138,7 +138,7 @@ class _Handshake:
         self.task = asyncio.create_task(self._run(make, context), name="outreach handshake")
         return self.task
 
-    def close_and_tell(self) -> bool:
+    def close(self) -> bool:
         """Close the socket where it was cancelled before it began, and return whether it failed by itself."""
         if not self._begun:
             self._taken.close()
@@ -146,7 +146,7 @@ class _Handshake:
 
     def leave(self) -> None:
         """Close at once, to make room."""
-        self._house.evicted.add()
+        self._listener_state.evicted.add()
         self.task.cancel()
 
     async def _run(self, make: Callable[[], Connection], context: ssl.SSLContext) -> None:
@@ -156,7 +156,7 @@ class _Handshake:
         )
 
 
-def _turn_away(taken: socket.socket) -> None:
+def _refuse(taken: socket.socket) -> None:
     answer = refusal(HTTPStatus.SERVICE_UNAVAILABLE, "internal_error", _NO_PLACE, headers=[(b"retry-after", b"1")])
     with taken, suppress(OSError):
         taken.setblocking(False)

@@ -27,25 +27,25 @@ class RefusalCounter:
         self._action = action
         self._message = message
         self._now = now
-        self._told_at: float | None = None
-        self._untold = 0
+        self._logged_at: float | None = None
+        self._count = 0
 
     def add(self) -> None:
         """Count an event; log the count, at most once a minute."""
-        self._untold += 1
-        if self._told_at is None or self._now() - self._told_at >= EVERY_SECONDS:
-            self._tell()
+        self._count += 1
+        if self._logged_at is None or self._now() - self._logged_at >= EVERY_SECONDS:
+            self._log_count()
 
     def look(self) -> None:
         """Log the events since the last line, at most once a minute; call it regularly."""
-        if self._told_at is None or self._now() - self._told_at < EVERY_SECONDS:
+        if self._logged_at is None or self._now() - self._logged_at < EVERY_SECONDS:
             return
-        if self._untold:
-            self._tell()
+        if self._count:
+            self._log_count()
         else:
-            self._told_at = None
+            self._logged_at = None
 
-    def _tell(self) -> None:
-        more = "" if self._untold == 1 else f" ({self._untold} times in the last minute)"
-        self._log.warning("%s%s", self._message, more, extra={"action": self._action, "count": self._untold})
-        self._told_at, self._untold = self._now(), 0
+    def _log_count(self) -> None:
+        more = "" if self._count == 1 else f" ({self._count} times in the last minute)"
+        self._log.warning("%s%s", self._message, more, extra={"action": self._action, "count": self._count})
+        self._logged_at, self._count = self._now(), 0

@@ -1,4 +1,4 @@
-"""What is told what the engine of a server or worker does."""
+"""The instrumentation of a server's or worker's engine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def instrumentation_of(
     given: Sequence[Instrumentation], metrics: ServerMetrics | None, *, traced: bool
 ) -> Sequence[Instrumentation]:
-    """Return all that is told what an engine does: the log, and what is asked for."""
+    """Return the instrumentation of an engine: the log, and what is configured."""
     ours: list[Instrumentation] = [LogContext()]
     if metrics is not None:
         ours.append(metrics.engine)

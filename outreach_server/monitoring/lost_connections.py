@@ -20,7 +20,7 @@ _QUIET_SECONDS: Final = 5.0
 """Open connections that are lost after so long are lost to another interruption."""
 
 _AGAIN_SECONDS: Final = 60.0
-"""How often an interruption that goes on is told."""
+"""How often an interruption that goes on is logged."""
 
 
 class LostConnections(logging.Filter):
@@ -36,7 +36,7 @@ class LostConnections(logging.Filter):
         super().__init__()
         self._now = now
         self._lock = threading.Lock()
-        self._seen_at = self._told_at = float("-inf")
+        self._seen_at = self._logged_at = float("-inf")
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether the line is written."""
@@ -54,9 +54,9 @@ class LostConnections(logging.Filter):
                 why = next(iter(str(lost).splitlines()), type(lost).__name__)
             anew = was_open and now - self._seen_at >= _QUIET_SECONDS
             self._seen_at = now
-            if not anew and now - self._told_at < _AGAIN_SECONDS:
+            if not anew and now - self._logged_at < _AGAIN_SECONDS:
                 return False
-            self._told_at = now
+            self._logged_at = now
         _log.warning(
             "Connections to PostgreSQL were lost, and are made again: %s", why, extra={"action": "connections_lost"}
         )

@@ -61,7 +61,7 @@ def test_the_table_and_the_file_say_the_same() -> None:
 
 
 @pytest.mark.parametrize("wrong", [["--rows", "create,speed"], ["--rows", ","], ["--rounds", "0"]])
-def test_wrong_usage_is_told(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_is_reported(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Before anything is measured."""
     with pytest.raises(SystemExit) as ended:
         main(wrong)
@@ -69,7 +69,7 @@ def test_wrong_usage_is_told(wrong: list[str], capsys: pytest.CaptureFixture[str
     assert "is no" in capsys.readouterr().err
 
 
-def test_a_version_that_is_none_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_version_that_is_none_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Before anything is measured, too."""
     assert main(["--base", "no-such-version", "--kept", str(tmp_path)]) == 1
     assert "No version 'no-such-version'" in capsys.readouterr().err

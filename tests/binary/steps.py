@@ -103,7 +103,7 @@ def examines_itself(place: Place) -> None:
     place = Place(jail=place.jail, name="examined")
     place.ask("workspaces", "create", "Examined")
     told = json.loads(place.run("doctor", "--offline", "--json", status=3))
-    assert [finding["code"] for finding in told["findings"]] == ["nobody_dispatches"], told
+    assert [finding["code"] for finding in told["findings"]] == ["no_dispatcher"], told
     with place.serving() as server:
         assert place.ask("doctor", "--offline")["findings"] == []
         server.stop()

@@ -69,8 +69,8 @@ class FaultMatrix:
             assert [request.method for request in server.requests] == ["POST"]
 
     @pytest.mark.parametrize(("headers", "seconds"), [({"retry-after": "7"}, 7.0), ({}, None)])
-    async def test_a_wish_for_the_next_try_is_kept(self, headers: Mapping[str, str], seconds: float | None) -> None:
-        """`Retry-After` is the carrier's own wish; without it there is none."""
+    async def test_retry_after_is_honoured(self, headers: Mapping[str, str], seconds: float | None) -> None:
+        """`Retry-After` becomes the outcome's `retry_after_seconds`; without the header it is None."""
         answer = Answer(status=429, headers=headers)
         async with FaultServer(lambda _: answer) as server, self.before(server) as carrier:
             assert (await carrier.send(message())).retry_after_seconds == seconds

@@ -75,7 +75,7 @@ def test_an_account_that_cannot_be_opened_is_listed_with_what_to_do(
     assert listed["problem"] in cli.refuse("accounts", "check", made["id"])
 
 
-def test_the_fields_of_a_provider_are_told(cli: Cli, fake: FakeAdapter) -> None:
+def test_the_fields_of_a_provider_are_reported(cli: Cli, fake: FakeAdapter) -> None:
     """Before anybody looks for them."""
     names = [field["name"] for field in cli.ask("accounts", "fields", "twilio")]
     assert names == ["account", "token", "signing_secret", "region"]
@@ -93,7 +93,7 @@ def test_the_fields_of_a_provider_are_told(cli: Cli, fake: FakeAdapter) -> None:
         ([], b"", 1, "credentials.token"),
     ],
 )
-def test_what_is_wrong_with_what_was_given_is_told(
+def test_what_is_wrong_with_what_was_given_is_reported(
     cli: Cli, live_id: str, fake: FakeAdapter, options: list[str], stdin: bytes, code: int, words: str
 ) -> None:
     """And nothing is stored."""
@@ -121,7 +121,7 @@ def test_variables_belong_to_calls(cli: Cli, live_id: str) -> None:
 
 
 def hold(cli: Cli, workspace_id: str, provider: str = "twilio") -> datetime:
-    """Have a provider ask to be left alone for an hour; return when that is over."""
+    """Have a provider throttle for an hour; return when that is over."""
     now = SystemClock().now().replace(microsecond=0)
     asked = make_provider_throttle(
         workspace_id=workspace_id, provider=provider, since=now, until=now + timedelta(hours=1)
@@ -135,7 +135,7 @@ def hold(cli: Cli, workspace_id: str, provider: str = "twilio") -> datetime:
     return asked.until
 
 
-def test_a_provider_that_is_left_alone_is_told_of(cli: Cli, live_id: str, credentials: str, fake: FakeAdapter) -> None:
+def test_a_throttled_provider_is_reported(cli: Cli, live_id: str, credentials: str, fake: FakeAdapter) -> None:
     """By `list` and `check`, in words and in JSON, until it is over or the account is connected again."""
     connect = partial(cli.ask, "accounts", "connect", live_id, "twilio", "--file", credentials)
     made = connect()
@@ -160,7 +160,7 @@ def test_a_provider_that_is_left_alone_is_told_of(cli: Cli, live_id: str, creden
 def test_a_test_message_that_nothing_takes_has_failed(
     cli: Cli, live_id: str, credentials: str, fake: FakeAdapter
 ) -> None:
-    """It says why: the provider is left alone, or nobody serves; one that was to be queued only is not waited for."""
+    """It says why: the provider throttles, or no process serves; one that was to be queued only is not waited for."""
     cli.ask("numbers", "add", live_id, "+14155550100", "--carrier", "twilio")
     cli.ask("accounts", "connect", live_id, "twilio", "--file", credentials)
     send = ("test-send", live_id, "--to", "+14155550101", "--wait")

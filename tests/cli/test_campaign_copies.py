@@ -30,7 +30,7 @@ def test_archived_campaigns_are_listed_when_asked_for(cli: Cli, workspace_id: st
     assert names(cli, workspace_id) == ["C"]
 
 
-def test_a_clone_is_told_with_its_contacts(cli: Cli, workspace_id: str, made: str) -> None:
+def test_a_clone_is_reported_with_its_contacts(cli: Cli, workspace_id: str, made: str) -> None:
     """Nothing is sent until it is started."""
     told = cli.tell("campaigns", "clone", made)
     assert "'C (copy)' is ready, with 3 contacts" in told

@@ -239,7 +239,7 @@ def test_what_is_no_opening_is_refused_in_words(cli: Cli, workspace_id: str, fil
     assert "mon-fri 09:00-17:00" in cli.refuse(*args, "--timezone", "UTC", code=2)
 
 
-def test_placeholders_that_nothing_fills_are_told_and_refused(cli: Cli, workspace_id: str, file: str) -> None:
+def test_placeholders_that_nothing_fills_are_reported_and_refused(cli: Cli, workspace_id: str, file: str) -> None:
     """At the import with what there is, and at the start with how to go on."""
     text = ("--message", "Hi {{first_nam}} {{name}} {{first_name|there}}", "--from", SENDER)
     made = load(cli, workspace_id, file, *text)
@@ -283,7 +283,7 @@ def test_a_start_whose_time_has_passed_says_so(cli: Cli, workspace_id: str, file
     assert "has passed: it starts at once" in told
 
 
-def test_what_is_in_the_way_of_a_ready_campaign_is_told_before_its_start(
+def test_what_is_in_the_way_of_a_ready_campaign_is_reported_before_its_start(
     cli: Cli, workspace_id: str, file: str
 ) -> None:
     """As its text is changed, and whenever somebody looks; and not that it only waits to be started."""

@@ -349,7 +349,7 @@ def test_the_database_may_be_named_anywhere(cli: Cli, database: str, words: str)
     assert [each["name"] for each in other.ask(*words.format(database).split())] == ["Acme"]
 
 
-def test_the_version_is_told(cli: Cli) -> None:
+def test_the_version_is_printed(cli: Cli) -> None:
     """The name and the version."""
     assert re.fullmatch(r"outreach-server, version \d+\.\d+\.\d+\n", cli.tell("--version"))
 

@@ -27,7 +27,7 @@ def test_each_setting_is_shown_with_its_value_and_its_source(
     assert "lease_seconds" in Cli("").tell("config")
 
 
-def test_a_wrong_configuration_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_configuration_is_reported_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """As by every other command."""
     monkeypatch.setenv("OUTREACH_CHANGE_POLL_SECONDS", "soon")
     assert "OUTREACH_CHANGE_POLL_SECONDS is 'soon'" in Cli("").refuse("config")

@@ -40,7 +40,7 @@ def test_a_backup_is_made_and_restored(cli: Cli, database: str, tmp_path: Path) 
     assert [one["name"] for one in kept.ask("workspaces", "list")] == ["First"]
 
 
-def test_the_key_is_told_of_and_an_account_that_needs_another_one_is_named(
+def test_the_key_is_mentioned_and_an_account_that_needs_another_one_is_named(
     cli: Cli, database: str, workspace_id: str, tmp_path: Path
 ) -> None:
     """The backup has no key in it; restored elsewhere, whose credentials cannot be opened is said."""

@@ -29,12 +29,14 @@ Write = Callable[[str | bytes], str]
     ],
 )
 @pytest.mark.parametrize("more", [(), ("--json",)])
-def test_a_database_that_cannot_be_opened_is_told_in_words(database: str, problem: str, more: tuple[str, ...]) -> None:
+def test_a_database_that_cannot_be_opened_is_reported_in_words(
+    database: str, problem: str, more: tuple[str, ...]
+) -> None:
     """There is no traceback, and nothing on stdout."""
     assert problem in Cli(database).refuse("workspaces", "list", *more)
 
 
-def test_a_file_that_is_no_database_is_told_in_words(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_reported_in_words(tmp_path: Path) -> None:
     """A slip in --database does not overwrite somebody's file."""
     file = tmp_path / "letter.txt"
     file.write_text("Dear Sir or Madam, " * 1000)
@@ -66,13 +68,13 @@ def test_an_empty_file_is_no_database(tmp_path: Path) -> None:
     assert [one["name"] for one in Cli(f"sqlite:///{file}").ask("workspaces", "list")] == ["Acme"]
 
 
-def test_a_failing_system_call_is_told_in_words(cli: Cli, workspace_id: str) -> None:
+def test_a_failing_system_call_is_reported_in_words(cli: Cli, workspace_id: str) -> None:
     """The file and the reason, no traceback."""
     args = ("campaigns", "import", workspace_id, "-", "--name", "C", "--message", "Hi")
     assert "No space left" in cli.refuse(*args, "--rejects", "/dev/full", stdin=b"phone\n" + b"bad\n" * 5000)
 
 
-def test_several_wrong_values_are_told_one_a_line(cli: Cli, workspace_id: str) -> None:
+def test_several_wrong_values_are_reported_one_a_line(cli: Cli, workspace_id: str) -> None:
     """Each with its place."""
     told = cli.refuse("unsubscribes", "add", workspace_id, "abc", "+14155550101", "def")
     assert told.startswith("Error: 2 problems:\n  phones[0]: ")
@@ -85,7 +87,7 @@ def test_commands_with_a_database_of_their_own_take_none(cli: Cli, command: str)
     assert "creates a temporary database" in cli.refuse("--database", "sqlite:///x.db", command, code=2)
 
 
-def test_the_first_error_of_a_group_is_told_as_itself() -> None:
+def test_the_first_error_of_a_group_is_reported_as_itself() -> None:
     """People are told one thing at a time, however deep it lies."""
     with pytest.raises(KeyError, match="a"), unwrapped():
         raise BaseExceptionGroup("outer", [ExceptionGroup("inner", [KeyError("a"), ValueError("b")])])

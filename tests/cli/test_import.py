@@ -315,8 +315,8 @@ def test_people_are_told_what_comes_next(cli: Cli, workspace_id: str, csv_file: 
     made = load(cli, workspace_id, csv_file("phone\n+14155550101\n"), *times)
     assert "starts it at 2999-01-01 09:00:00 UTC, in " in cli.tell("campaigns", "start", made["id"])
     assert "is ready" in cli.tell("campaigns", "unschedule", made["id"])
-    assert "There are no such recipients." in cli.tell("campaigns", "recipients", made["id"], "--status", "failed")
-    assert "There are no such campaigns." in cli.tell("campaigns", "list", workspace_id, "--status", "draft")
+    assert "No recipients match." in cli.tell("campaigns", "recipients", made["id"], "--status", "failed")
+    assert "No campaigns match." in cli.tell("campaigns", "list", workspace_id, "--status", "draft")
     assert "Paused 0 campaigns." in cli.tell("stop")
 
 
@@ -340,7 +340,7 @@ def test_why_a_campaign_of_a_suspended_workspace_sends_nothing_is_shown(
     assert cli.ask("campaigns", "show", campaign_id)["blocked_by"] is None
 
 
-def test_a_campaign_whose_provider_wants_to_be_left_alone_says_so(
+def test_a_campaign_whose_provider_throttles_says_so(
     cli: Cli, workspace_id: str, csv_file: Write, database: str
 ) -> None:
     """And until when."""
@@ -361,20 +361,20 @@ def test_a_campaign_whose_provider_wants_to_be_left_alone_says_so(
     assert "provider_throttle" in cli.tell("campaigns", "show", campaign_id)
 
 
-def test_that_nobody_dispatches_is_told(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+def test_a_missing_dispatcher_is_reported(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """By `show`, with what to do; not while the heartbeat is fresh, and not of what is not started."""
     args = ("campaigns", "import", workspace_id, csv_file("phone\n+14155550101\n"), "--name", "C", "--message", "Hi")
     campaign_id = cli.ask(*args, "--from", "+14155550100")["id"]
-    assert cli.ask("campaigns", "show", campaign_id)["holds"] == []
+    assert cli.ask("campaigns", "show", campaign_id)["blockers"] == []
     cli.ask("campaigns", "start", campaign_id)
     shown = cli.ask("campaigns", "show", campaign_id)
     assert (shown["blocked_by"], shown["blocked_until"]) == ("no_dispatcher", None)
-    assert [hold["by"] for hold in shown["holds"]] == ["no_dispatcher"]
+    assert [one["by"] for one in shown["blockers"]] == ["no_dispatcher"]
     told = cli.tell("campaigns", "show", campaign_id)
     assert "No process sends from this database" in told
     assert "outreach-server serve" in told
     dispatched_at(cli, SystemClock().now())
-    assert cli.ask("campaigns", "show", campaign_id)["holds"] == []
+    assert cli.ask("campaigns", "show", campaign_id)["blockers"] == []
     dispatched_at(cli, SystemClock().now() - timedelta(minutes=1))
     assert cli.ask("campaigns", "show", campaign_id)["blocked_by"] == "no_dispatcher"
 
@@ -446,7 +446,7 @@ def test_what_says_nothing_of_who_sends_does_not_ask_for_it(
     assert asked == []
 
 
-def test_nobody_sends_is_said_in_the_same_words_everywhere(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+def test_a_missing_dispatcher_has_the_same_message_everywhere(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """At a start and where a campaign is shown."""
     campaign = load(cli, workspace_id, csv_file("phone\n+14155550101\n"), "--from", "+14155550100")["id"]
     said = "No process sends from this database, and none ever has. Send what is due with: outreach-server serve"

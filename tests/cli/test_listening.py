@@ -97,7 +97,7 @@ def test_a_socket_that_is_handed_over_is_listened_on(database: str, process: str
             assert server.wait(60) == 0
 
 
-def test_what_is_no_listening_socket_is_told_in_words(database: str) -> None:
+def test_what_is_no_listening_socket_is_reported_in_words(database: str) -> None:
     """Such as a connection, by a socket unit with Accept=yes."""
     one, other = socket.socketpair()
     with one, other, activated(one, "", "1", database) as server:

@@ -85,7 +85,7 @@ def test_what_a_command_names_is_looked_for_in_the_workspace_that_it_names(cli: 
         ("trunks remove Acme nothing", "There is no trunk 'nothing'."),
     ],
 )
-def test_a_name_that_nothing_has_is_told(cli: Cli, workspace_id: str, words: str, told: str) -> None:
+def test_a_name_that_nothing_has_is_reported(cli: Cli, workspace_id: str, words: str, told: str) -> None:
     """With the command that lists what there is."""
     assert told in cli.refuse(*words.split())
 
@@ -166,7 +166,7 @@ def test_a_flow_is_changed_and_removed(cli: Cli, workspace_id: str, file: str, s
     assert "no such flow" in cli.refuse(*load)
 
 
-def test_a_new_database_is_told_where_it_is(tmp_path: Path) -> None:
+def test_a_new_database_is_reported_where_it_is(tmp_path: Path) -> None:
     """Whoever stands in another directory than was meant sees it."""
     file = tmp_path / "new.db"
     assert f"Created a new database: {file}" in Cli(f"sqlite:///{file}").tell("workspaces", "create", "Acme")

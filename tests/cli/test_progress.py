@@ -94,7 +94,7 @@ def test_a_campaign_that_is_held_says_by_what() -> None:
     """docs/states.md#workspaces: the reason is shown, on a terminal and line by line."""
     held = attrs.evolve(
         snapshot(),
-        holds=[CampaignBlocker(by="workspace_suspended", until=NOW + timedelta(hours=12), why="It may not work.")],
+        blockers=[CampaignBlocker(by="workspace_suspended", until=NOW + timedelta(hours=12), why="It may not work.")],
     )
     assert "active (workspace_suspended)" in drawn(held)
     printed: list[str] = []
@@ -131,7 +131,7 @@ def test_a_campaign_that_does_not_run_says_what_it_waits_for(status: CampaignSta
         assert words in " ".join(drawn(picture).split())
 
 
-def test_what_became_of_calls_is_told_in_words_of_calls() -> None:
+def test_what_became_of_calls_is_reported_in_words_of_calls() -> None:
     """A call is not accepted by a carrier."""
     messages = snapshot()
     calls = attrs.evolve(messages, campaign=attrs.evolve(messages.campaign, channel="call"))
@@ -242,7 +242,7 @@ def test_the_pace_is_measured_over_the_last_half_minute() -> None:
     assert moving.paces == (60.0,)
     held = CampaignBlocker(by="provider_throttle", until=NOW, why="It is throttled.")
     assert "about 1 min 30 s left" in drawn(moving)
-    assert "left at" not in drawn(attrs.evolve(moving, holds=[held]))
+    assert "left at" not in drawn(attrs.evolve(moving, blockers=[held]))
     # What was half a minute ago counts no more.
     assert at(45, 90, 100).pace_per_minute == 0.0
     assert at(55, 0, 50).eta_seconds == 45.0

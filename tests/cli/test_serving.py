@@ -75,7 +75,7 @@ def test_serve_says_nothing_on_stdout_without_json(start: Start) -> None:
     assert process.stdout == ""
 
 
-def test_a_taken_port_is_told_in_words(cli: Cli) -> None:
+def test_a_taken_port_is_reported_in_words(cli: Cli) -> None:
     """Before anything is opened."""
     with bind("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
@@ -84,7 +84,7 @@ def test_a_taken_port_is_told_in_words(cli: Cli) -> None:
     assert not Path(cli.database.removeprefix("sqlite:///")).exists()
 
 
-def test_a_host_of_another_machine_is_told_in_words(cli: Cli) -> None:
+def test_a_host_of_another_machine_is_reported_in_words(cli: Cli) -> None:
     """Whether it is no name at all, or an address of somebody else."""
     assert "is not an address of this machine" in cli.refuse("serve", "--host", "no.such.host.invalid")
     assert "Cannot listen on 192.0.2.1" in cli.refuse("serve", "--host", "192.0.2.1")
@@ -157,7 +157,7 @@ def test_an_application_that_is_broken_is_a_bug(caplog: pytest.LogCaptureFixture
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_a_port_that_needs_rights_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_that_needs_rights_is_reported_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever runs the tests may well have the rights."""
 
     def refuse(self: socket.socket, address: object) -> None:

@@ -114,7 +114,7 @@ def test_nobody_dispatches_until_a_server_is_started(cli: Cli, start: Callable[.
     cli.ask("workspaces", "create", "Acme")
     found = asked(cli)
     [finding] = found["findings"]
-    assert (finding["kind"], finding["commands"]) == ("nobody_dispatches", ["outreach-server serve"])
+    assert (finding["kind"], finding["commands"]) == ("no_dispatcher", ["outreach-server serve"])
     assert found["dispatching"]["by"] == "nobody"
     # Nothing is to be sent, so it can wait.
     assert found["severity"] == "warning"
@@ -142,7 +142,7 @@ def test_nobody_dispatches_until_a_server_is_started(cli: Cli, start: Callable[.
         ("provider_auth", ["accounts connect", "campaigns resume"]),
     ],
 )
-def test_a_campaign_that_the_engine_has_paused_is_told_with_what_resumes_it(
+def test_a_campaign_that_the_engine_has_paused_is_reported_with_what_resumes_it(
     cli: Cli,
     database: str,
     workspace_id: str,
@@ -154,7 +154,7 @@ def test_a_campaign_that_the_engine_has_paused_is_told_with_what_resumes_it(
     """In words; and it goes on by what was shown."""
     pause(database, workspace_id, campaign_id, reason)
     found = asked(cli, workspace_id)
-    assert kinds(found) == ["nobody_dispatches", "campaign_paused"]
+    assert kinds(found) == ["no_dispatcher", "campaign_paused"]
     finding = found["findings"][1]
     assert (finding["workspace_id"], finding["id"]) == (workspace_id, campaign_id)
     assert finding["why"].startswith("Campaign 'Spring' is paused: ")
@@ -167,10 +167,10 @@ def test_a_campaign_that_the_engine_has_paused_is_told_with_what_resumes_it(
     assert all(command in told for command in finding["commands"])
     follow(cli, finding["commands"][-1])
     found = asked(cli)
-    assert (kinds(found), found["active_campaigns"]) == (["nobody_dispatches"], 1)
+    assert (kinds(found), found["active_campaigns"]) == (["no_dispatcher"], 1)
 
 
-def test_a_calling_campaign_is_told_with_what_activates_its_agent(
+def test_a_calling_campaign_is_reported_with_what_activates_its_agent(
     cli: Cli, database: str, workspace_id: str, csv_file: Callable[[str], str]
 ) -> None:
     """Both commands in turn let it go on."""
@@ -185,14 +185,14 @@ def test_a_calling_campaign_is_told_with_what_activates_its_agent(
     assert len(finding["commands"]) == 2
     for command in finding["commands"]:
         follow(cli, command)
-    assert kinds(asked(cli)) == ["nobody_dispatches"]
+    assert kinds(asked(cli)) == ["no_dispatcher"]
 
 
 def test_what_somebody_paused_needs_nobody_else(cli: Cli, campaign_id: str) -> None:
     """Who has paused it knows."""
     cli.ask("campaigns", "pause", campaign_id)
     found = asked(cli)
-    assert (kinds(found), found["active_campaigns"]) == (["nobody_dispatches"], 0)
+    assert (kinds(found), found["active_campaigns"]) == (["no_dispatcher"], 0)
 
 
 def test_requests_in_doubt_are_counted(cli: Cli, database: str, workspace_id: str) -> None:
@@ -207,7 +207,7 @@ def test_requests_in_doubt_are_counted(cli: Cli, database: str, workspace_id: st
     assert "outcome of 2 requests, the oldest of 2026-01-01" in told_by(cli)
 
 
-def test_who_is_held_back_is_told_with_what_decides(cli: Cli, database: str, workspace_id: str) -> None:
+def test_who_is_held_back_is_reported_with_what_decides(cli: Cli, database: str, workspace_id: str) -> None:
     """What was written stands beside it, made harmless for a terminal; either decision ends it."""
     for option in ("--opted-out", "--not-opted-out"):
         within(
@@ -224,18 +224,18 @@ def test_who_is_held_back_is_told_with_what_decides(cli: Cli, database: str, wor
         [command] = [command for command in finding["commands"] if command.endswith(f" {option}")]
         assert command in told
         follow(cli, command)
-        assert kinds(asked(cli)) == ["nobody_dispatches"]
+        assert kinds(asked(cli)) == ["no_dispatcher"]
         cli.ask("unsubscribes", "remove", workspace_id, PERSON)
 
 
-def test_providers_that_asked_to_wait_are_told_with_until_when(cli: Cli, database: str, workspace_id: str) -> None:
+def test_throttles_are_reported_with_their_ends(cli: Cli, database: str, workspace_id: str) -> None:
     """Nobody has to do anything about it."""
     until = SystemClock().now() + timedelta(hours=1)
     hold = make_provider_throttle(workspace_id=workspace_id, provider="telnyx", until=until)
     write(database, lambda tx: tx.provider_throttles.put(hold))
     found = asked(cli)
-    [wait] = found["waits"]
-    assert (wait["workspace_id"], wait["provider"], kinds(found)) == (workspace_id, "telnyx", ["nobody_dispatches"])
+    [wait] = found["throttles"]
+    assert (wait["workspace_id"], wait["provider"], kinds(found)) == (workspace_id, "telnyx", ["no_dispatcher"])
     told = told_by(cli)
     assert f"telnyx for workspace {workspace_id}, sending paused until {until:%Y-%m-%d %H:%M:%S} UTC, in " in told
 
@@ -287,7 +287,7 @@ def test_the_disk_is_shown(cli: Cli, database: str, workspace_id: str, monkeypat
         assert [finding["severity"] for finding in found] == ([severity] if severity else [])
 
 
-def test_an_account_that_cannot_be_opened_is_told_with_what_mends_it(
+def test_an_account_that_cannot_be_opened_is_reported_with_what_mends_it(
     cli: Cli, database: str, workspace_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Here: the key that sealed it was lost."""
@@ -305,6 +305,6 @@ def test_an_account_that_cannot_be_opened_is_told_with_what_mends_it(
     ("count", "text"),
     [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 KB"), (52_428_800, "50.0 MB"), (10**15, "909 TB")],
 )
-def test_sizes_are_told_in_units_that_people_read(count: int, text: str) -> None:
+def test_sizes_are_reported_in_units_that_people_read(count: int, text: str) -> None:
     """One decimal below a hundred."""
     assert _size(count) == text

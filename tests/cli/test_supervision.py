@@ -124,18 +124,18 @@ def test_a_dispatcher_is_alive_while_it_tries() -> None:
     """On a full disk, standing by, after a crash no restart helps; where no heartbeat comes or fails it does."""
     now = 100.0
     pulse = Pulse(15.0, monotonic=lambda: now)
-    assert pulse.beats(HEALTHY)
+    assert pulse.is_alive(HEALTHY)
     silent = attrs.evolve(HEALTHY, heartbeat_seconds_ago=15.0)
-    assert not pulse.beats(silent)
+    assert not pulse.is_alive(silent)
     failing = attrs.evolve(silent, failures=1)
-    assert pulse.beats(failing)
+    assert pulse.is_alive(failing)
     now += 14.9
-    assert pulse.beats(failing)
+    assert pulse.is_alive(failing)
     now += 0.2
-    assert not pulse.beats(failing)
-    assert pulse.beats(attrs.evolve(failing, failures=2))
+    assert not pulse.is_alive(failing)
+    assert pulse.is_alive(attrs.evolve(failing, failures=2))
     for state in ("off", "standing_by", "checking", "refused"):
-        assert pulse.beats(attrs.evolve(HEALTHY, state=state, epoch=None, heartbeat_seconds_ago=None))
+        assert pulse.is_alive(attrs.evolve(HEALTHY, state=state, epoch=None, heartbeat_seconds_ago=None))
 
 
 def test_a_manager_that_is_gone_ends_nothing(tmp_path: Path) -> None:

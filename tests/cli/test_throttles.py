@@ -22,8 +22,10 @@ pytestmark = pytest.mark.anyio
         (make_call(provider="vapi"), make_call(provider="vapi", error="temporary")),
     ],
 )
-async def test_why_something_waits_is_told_as_far_as_it_is_known(fresh: Message | Call, tried: Message | Call) -> None:
-    """The provider's wish goes before what it said of the last request; of one that nobody took nothing is known."""
+async def test_why_something_waits_is_reported_as_far_as_it_is_known(
+    fresh: Message | Call, tried: Message | Call
+) -> None:
+    """The throttle goes before the last answer; of a request that no process took nothing is known."""
     clock = SystemClock()
     provider = fresh.provider if isinstance(fresh, Call) else fresh.carrier
     storage = MemoryStorage(clock=clock)

@@ -30,7 +30,7 @@ from outreach.storage.sqlite.lock import Mount, SqliteDispatchLock
 from outreach.storage.sqlite.schema import MIGRATIONS
 from outreach.testing.builders import make_dispatch, make_message, make_unsubscribe, make_worker
 from outreach.working_set import Transaction
-from tests.doctor.system import DAY, HOST, System, nobody_dispatches
+from tests.doctor.system import DAY, HOST, System, no_dispatcher
 from tests.listening.certificates import write_pair
 
 Patch = pytest.MonkeyPatch
@@ -200,19 +200,19 @@ async def _(system: System, _: Patch) -> None:
     log.write_bytes(left)
 
 
-@fault("database_moved", "nobody_dispatches")
+@fault("database_moved", "no_dispatcher")
 async def _(system: System, _: Patch) -> None:
     def operation(tx: Transaction) -> None:
-        nobody_dispatches(tx)
+        no_dispatcher(tx)
         tx.leases.set_home(DatabaseHome(host="another", path=str(system.database)))
 
     await system.write(operation)
 
 
-@fault("database_restored", "nobody_dispatches")
+@fault("database_restored", "no_dispatcher")
 async def _(system: System, _: Patch) -> None:
     def operation(tx: Transaction) -> None:
-        nobody_dispatches(tx)
+        no_dispatcher(tx)
         mark = HighWaterMark(database=tx.leases.database_id(), epoch=9, change=1)
         SqliteDispatchLock(system.database).record_high_water(mark, ended=True)
 
@@ -345,9 +345,9 @@ async def _(system: System, _: Patch) -> None:
 # ------------------------------------------------------------------------------------------------------------ the work
 
 
-@fault("nobody_dispatches")
+@fault("no_dispatcher")
 async def _(system: System, _: Patch) -> None:
-    await system.write(nobody_dispatches)
+    await system.write(no_dispatcher)
 
 
 @fault("behind")
@@ -371,7 +371,7 @@ async def _(system: System, _: Patch) -> None:
     await system.campaign(scheduled_start_at=datetime.now(UTC) - timedelta(minutes=5))
 
 
-@fault("claims_of_nobody")
+@fault("orphaned_claims")
 async def _(system: System, _: Patch) -> None:
     def operation(tx: Transaction) -> None:
         tx.workers.put(make_worker(epoch=5))

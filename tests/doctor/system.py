@@ -177,7 +177,7 @@ def somebody_dispatches(tx: Transaction) -> None:
     tx.workers.put(WorkerLease(epoch=1, place=1, renewed_at=at, until=at))
 
 
-def nobody_dispatches(tx: Transaction) -> None:
+def no_dispatcher(tx: Transaction) -> None:
     """Write that the last heartbeat was long ago."""
     at = datetime.now(UTC) - timedelta(hours=1)
     tx.leases.put(Lease(epoch=1, home=None, renewed_at=at))

@@ -117,7 +117,7 @@ async def settings(provider: str, told: Mapping[str, Any] | httpx.Response) -> l
         ("twilio", twilio("https://demo.twilio.com/x", "AP1"), []),
     ],
 )
-async def test_where_callbacks_go_is_told(provider: str, told: Mapping[str, Any], codes: Sequence[str]) -> None:
+async def test_where_callbacks_go_is_reported(provider: str, told: Mapping[str, Any], codes: Sequence[str]) -> None:
     """Only settings of what the workspace sends from count."""
     found = await settings(provider, told)
     account, kind = make_account(provider=provider), PROVIDERS[provider]

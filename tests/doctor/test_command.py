@@ -34,7 +34,7 @@ def run(system: System, monkeypatch: pytest.MonkeyPatch) -> Any:
     return run
 
 
-def test_a_healthy_system_is_told_in_one_line(run: Any) -> None:
+def test_a_healthy_system_is_reported_in_one_line(run: Any) -> None:
     """And ends with 0."""
     result = run()
     assert (result.output, result.exit_code) == ("Nothing is wrong.\n", 0)
@@ -42,7 +42,7 @@ def test_a_healthy_system_is_told_in_one_line(run: Any) -> None:
     assert (document["findings"], document["skipped"], document["severity"]) == ([], [], None)
 
 
-def test_a_warning_is_told_with_its_place_and_command(run: Any, system: System) -> None:
+def test_a_warning_is_reported_with_its_place_and_command(run: Any, system: System) -> None:
     """And ends with 3."""
     system.provider.status = 401
     result = run()
@@ -104,7 +104,9 @@ def test_a_url_of_no_database_is_a_fault_of_the_configuration(run: Any, system: 
     assert len(found["skipped"]) == 1
 
 
-def test_a_password_that_everybody_can_read_is_told(run: Any, system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_password_that_everybody_can_read_is_reported(
+    run: Any, system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The configuration file has it in the database's URL."""
     file = system.directory / "outreach.toml"
     file.write_text('database_url = "postgresql://me:secret@127.0.0.1:1/x"\n', encoding="utf-8")

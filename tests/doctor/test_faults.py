@@ -93,7 +93,7 @@ async def test_only_accounts_that_send_are_asked_about(system: System) -> None:
     assert system.provider.asked == []
 
 
-async def test_more_accounts_than_one_look_takes_are_told(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_more_accounts_than_one_look_takes_are_reported(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest are looked at."""
     monkeypatch.setattr(snapshot, "MAX_ACCOUNTS", 1)
 

@@ -73,7 +73,7 @@ def test_a_database_without_the_schema_is_missing(bare_url: str) -> None:
     assert codes(bare_url) == ["database_missing"]
 
 
-def test_versions_of_the_schema_are_told(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_versions_of_the_schema_are_reported(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Older, newer, and somebody else's."""
     more = {**schema.migrations(), "9999_more": "SELECT 1"}
     with monkeypatch.context() as patch:
@@ -87,7 +87,7 @@ def test_versions_of_the_schema_are_told(url: str, monkeypatch: pytest.MonkeyPat
         assert codes(url) == ["database_newer"]
 
 
-def test_an_index_that_is_not_valid_is_told(url: str) -> None:
+def test_an_index_that_is_not_valid_is_reported(url: str) -> None:
     """An interrupted `CREATE INDEX CONCURRENTLY` leaves one."""
     update = (
         "UPDATE pg_index SET indisvalid = {} WHERE indexrelid = (SELECT MIN(indexrelid) FROM pg_index "
@@ -98,7 +98,7 @@ def test_an_index_that_is_not_valid_is_told(url: str) -> None:
         assert codes(url) == ["index_not_valid"]
 
 
-def test_few_connections_and_an_old_server_are_told(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_connections_and_an_old_server_are_reported(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the bounds of this package."""
     monkeypatch.setattr(diagnosis, "FEW_CONNECTIONS", 1_000)
     monkeypatch.setattr(diagnosis, "OLDEST_SERVER", 990_000)
@@ -111,7 +111,7 @@ async def test_the_engine_finds_the_same(url: str) -> None:
     """And what its data say."""
     async with Outreach.open(url, config=EngineConfig()) as engine:
         found = await engine.diagnose(network=False)
-        assert [one.code for one in found.findings] == [*UNSAFE, "nobody_dispatches"]
+        assert [one.code for one in found.findings] == [*UNSAFE, "no_dispatcher"]
         await engine._storage.write(somebody_dispatches)
         assert [one.code for one in (await engine.diagnose()).findings] == UNSAFE
         await engine._storage.write(lambda tx: workers.end(tx, 1))

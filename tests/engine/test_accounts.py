@@ -138,10 +138,10 @@ async def test_a_check_says_what_is_the_case(open_storage: OpenStorage, fake: Fa
 
 
 @pytest.mark.parametrize("anew", [False, True])
-async def test_a_connected_account_is_asked_at_once_though_the_one_before_was_to_be_left_alone(
+async def test_connecting_an_account_ends_the_throttle_of_the_one_before(
     open_storage: OpenStorage, fake: FakeAdapter, anew: bool
 ) -> None:
-    """An account is left alone, not its successor; what waited goes, campaigns too.
+    """A throttle stops the account, not its successor; what waited is sent, campaigns too.
 
     docs/delivery-contract.md#rule-7.
     """
@@ -176,7 +176,7 @@ async def test_a_connected_account_is_asked_at_once_though_the_one_before_was_to
         await until(is_taken)
 
 
-async def test_only_the_workspace_that_was_told_to_wait_is_held(open_storage: OpenStorage, fake: FakeAdapter) -> None:
+async def test_a_throttle_stops_its_workspace_alone(open_storage: OpenStorage, fake: FakeAdapter) -> None:
     """Another one's account at the same provider is not, nor is another provider; and what is over is over."""
     storage = open_storage(clock_of_loop())
     async with Outreach(storage, clock=clock_of_loop()) as engine:
@@ -292,7 +292,7 @@ async def test_an_account_that_cannot_be_opened_is_listed_beside_the_others(
         assert (second.credentials, second.problem) == ({"api_key": "set"}, None)
 
 
-async def test_a_key_that_is_not_at_hand_is_told_in_the_log(
+async def test_a_missing_key_is_logged(
     open_storage: OpenStorage, fake: FakeAdapter, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A campaign pauses and a message fails for its account's sake; what to do nobody else could tell."""

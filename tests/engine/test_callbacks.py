@@ -136,7 +136,7 @@ async def test_what_is_not_signed_changes_nothing(open_storage: OpenStorage, fak
         assert list(await engine.callbacks.list(workspace_id)) == []
 
 
-async def test_a_workspace_is_told_nothing_by_anothers_account(open_storage: OpenStorage, fake: FakeAdapter) -> None:
+async def test_a_workspace_learns_nothing_from_anothers_account(open_storage: OpenStorage, fake: FakeAdapter) -> None:
     """An account's events are read in its own workspace, whatever dispatch they name."""
     async with live(open_storage) as (engine, workspace_id):
         _, message_id, dispatch_id = await _given(engine, workspace_id)

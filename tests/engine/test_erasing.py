@@ -339,7 +339,7 @@ async def test_a_doubt_about_a_purged_person_counts_as_an_opt_out(writing: Outre
     await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone=PHONE, scope="held", source="unclear")))
     assert (await writing.erasure.purge(THIS_WORKSPACE, PHONE)).still_opted_out
     assert await writing.unsubscribes.filter_unsubscribed(THIS_WORKSPACE, "call", [PHONE]) == {PHONE}
-    assert list(await writing.unsubscribes.list_pending(THIS_WORKSPACE)) == []
+    assert list(await writing.unsubscribes.list_held(THIS_WORKSPACE)) == []
 
 
 async def test_a_hashed_number_is_left_out_of_new_campaigns(writing: Outreach, storage: Storage) -> None:

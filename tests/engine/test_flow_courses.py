@@ -187,7 +187,7 @@ async def test_a_reply_that_comes_while_the_message_is_put_off_still_stops_it(
 
 
 @pytest.mark.parametrize(("retry", "status"), [(False, R.FAILED), (True, R.WAITING)])
-async def test_a_failed_receipt_of_the_last_message_is_told_and_retried_by_the_settings(
+async def test_a_failed_receipt_of_the_last_message_is_reported_and_retried_by_the_settings(
     storage: Storage, clock: ManualClock, retry: bool, status: RecipientStatus
 ) -> None:
     """docs/rules.md#retry: also failures that a receipt reports, as in a campaign without a flow."""

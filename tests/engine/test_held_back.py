@@ -110,10 +110,10 @@ async def test_somebody_decides(open_storage: OpenStorage, opted_out: bool) -> N
     async with Outreach(open_storage(clock), clock=clock) as engine:
         workspace = await engine.workspaces.create("Acme")
         await engine.messages.receive(workspace.id, from_number=PERSON, to="+14155550199", body=UNCLEAR)
-        [held] = await engine.unsubscribes.list_pending(workspace.id)
+        [held] = await engine.unsubscribes.list_held(workspace.id)
         assert held.phone == PERSON
         await engine.unsubscribes.resolve(workspace.id, PERSON, opted_out=opted_out)
-        assert list(await engine.unsubscribes.list_pending(workspace.id)) == []
+        assert list(await engine.unsubscribes.list_held(workspace.id)) == []
         stopped = await engine.unsubscribes.filter_unsubscribed(workspace.id, "sms", [PERSON])
         assert stopped == ({PERSON} if opted_out else set())
         with pytest.raises(Conflict if opted_out else NotFound):
@@ -136,4 +136,4 @@ async def test_who_is_held_back_is_found_behind_a_thousand_other_messages(open_s
                 tx.inbound.insert(make_inbound(workspace_id=workspace.id, unclear=True, received_at=later))
 
         await storage.write(write_more)
-        assert [entry.phone for entry in await engine.unsubscribes.list_pending(workspace.id)] == [PERSON]
+        assert [entry.phone for entry in await engine.unsubscribes.list_held(workspace.id)] == [PERSON]

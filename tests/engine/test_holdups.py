@@ -57,7 +57,7 @@ async def holds(engine: Outreach, campaign: Campaign) -> list[tuple[str, datetim
     return [(hold.by, hold.until) for hold in found]
 
 
-async def test_what_keeps_a_campaign_from_going_on_is_told(open_storage: OpenStorage) -> None:
+async def test_what_keeps_a_campaign_from_going_on_is_reported(open_storage: OpenStorage) -> None:
     """What has to be done by somebody first; nothing of what would not go on anyway."""
     clock = ManualClock(NOON)
     storage = open_storage(clock)
@@ -80,7 +80,7 @@ async def test_what_keeps_a_campaign_from_going_on_is_told(open_storage: OpenSto
         assert await holds(engine, campaign) == []
 
 
-async def test_closed_hours_are_told_with_the_next_opening(open_storage: OpenStorage) -> None:
+async def test_closed_hours_are_reported_with_the_next_opening(open_storage: OpenStorage) -> None:
     """Business hours, and a holiday."""
     clock = ManualClock(NOON)
     storage = open_storage(clock)

@@ -60,7 +60,7 @@ LISTS = {
     "numbers.list",
     "trunks.list",
     "unsubscribes.list",
-    "unsubscribes.list_pending",
+    "unsubscribes.list_held",
     "workspaces.list",
 }
 ARGUMENTS = {"workspaces.list": (), "campaigns.list_appearances": (THIS_WORKSPACE, "crm-7")}
@@ -196,11 +196,11 @@ async def test_what_is_removed_between_two_pages_hides_nothing(filled: Outreach)
     whole = list(await filled.trunks.list(THIS_WORKSPACE))
     await filled.trunks.remove(THIS_WORKSPACE, first.items[-1].id)
     assert list(await filled.trunks.list(THIS_WORKSPACE, after=first.next)) == whole[2:]
-    held = await filled.unsubscribes.list_pending(THIS_WORKSPACE, limit=2)
-    rest = [entry async for entry in filled.unsubscribes.iter_pending(THIS_WORKSPACE)][2:]
+    held = await filled.unsubscribes.list_held(THIS_WORKSPACE, limit=2)
+    rest = [entry async for entry in filled.unsubscribes.iter_held(THIS_WORKSPACE)][2:]
     for entry in held:
         await filled.unsubscribes.resolve(THIS_WORKSPACE, entry.phone, opted_out=entry is held.items[0])
-    assert list(await filled.unsubscribes.list_pending(THIS_WORKSPACE, after=held.next)) == rest
+    assert list(await filled.unsubscribes.list_held(THIS_WORKSPACE, after=held.next)) == rest
 
 
 async def test_an_iterator_reads_in_bounded_pages(filled: Outreach) -> None:

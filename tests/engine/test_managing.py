@@ -101,7 +101,7 @@ async def test_a_decision_with_a_key_is_made_once(engine: Outreach) -> None:
     """Also where the number is not held any more."""
     workspace = await given_workspace(engine)
     await engine.messages.receive(workspace.id, from_number="+14155550177", to="+14155550100", body="do not stop")
-    [held] = await engine.unsubscribes.list_pending(workspace.id)
+    [held] = await engine.unsubscribes.list_held(workspace.id)
     made: list[Any] = []
     for _ in range(2):
         await engine.http.resolve_unsubscribe(

@@ -70,7 +70,7 @@ async def test_a_named_subscription_goes_on_where_it_was_acknowledged(open_stora
         assert (found.name, found.workspace_id, found.behind, found.active) == ("billing", None, 0, False)
 
 
-async def test_of_two_readers_one_is_told_each_event(open_storage: OpenStorage) -> None:
+async def test_of_two_readers_one_gets_each_event(open_storage: OpenStorage) -> None:
     """The other waits, and goes on at once when the first is closed."""
     here, there = two_on_one(open_storage)
     told: dict[str, list[int]] = {"a": [], "b": []}
@@ -209,7 +209,7 @@ async def test_a_subscription_is_removed(open_storage: OpenStorage) -> None:
             assert await take(stream, 1) == [1]
 
 
-async def test_events_that_were_purged_are_told_of(tmp_path: Path) -> None:
+async def test_purged_events_are_reported_as_a_gap(tmp_path: Path) -> None:
     """In their place, once, and before what is left; whoever begins afterwards has missed nothing."""
     storage = SqliteStorage(tmp_path / "a.db", clock=SystemClock())
     async with engine_on(storage) as engine:

@@ -35,7 +35,7 @@ def told(caplog: pytest.LogCaptureFixture) -> Told:
 THIS_WORKSPACE = account("w1", "twilio")
 
 
-def test_trouble_is_told_once_then_counted_each_minute_and_its_end_once(told: Told) -> None:
+def test_a_problem_is_logged_once_then_counted_each_minute_and_its_end_logged_once(told: Told) -> None:
     """However often it comes."""
     for _ in range(600):
         told.log_throttle.problem(THIS_WORKSPACE, "timeout", "%s does not answer.", "twilio", action="a")
@@ -50,7 +50,7 @@ def test_trouble_is_told_once_then_counted_each_minute_and_its_end_once(told: To
     assert told.lines[3:] == ["twilio answers again. It occurred 600 times."]
 
 
-def test_a_count_is_told_also_when_nothing_more_comes(told: Told) -> None:
+def test_a_count_is_logged_also_when_nothing_more_comes(told: Told) -> None:
     """`remind` sees to it, once."""
     for _ in range(5):
         told.log_throttle.problem(THIS_WORKSPACE, "timeout", "No answer.")
@@ -60,7 +60,7 @@ def test_a_count_is_told_also_when_nothing_more_comes(told: Told) -> None:
     assert told.lines == ["No answer.", "No answer. (4 times in the last 60 s)"]
 
 
-def test_each_class_of_each_account_is_told(told: Told) -> None:
+def test_each_class_of_each_account_is_reported(told: Told) -> None:
     """One that is in trouble hides no other."""
     for whose in (THIS_WORKSPACE, account("w1", "telnyx"), account("w2", "twilio")):
         for kind in ("timeout", "provider_auth"):
@@ -96,14 +96,14 @@ def test_what_is_remembered_is_bounded(told: Told) -> None:
     rng = random.Random(8)
     for _ in range(5000):
         told.log_throttle.problem(account(f"w{rng.randrange(10**9)}", "x"), f"{rng.random()}", "No answer.")
-    assert told.log_throttle._count == sum(map(len, told.log_throttle._troubles.values())) <= MAX_KINDS
+    assert told.log_throttle._count == sum(map(len, told.log_throttle._problems.values())) <= MAX_KINDS
     told.clock.advance(3600)
     told.log_throttle.flush_counts()
     told.clock.advance(3600)
     told.log_throttle.flush_counts()
     told.clock.advance(3600)
     told.log_throttle.flush_counts()
-    assert told.log_throttle._count == len(told.log_throttle._troubles) == 0
+    assert told.log_throttle._count == len(told.log_throttle._problems) == 0
 
 
 def test_a_full_disk_is_one_line_whatever_was_being_done(told: Told) -> None:
@@ -131,7 +131,7 @@ def test_an_unexpected_error_has_its_traceback_once(told: Told) -> None:
     assert [record.exc_info for record in told._caplog.records[2:]] == [None, None]
 
 
-def test_an_end_without_trouble_is_not_told(told: Told) -> None:
+def test_an_end_without_a_problem_is_not_logged(told: Told) -> None:
     """Every accepted message says that its account works."""
     told.log_throttle.recovered(THIS_WORKSPACE, "Again.")
     assert told.lines == []

@@ -52,7 +52,7 @@ async def create(
         ("Hi", ()),
     ],
 )
-async def test_names_that_nothing_fills_are_told_at_creation(
+async def test_names_that_nothing_fills_are_reported_at_creation(
     engine: Outreach, text: str, unknown: tuple[str, ...]
 ) -> None:
     """No field, no variable of any of the contacts; a fallback fills."""
@@ -129,7 +129,7 @@ def test_too_many_names_are_not_known() -> None:
     assert names.names() is None
 
 
-async def test_nothing_is_told_where_the_names_are_not_known(engine: Outreach) -> None:
+async def test_nothing_is_reported_where_the_names_are_not_known(engine: Outreach) -> None:
     """Who has too many, and who was loaded by an earlier version."""
     workspace = await given_workspace(engine)
     many = [NewRecipient(phone_number="+14155550101", custom_variables={str(n): n for n in range(MAX_NAMES + 1)})]

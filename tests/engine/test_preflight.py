@@ -153,7 +153,7 @@ async def test_it_leaves_out_whom_the_run_leaves_out(seed: int) -> None:
 
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("seed", range(4))
-async def test_a_campaign_that_is_not_there_yet_is_told_as_the_one_that_is_made_of_it(
+async def test_a_campaign_that_is_not_there_yet_is_reported_as_the_one_that_is_made_of_it(
     engine: Outreach, seed: int
 ) -> None:
     """The same contacts, counted the same; but those on the register are shown, which a creation leaves out."""
@@ -253,7 +253,7 @@ async def test_the_cost_is_by_country_and_carrier(engine: Outreach) -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_calling_campaign_is_told_too(engine: Outreach) -> None:
+async def test_a_calling_campaign_is_reported_too(engine: Outreach) -> None:
     """Without texts, with the placeholders of its agent, and by the minute."""
     workspace = await given_workspace(engine)
     agent = await engine.agents.create(

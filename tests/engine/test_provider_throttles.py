@@ -60,7 +60,7 @@ FEW: Final = attrs.evolve(QUICK, max_queued_intents=4, max_requests_in_flight=4)
 MAX_ON_THEIR_WAY: Final = 3
 
 
-def wish(seconds: float, *, state: DispatchState = DispatchState.DEFERRED) -> DispatchOutcome:
+def throttling(seconds: float, *, state: DispatchState = DispatchState.DEFERRED) -> DispatchOutcome:
     """Return the answer of a provider that names a time."""
     reason = "rate_limited" if state is DispatchState.DEFERRED else "provider_error"
     return DispatchOutcome(state=state, reason=reason, retry_after_seconds=seconds)
@@ -78,19 +78,19 @@ async def hears(
 @pytest.mark.parametrize(
     ("outcome", "seconds"),
     [
-        (wish(30), 30),
-        (wish(30, state=DispatchState.UNKNOWN), 30),
+        (throttling(30), 30),
+        (throttling(30, state=DispatchState.UNKNOWN), 30),
         (BUSY, 1),
-        (wish(0), 1),
-        (wish(1e9), DAY.total_seconds()),
+        (throttling(0), 1),
+        (throttling(1e9), DAY.total_seconds()),
     ],
 )
-async def test_a_provider_is_left_alone_for_as_long_as_it_says(
+async def test_a_throttle_lasts_as_long_as_the_provider_says(
     storage: Storage, outcome: DispatchOutcome, seconds: float
 ) -> None:
     """For at most a day; for a first back-off where it names no time, or one that has passed."""
-    hold = await hears(storage, outcome, at=NOW, asked_at=NOW)
-    assert hold == make_provider_throttle(since=NOW, until=NOW + timedelta(seconds=seconds))
+    throttle = await hears(storage, outcome, at=NOW, asked_at=NOW)
+    assert throttle == make_provider_throttle(since=NOW, until=NOW + timedelta(seconds=seconds))
 
 
 @pytest.mark.parametrize(
@@ -123,46 +123,46 @@ async def test_the_wait_doubles_until_something_is_accepted(storage: Storage) ->
     assert (third.refusals, third.until - third.since) == (1, SECOND)
 
 
-async def test_one_that_names_a_time_is_left_alone_for_that_time_however_often_it_does(storage: Storage) -> None:
+async def test_an_account_that_names_a_time_is_not_asked_before_it(storage: Storage) -> None:
     """Its own time is the better one; that it refuses again and again counts only where it names none."""
     moment = NOW
     for times in range(1, 9):
-        hold = await hears(storage, wish(3), at=moment, asked_at=moment)
-        assert hold is not None
-        assert (hold.refusals, hold.until - hold.since) == (times, 3 * SECOND)
-        moment = hold.until
-    hold = await hears(storage, wish(0), at=moment, asked_at=moment)
-    assert hold is not None
-    assert hold.until - hold.since == timedelta(seconds=60)
+        throttle = await hears(storage, throttling(3), at=moment, asked_at=moment)
+        assert throttle is not None
+        assert (throttle.refusals, throttle.until - throttle.since) == (times, 3 * SECOND)
+        moment = throttle.until
+    throttle = await hears(storage, throttling(0), at=moment, asked_at=moment)
+    assert throttle is not None
+    assert throttle.until - throttle.since == timedelta(seconds=60)
 
 
 async def test_what_was_on_its_way_counts_once_and_may_ask_for_more(storage: Storage) -> None:
     """A burst of refusals is one refusal; the latest end that any of them asked for counts."""
-    hold = await hears(storage, wish(30), at=NOW, asked_at=NOW)
-    assert await hears(storage, BUSY, at=NOW + SECOND, asked_at=NOW) == hold
-    assert await hears(storage, wish(10), at=NOW + SECOND, asked_at=NOW) == hold
-    longer = await hears(storage, wish(30), at=NOW + SECOND, asked_at=NOW)
+    throttle = await hears(storage, throttling(30), at=NOW, asked_at=NOW)
+    assert await hears(storage, BUSY, at=NOW + SECOND, asked_at=NOW) == throttle
+    assert await hears(storage, throttling(10), at=NOW + SECOND, asked_at=NOW) == throttle
+    longer = await hears(storage, throttling(30), at=NOW + SECOND, asked_at=NOW)
     assert longer == make_provider_throttle(until=NOW + 31 * SECOND)
 
 
 async def test_what_was_taken_of_before_the_clock_was_set_back_ends_no_hold(storage: Storage) -> None:
-    """It was committed ahead of now, and looks as if it had been asked after the hold."""
-    hold = await hears(storage, wish(30), at=NOW, asked_at=NOW)
-    assert await hears(storage, ACCEPTED, at=NOW + SECOND, asked_at=NOW + DAY) == hold
+    """It was committed ahead of now, and looks as if it had been asked after the throttle."""
+    throttle = await hears(storage, throttling(30), at=NOW, asked_at=NOW)
+    assert await hears(storage, ACCEPTED, at=NOW + SECOND, asked_at=NOW + DAY) == throttle
     assert await hears(storage, ACCEPTED, at=NOW + DAY, asked_at=NOW + DAY) is None
 
 
 async def test_a_throttle_extended_after_the_clock_was_set_back_keeps_its_end(storage: Storage) -> None:
     """It begins anew with the extension, so that the repair after the step does not shorten it."""
-    await hears(storage, wish(10), at=NOW + HOUR, asked_at=NOW + HOUR)
-    longer = await hears(storage, wish(30), at=NOW, asked_at=NOW + HOUR)
+    await hears(storage, throttling(10), at=NOW + HOUR, asked_at=NOW + HOUR)
+    longer = await hears(storage, throttling(30), at=NOW, asked_at=NOW + HOUR)
     assert longer == make_provider_throttle(since=NOW, until=NOW + 30 * SECOND)
     await storage.write(lambda tx: provider_throttles.restart_throttle(tx, THIS_WORKSPACE, "twilio", NOW + SECOND))
     assert await storage.read(lambda tx: tx.provider_throttles.get(THIS_WORKSPACE, "twilio")) == longer
 
 
 async def test_a_hold_from_before_the_clock_was_set_back_does_not_last(storage: Storage) -> None:
-    """No provider is left alone for more than a day, whatever the clock did."""
+    """No throttle lasts more than a day, whatever the clock did."""
     await storage.write(lambda tx: tx.provider_throttles.put(make_provider_throttle(until=NOW + DAY)))
     assert (
         await storage.read(lambda tx: provider_throttles.active_throttle(tx, THIS_WORKSPACE, "twilio", NOW)) is not None
@@ -181,12 +181,12 @@ async def test_a_hold_from_before_the_clock_was_set_back_does_not_last(storage: 
 async def test_no_intent_is_committed_while_it_lasts(storage: Storage) -> None:
     """docs/delivery-contract.md#rule-3: again at the commit. Holds of others do not count."""
     campaign = await given_active(storage)
-    for hold in (
+    for throttle in (
         make_provider_throttle(provider="vonage"),
         make_provider_throttle(workspace_id=OTHER_WORKSPACE),
         make_provider_throttle(),
     ):
-        await storage.write(lambda tx, hold=hold: tx.provider_throttles.put(hold))  # type: ignore[misc]
+        await storage.write(lambda tx, throttle=throttle: tx.provider_throttles.put(throttle))  # type: ignore[misc]
     committed = await commit(storage, campaign)
     assert (committed.stale, committed.dispatches) == (True, ())
     plan = await storage.read(lambda tx: plan_wave(tx, THIS_WORKSPACE, campaign.id, now=NOW, limit=1))
@@ -215,8 +215,8 @@ async def test_an_intent_that_was_committed_before_is_withdrawn(storage: Storage
 async def test_what_was_asked_with_other_credentials_says_nothing_of_these(storage: Storage) -> None:
     """An answer that comes after the account was connected again, to a request from before it, holds nothing."""
     await storage.write(lambda tx: tx.accounts.insert(make_account(updated_at=NOW)))
-    assert await hears(storage, wish(30), at=NOW + SECOND, asked_at=NOW - TICK) is None
-    assert await hears(storage, wish(30), at=NOW + SECOND, asked_at=NOW) is not None
+    assert await hears(storage, throttling(30), at=NOW + SECOND, asked_at=NOW - TICK) is None
+    assert await hears(storage, throttling(30), at=NOW + SECOND, asked_at=NOW) is not None
 
 
 async def test_what_waits_is_looked_at_when_its_hold_is_lifted(storage: Storage) -> None:
@@ -241,8 +241,8 @@ async def test_what_waits_is_looked_at_when_its_hold_is_lifted(storage: Storage)
     for unit in units:
         await storage.write(lambda tx, unit=unit: tx.work.schedule(unit, later))  # type: ignore[misc]
     for provider, waiting in (("twilio", units[0]), ("vapi", units[3])):
-        hold = make_provider_throttle(provider=provider, until=later)
-        await storage.write(lambda tx, hold=hold: tx.provider_throttles.put(hold))  # type: ignore[misc]
+        throttle = make_provider_throttle(provider=provider, until=later)
+        await storage.write(lambda tx, throttle=throttle: tx.provider_throttles.put(throttle))  # type: ignore[misc]
         at = NOW + SECOND if provider == "vapi" else NOW
         await storage.write(
             lambda tx, name=provider, at=at: provider_throttles.clear_throttle(tx, THIS_WORKSPACE, name, at)  # type: ignore[misc]
@@ -262,8 +262,8 @@ async def test_single_messages_and_calls_wait_too(storage: Storage) -> None:
     await storage.write(lambda tx: singles.create_call(tx, call, now=NOW))
     await storage.write(lambda tx: singles.create_message(tx, message, now=NOW))
     for provider, seconds in ((call.provider, 30), (message.carrier, 900)):
-        hold = make_provider_throttle(provider=provider, until=NOW + timedelta(seconds=seconds))
-        await storage.write(lambda tx, hold=hold: tx.provider_throttles.put(hold))  # type: ignore[misc]
+        throttle = make_provider_throttle(provider=provider, until=NOW + timedelta(seconds=seconds))
+        await storage.write(lambda tx, throttle=throttle: tx.provider_throttles.put(throttle))  # type: ignore[misc]
     terms = IntentTerms(
         dispatch_id=new_id(),
         epoch=1,
@@ -285,7 +285,7 @@ async def test_single_messages_and_calls_wait_too(storage: Storage) -> None:
     assert await due(WorkUnit("message", THIS_WORKSPACE, message.id)) == NOW + timedelta(minutes=10)  # type: ignore[misc]
 
 
-async def test_one_that_says_wait_is_left_alone_by_all_of_the_workspace_and_by_nobody_else(
+async def test_a_throttle_holds_for_its_workspace_alone(
     open_storage: OpenStorage, caplog: pytest.LogCaptureFixture
 ) -> None:
     """docs/delivery-contract.md#rule-7: nobody fails, no attempt is spent, and all goes on by itself."""
@@ -387,18 +387,18 @@ async def test_only_what_runs_is_held(open_storage: OpenStorage) -> None:
     async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
         campaign = await given_campaign(rig.engine, workspace, 1)
-        hold = make_provider_throttle(workspace_id=workspace.id, until=clock_of_loop().now() + timedelta(hours=1))
-        await rig.storage.write(lambda tx: tx.provider_throttles.put(hold))
+        throttle = make_provider_throttle(workspace_id=workspace.id, until=clock_of_loop().now() + timedelta(hours=1))
+        await rig.storage.write(lambda tx: tx.provider_throttles.put(throttle))
         assert await rig.engine.campaigns.throttled_until(workspace.id, campaign.id) is None
         await rig.engine.campaigns.start(workspace.id, campaign.id)
-        assert await rig.engine.campaigns.throttled_until(workspace.id, campaign.id) == hold.until
+        assert await rig.engine.campaigns.throttled_until(workspace.id, campaign.id) == throttle.until
 
 
 async def test_a_time_that_is_named_after_the_clock_was_set_back_counts_from_then(storage: Storage) -> None:
-    """The hold from before the step still looks longer, and is shortened when the step is repaired."""
+    """The throttle from before the step still looks longer, and is shortened when the step is repaired."""
     dispatch = make_dispatch(message_id=new_id(), created_at=NOW)
-    hold = make_provider_throttle(provider=dispatch.provider, since=NOW, until=NOW + timedelta(seconds=5))
-    await storage.write(lambda tx: tx.provider_throttles.put(hold))
+    throttle = make_provider_throttle(provider=dispatch.provider, since=NOW, until=NOW + timedelta(seconds=5))
+    await storage.write(lambda tx: tx.provider_throttles.put(throttle))
     early = NOW - timedelta(minutes=10)
     outcome = DispatchOutcome(state=DispatchState.DEFERRED, reason="rate_limited", retry_after_seconds=20.0)
     await storage.write(

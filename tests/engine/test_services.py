@@ -32,7 +32,7 @@ from outreach.errors import RecipientUnsubscribed, SmsCampaignsDisabled, Unautho
 from outreach.http import prepare_recipient
 from outreach.models.recipient import PreparedRecipient
 from outreach.storage.sqlite.memory import MemoryStorage
-from outreach.testing.builders import NOW, new_id
+from outreach.testing.builders import NOW, make_dispatch, new_id
 from outreach.testing.clock import ManualClock
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.rig import contacts, given_campaign, given_workspace
@@ -288,6 +288,14 @@ async def test_agents_trunks_numbers_and_flows_are_kept_as_they_were_given(engin
         [trunk],
     ]
     assert [list(await service.list(workspace.id)) for service in (engine.numbers, engine.flows)] == [[number], [flow]]
+    assert await engine.agents.get(workspace.id, agent.id) == changed
+    assert await engine.trunks.get(workspace.id, trunk.id) == trunk
+    assert await engine.numbers.get(workspace.id, number.id) == number
+    assert await engine.flows.get(workspace.id, flow.id) == flow
+    await engine.numbers.remove(workspace.id, number.id)
+    await engine.trunks.remove(workspace.id, trunk.id)
+    with pytest.raises(NotFound):
+        await engine.trunks.get(workspace.id, trunk.id)
 
 
 async def test_what_an_agents_calls_do_is_checked_as_a_whole(engine: Outreach) -> None:
@@ -464,8 +472,6 @@ async def test_sms_campaigns_must_be_turned_on(engine: Outreach) -> None:
     """docs/interface.md#4.3, rule 1: 403 where the workspace has SMS campaigns off."""
     workspace = await given_workspace(engine, sms_campaigns_enabled=False)
     with pytest.raises(SmsCampaignsDisabled):
-        await engine.http.check_sms_enabled(workspace.id)
-    with pytest.raises(SmsCampaignsDisabled):
         await engine.campaigns.create_sms(workspace.id, _new(), contacts(1))
 
 
@@ -523,6 +529,11 @@ async def test_everything_of_another_workspace_counts_as_absent(engine: Outreach
     await engine.unsubscribes.add(other.id, "+14155550777")
     message = await engine.messages.send(other.id, NewMessage(to="+14155550001", body="x"))
     call = await engine.calls.create(other.id, NewCall(agent_id=agent.id, to="+14155550001"))
+    key = await engine.api_keys.create(other.id)
+    dispatch = make_dispatch(workspace_id=other.id, message_id=message.id)
+    await engine._storage.write(lambda tx: tx.dispatches.insert(dispatch))
+    assert (await engine.api_keys.get(other.id, key.id)).id == key.id
+    assert await engine.dispatches.get(other.id, dispatch.id) == dispatch
     campaigns = engine.campaigns
     attempts = [
         campaigns.get(mine.id, campaign.id),
@@ -539,6 +550,9 @@ async def test_everything_of_another_workspace_counts_as_absent(engine: Outreach
         engine.agents.get(mine.id, agent.id),
         engine.agents.update(mine.id, agent.id, AgentUpdate(name="Mine")),
         engine.numbers.create(mine.id, "+14155550100", trunk_id=trunk.id),
+        engine.trunks.get(mine.id, trunk.id),
+        engine.api_keys.get(mine.id, key.id),
+        engine.dispatches.get(mine.id, dispatch.id),
         engine.messages.get(mine.id, message.id),
         engine.calls.get(mine.id, call.id),
         engine.calls.create(mine.id, NewCall(agent_id=agent.id, to="+14155550001")),

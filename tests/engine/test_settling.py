@@ -138,7 +138,7 @@ async def test_a_dispatch_that_the_ledger_lacks_changes_nothing(storage: Storage
 
 
 @pytest.mark.parametrize(
-    ("tries", "wish", "seconds"),
+    ("tries", "retry_after", "seconds"),
     [
         (1, None, 1),
         (2, None, 2),
@@ -150,8 +150,8 @@ async def test_a_dispatch_that_the_ledger_lacks_changes_nothing(storage: Storage
         (1, 1e12, 86_400),
     ],
 )
-async def test_a_deferral_backs_off_and_honours_the_providers_wish(
-    storage: Storage, tries: int, wish: float | None, seconds: int
+async def test_a_deferral_backs_off_and_honours_retry_after(
+    storage: Storage, tries: int, retry_after: float | None, seconds: int
 ) -> None:
     """The next try backs off, doubling, and honours Retry-After; no attempt is spent.
 
@@ -160,7 +160,7 @@ async def test_a_deferral_backs_off_and_honours_the_providers_wish(
     campaign = await given_active(storage)
     now = NOW
     for number in range(tries):
-        outcome = DispatchOutcome(state=D.DEFERRED, retry_after_seconds=wish if number == tries - 1 else None)
+        outcome = DispatchOutcome(state=D.DEFERRED, retry_after_seconds=retry_after if number == tries - 1 else None)
         await settle(storage, await given_dispatch(storage, campaign, now=now), outcome, now=now)
         now = NOW + timedelta(hours=number + 1)
     after = await recipient(storage, campaign)

@@ -71,7 +71,7 @@ async def test_an_agent_that_may_not_call_any_more_makes_drafts_of_those_that_ha
 
 
 @pytest.mark.parametrize(("before", "after", "status"), [(False, True, "ready"), (True, False, "draft")])
-async def test_an_agent_that_changes_while_a_campaign_is_loaded_is_heeded(
+async def test_an_agents_change_while_a_campaign_is_loaded_counts(
     engine: Outreach, before: bool, after: bool, status: str
 ) -> None:
     """The state of a new campaign is that of its agent when it becomes visible."""

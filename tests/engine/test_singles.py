@@ -260,7 +260,7 @@ async def test_singles_of_a_suspended_workspace_wait_and_become_stale(storage: S
 async def test_what_is_put_off_is_looked_at_again_when_it_is_stale_at_the_latest(
     storage: Storage, after_seconds: float, retry_after_seconds: float | None, due_seconds: float
 ) -> None:
-    """Canceled after 10 minutes, however long the provider wishes to be left alone.
+    """Canceled after 10 minutes, however long the provider throttles.
 
     docs/delivery-contract.md#rule-14.
     """

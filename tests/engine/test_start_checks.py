@@ -60,7 +60,7 @@ async def test_the_footer_counts(engine: Outreach) -> None:
     assert (await engine.campaigns.start(workspace.id, campaign.id)).status == "active"
 
 
-async def test_how_many_will_fail_is_told_and_the_others_are_reached(engine: Outreach) -> None:
+async def test_how_many_will_fail_is_reported_and_the_others_are_reached(engine: Outreach) -> None:
     """One that fits is enough for a start; duplicates and impossible numbers are not counted."""
     people = [*named("Ann", LONG, "Bob", LONG), *named("Ann"), NewRecipient(phone_number="nobody")]
     workspace, campaign = await given(engine, people, body="Hi {{first_name}}")
@@ -133,7 +133,7 @@ async def test_calls_have_no_text_to_look_at(engine: Outreach) -> None:
         ("{{a}}" + "x" * 161, None, True),
     ],
 )
-def test_whether_a_text_can_suit_anybody_is_told_by_what_stands_outside_of_placeholders(
+def test_the_text_outside_of_placeholders_decides_whether_a_body_can_suit_anybody(
     template: str, footer: str | None, nobody: bool
 ) -> None:
     """Values, and fallbacks, only make it longer."""

@@ -56,7 +56,7 @@ def beat(tx: Transaction, at: datetime, *, epoch: int = 1) -> None:
     tx.workers.put(WorkerLease(epoch=epoch, place=1, renewed_at=at, until=at + lasts))
 
 
-async def test_who_dispatches_is_told_by_the_leases(open_storage: OpenStorage) -> None:
+async def test_the_leases_say_who_dispatches(open_storage: OpenStorage) -> None:
     """Nobody ever; another process; nobody since; and no heartbeat of a wrong clock lies ahead of now."""
     clock = ManualClock(NOON)
     storage = open_storage(clock)
@@ -122,7 +122,7 @@ async def test_nothing_to_tell_is_told(open_storage: OpenStorage) -> None:
             scheduled_campaigns=0,
             paused=[],
             unknown=[],
-            waits=[],
+            throttles=[],
             held=[],
             truncated=[],
             adapter_problems=[],
@@ -176,13 +176,13 @@ async def test_each_workspace_is_told_its_own_and_all_of_them_together(open_stor
         assert (one.reason, one.why) == ("provider_auth", PAUSE_REASONS["provider_auth"])
         in_doubt = UnknownDispatchCount(workspace_id=ours.id, count=2, since=NOON - HOUR)
         assert list(found.unknown) == [in_doubt]
-        [wait] = found.waits
+        [wait] = found.throttles
         assert (wait.workspace_id, wait.provider, wait.until) == (ours.id, "twilio", NOON + HOUR)
         assert list(found.held) == [held]
         assert found.truncated == []
         other = await engine.status(theirs.id)
         assert (other.active_campaigns, other.scheduled_campaigns) == (0, 0)
-        assert (list(other.paused), list(other.waits), list(other.held)) == ([], [], [])
+        assert (list(other.paused), list(other.throttles), list(other.held)) == ([], [], [])
         everything = await engine.status()
         assert everything.workspace_id is None
         assert list(everything.unknown) == [in_doubt, *other.unknown]
@@ -216,9 +216,9 @@ async def test_long_lists_are_cut_and_named(open_storage: OpenStorage, monkeypat
         for number in range(3):
             await storage.write(lambda tx, number=number: add(tx, number))  # type: ignore[misc]
             found = await engine.status()
-            counted = (len(found.paused), found.unknown[0].count, len(found.waits), len(found.held))
+            counted = (len(found.paused), found.unknown[0].count, len(found.throttles), len(found.held))
             assert counted == (min(number + 1, 2),) * 4
-            assert found.truncated == (["paused", "unknown", "waits", "held"] if number == 2 else [])
+            assert found.truncated == (["paused", "unknown", "throttles", "held"] if number == 2 else [])
 
 
 async def test_what_runs_is_listed_with_how_far_it_is(
@@ -256,7 +256,7 @@ async def test_what_is_due_and_waits_is_the_lag(open_storage: OpenStorage) -> No
         clock.advance(90)
         found = await engine.status(workspace.id)
         assert (found.lag_seconds, found.running[0].lag_seconds) == (90, 90)
-        assert [(one.kind, one.severity) for one in found.findings] == [("nobody_dispatches", "critical")]
+        assert [(one.kind, one.severity) for one in found.findings] == [("no_dispatcher", "critical")]
         await storage.write(lambda tx: beat(tx, clock.now()))
         assert [(one.kind, one.severity) for one in (await engine.status()).findings] == [("behind", "warning")]
         # A throttle and hours that are over are no lag, nor is a paused campaign.
@@ -286,7 +286,7 @@ async def test_a_campaign_that_is_dispatched_has_no_lag(open_storage: OpenStorag
         assert (await rig.engine.status()).lag_seconds == 0
 
 
-async def test_an_account_that_cannot_be_used_here_is_told(open_storage: OpenStorage) -> None:
+async def test_an_account_that_cannot_be_used_here_is_reported(open_storage: OpenStorage) -> None:
     """Its adapter is not installed, or its key is another one; one that can be used is not told."""
     storage = open_storage(clock_of_loop())
     credentials = {"account_sid": f"AC{'0' * 32}", "auth_token": "0" * 32}

@@ -143,7 +143,7 @@ async def test_a_refusal_for_good_ends_by_the_providers_answer(storage: Storage)
     assert (await told(storage, campaign))[-1] == "ended failed (invalid_number) by provider_answer"
 
 
-async def test_deferral_is_told_as_what_it_is(storage: Storage) -> None:
+async def test_a_deferral_is_reported_as_one(storage: Storage) -> None:
     """docs/delivery-contract.md#rule-7: a wait, by the rule of deferral, with its end."""
     campaign = await given_active(storage)
     busy = DispatchOutcome(state=DispatchState.DEFERRED, reason="rate_limited", retry_after_seconds=30)
@@ -324,7 +324,7 @@ async def test_a_campaign_that_expires_closes_who_is_open(storage: Storage) -> N
     assert await told(storage, campaign) == [LOADED, "campaign expired by expiry", "ended expired by expiry"]
 
 
-async def test_a_workspace_that_is_suspended_is_told(storage: Storage) -> None:
+async def test_a_workspace_that_is_suspended_is_reported(storage: Storage) -> None:
     """docs/interface.md#5: its campaigns keep their states, and the reason is shown; other workspaces' is not."""
     campaign = await given_active(storage)
     for workspace_id, status, moment in (
@@ -419,7 +419,7 @@ async def test_who_opts_out_while_waiting_ends_at_once(storage: Storage) -> None
     ]
 
 
-async def test_another_workspace_is_told_nothing(storage: Storage) -> None:
+async def test_another_workspace_learns_nothing(storage: Storage) -> None:
     """docs/operations.md#security: every query carries its workspace."""
     campaign = await given_active(storage)
     phone = (await recipient(storage, campaign)).phone or ""

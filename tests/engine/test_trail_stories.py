@@ -243,7 +243,7 @@ async def test_a_campaign_that_is_closed_says_until_when(
         ]
 
 
-async def test_a_night_is_told_once(storage: Storage) -> None:
+async def test_a_night_is_logged_once(storage: Storage) -> None:
     """However often a closed campaign is looked at; another night is another one."""
     campaign = await given_active(storage)
     for until_when in (at(100), at(100), at(200), at(200)):
@@ -256,7 +256,7 @@ async def test_a_night_is_told_once(storage: Storage) -> None:
     assert [step.until for step in found.steps[1:]] == [at(100), at(200)]
 
 
-async def test_a_flow_is_told_step_by_step(storage: Storage, clock: ManualClock) -> None:
+async def test_a_flow_is_reported_step_by_step(storage: Storage, clock: ManualClock) -> None:
     """Its wait with its end, and that a reply ended it; each message has the step that it was."""
     course = await Course.begin(storage, clock, HELLO, WAIT, AGAIN, WAIT, STOP, AGAIN)
     (first,) = await course.wave()

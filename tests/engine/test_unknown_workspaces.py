@@ -15,14 +15,14 @@ NAMES = [method.name for method in every_method(Outreach.open("memory://")) if m
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("workspace_id", ["01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01", "nope"])
-async def test_a_workspace_that_is_not_there_is_told(engine: Outreach, name: str, workspace_id: str) -> None:
+async def test_a_workspace_that_is_not_there_is_reported(engine: Outreach, name: str, workspace_id: str) -> None:
     """By every method, those included that only list: a slip does not look like an empty workspace."""
     method = next(one for one in every_method(engine) if one.name == name)
     with pytest.raises(NotFound):
         await method.call(workspace_id)
 
 
-async def test_a_workspace_in_the_place_of_its_identifier_is_told(engine: Outreach) -> None:
+async def test_a_workspace_in_the_place_of_its_identifier_is_reported(engine: Outreach) -> None:
     """By every method, and in the words of the engine, not of the database."""
     workspace: Any = await engine.workspaces.create("Acme")
     for method in every_method(engine):

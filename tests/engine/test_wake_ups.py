@@ -113,7 +113,7 @@ async def _pending_is_below(engine: Outreach, workspace_id: str, campaign_id: st
 
 
 @pytest.mark.parametrize("topic", ["work", "*"])
-async def test_what_is_heard_while_nobody_waits_is_told_to_the_next_who_waits(topic: str) -> None:
+async def test_a_notification_while_nobody_waits_ends_the_next_wait(topic: str) -> None:
     """A worker reads the feed meanwhile, and has perhaps read too early; it is told once."""
     wake_ups = WakeUps()
     await wake_ups.wait("work", poll_seconds=0.01)

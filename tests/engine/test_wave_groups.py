@@ -117,7 +117,7 @@ async def test_a_wave_that_is_stale_keeps_no_other_from_its_commit(storage: Stor
         await reread(storage, one)
 
 
-async def test_a_wave_that_is_committed_twice_is_told_of_twice(storage: Storage) -> None:
+async def test_a_wave_that_is_committed_twice_is_reported_twice(storage: Storage) -> None:
     """Who went away before it could be told leaves others that ask again; the stops are asked for anew then."""
     first, second = [await given_active(storage, 2) for _ in range(2)]
     chosen = {one.id: await recipient(storage, one) for one in (first, second)}

@@ -90,7 +90,7 @@ async def until_open(place: Place, count: int) -> None:
             await anyio.sleep(0.01)
 
 
-async def test_events_are_told_as_they_come(place: Place) -> None:
+async def test_events_are_delivered_as_they_come(place: Place) -> None:
     """Those after the number, then each new one, with its number, type and JSON."""
     await place.engine.unsubscribes.add(place.workspace_id, "+14155550177")
     async with listening(place) as listener:
@@ -119,7 +119,7 @@ async def test_a_client_that_comes_back_goes_on(place: Place) -> None:
     assert [one["phone"] for one in listener.events] == ["+14155550179"]
 
 
-async def test_only_the_type_that_is_asked_for_is_told(place: Place) -> None:
+async def test_only_the_type_that_is_asked_for_is_delivered(place: Place) -> None:
     """The heartbeat passes over the others: its number counts for whoever comes back."""
     streams(place).heartbeat_seconds = 0.05
     async with listening(place, "GET /manage/events?since=0&type=opted_in HTTP/1.1") as listener:

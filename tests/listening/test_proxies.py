@@ -91,7 +91,7 @@ async def test_a_trusted_proxy_has_no_limit_of_its_own(listed: str | None, serve
 
 
 @pytest.mark.parametrize("listed", ["proxy.example.com", "10.0.0.1/8", "*", "127.0.0.1;unix", ""])
-def test_a_wrong_list_is_told_in_words(listed: str) -> None:
+def test_a_wrong_list_is_reported_in_words(listed: str) -> None:
     """With the name of the setting."""
     with pytest.raises(ConfigError, match=r"ServerConfig\.proxy_headers is"):
         ServerConfig(proxy_headers=listed)

@@ -106,7 +106,7 @@ async def test_a_handshake_has_a_deadline(tmp_path: Path, monkeypatch: pytest.Mo
         assert await client.closed()
 
 
-def test_files_that_are_no_pair_are_told_in_words(tmp_path: Path) -> None:
+def test_files_that_are_no_pair_are_reported_in_words(tmp_path: Path) -> None:
     """Missing, unreadable, or of another pair."""
     certificate, key, other = tmp_path / "certificate.pem", tmp_path / "key.pem", tmp_path / "other.pem"
     write_pair(certificate, key, name="first")

@@ -71,7 +71,7 @@ class Broken(Instrumentation):
 
 
 @pytest.mark.virtual_time
-async def test_each_step_of_a_dispatch_is_told_and_an_error_of_who_is_told_changes_nothing(
+async def test_each_step_of_a_dispatch_is_instrumented_and_an_error_there_changes_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """From the change to the receipt, in this order; the broken one is in the log, once."""

@@ -64,7 +64,7 @@ def test_metrics_are_off_unless_asked_for(start: Any) -> None:
     assert server.wait() == 0
 
 
-def test_an_address_that_is_taken_is_told_in_words() -> None:
+def test_an_address_that_is_taken_is_reported_in_words() -> None:
     """Before anything is opened."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -32,7 +32,7 @@ def test_a_move_is_the_operators_or_the_clocks(move: CampaignAction) -> None:
 @pytest.mark.parametrize(
     "by", [TrailRule.PROVIDER_ANSWER, TrailRule.PROVIDER_REPORT, TrailRule.RECONCILIATION, TrailRule.OPERATOR]
 )
-def test_evidence_is_by_who_told_it(state: DispatchState, by: TrailRule) -> None:
+def test_evidence_names_who_reported_it(state: DispatchState, by: TrailRule) -> None:
     """An answer, a report, a look-up, an operator."""
     assert rule_of_outcome(state, None, by) is by
 

@@ -62,7 +62,7 @@ def test_every_pause_comes_with_words() -> None:
     assert set(PAUSE_REASONS) == set(get_args(PauseReason))
 
 
-def test_what_a_carrier_took_is_told_as_that_until_it_says_more() -> None:
+def test_an_accepted_message_is_reported_as_accepted_until_its_receipt() -> None:
     """A receipt alone says that it has arrived."""
     assert describe_reason("completed", None) == "sent, not yet confirmed"
     assert describe_reason("completed", None, report=MessageStatus.SENT) == "sent, not yet confirmed"

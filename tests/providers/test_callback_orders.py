@@ -376,7 +376,7 @@ async def test_an_end_without_its_reason_decides_nothing(part_of: type[VoicePart
 @pytest.mark.parametrize("part_of", VOICES)
 @pytest.mark.parametrize("backwards", [False, True])
 async def test_who_wants_no_more_calls_is_on_the_register_once(part_of: type[VoicePart], backwards: bool) -> None:
-    """The wish counts with the first event that tells it, and its evidence is the call."""
+    """The opt-out counts with the first event that reports it, and its evidence is the call."""
     async with line(part_of()) as here:
         events = list(here.part.do_not_call(here.taken, datetime.now(UTC)))
         for event in [*reversed(events), *events] if backwards else events * 2:

@@ -44,7 +44,7 @@ PARTS: Final[Any] = pytest.mark.parametrize("part_of", [*CARRIERS, *VOICES])
 
 
 @attrs.frozen(kw_only=True)
-class Desk:
+class Rig:
     """An engine that dispatches a campaign of one contact, and the provider that it asks.
 
     Attributes:
@@ -107,7 +107,7 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(path: Path, part: Part, config: EngineConfig = PATIENT) -> AsyncIterator[Desk]:
+async def rig(path: Path, part: Part, config: EngineConfig = PATIENT) -> AsyncIterator[Rig]:
     """Open an engine on SQLite, and a provider that accepts until something else is said."""
     async with (
         FaultServer(part.stand_in.accept) as provider,
@@ -122,7 +122,7 @@ async def desk(path: Path, part: Part, config: EngineConfig = PATIENT) -> AsyncI
             default_region="US",
         )
         await engine.accounts.connect(workspace.id, part.name, {**part.credentials, "api_base": provider.url})
-        yield Desk(part=part, engine=engine, workspace_id=workspace.id, provider=provider)
+        yield Rig(part=part, engine=engine, workspace_id=workspace.id, provider=provider)
 
 
 @PARTS
@@ -135,7 +135,7 @@ async def test_what_cannot_be_understood_is_unknown_and_not_asked_again(
     tmp_path: Path, part_of: type[Part], answer: Answer
 ) -> None:
     """docs/delivery-contract.md#rule-5: the provider may have taken it, so nobody asks a second time."""
-    async with desk(tmp_path, part_of()) as here:
+    async with rig(tmp_path, part_of()) as here:
         here.provider.answer = lambda _: answer
         campaign = await here.start()
         (dispatch,) = await here.settled(campaign)
@@ -152,7 +152,7 @@ async def test_a_connection_that_goes_away_is_unknown_and_not_asked_again(
     tmp_path: Path, part_of: type[Part], fault: Fault
 ) -> None:
     """The same for a network that fails, whenever it does: one connection was made, and no other."""
-    async with desk(tmp_path, part_of(), IMPATIENT if fault == "silence" else PATIENT) as here:
+    async with rig(tmp_path, part_of(), IMPATIENT if fault == "silence" else PATIENT) as here:
         here.provider.fault = fault
         campaign = await here.start()
         (dispatch,) = await here.settled(campaign)
@@ -181,7 +181,7 @@ async def test_a_provider_that_is_busy_is_asked_again_later(
                 return Answer(status=429, headers=headers)
         return here.part.stand_in.accept(request)
 
-    async with desk(tmp_path, part_of()) as here:
+    async with rig(tmp_path, part_of()) as here:
         here.provider.answer = answer
         campaign = await here.start()
         first, second = await here.settled(campaign, 2)
@@ -194,9 +194,7 @@ async def test_a_provider_that_is_busy_is_asked_again_later(
 @PARTS
 @pytest.mark.sample(11)
 @pytest.mark.parametrize("status", [429, 503])
-async def test_a_provider_that_asks_us_to_wait_is_left_alone_by_all_contacts(
-    tmp_path: Path, part_of: type[Part], status: int
-) -> None:
+async def test_a_throttle_holds_for_all_contacts(tmp_path: Path, part_of: type[Part], status: int) -> None:
     """docs/delivery-contract.md#rule-7: Retry-After is for the account; until it is over nothing goes out, then all.
 
     What a 503 did with its own request stays unknown (rule 5).
@@ -210,7 +208,7 @@ async def test_a_provider_that_asks_us_to_wait_is_left_alone_by_all_contacts(
             return Answer(status=status, headers={"retry-after": "2"})
         return here.part.stand_in.accept(request)
 
-    async with desk(tmp_path, part_of(), attrs.evolve(PATIENT, max_requests_in_flight=MOST + 1)) as here:
+    async with rig(tmp_path, part_of(), attrs.evolve(PATIENT, max_requests_in_flight=MOST + 1)) as here:
         here.provider.answer = answer
         campaign = await here.start(CONTACTS)
 
@@ -236,7 +234,7 @@ async def test_an_account_in_trouble_pauses_the_campaign_and_loses_nobody(
     tmp_path: Path, part_of: type[Part], status: int, reason: str
 ) -> None:
     """docs/rules.md#error-budget: paused with the reason; resumed, the contact is reached, once."""
-    async with desk(tmp_path, part_of()) as here:
+    async with rig(tmp_path, part_of()) as here:
         here.provider.answer = lambda _: Answer(status=status, body=b"{}")
         campaign = await here.start()
         assert (await reaches(here.engine, campaign, "paused")).pause_reason == reason

@@ -13,7 +13,7 @@ from outreach.database import archive_campaigns
 from tests.server.conftest import serve
 
 
-def test_an_archived_campaign_is_read_as_before_and_a_missing_archive_is_not_told(
+def test_an_archived_campaign_is_read_as_before_and_a_missing_archive_is_not_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is moved while the server runs; the name of the file is for the log, and not for clients."""

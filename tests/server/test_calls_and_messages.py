@@ -85,7 +85,7 @@ def test_variables_are_kept_as_written(tenant: Tenant) -> None:
     }  # fmt: skip
 
 
-def test_what_is_wrong_with_the_request_is_told_before_the_state_of_the_agent(service: Service) -> None:
+def test_what_is_wrong_with_the_request_is_reported_before_the_state_of_the_agent(service: Service) -> None:
     """400 comes before 409, and an agent that is not there (404) declares nothing.
 
     docs/interface.md#order-of-checks.

@@ -59,10 +59,10 @@ def test_a_method_that_a_path_does_not_take_is_a_405(
     assert set(answer.headers["Allow"].split(", ")) == allowed
 
 
-def test_what_goes_wrong_inside_is_logged_and_not_told(
+def test_an_unexpected_error_is_logged_and_not_sent(
     memory_service: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """docs/interface.md#error-envelope: a 5xx tells no internals; the log has it under the request's id."""
+    """docs/interface.md#error-envelope: a 5xx contains no internals; the log has it under the request's id."""
     tenant = memory_service.tenant()
 
     async def broken(*_: Any, **__: Any) -> None:

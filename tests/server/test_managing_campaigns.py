@@ -42,7 +42,7 @@ def test_a_campaign_goes_from_state_to_state(tenant: Tenant) -> None:
     assert tenant.post(f"{path}/unschedule").json()["status"] == "ready"
 
 
-def test_what_keeps_a_campaign_from_starting_is_told_by_field(tenant: Tenant) -> None:
+def test_what_keeps_a_campaign_from_starting_is_reported_by_field(tenant: Tenant) -> None:
     """In the names of the update; placeholders without a value may be allowed."""
     path = f"/manage/campaigns/{tenant.create(message_body='Hi {{nobody}}')['id']}"
     error = check_envelope(tenant.post(f"{path}/start"), 409, "cannot_start")

@@ -104,7 +104,7 @@ def test_the_order_of_checks_is_the_same(hosted: tuple[Service, Shop, str]) -> N
 
 
 @pytest.mark.parametrize("wrong", [17, RuntimeError("secret of the host")])
-def test_what_goes_wrong_in_the_host_is_told_to_nobody(wrong: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_of_the_host_is_not_sent(wrong: Any, caplog: pytest.LogCaptureFixture) -> None:
     """A 500 in the envelope; the log has it."""
     shop = Shop()
     with served(shop) as service:

@@ -106,7 +106,7 @@ def test_a_host_returns_scopes_as_well() -> None:
 
 
 @pytest.mark.parametrize("scopes", ["send", ["all"]])
-def test_wrong_scopes_of_a_host_are_told_to_nobody(scopes: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_wrong_scopes_of_a_host_are_not_sent(scopes: Any, caplog: pytest.LogCaptureFixture) -> None:
     """A 500 in the envelope; the log says which there are."""
     host = Host()
     for service in serve("memory://", authenticate=host):

@@ -85,7 +85,7 @@ def test_the_limit_is_counted_and_told(service: Service, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_what_goes_wrong_on_our_side_is_told_in_the_envelope(
+def test_what_goes_wrong_on_our_side_is_reported_in_the_envelope(
     service: Service, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever nobody expected is a 500 that tells nothing of it."""

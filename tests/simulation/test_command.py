@@ -34,7 +34,7 @@ def test_several_processes_share_the_seeds(capsys: pytest.CaptureFixture[str]) -
     assert "2 seeds in" in capsys.readouterr().out
 
 
-def test_a_broken_seed_is_told_and_fails_the_run(
+def test_a_broken_seed_is_reported_and_fails_the_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The others run all the same."""

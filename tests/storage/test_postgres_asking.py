@@ -223,7 +223,7 @@ async def test_what_is_not_one_plain_query_is_run_by_a_reader(
     assert len(by_readers) == 3
 
 
-async def test_an_error_of_the_server_is_told_by_a_reader(
+async def test_an_error_of_the_server_is_reported_by_a_reader(
     url: str, storage: PostgresStorage, by_readers: list[object]
 ) -> None:
     """And passes with its cause."""
@@ -253,7 +253,7 @@ async def test_closing_does_not_wait_for_an_answer(url: str) -> None:
         assert not asker.connected
 
 
-async def test_a_server_that_is_away_is_left_alone_for_a_while(
+async def test_a_server_that_is_away_is_not_asked_for_a_while(
     storage: PostgresStorage, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Instead of one more attempt to connect for each question."""

@@ -118,7 +118,7 @@ async def test_an_operation_that_the_server_never_committed_runs_again(
 
 
 @pytest.mark.parametrize(("cut", "kept"), [("after", ["lost", "other"]), ("before", ["other", "lost"])])
-async def test_a_lost_commit_is_told_from_those_of_others(
+async def test_a_lost_commit_is_distinguished_from_those_of_others(
     url: str, storage: PostgresStorage, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch, cut: str, kept: list[str]
 ) -> None:
     """Others may have written since, over which the state of the fence says nothing any more."""
@@ -340,7 +340,7 @@ class Told(Instrumentation):
         self.failed.append((operations, error))
 
 
-async def test_transactions_are_told_of(url: str) -> None:
+async def test_transactions_are_instrumented(url: str) -> None:
     """With the server's name of an error."""
     told = Told()
     storage = opened(f"{url}?options=-c%20lock_timeout%3D100")

@@ -139,7 +139,7 @@ async def test_lists_are_right_whoever_writes(sqlite_storage: SqliteStorage, dat
         assert await total("w1") + await total("w2") == before, statement
 
 
-async def test_the_number_of_a_list_is_told_while_somebody_writes_and_not_once_it_is_closed(database: Path) -> None:
+async def test_the_number_of_a_list_is_reported_while_somebody_writes_and_not_once_it_is_closed(database: Path) -> None:
     """It waits for nobody: not for another program that holds the database's write lock either."""
     async with SqliteStorage(database, clock=SystemClock()) as storage:
         await storage.write(fill)

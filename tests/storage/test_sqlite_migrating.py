@@ -295,7 +295,7 @@ def test_nobody_else_gets_at_it_meanwhile(database: Path, monkeypatch: pytest.Mo
     assert after == f"({ENTRIES},)"
 
 
-def test_progress_is_told_where_it_takes_long(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_reported_where_it_takes_long(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And nothing where it does not."""
     make_older(database)
     told: list[str] = []
@@ -327,7 +327,7 @@ async def test_a_process_that_dispatches_logs_how_far_it_is(
     assert not kept_of(database).exists()
 
 
-def test_who_has_it_open_is_told_of_before_anything_is_copied(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_has_it_open_is_reported_before_anything_is_copied(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A copy of a database that is written meanwhile would be worth nothing."""
     make_older(database)
     monkeypatch.setattr(schema, "_LOG_SECONDS", 0.1)

@@ -198,7 +198,7 @@ async def reading(begun: threading.Event) -> None:
 
 
 @pytest.mark.parametrize("call", [waiting, reading])
-def test_a_call_that_still_waits_as_the_engine_closes_is_told(
+def test_a_call_that_still_waits_as_the_engine_closes_is_reported(
     call: Callable[[threading.Event], Awaitable[None]],
 ) -> None:
     """It is cancelled, once the engine has done what it does for those in flight."""

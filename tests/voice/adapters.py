@@ -172,7 +172,7 @@ class AdapterContract(VoiceContract):
             yield bench.harness
 
     @pytest.mark.parametrize(
-        ("status", "headers", "body", "state", "reason", "wish"),
+        ("status", "headers", "body", "state", "reason", "retry_after"),
         [
             (500, {}, b"{}", D.UNKNOWN, "provider_error", None),
             (502, {}, b"<html>", D.UNKNOWN, "provider_error", None),
@@ -197,7 +197,7 @@ class AdapterContract(VoiceContract):
         body: bytes,
         state: DispatchState,
         reason: str,
-        wish: float | None,
+        retry_after: float | None,
     ) -> None:
         """One POST whatever comes, and no more is claimed than is known.
 
@@ -206,7 +206,7 @@ class AdapterContract(VoiceContract):
         async with self.bench() as bench:
             bench.server.answer = lambda _: Answer(status=status, headers=headers, body=body)
             outcome = await self.ask(bench.harness.adapter, new_id())
-            assert (outcome.state, outcome.reason, outcome.retry_after_seconds) == (state, reason, wish)
+            assert (outcome.state, outcome.reason, outcome.retry_after_seconds) == (state, reason, retry_after)
             assert len(bench.server.requests) == 1
             assert bench.server.connections == 1
 

@@ -127,7 +127,7 @@ async def test_a_read_that_finds_nothing_readable_is_unknown() -> None:
         ({}, None),
     ],
 )
-async def test_a_wish_for_the_next_try_is_read(headers: dict[str, str], seconds: float | None) -> None:
+async def test_retry_after_is_read(headers: dict[str, str], seconds: float | None) -> None:
     """RFC 9110, 10.2.3: seconds or a date; never a time that has passed, never longer than a day."""
     assert retry_after(headers, now=NOW) == seconds
 

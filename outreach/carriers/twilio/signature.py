@@ -84,7 +84,7 @@ def require_known_query(url: str) -> None:
         CallbackRefused: It has others, or they are malformed.
     """
     if _QUERY.fullmatch(url.partition("?")[2]) is None:
-        raise CallbackRefused("The URL is not one that Twilio was told to call.")
+        raise CallbackRefused("The URL's query has parameters that are neither ours nor Twilio's, or is malformed.")
 
 
 def _body_hash(callback: Callback) -> str | None:

@@ -34,7 +34,7 @@ def read_object(reader: Callable[[Any], T], data: Any) -> T:
 
 
 def in_array(rule: FieldRule) -> FieldRule:
-    """Return a rule for objects in an array, whose fields are told as `[3].name`."""
+    """Return a rule for objects in an array, whose fields are named as `[3].name`."""
 
     def read(value: Any) -> Any:
         try:

@@ -12,11 +12,11 @@ from outreach.convert.field_rules import Array, FieldRule, Integer, OneOf, OrNul
 from outreach.convert.manage.bodies import document_of, read_object
 from outreach.convert.manage.campaigns import in_update_names, write_managed_campaign
 from outreach.convert.request_converter import make_request_converter
-from outreach.models.campaign import CampaignCreated, FollowUpCreated, LeftOut
+from outreach.models.campaign import CampaignCreated, FollowUpCreated, FollowUpExclusion
 from outreach.models.message import TrialMessage
 
 _MAX_RESULTS: Final = 100
-_LEFT_OUT: Final = get_args(LeftOut)
+_LEFT_OUT: Final = get_args(FollowUpExclusion)
 _NAME: Final = OrNull(Text(minimum=1, maximum=100))
 _PHONE: Final = Text(minimum=1, maximum=255)
 
@@ -44,7 +44,7 @@ class CampaignFollowUp:
     """
 
     results: Sequence[str]
-    include: Sequence[LeftOut] = ()
+    include: Sequence[FollowUpExclusion] = ()
     name: str | None = None
     body: str | None = None
 

@@ -50,7 +50,7 @@ _KEPT_HOURS: Final = 24 * 7
 
 
 def _as_storage_error(error: Exception) -> Exception:
-    """Return a lost connection as the database's trouble, which the log tells once; any other error as it is."""
+    """Return a lost connection as a `StorageError`, which is logged once; any other error as it is."""
     cause = error.__cause__
     if not isinstance(error, procrastinate.exceptions.ConnectorException) or not isinstance(
         cause, psycopg.OperationalError
@@ -59,9 +59,9 @@ def _as_storage_error(error: Exception) -> Exception:
     if cause.sqlstate is not None and not cause.sqlstate.startswith(("08", "57P0")):
         return error
     first = next(iter(str(cause).splitlines()), "")
-    told = StorageError(f"The connection to the database was lost. ({type(cause).__name__}: {first})")
-    told.__cause__ = cause
-    return told
+    translated = StorageError(f"The connection to the database was lost. ({type(cause).__name__}: {first})")
+    translated.__cause__ = cause
+    return translated
 
 
 class _Unit(UnitState):
@@ -83,7 +83,7 @@ class ProcrastinateDispatcher(LeasedDispatcher):
         concurrency: How many slices run at a time.
         look_after_cron: When the periodic task runs.
         log_throttle: The engine's log; a new one by default.
-        instrumentation: Is told of a lost lease; nobody by default.
+        instrumentation: Observes a lost lease; none by default.
 
     Raises:
         ConfigError: The URL is not one of PostgreSQL, or the concurrency is not positive.
@@ -375,7 +375,7 @@ def dispatcher_of(
         url: The storage's own database, in which `install` has made the tables.
         concurrency: How many slices run at a time.
         log_throttle: The engine's log; a new one by default.
-        instrumentation: Is told of a lost lease; nobody by default.
+        instrumentation: Observes a lost lease; none by default.
 
     Raises:
         ConfigError: The URL is not one of PostgreSQL.

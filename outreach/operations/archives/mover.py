@@ -87,7 +87,7 @@ class Mover:
 
     def run(self, file: Path, before: datetime, workspace_id: str | None) -> ArchiveResult:
         """Move what ended before a moment, the oldest first, and what an earlier run has begun."""
-        kept_back = self._begun_elsewhere(workspace_id)
+        kept_back = self._begun_in_other_archives(workspace_id)
         found = self._candidates(before, workspace_id)
         moved = 0
         for place, campaign in enumerate(found, 1):
@@ -117,7 +117,7 @@ class Mover:
         )
         return [_Campaign(*row) for row in rows.fetchall()]
 
-    def _begun_elsewhere(self, workspace_id: str | None) -> dict[str, str]:
+    def _begun_in_other_archives(self, workspace_id: str | None) -> dict[str, str]:
         """Return the campaigns whose move into another archive is unfinished, with what to do."""
         rows = self._raw.execute(
             "SELECT campaigns.id, archives.file FROM main.archived_campaigns AS archived "

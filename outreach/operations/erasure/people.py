@@ -54,7 +54,7 @@ def purge_person(
         Conflict: A request to the number is on its way.
     """
     current = [tx.recipients.get(workspace_id, one.campaign_id, one.position) or one for one in found.recipients]
-    _require_nothing_on_its_way(tx, workspace_id, current, found)
+    _require_no_open_requests(tx, workspace_id, current, found)
     for recipient in current:
         _end(tx, workspace_id, recipient, now)
     entry = tx.register.get(workspace_id, phone)
@@ -82,7 +82,7 @@ def purge_person(
     )
 
 
-def _require_nothing_on_its_way(
+def _require_no_open_requests(
     tx: Transaction, workspace_id: str, recipients: Sequence[Recipient], found: PersonRows
 ) -> None:
     for recipient in recipients:

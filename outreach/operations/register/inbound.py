@@ -105,7 +105,7 @@ def receive(
     if message.unclear and parsed.phone is not None:
         hold_number(tx, workspace.id, sender, _evidence(message, None), now)
     if parsed.phone is not None and reading is not None:
-        answer = _obey(tx, message, reading, entry, now)
+        answer = _apply_keyword(tx, message, reading, entry, now)
         # A carrier that answers by itself knows only its own words of STOP: others are confirmed here.
         answered = text.replied_by_carrier or (
             carrier_start_words is not None and (reading.keyword != "stop" or carrier_replies_to(text.body))
@@ -135,7 +135,7 @@ def _is_not_carrier_start(
     )
 
 
-def _obey(
+def _apply_keyword(
     tx: Transaction, message: InboundMessage, reading: KeywordMatch, entry: Unsubscribe | None, now: datetime
 ) -> ReplyPurpose | None:
     """Act on a keyword; return the purpose of the reply, None for no reply."""

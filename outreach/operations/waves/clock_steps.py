@@ -76,8 +76,8 @@ def repair_after_clock_step(tx: Transaction, back: timedelta, *, epoch: int, now
         _repair_campaign(tx, campaign, back, epoch, now)
     _correct_unknown(tx, now)
     correct_due_times(tx, now=now)
-    for hold in tx.provider_throttles.list():
-        provider_throttles.restart_throttle(tx, hold.workspace_id, hold.provider, now)
+    for throttle in tx.provider_throttles.list():
+        provider_throttles.restart_throttle(tx, throttle.workspace_id, throttle.provider, now)
 
 
 def correct_due_times(tx: Transaction, *, now: datetime) -> None:

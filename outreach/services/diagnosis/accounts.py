@@ -41,7 +41,7 @@ _CODES: Final[Mapping[CheckFault, EngineCode]] = {
 
 _MISSED: Final[Mapping[ProviderKind, str]] = {
     "carrier": "what people write back, STOP too, does not come here",
-    "voice": "how calls end, and who asks for no more calls, is not told here",
+    "voice": "how calls end, and who asks for no more calls, is not reported here",
 }
 
 _GUIDES: Final[Mapping[str, str]] = {

@@ -15,7 +15,7 @@ from outreach.services.diagnosis.snapshot import Snapshot
 from outreach.vault import KeyProblem
 
 _CODES: Final[Mapping[FindingKind, EngineCode]] = {
-    "nobody_dispatches": "nobody_dispatches",
+    "no_dispatcher": "no_dispatcher",
     "behind": "behind",
     "adapter_not_usable": "adapter_not_usable",
     "account_not_usable": "account_not_usable",
@@ -127,7 +127,7 @@ def of_work(
         )
     for claim in snapshot.lost_claims:
         yield DiagnosisFinding(
-            code="claims_of_nobody",
+            code="orphaned_claims",
             severity="warning",
             why=(
                 f"{claim.subject} is claimed by the worker of epoch {claim.epoch}, which is not there: nobody else "

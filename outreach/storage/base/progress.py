@@ -31,16 +31,16 @@ class Progress:
 
     Args:
         work: What it is, as the beginning of a sentence.
-        tell: Receives the reports; None for the log.
+        report: Receives the reports; None for the log.
     """
 
-    def __init__(self, work: str, tell: ProgressCallback | None = None) -> None:
+    def __init__(self, work: str, report: ProgressCallback | None = None) -> None:
         self._work = work
-        self._tell = tell or log
-        self._begun = self._told = time.monotonic()
+        self._report = report or log
+        self._begun = self._reported_at = time.monotonic()
         self._what = ""
         self._share: float | None = None
-        self.was_told = False
+        self.has_reported = False
 
     def at(self, what: str, share: float | None = None) -> None:
         """Set the current step and, if known, the share that is done."""
@@ -64,13 +64,13 @@ class Progress:
 
     def _look(self) -> None:
         now = time.monotonic()
-        if now - self._told < PROGRESS_SECONDS:
+        if now - self._reported_at < PROGRESS_SECONDS:
             return
-        self._told, self.was_told = now, True
+        self._reported_at, self.has_reported = now, True
         share = "" if self._share is None else f", {self._share:.0%}"
-        self._tell(f"{self._work}: {self._what}{share} ({self.seconds:.0f} s so far).")
+        self._report(f"{self._work}: {self._what}{share} ({self.seconds:.0f} s so far).")
 
     def done(self, sentence: str) -> None:
         """Report the end, if anything was reported before."""
-        if self.was_told:
-            self._tell(f"{sentence} ({self.seconds:.0f} s).")
+        if self.has_reported:
+            self._report(f"{sentence} ({self.seconds:.0f} s).")

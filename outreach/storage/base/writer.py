@@ -39,7 +39,7 @@ class GroupWriter:
         wake: Has the writer's thread call `work`; may be called from any thread.
         clock: Measures the length of groups.
         bulk_waits_for: Returns whether bulk work goes on waiting after this error.
-        instrumentation: Is told of each group.
+        instrumentation: Observes each group.
     """
 
     def __init__(

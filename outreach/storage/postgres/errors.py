@@ -1,4 +1,4 @@
-"""PostgreSQL's errors: which are about a row, which pass by, and what callers are told."""
+"""PostgreSQL's errors: which are about a row, which are temporary, and what callers get."""
 
 from __future__ import annotations
 

@@ -15,10 +15,10 @@ import psycopg
 from outreach.storage.postgres.connect import PostgresConnection, connect
 
 CHANNEL: Final = "outreach"
-"""Where the triggers of the schema tell which topics a transaction has changed."""
+"""The channel on which the schema's triggers name the topics that a transaction has changed."""
 
 EVERYTHING: Final = "*"
-"""What is told after a new connection: nobody knows what was missed."""
+"""Reported after a new connection, because notifications may have been missed."""
 
 _FIRST_PAUSE_SECONDS: Final = 0.5
 _MAX_PAUSE_SECONDS: Final = 15.0
@@ -61,7 +61,7 @@ class Listener:
                 with suppress(psycopg.Error, OSError), connect(self._conninfo) as connection:
                     connection.execute(f"LISTEN {CHANNEL}")
                     self.hears, pause = True, _FIRST_PAUSE_SECONDS
-                    self._tell(EVERYTHING)
+                    self._notify(EVERYTHING)
                     if not self._listen(connection):
                         return
                 self.hears = False
@@ -86,9 +86,9 @@ class Listener:
             while (notification := connection.pgconn.notifies()) is not None:
                 topics.add(notification.extra.decode())
             for topic in sorted(topics):
-                self._tell(topic)
+                self._notify(topic)
 
-    def _tell(self, topic: str) -> None:
+    def _notify(self, topic: str) -> None:
         # The loop may have been closed by a host that did not close the engine.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._heard, topic)

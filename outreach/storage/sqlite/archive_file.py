@@ -28,7 +28,7 @@ def read_archive(file: str, identity: str) -> Iterator[Transaction]:
     Raises:
         ArchiveUnavailable: It is not there, is another file, or needs a migration; the message says what to do.
     """
-    with _told(file), open_read_only(Path(file)) as raw:
+    with _named_in_errors(file), open_read_only(Path(file)) as raw:
         _check(raw, file, identity)
         session = Session(raw, read_only=True)
         raw.execute("BEGIN")
@@ -46,7 +46,7 @@ def write_archive(file: str, identity: str) -> Iterator[sqlite3.Connection]:
     Raises:
         ArchiveUnavailable: It is not there, is another file, needs a migration, or is in use.
     """
-    with _told(file):
+    with _named_in_errors(file):
         if not Path(file).is_file():
             raise DatabaseMissing(f"There is no file {file!r}.")
         with lock_archive(file), closing(sqlite3.connect(file, isolation_level=None, timeout=BUSY_SECONDS)) as raw:
@@ -119,7 +119,7 @@ _MOVED: Final = "Where it was moved to another place, say so: outreach-server db
 
 
 @contextmanager
-def _told(file: str) -> Iterator[None]:
+def _named_in_errors(file: str) -> Iterator[None]:
     """Raise what is wrong with the file as `ArchiveUnavailable`."""
     try:
         yield

@@ -71,7 +71,7 @@ class Writer:
         session: The connection's working set and tables.
         clock: Measures the length of groups.
         watch: Detects that the file was replaced.
-        instrumentation: Is told of each group.
+        instrumentation: Observes each group.
     """
 
     def __init__(

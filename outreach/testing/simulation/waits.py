@@ -1,4 +1,4 @@
-"""How long providers want to be left alone: whoever said so is not asked again before, for nobody."""
+"""How long providers throttle: none is asked again before, for any contact."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from outreach.testing.simulation.ledger import Broken
 
 
 class WaitChecks:
-    """Checks that the wishes of providers are honoured, once they stand in the ledger.
+    """Checks that throttles are honoured, once they are in the ledger.
 
     Args:
         books: What the providers said.
@@ -25,8 +25,8 @@ class WaitChecks:
         """Take in that an answer was recorded, which may name a time to wait."""
         if before.state is after.state or after.state is not DispatchState.DEFERRED:
             return
-        wishes = [one.retry_after_seconds for one in self._books.heard.get(after.id, ()) if one.retry_after_seconds]
-        until = now + timedelta(seconds=max(wishes, default=0.0))
+        delays = [one.retry_after_seconds for one in self._books.heard.get(after.id, ()) if one.retry_after_seconds]
+        until = now + timedelta(seconds=max(delays, default=0.0))
         self._until[after.provider] = max(until, self._until.get(after.provider, until))
 
     def after_step(self, step: timedelta) -> None:
@@ -38,7 +38,7 @@ class WaitChecks:
         """Check an intent that is committed now, or a request that begins.
 
         Raises:
-            Broken: Its provider wants to be left alone.
+            Broken: Its provider throttles.
         """
         until = self._until.get(dispatch.provider)
         if until is not None and now < until:

@@ -249,8 +249,8 @@ class World:
         elif faults.draw("dropped_unheard"):
             self._answer(answer, DispatchOutcome(state=DispatchState.UNKNOWN, reason="dropped"))
         elif faults.draw("too_busy"):
-            wish = rng.random() * 20
-            deferred = DispatchOutcome(state=DispatchState.DEFERRED, reason="rate_limited", retry_after_seconds=wish)
+            delay = rng.random() * 20
+            deferred = DispatchOutcome(state=DispatchState.DEFERRED, reason="rate_limited", retry_after_seconds=delay)
             self._answer(answer, deferred)
         elif faults.draw("refused_for_good"):
             self._answer(answer, DispatchOutcome(state=DispatchState.REFUSED, reason="invalid_number"))

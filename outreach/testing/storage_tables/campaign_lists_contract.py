@@ -288,7 +288,7 @@ class CampaignListsContract(ContractBase):
             assert await changes(write) == (True, False)
         assert await storage.read(lambda tx: tx.campaign_lists.revision("0195554e-0000-7000-8000-00000000dead")) is None
 
-    async def test_the_number_of_a_list_is_told_at_once(
+    async def test_the_number_of_a_list_is_reported_at_once(
         self, storage: Storage, open_storage: Callable[[], Storage]
     ) -> None:
         """As it is after every committed write, whoever made it; None where it cannot be told so."""
@@ -384,7 +384,7 @@ class CampaignListsContract(ContractBase):
             CampaignGroup("paused", "operator", 1, 0, 0),
         ]
 
-    async def test_those_that_the_engine_has_paused_are_told_from_an_operators(self, storage: Storage) -> None:
+    async def test_pauses_by_the_engine_and_by_an_operator_are_distinguished(self, storage: Storage) -> None:
         """Oldest first by (created_at, id), at most `limit`, of one workspace or of all."""
         paused = CampaignStatus.PAUSED
         budget = make_campaign(status=paused, pause_reason="error_budget", created_at=NOW + TICK)

@@ -388,7 +388,7 @@ class DispatchesContract(ContractBase):
         for dispatch in (theirs, ours):
             assert await storage.read(lambda tx, id_=dispatch.id: tx.dispatches.find(id_)) == dispatch  # type: ignore[misc]
 
-    async def test_what_was_sent_to_a_number_is_told_by_its_moments(self, storage: Storage) -> None:
+    async def test_the_times_of_sending_to_a_number_are_read(self, storage: Storage) -> None:
         """Of campaigns, messages and calls of one workspace, at or after the moment, oldest first; known or not yet."""
         phone = "+14155550123"
         campaign = await given_recipients(storage, 1)

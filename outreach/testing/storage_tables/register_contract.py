@@ -160,7 +160,7 @@ class RegisterContract(ContractBase):
         assert await listed("+1200", 2) == ["+123", "+1999"]
         assert await listed("+49", 2) == []
 
-    async def test_who_is_held_back_is_told_the_latest_first(self, storage: Storage) -> None:
+    async def test_held_numbers_are_listed_latest_first(self, storage: Storage) -> None:
         """By (created_at, workspace, number), all descending, at most `limit`, of one workspace or of all."""
         held = partial(make_unsubscribe, scope="held", source="unclear")
         entries = [
@@ -226,7 +226,7 @@ class RegisterContract(ContractBase):
         stopped = await storage.read(lambda tx: tx.register.stopped(THIS_WORKSPACE, "call", phones))
         assert stopped == frozenset(phones[::100])
 
-    async def test_what_stands_against_numbers_is_told_at_once(self, storage: Storage) -> None:
+    async def test_what_restricts_numbers_is_read_together(self, storage: Storage) -> None:
         """What stops them on this channel, and what holds them back; which stops nothing."""
         scopes = {"+14155550101": "all", "+14155550102": "sms", "+14155550103": "call", "+14155550104": "held"}
 

@@ -158,7 +158,7 @@ class TrailContract(ContractBase):
         (first, _) = await storage.read(lambda tx: tx.trail.of_recipient(THIS_WORKSPACE, campaign.id, 7))
         assert first == make_trail_entry(number=1, campaign_id=campaign.id, position=7)
 
-    async def test_what_is_told_of_a_workspace_is_found_by_it(self, storage: Storage) -> None:
+    async def test_entries_about_a_workspace_are_found_by_it(self, storage: Storage) -> None:
         """The latest so many, in order, and nothing else that is in the workspace."""
         kinds = [TrailStepKind.WORKSPACE, TrailStepKind.OPTED_OUT, TrailStepKind.WORKSPACE, TrailStepKind.WORKSPACE]
         await append(
@@ -175,7 +175,7 @@ class TrailContract(ContractBase):
         assert await numbers(THIS_WORKSPACE, 2) == [3, 4]
         assert await numbers(OTHER_WORKSPACE, 9) == [5]
 
-    async def test_what_is_told_of_a_number_is_found_by_it(self, storage: Storage) -> None:
+    async def test_entries_about_a_number_are_found_by_it(self, storage: Storage) -> None:
         """The latest so many, in order, of this workspace, whatever they tell."""
         phone = "+14155550101"
         await append(
@@ -229,7 +229,7 @@ class TrailContract(ContractBase):
         await append(storage, make_trail_entry(campaign_id=loading.id))
         assert [entry.campaign_id for entry in await all_of(storage)] == [loading.id]
 
-    async def test_what_was_told_of_a_leftover_goes_with_it(self, storage: Storage) -> None:
+    async def test_entries_about_an_unfinished_loading_are_deleted_with_it(self, storage: Storage) -> None:
         """In slices too, and its numbers are never given again."""
         loading, kept = make_campaign(), await given_campaign(storage)
         await storage.write(lambda tx: tx.campaigns.insert_loading(loading, loading_until=NOW))

@@ -206,7 +206,7 @@ def report_of_call(
         ended_at = moment_at(call, "end_timestamp")
         at = ended_at or moment_at(call, "start_timestamp")
         if end == base.ANSWERED_BY_PERSON:
-            end = _talked(value_at(analysis, "in_voicemail"))
+            end = _end_of_conversation(value_at(analysis, "in_voicemail"))
         elif reason is None:
             end = base.provisional_end(end, ended_at, now=connection.clock.now())
     else:
@@ -227,7 +227,7 @@ def report_of_call(
     )
 
 
-def _talked(in_voicemail: object) -> base.CallEnd:
+def _end_of_conversation(in_voicemail: object) -> base.CallEnd:
     if in_voicemail is True:
         return attrs.evolve(base.ANSWERED_BY_PERSON, outcome="negative", answered_by="machine")
     return attrs.evolve(base.ANSWERED_BY_PERSON, answered_by="human" if in_voicemail is False else None)

@@ -144,7 +144,7 @@ def test_an_event_that_says_nothing_is_kept_without_content(event: dict[str, Any
 
 
 @pytest.mark.parametrize("payload", [{"text": "x"}, None, {**INBOUND["data"]["payload"], "from": None}])
-def test_a_message_that_cannot_be_read_is_told_as_one(payload: object) -> None:
+def test_a_message_that_cannot_be_read_is_reported_as_one(payload: object) -> None:
     """It says not who wrote, or to whom: the log tells that something was lost."""
     event = _read(signed(_event("message.received", payload)))
     assert event == CallbackEvent(event_id=EVENT_ID, content=None, unreadable_kind="message.received")

@@ -136,7 +136,7 @@ def test_an_event_that_says_nothing_is_kept_without_content(event: dict[str, Any
         {"message_uuid": UUID},
     ],
 )
-def test_a_message_that_cannot_be_read_is_told_as_one(event: dict[str, Any]) -> None:
+def test_a_message_that_cannot_be_read_is_reported_as_one(event: dict[str, Any]) -> None:
     """Of a channel that is not heard, from nobody, or as version 0.1 of the API has it."""
     assert _read(signed(event)) == CallbackEvent(event_id=f"{UUID}:received", content=None, unreadable_kind="inbound")
 

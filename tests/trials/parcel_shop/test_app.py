@@ -87,7 +87,7 @@ async def test_who_may_do_what(client: httpx.AsyncClient) -> None:
 
 
 @pytest.mark.virtual_time
-async def test_what_is_wrong_is_told(client: httpx.AsyncClient, shop: Shop, outreach_workspace: Workspace) -> None:
+async def test_what_is_wrong_is_reported(client: httpx.AsyncClient, shop: Shop, outreach_workspace: Workspace) -> None:
     empty = await client.post("/batches/none/ship", json={}, headers=BOSS)
     assert (empty.status_code, empty.json()["wrong"]) == (400, {"recipients": "must have at least 1 element"})
     order(shop, outreach_workspace, "b1", 1)

@@ -124,7 +124,7 @@ def test_calls_that_have_no_conversation_are_told_apart_by_their_telephony() -> 
         ({"metadata": {"body": {"AnsweredBy": "machine_end_beep"}}}, "machine"),
     ],
 )
-def test_a_detected_machine_is_told_while_the_call_goes_on(data: dict[str, Any], answered_by: str) -> None:
+def test_a_detected_machine_is_reported_during_the_call(data: dict[str, Any], answered_by: str) -> None:
     """Twilio's detection says who answered; the end of the call need not say it again."""
     (report,) = _reports("answering_machine_detection", {"conversation_id": "conv-1", **data})
     assert (report.status, report.answered_by) == (CallStatus.IN_PROGRESS, answered_by)

@@ -311,6 +311,6 @@ async def test_every_asking_request_is_what_the_published_document_asks_for() ->
 @pytest.mark.parametrize(
     "changes", [{"phone_number_id": ""}, {"phone_numbers": "number-2"}, {"telephony": "pigeon"}, {"webhook_secret": ""}]
 )
-def test_credentials_that_cannot_work_are_told(changes: dict[str, str]) -> None:
+def test_credentials_that_cannot_work_are_reported(changes: dict[str, str]) -> None:
     """An account without a number, without a secret, or with another telephony is a problem."""
     assert len(ADAPTER.problems({**CREDENTIALS, **changes})) == 1

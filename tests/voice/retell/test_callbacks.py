@@ -75,7 +75,7 @@ def test_a_mailbox_that_the_analysis_finds_is_no_success_and_no_second_call() ->
     assert (report.outcome, report.answered_by) == ("negative", "machine")
 
 
-def test_somebody_who_wants_no_more_calls_is_told() -> None:
+def test_somebody_who_wants_no_more_calls_is_reported() -> None:
     """`user_requested_dnc` goes to the register, whatever the analysis thinks of the call."""
     report = _report("call_ended", disconnection_reason="user_requested_dnc", call_analysis=ANALYSIS)
     assert report.do_not_call

@@ -298,6 +298,6 @@ async def test_every_request_is_what_the_published_document_asks_for(recording: 
         {"webhook_timestamp_header": "x-timestamp"},
     ],
 )
-def test_credentials_that_cannot_work_are_told(changes: dict[str, str]) -> None:
+def test_credentials_that_cannot_work_are_reported(changes: dict[str, str]) -> None:
     """An account without a number, or without what proves a callback, is a problem."""
     assert len(ADAPTER.problems({**CREDENTIALS, **changes})) == 1

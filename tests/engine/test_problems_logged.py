@@ -1,4 +1,4 @@
-"""What the log tells of trouble while an engine sends."""
+"""What is logged of problems while an engine sends."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ async def test_a_pause_by_the_engine_and_an_accounts_first_trouble_are_one_line_
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await reaches(rig.engine, campaign, "paused")
 
-        async def pause_told() -> object:
+        async def pause_logged() -> object:
             return told(caplog, "campaign_paused")
 
-        (pause,) = await until(pause_told)
+        (pause,) = await until(pause_logged)
         assert campaign.id in pause
         assert workspace.id in pause
         assert "error_budget" in pause
@@ -62,7 +62,7 @@ async def test_a_pause_by_the_engine_and_an_accounts_first_trouble_are_one_line_
 
 
 @pytest.mark.parametrize("due", ["at its expiry", "to be looked at"])
-async def test_a_pause_is_told_of_a_campaign_that_is_due_all_the_same(
+async def test_a_pause_is_reported_of_a_campaign_that_is_due_all_the_same(
     open_storage: OpenStorage, caplog: pytest.LogCaptureFixture, due: str
 ) -> None:
     """One that expires later, and one of which something was taken back after it was paused."""
@@ -82,14 +82,14 @@ async def test_a_pause_is_told_of_a_campaign_that_is_due_all_the_same(
 
         await rig.storage.write(operation)
 
-        async def pause_told() -> object:
+        async def pause_logged() -> object:
             return told(caplog, "campaign_paused")
 
-        (pause,) = await until(pause_told)
+        (pause,) = await until(pause_logged)
         assert campaign.id in pause
 
 
-async def test_a_pause_is_told_once_however_often_the_campaign_is_changed_afterwards(
+async def test_a_pause_is_reported_once_however_often_the_campaign_is_changed_afterwards(
     open_storage: OpenStorage, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Who changes a campaign that is paused has not paused it again; a second pause is told."""
@@ -114,10 +114,10 @@ async def test_a_pause_is_told_once_however_often_the_campaign_is_changed_afterw
         for count in (1, 2):
             await rig.storage.write(pause)
 
-            async def pauses_told(count: int = count) -> bool:
+            async def pauses_logged(count: int = count) -> bool:
                 return len(told(caplog, "campaign_paused")) == count
 
-            await until(pauses_told)
+            await until(pauses_logged)
             before = await rig.storage.read(lambda tx: tx.work.last_change())
             await rig.storage.write(change)
 
@@ -125,7 +125,7 @@ async def test_a_pause_is_told_once_however_often_the_campaign_is_changed_afterw
                 return bool(await rig.worker.since(before))
 
             await until(change_seen)
-            assert await pauses_told()
+            assert await pauses_logged()
 
 
 async def test_a_database_that_was_moved_names_each_campaign_that_it_has_paused(
@@ -140,10 +140,10 @@ async def test_a_database_that_was_moved_names_each_campaign_that_it_has_paused(
     shutil.copy(here, there)
     async with Outreach.open(f"sqlite:///{there}", dispatch=True, clock=clock_of_loop()) as engine:
 
-        async def pause_told() -> object:
+        async def pause_logged() -> object:
             return told(caplog, "campaign_paused")
 
-        (pause,) = await until(pause_told)
+        (pause,) = await until(pause_logged)
     assert campaign.id in pause
     assert "(moved)" in pause
 
@@ -193,10 +193,10 @@ async def test_a_full_disk_is_one_line_and_its_end_another(
         rig.storage.before_write = lambda: None
         await reaches(rig.engine, campaign, "completed")
 
-        async def end_told() -> object:
+        async def end_logged() -> object:
             return told(caplog, "database_again")
 
-        await until(end_told)
+        await until(end_logged)
     lines = [one.getMessage() for one in caplog.records if one.name == "outreach"]
     assert lines[0] == "Nothing was written. The disk that the database is on is full."
     assert lines[1].startswith("The database accepts writes again.")
