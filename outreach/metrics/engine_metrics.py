@@ -129,8 +129,11 @@ class EngineMetrics(Instrumentation, Collector):
             self._started.add(labels)
             for outcome in _OUTCOMES:
                 self._dispatches.start(channel, provider, outcome, *workspace)
-            for reason in _REASONS:
-                self._failures.start(channel, provider, reason)
+            self._start_failures(channel, provider)
+
+    def _start_failures(self, channel: Channel, provider: str) -> None:
+        for reason in _REASONS:
+            self._failures.start(channel, provider, reason)
 
     def request_started(self, dispatch: Dispatch, *, late_seconds: float) -> None:
         """Note how late it is."""
@@ -178,9 +181,13 @@ class EngineMetrics(Instrumentation, Collector):
     async def watching(self, engine: Outreach) -> AsyncIterator[None]:
         """Look at an open engine, the event loop and the clocks until the end of the block."""
         self._engine = engine
-        if not self._by_workspace:
-            for provider in engine.accounts.providers():
-                self._start("sms" if provider.kind == "carrier" else "call", provider.name, ())
+        for provider in engine.accounts.providers():
+            channel: Channel = "sms" if provider.kind == "carrier" else "call"
+            # Which workspaces dispatch is not known yet, but failures are not counted by workspace.
+            if self._by_workspace:
+                self._start_failures(channel, self._providers(provider.name))
+            else:
+                self._start(channel, provider.name, ())
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._look_again, engine)

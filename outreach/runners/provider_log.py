@@ -103,5 +103,8 @@ class SafeAnalyser:
                 level=logging.ERROR,
                 action="analyser_failed",
                 error_type=kind,
+                dispatch_id=report.dispatch_id,
+                workspace_id=report.workspace_id,
+                provider=report.provider,
             )
             return None

@@ -17,7 +17,8 @@ from outreach.storage.base.transfer import Endpoint, copy_rows
 def key_file_for(url: str) -> Path | None:
     """Return the file of a database's credentials key; None where no file is beside the database."""
     prefix = "sqlite:///"
-    return Path(url.removeprefix(prefix) + ".key") if url.startswith(prefix) else None
+    # Absolute, because messages and commands name it.
+    return Path(url.removeprefix(prefix) + ".key").absolute() if url.startswith(prefix) else None
 
 
 def is_postgres(url: str) -> bool:

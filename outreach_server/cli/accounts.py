@@ -176,7 +176,7 @@ def rekey() -> None:
         echo_json(documents.plain(result))
     else:
         click.echo(
-            f"Encrypted {result.rekeyed} accounts with the newest key; {result.already_current} were before, "
+            f"Encrypted {result.rekeyed} accounts with the newest key; {result.already_current} were already, "
             f"{result.left} are left."
         )
         if not result.left:

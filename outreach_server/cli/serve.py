@@ -61,6 +61,7 @@ def serve(carriers: tuple[str, ...], **flags: str | bool | None) -> None:
     """
     from outreach_server.app import create_app
     from outreach_server.monitoring.log_lines import log_to_stderr
+    from outreach_server.monitoring.request_spans import warn_if_spans_are_lost
 
     as_json = state().as_json
     config, simulator = state().configuration(given(flags))
@@ -106,6 +107,9 @@ def serve(carriers: tuple[str, ...], **flags: str | bool | None) -> None:
             metrics=metrics,
             tracing=config.tracing,
         )
+
+        if config.tracing:
+            warn_if_spans_are_lost()
 
         def alive() -> None:
             engine = app.state.server.open_engine

@@ -38,6 +38,7 @@ def worker(**flags: str | bool | None) -> None:
     """
     from outreach_server.monitoring.instrumentation import instrumentation_of
     from outreach_server.monitoring.log_lines import log_to_stderr
+    from outreach_server.monitoring.request_spans import warn_if_spans_are_lost
 
     config, simulator = state().configuration(given(flags))
     url = config.database_url
@@ -49,6 +50,10 @@ def worker(**flags: str | bool | None) -> None:
         listener = stack.enter_context(bind(*host_and_port(config.metrics))) if config.metrics else None
         address = None if listener is None else url_of(listener)
 
+        instrumentation = instrumentation_of((), metrics, traced=config.tracing)
+        if config.tracing:
+            warn_if_spans_are_lost()
+
         async def run() -> None:
             stopping = asyncio.Event()
             with _ending(stopping):
@@ -57,7 +62,7 @@ def worker(**flags: str | bool | None) -> None:
                     dispatch=True,
                     config=config,
                     simulator=simulator,
-                    instrumentation=instrumentation_of((), metrics, traced=config.tracing),
+                    instrumentation=instrumentation,
                 ) as engine:
                     side_app = None
                     if metrics is not None:

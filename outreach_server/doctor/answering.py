@@ -35,7 +35,7 @@ async def of_answer(
         async with httpx.AsyncClient(transport=transport, timeout=SECONDS, follow_redirects=False) as client:
             answer = await client.get(asked)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        return [_unanswered(url, asked, f"the answer is {str(error) or type(error).__name__}")]
+        return [_unanswered(url, asked, f"no answer came ({str(error) or type(error).__name__})")]
     title = _TITLE.search(contract_bytes())
     if answer.is_success and title is not None and title[0] in answer.content:
         return []

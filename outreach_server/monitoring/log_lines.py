@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import threading
@@ -119,7 +120,11 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info and record.exc_info[0] is not None:
             line["error_type"] = record.exc_info[0].__name__
             line["traceback"] = "".join(traceback.format_exception(*record.exc_info))
-        return orjson.dumps(line, default=str).decode()
+        try:
+            return orjson.dumps(line, default=str).decode()
+        except orjson.JSONEncodeError:
+            # A text that is no UTF-8, such as the name of a file: a line that cannot be written would be lost.
+            return json.dumps(line, default=str, separators=(",", ":"))
 
 
 def action_of(record: logging.LogRecord) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from starlette.types import Scope
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
     from outreach_server.context import RequestState
 
 _FAULT = 500
+
+_log = logging.getLogger("outreach_server")
 
 
 class RequestSpans:
@@ -48,6 +51,18 @@ class RequestSpans:
             span.set_status(StatusCode.ERROR)
         context.detach(token)
         span.end()
+
+
+def warn_if_spans_are_lost() -> None:
+    """Log that nobody takes the spans of this process: no SDK of OpenTelemetry has been set up in it."""
+    from opentelemetry import trace
+
+    if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
+        _log.warning(
+            "Spans are asked for, and no SDK of OpenTelemetry takes them: start it with opentelemetry-instrument, "
+            "which needs the Python package rather than the executable, or leave --tracing out.",
+            extra={"action": "spans_lost"},
+        )
 
 
 def request_spans() -> RequestSpans:

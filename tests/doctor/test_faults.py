@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, get_args
 
 import anyio
+import httpx
 import pytest
 
 from outreach import Outreach, WorkspaceStatus, WorkspaceUpdate
@@ -17,6 +18,7 @@ from outreach.models import EngineCode
 from outreach.models.diagnosis import DatabaseCode
 from outreach.services.diagnosis import snapshot
 from outreach_server.contract import CONTRACT_NAME
+from outreach_server.doctor.answering import of_answer
 from outreach_server.doctor.findings import ServerCode
 from tests.doctor.faults import FAULTS, Fault, key_file
 from tests.doctor.system import KEPT_INSIDE, System
@@ -120,6 +122,19 @@ async def test_a_planted_fault_is_found_alone(system: System, fault: Fault, monk
         assert " " in one.why
         assert one.commands
         assert all("\n" not in command for command in one.commands)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"), [(httpx.ConnectError("refused"), "refused"), (httpx.ReadTimeout(""), "ReadTimeout")]
+)
+async def test_a_public_address_that_gives_no_answer_is_told_so(error: Exception, said: str) -> None:
+    """With the reason, or its class where it has no words."""
+
+    def fail(_: httpx.Request) -> httpx.Response:
+        raise error
+
+    (found,) = await of_answer("https://outreach.test", transport=httpx.MockTransport(fail))
+    assert f"openapi.yaml: no answer came ({said})." in found.why
 
 
 @pytest.mark.parametrize("kept", ["in the variable", "in a named file", "beside the database", "beside, and gone"])

@@ -202,6 +202,9 @@ async def test_a_call_ends_also_where_the_analyser_fails(
         assert [one.getMessage() for one in failures] == [
             "The call analyser failed with LookupError: the outcome of a call stays open."
         ]
+        told = {name: getattr(failures[0], name, None) for name in ("dispatch_id", "workspace_id", "provider")}
+        request = voice.requests[0]
+        assert told == {"dispatch_id": request.dispatch_id, "workspace_id": workspace.id, "provider": "simulator"}
         assert "+14155550000" not in caplog.text
 
 

@@ -15,6 +15,7 @@ from outreach import ConfigError, Outreach, WorkspaceMode
 from outreach.models import RekeyResult
 from outreach.secret_keys import CREDENTIAL_NAME
 from outreach.services import account_rekeying
+from outreach.storage.opening import key_file_for
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.vault import Vault
@@ -283,6 +284,15 @@ async def test_what_an_older_server_connects_meanwhile_is_counted_as_left(
         patch.setattr(account_rekeying.AccountRekeying, "_rekey_slice", connected_anew)
         assert await rotation.rekey(both) == RekeyResult(rekeyed=1, already_current=0, left=1)
     assert await rotation.rekey(both) == RekeyResult(rekeyed=1, already_current=0, left=0)
+
+
+def test_the_key_file_of_a_relative_url_is_told_with_its_whole_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `doctor` shows as a command works in any directory."""
+    monkeypatch.chdir(tmp_path)
+    assert key_file_for("sqlite:///o.db") == tmp_path / "o.db.key"
+    assert key_file_for("memory://") is None
 
 
 def test_a_key_that_is_made_is_random(tmp_path: Path) -> None:

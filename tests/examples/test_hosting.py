@@ -110,10 +110,11 @@ def test_systemd_finds_the_service_hardened() -> None:
 @needs("systemd-analyze")
 def test_systemd_can_read_both_units(tmp_path: Path) -> None:
     """With a program in the place of the real one."""
-    for name in ("outreach.service", "outreach.socket"):
+    units = "outreach.service", "outreach.socket"
+    for name in units:
         text = (HOSTING / name).read_text("utf-8")
         (tmp_path / name).write_text(text.replace("/opt/outreach/outreach-server", "/bin/true"), "utf-8")
-    assert run("systemd-analyze", "verify", "--man=no", *(tmp_path / name for name in ("outreach.service",))) == ""
+    assert run("systemd-analyze", "verify", "--man=no", *(tmp_path / name for name in units)) == ""
 
 
 @needs("hadolint")

@@ -161,6 +161,20 @@ async def test_a_campaign_is_seen_in_the_metrics() -> None:
     assert "outreach_dispatcher_state{" not in exposed(metrics)
 
 
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("by_workspace", [False, True])
+async def test_failures_begin_with_a_zero_before_anything_is_sent(by_workspace: bool) -> None:
+    """So that an alert sees the first one, with labels of workspaces too."""
+    metrics = EngineMetrics(by_workspace=by_workspace)
+    engine = Outreach(MemoryStorage(), clock=ShiftedClock(), instrumentation=[metrics])
+    async with engine, metrics.watching(engine):
+        failures = [one for one in samples(exposed(metrics)) if one.name == "outreach_dispatch_failures_total"]
+    assert {("sms", "twilio", "not_connected"), ("call", "vapi", "timeout")} <= {
+        (one.labels["channel"], one.labels["provider"], one.labels["reason"]) for one in failures
+    }
+    assert {one.value for one in failures} == {0}
+
+
 @pytest.mark.anyio
 async def test_the_writer_and_the_files_are_seen_in_the_metrics(tmp_path: Path) -> None:
     """Groups and their time, the sizes of database, log and disk; and a transaction that failed, by its error."""

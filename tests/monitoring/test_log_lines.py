@@ -97,6 +97,14 @@ def test_an_error_brings_its_class_and_traceback(written: Written) -> None:
     assert line["traceback"].startswith("Traceback")
 
 
+def test_a_text_that_is_no_utf_8_is_a_line_too(written: Written) -> None:
+    """Such as a path with bytes of another encoding."""
+    written.log.warning("Cannot read %s", "/data/\udcff.db", extra={"action": "key_exposed", "reason": "\ud800"})
+    (line,) = written.objects
+    assert (line["message"], line["action"], line["reason"]) == ("Cannot read /data/\udcff.db", "key_exposed", "\ud800")
+    assert written.lines[0].isascii()
+
+
 def test_lines_have_the_ids_of_their_request_and_dispatch(written: Written, text: Written) -> None:
     """From where they are written, or from the record; a text does not repeat what its message says."""
     tokens = REQUEST_ID.set("r-1"), DISPATCH_ID.set(None)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -23,7 +24,10 @@ from outreach.testing.scripted import ScriptedCarrier, accept, fail
 from outreach.tracing import Tracing, trace_id_of, tracer
 from outreach_server import create_app
 from outreach_server.monitoring import request_spans
+from tests.cli.conftest import Process, database, start
 from tests.engine.rig import QUICK, given_campaign, given_workspace, reaches, until
+
+__all__ = ["database", "start"]
 
 BODY = "Hello Ada, call +14155550123"
 TO = "+14155550100"
@@ -190,6 +194,29 @@ def test_a_ratio_that_is_none_is_refused(ratio: Any) -> None:
     """With the words for it."""
     with pytest.raises(ConfigError, match="from 0 and up to 1"):
         Tracing(ratio=ratio)
+
+
+@pytest.mark.parametrize("command", ["serve", "worker"])
+def test_spans_that_nobody_takes_are_told(command: str, start: Any) -> None:
+    """No SDK is set up in the process: tracing would be on, and nothing be seen."""
+    options = ("--port", "0", "--no-dispatch") if command == "serve" else ()
+    process: Process = start(command, "--tracing", *options)
+    process.says("no SDK of OpenTelemetry takes them")
+    process.says("Serving" if command == "serve" else "Working")
+    process.signal(signal.SIGTERM)
+    assert process.wait() == 0
+
+
+def test_an_sdk_that_is_set_up_takes_the_spans(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Then there is nothing to say."""
+    request_spans.warn_if_spans_are_lost()
+    assert [record.__dict__["action"] for record in caplog.records] == ["spans_lost"]
+    caplog.clear()
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", Collected().provider)
+    request_spans.warn_if_spans_are_lost()
+    assert not caplog.records
 
 
 def test_requests_make_spans_only_where_it_is_asked_for() -> None:
