@@ -22,6 +22,7 @@ from outreach.errors import ConfigError, DatabaseInUse, DatabaseMissing, Databas
 from outreach.models.work import DatabaseHome
 from outreach.operations.waves import leases
 from outreach.storage.sqlite import SqliteStorage, schema
+from outreach.storage.sqlite.copying import integrity_problems
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.restoring import restore
 from outreach.testing.builders import NOW
@@ -415,3 +416,20 @@ async def test_a_log_without_its_database_is_no_part_of_a_new_one(database: Path
     os.replace(tmp_path / "left", f"{database}-wal")
     await fill(database, "new")
     assert await content(database) == ["new"]
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_each_problem_of_the_stored_data_is_a_line(quick: bool, tmp_path: Path) -> None:
+    """SQLite tells several in one text, below a heading."""
+    path = tmp_path / "o.db"
+    with closing(sqlite3.connect(path)) as raw:
+        raw.execute("CREATE TABLE t (x)")
+        raw.executemany("INSERT INTO t VALUES (?)", [("a" * 1000,)] * 100)
+        raw.commit()
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * 100)
+    with closing(sqlite3.connect(path)) as raw:
+        problems = integrity_problems(raw, quick=quick)
+    assert len(problems) > 1
+    assert all(problem.isprintable() and problem.startswith("Page ") for problem in problems)

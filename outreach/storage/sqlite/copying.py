@@ -121,7 +121,10 @@ def integrity_problems(raw: sqlite3.Connection, *, quick: bool) -> list[str]:
     """Return the problems of the stored data, after reading all of it."""
     try:
         rows = raw.execute(f"PRAGMA {'quick_check' if quick else 'integrity_check'}({MAX_PROBLEMS})").fetchall()
-        found = [str(row[0]) for row in rows if row[0] != "ok"]
+        told = [str(row[0]) for row in rows if row[0] != "ok"]
+        # One may have several lines, a heading first; what is told is never lost with it.
+        lines = [line for one in told for line in one.splitlines() if not line.startswith("*** in database")]
+        found = lines or told
         if not quick and not found:
             broken = raw.execute("PRAGMA foreign_key_check").fetchmany(MAX_PROBLEMS)
             found = [f"row {row[1]} of {row[0]} refers to a row of {row[2]} that is not there" for row in broken]
