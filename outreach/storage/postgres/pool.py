@@ -8,8 +8,8 @@ import psycopg
 from psycopg.types.numeric import Int8Dumper
 from psycopg_pool import ConnectionPool
 
+from outreach.storage.postgres import schema
 from outreach.storage.postgres.connect import BUSY_SECONDS, OPEN_KEY, PostgresConnection
-from outreach.storage.postgres.schema import migrations
 
 # Commits have to survive a crash, whatever the server's default is. The timeline tells a failover.
 _CONFIGURE: Final = f"""
@@ -59,7 +59,8 @@ def configure(connection: PostgresConnection) -> None:
         raise psycopg.OperationalError("the server is a standby, which cannot be written")
     connection.timeline = row[2]
     # Asked for under the lock: while this process had no connection, nothing kept a migration or a copy away.
-    unknown = [name for (name,) in connection.execute(_MIGRATIONS).fetchall() if name not in migrations()]
+    known = schema.migrations()
+    unknown = [name for (name,) in connection.execute(_MIGRATIONS).fetchall() if name not in known]
     if unknown:
         raise psycopg.OperationalError(
             f"the database was changed by another version of this package ({', '.join(unknown)}): restart this process "
