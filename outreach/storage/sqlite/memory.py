@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import suppress
 from functools import cache
 from types import TracebackType
 from typing import Self, TypeVar, cast
@@ -17,6 +16,7 @@ from outreach.protocols.storage import DispatchLock, Operation
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.errors import as_caller_error
 from outreach.storage.sqlite.schema import apply_migrations
+from outreach.storage.sqlite.writer import Transactions
 from outreach.working_set.running import run_writing
 
 T = TypeVar("T")
@@ -158,24 +158,9 @@ class MemoryLock:
 def write_now(session: Session, operation: Operation[T]) -> T:
     """Run and commit an operation in its own transaction, or raise `StorageError` if the database refuses it."""
     try:
-        return run_writing(session.rows, session.transaction, _Transactions(session.connection), operation)
+        return run_writing(session.rows, session.transaction, Transactions(session.connection), operation)
     except sqlite3.Error as error:
         raise as_caller_error(error) from None
-
-
-class _Transactions:
-    def __init__(self, raw: sqlite3.Connection) -> None:
-        self._raw = raw
-
-    def begin(self) -> None:
-        self._raw.execute("BEGIN IMMEDIATE")
-
-    def commit(self) -> None:
-        self._raw.execute("COMMIT")
-
-    def roll_back(self) -> None:
-        with suppress(sqlite3.Error):
-            self._raw.execute("ROLLBACK")
 
 
 def read_now(session: Session, operation: Operation[T]) -> T:
