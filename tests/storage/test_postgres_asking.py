@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import NoReturn
 
 import psycopg
 import pytest
 from psycopg.adapt import Transformer
 
-from outreach.clock import SystemClock
 from outreach.errors import StorageError
 from outreach.protocols.storage import OneQuery
-from outreach.storage.postgres import PostgresStorage, asking, postgres_storage_from_url
+from outreach.storage.postgres import PostgresStorage, asking
 from outreach.storage.postgres.asking import Asker
 from outreach.storage.postgres.connect import PostgresConnection
 from outreach.storage.postgres.questions import Question
@@ -25,6 +24,7 @@ from outreach.testing.virtual_time import real_time
 from outreach.working_set import Transaction
 from tests import postgres
 from tests.cutting_proxy import CuttingProxy
+from tests.storage.conftest import opened
 
 pytestmark = pytest.mark.anyio
 
@@ -34,19 +34,6 @@ DEADLINE = 60.0
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "_PAUSE_SECONDS", 0.0)
-
-
-@pytest.fixture
-def url() -> str:
-    """A database that is as good as new."""
-    return postgres.empty_database()
-
-
-@pytest.fixture
-def proxy() -> Iterator[CuttingProxy]:
-    """A way to the server that can be cut."""
-    with CuttingProxy(postgres.server().port) as made:
-        yield made
 
 
 @pytest.fixture
@@ -85,11 +72,6 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(Asker, "_send_one", noted)
     return names
-
-
-def opened(url: str) -> PostgresStorage:
-    """Return a storage, not yet entered."""
-    return postgres_storage_from_url(url, clock=SystemClock())
 
 
 async def wait_for_connection(storage: PostgresStorage) -> None:

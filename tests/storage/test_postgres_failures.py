@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import psycopg
@@ -24,6 +24,7 @@ from outreach.testing.builders import make_audit_entry, make_workspace
 from outreach.working_set import Transaction
 from tests import postgres
 from tests.cutting_proxy import CuttingProxy
+from tests.storage.conftest import opened
 
 pytestmark = pytest.mark.anyio
 
@@ -31,28 +32,10 @@ Look = Callable[[FencedTransactions, str, psycopg.Error], bool]
 
 
 @pytest.fixture
-def url() -> str:
-    """A database that is as good as new."""
-    return postgres.empty_database()
-
-
-@pytest.fixture
-def proxy() -> Iterator[CuttingProxy]:
-    """A way to the server that can be cut."""
-    with CuttingProxy(postgres.server().port) as made:
-        yield made
-
-
-@pytest.fixture
 async def storage(url: str, proxy: CuttingProxy) -> AsyncIterator[PostgresStorage]:
     """The database by way of the proxy."""
     async with opened(url.replace(f":{postgres.server().port}/", f":{proxy.port}/")) as made:
         yield made
-
-
-def opened(url: str) -> PostgresStorage:
-    """Return a storage, not yet entered."""
-    return postgres_storage_from_url(url, clock=SystemClock())
 
 
 def append(subject: str) -> Callable[[Transaction], str]:
