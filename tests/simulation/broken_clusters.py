@@ -18,6 +18,8 @@ from outreach.operations.waves import claims, workers
 from outreach.operations.waves.claims import Granted, Wanted
 from outreach.policy.settlement import Backoff
 from outreach.runners.worker import Worker
+from outreach.testing.simulation.faults import Fault
+from outreach.testing.simulation.fence import Fence, Turn
 from outreach.working_set import Transaction
 from outreach.working_set.working_set import WorkingSet
 
@@ -80,6 +82,15 @@ def keep_rows_of_others(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(WorkingSet, "begin", keeping)
 
 
+def take_no_fence(patch: pytest.MonkeyPatch) -> None:
+    """Let transactions of several nodes begin whether or not another one has been committed."""
+
+    async def take(self: Fence, note: Callable[[Fault], None]) -> Turn:
+        return Turn()
+
+    patch.setattr(Fence, "take", take)
+
+
 def abandon_what_others_do(patch: pytest.MonkeyPatch) -> None:
     """Take what any other worker has in flight for abandoned when one is lost."""
 
@@ -118,6 +129,10 @@ CLUSTERS: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "rows are kept when another node has stopped them": (
         keep_rows_of_others,
         "at the end|committed|recount|A recipient is|begins|in flight|had ended|UNIQUE constraint failed",
+    ),
+    "no transaction takes the fence": (
+        take_no_fence,
+        "at the end|committed|recount|A recipient is|begins|in flight|had ended|UNIQUE constraint failed|of .* it has",
     ),
     "what living workers do is taken for abandoned": (abandon_what_others_do, "nothing explains it"),
     "what a lost worker drove is left": (leave_what_is_lost, "at the end"),

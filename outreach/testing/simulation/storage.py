@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,8 @@ from outreach.storage.sqlite.backend import Session, SqliteBackend
 from outreach.storage.sqlite.memory import empty_database, open_image
 from outreach.storage.sqlite.schema import apply_migrations
 from outreach.storage.sqlite.writer import Transactions
-from outreach.testing.simulation.faults import Faults
+from outreach.testing.simulation.faults import Fault, Faults
+from outreach.testing.simulation.fence import Fence, Turn
 from outreach.testing.simulation.touched import NotingTransaction, Touched
 from outreach.working_set import Transaction
 from outreach.working_set.kinds import CAMPAIGNS, RECIPIENTS
@@ -41,17 +43,27 @@ _NOBODY_WAITS: Final[Any] = None
 _SLOW_SECONDS: Final = 2.0
 """How long an operation waits for its turn at the most."""
 
+_AT_EDGE: Final = 0.15
+"""How often a transaction that has begun waits before its first statement, where there are several writers."""
+
+_EDGE_SECONDS: Final = 0.5
+
 
 class Database:
     """The one database, over one connection in this thread: operations run at once, each in a transaction.
 
     What checks read comes from the database, through a session of its own: a row that the writer knows wrongly, or has
     kept to itself, is found out.
+
+    Attributes:
+        clock: Its clock.
+        fence: What the transactions of processes side by side take first.
     """
 
     def __init__(self, path: Path | None = None) -> None:
         self._raw = _open(path)
         self.clock = DatabaseClock()
+        self.fence = Fence()
         self._reader = Session(self._raw, read_only=True, clock=self.clock)
         self._reader.rows.backend.own_clock = True
         self._shared = self.connect()
@@ -71,6 +83,8 @@ class Database:
         nothing must be left.
         """
         by = connection or self._shared
+        if connection is None:
+            by.begin()
         jobs = [Job(operation=lambda _: operation(by.noting.fresh()), bulk=False, done=_NOBODY_WAITS)]
         self._writes += 1
         if self._writes % _SPOILED == 0:
@@ -109,7 +123,7 @@ class DatabaseClock:
 
 
 class Connection:
-    """A connection of one process, which knows rows as long as no other one has committed.
+    """A connection of one process, which knows rows as long as no other one has committed before its transaction.
 
     Args:
         raw: The one connection there is.
@@ -119,14 +133,22 @@ class Connection:
     Attributes:
         session: Its working set and tables.
         noting: The same, where what is written is noted.
+        writer: Held by the one operation of the process that writes.
     """
 
     def __init__(self, raw: sqlite3.Connection, clock: Clock, *, commits: Callable[[], int]) -> None:
         self.session = Session(raw, clock=clock)
-        self.session.rows.backend = _Backend(raw, clock, version=lambda: commits() - self._own)
+        self._commits = commits
+        self._version = 0
+        self.writer = asyncio.Lock()
+        self.session.rows.backend = _Backend(raw, clock, version=lambda: self._version)
         self.session.transaction = Transaction(self.session.rows)
         self.noting = NotingTransaction(self.session.transaction)
         self._own = 0
+
+    def begin(self) -> None:
+        """Begin a transaction: learn how many commits others have made."""
+        self._version = self._commits() - self._own
 
     def committed(self) -> None:
         """Note a commit of its own."""
@@ -305,8 +327,9 @@ class ProcessStorage:
         if self._faults is not None and self._faults.draw("kill_before_commit"):
             self.kill()
         self._require_alive()
-        result, touched = self._database.write(operation, self._connection)
-        self._database.read(lambda tx: self._check(tx, touched))
+        async with self._transaction():
+            result, touched = self._database.write(operation, self._connection)
+            self._database.read(lambda tx: self._check(tx, touched))
         if self._faults is not None and self._faults.draw("kill_after_commit"):
             self.kill()
         await self._take_time()
@@ -338,6 +361,40 @@ class ProcessStorage:
     def _require_alive(self) -> None:
         if self.cut:
             raise Killed("The process is dead.")
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[None]:
+        """Begin a transaction; where there are several writers, others run between its edges unless the fence is taken.
+
+        One that has lost the fence meanwhile, as the process stood still, begins again.
+        """
+        connection = self._connection
+        if connection is None:
+            yield
+            return
+        async with connection.writer:
+            while True:
+                turn = await self._database.fence.take(self._note)
+                try:
+                    self._require_alive()
+                    connection.begin()
+                    if await self._keeps(turn):
+                        self._require_alive()
+                        yield
+                        return
+                finally:
+                    self._database.fence.give_back(turn)
+
+    async def _keeps(self, turn: Turn) -> bool:
+        """Stay at the edge of a transaction for a while, now and then; return whether it still has the fence."""
+        if self._rng.random() < _AT_EDGE:
+            self._held_up()
+            await asyncio.sleep(self._rng.random() * _EDGE_SECONDS)
+        return not turn.is_over
+
+    def _note(self, fault: Fault) -> None:
+        if self._faults is not None:
+            self._faults.note(fault)
 
     async def _take_time(self, *, writes: bool = False) -> None:
         # Half of the time nothing but a turn of the loop, which costs less; now and then long enough that much happens
