@@ -23,12 +23,14 @@ from outreach.operations.campaigns import trail
 from outreach.operations.erasure.applying import apply_retention
 from outreach.operations.settling import callbacks, ledger
 from outreach.operations.waves import leases, provider_throttles, singles, workers
+from outreach.operations.waves.permits import Permits
 from outreach.policy.settlement import Backoff
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import Analyser
 from outreach.runners.batcher import Batcher
 from outreach.runners.claims import Claims, Team
+from outreach.runners.permits import WorkerPermits
 from outreach.runners.provider_log import SafeAnalyser
 from outreach.working_set import Transaction
 
@@ -90,6 +92,7 @@ class Worker:
         instrumentation: Observes what happens.
         backoff: The delays after outcomes.
         claims: What this worker drives, where there are several.
+        permits: What bounds its intents and requests.
     """
 
     def __init__(
@@ -128,6 +131,7 @@ class Worker:
             idle_seconds=config.lease_seconds,
             note_pace=self._note_pace,
         )
+        self.permits = WorkerPermits(config)
         self._settling = Batcher(self._settle, max_size=_MAX_ROWS)
         self._reports = Batcher(self._merge, max_size=_MAX_ROWS)
 
@@ -184,7 +188,7 @@ class Worker:
             home, noted = lock.home(), lock.high_water()
             lasts = timedelta(seconds=self._config.lease_seconds)
 
-            def operation(tx: Transaction) -> tuple[leases.Takeover, float]:
+            def operation(tx: Transaction) -> tuple[leases.Takeover, Permits, float]:
                 now, taken_at = self._clock.now(), self._clock.monotonic()
                 self._last_trail_number = tx.trail.last_number()
                 takeover = leases.take_over(
@@ -199,9 +203,10 @@ class Worker:
                 )
                 if takeover.reason is not None:
                     singles.cancel_queued_singles(tx, reason=takeover.reason, now=now)
-                return takeover, taken_at
+                return takeover, self.permits.share(tx, takeover.epoch, None), taken_at
 
-            takeover, taken_at = await self._storage.write(operation)
+            takeover, portion, taken_at = await self._storage.write(operation)
+            self.permits.take_in(portion)
             self._takeover_starts.clear()
             for pace, spacing in takeover.spacings.items():
                 self._takeover_starts[pace] = taken_at + spacing.total_seconds()
@@ -261,8 +266,9 @@ class Worker:
             self.note_set_back(-step)
 
         noted, led, free = self._clock_set_back, self._leads, self.claims.to_free()
+        in_use = self.permits.in_use()
 
-        def operation(tx: Transaction) -> tuple[HighWaterMark | None, Sequence[int], Team]:
+        def operation(tx: Transaction) -> tuple[HighWaterMark | None, Sequence[int], Team, Permits]:
             self._compare_clocks(tx)
             present = self._clock.now()
             mark = leases.renew(
@@ -277,12 +283,13 @@ class Worker:
             )
             # After a step of the clock the others renew their leases first; who ends leaves this to others.
             lost = () if step or ended else workers.end_lost(tx, but=epoch, is_gone=self._storage.lock.is_free)
-            team = self.claims.look_around(tx, free)
+            team, portion = self.claims.look_around(tx, free), self.permits.share(tx, epoch, in_use)
             if ended:
                 workers.end(tx, epoch)
-            return mark, lost, team
+            return mark, lost, team, portion
 
-        mark, lost, team = await self._storage.write(operation)
+        mark, lost, team, portion = await self._storage.write(operation)
+        self.permits.take_in(portion)
         self._lease_ends = before + self._config.lease_seconds
         self._leads = mark is not None
         if self._clock_set_back is noted:
