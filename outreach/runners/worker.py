@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -117,6 +117,7 @@ class Worker:
         self._epoch: int | None = None
         self._place = 0
         self._leads = False
+        self._others: Mapping[int, int] = {}
         self._reload = False
         self._left_behind = False
         self._steps = StepWatch(clock)
@@ -172,7 +173,7 @@ class Worker:
     async def acquire(self, *, on_integrity_check: Callable[[], None] = lambda: None) -> int | None:
         """Take a lease and settle what lost workers left; see `protocols.dispatcher.Worker`."""
         lock = self._storage.lock
-        place = lock.acquire()
+        place = await lock.acquire()
         if not place:
             # Reading lets a standby process notice a replaced file, too.
             await self._storage.read(lambda _: None)
@@ -199,7 +200,6 @@ class Worker:
                     receipt=self.backoff.receipt,
                     place=place,
                     lasts=lasts,
-                    is_gone=lock.is_free,
                 )
                 if takeover.reason is not None:
                     singles.cancel_queued_singles(tx, reason=takeover.reason, now=now)
@@ -212,6 +212,7 @@ class Worker:
                 self._takeover_starts[pace] = taken_at + spacing.total_seconds()
             self._lease_ends = before + self._config.lease_seconds
             self._epoch, self._place, self._leads = takeover.epoch, place, takeover.alone
+            self._others = takeover.others
             self.claims.begin(takeover.epoch, alone=takeover.alone)
             await self._settle_abandoned()
             if takeover.alone:
@@ -220,7 +221,7 @@ class Worker:
             pauses = await self._storage.read(lambda tx: [trail.last_pause_number(tx, campaign) for campaign in paused])
         except BaseException:
             self._epoch = None
-            lock.release(place)
+            await lock.release(place)
             raise
         if takeover.reason is not None:
             _log.warning(
@@ -258,6 +259,7 @@ class Worker:
         self._clock_set_back = max(back, self._clock_set_back or timedelta())
 
     async def _renew(self, epoch: int, *, ended: bool) -> None:
+        gone = frozenset() if ended else await self._find_gone()
         before = self._clock.monotonic()
         lasts = timedelta(seconds=self._config.lease_seconds)
         # Kept until the database has it: a failed heartbeat leaves it to the next one.
@@ -282,7 +284,7 @@ class Worker:
                 receipt=self.backoff.receipt,
             )
             # After a step of the clock the others renew their leases first; who ends leaves this to others.
-            lost = () if step or ended else workers.end_lost(tx, but=epoch, is_gone=self._storage.lock.is_free)
+            lost = () if step or ended else workers.end_lost(tx, but=epoch, is_gone=lambda one: one.epoch in gone)
             team, portion = self.claims.look_around(tx, free), self.permits.share(tx, epoch, in_use)
             if ended:
                 workers.end(tx, epoch)
@@ -290,6 +292,7 @@ class Worker:
 
         mark, lost, team, portion = await self._storage.write(operation)
         self.permits.take_in(portion)
+        self._others = team.others
         self._lease_ends = before + self._config.lease_seconds
         self._leads = mark is not None
         if self._clock_set_back is noted:
@@ -304,6 +307,18 @@ class Worker:
             await self._settle_abandoned()
             self._left_behind = False
         self.log_throttle.recovered(DATABASE, "The database accepts writes again.", action="database_again")
+
+    async def _find_gone(self) -> Collection[int]:
+        """Return which of the workers of the last heartbeat are certainly gone: their places are free now.
+
+        Who has taken such a place since is another one. It does not hold the heartbeat up for longer than until the
+        next one.
+        """
+        free: Collection[int] = ()
+        if self._others:
+            with anyio.move_on_after(self._config.heartbeat_interval_seconds):
+                free = await self._storage.lock.find_free(set(self._others.values()))
+        return frozenset(epoch for epoch, place in self._others.items() if place in free)
 
     async def release(self) -> None:
         """End the lease, free what was driven, and write the high-water mark."""
@@ -325,7 +340,7 @@ class Worker:
         finally:
             self._lease_ends = float("-inf")
             place, self._place, self._leads = self._place, 0, False
-            self._storage.lock.release(place)
+            await self._storage.lock.release(place)
 
     async def due(self) -> tuple[Sequence[WorkItem], int]:
         """Return every unit with a due time, and the highest change number."""

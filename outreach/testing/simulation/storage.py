@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
@@ -20,7 +20,7 @@ from outreach.errors import StorageError
 from outreach.models.campaign import Counters
 from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.models.work import DatabaseHome, HighWaterMark
-from outreach.protocols.storage import DispatchLock, Operation
+from outreach.protocols.storage import Operation
 from outreach.storage.base.group_commit import commit_group
 from outreach.storage.base.jobs import Job
 from outreach.storage.sqlite.backend import Session, SqliteBackend
@@ -231,23 +231,27 @@ class ProcessLock:
         self._machine = machine
         self._home = DatabaseHome(host="simulated", path=machine.path)
 
-    def acquire(self) -> int:
+    async def acquire(self) -> int:
         """Take the first place that no process has."""
         place = next((one for one in self._machine.places if one not in self._machine.holders), 0)
         if place:
             self._machine.holders[place] = self
         return place
 
-    def release(self, place: int | None = None) -> None:
+    async def release(self, place: int | None = None) -> None:
         """Give back what is ours."""
+        self.give_back(place)
+
+    def give_back(self, place: int | None = None) -> None:
+        """Give back what is ours, as the operating system does when the process has ended."""
         holders = self._machine.holders
         self._machine.holders = {
             one: holder for one, holder in holders.items() if holder is not self or place not in {None, one}
         }
 
-    def is_free(self, place: int) -> bool:
-        """Return whether nobody holds a place, if that can be told."""
-        return self._machine.tells and place not in self._machine.holders
+    async def find_free(self, places: Collection[int]) -> Collection[int]:
+        """Return which places nobody holds, if that can be told."""
+        return [place for place in places if self._machine.tells and place not in self._machine.holders]
 
     def home(self) -> DatabaseHome | None:
         """Return where the database is."""
@@ -318,7 +322,7 @@ class ProcessStorage:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         """Close it; the operating system gives the lock back."""
-        self._lock.release()
+        self._lock.give_back()
 
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
         """Run an operation, unless the process is dead; it may die just before or just after the commit."""
@@ -347,7 +351,7 @@ class ProcessStorage:
         return None
 
     @property
-    def lock(self) -> DispatchLock:
+    def lock(self) -> ProcessLock:
         """The lock as this process sees it."""
         return self._lock
 
@@ -355,7 +359,7 @@ class ProcessStorage:
         """Cut the process off, first of all; then have it cleared away."""
         if not self.cut:
             self.cut = True
-            self._lock.release()
+            self._lock.give_back()
             self._die()
 
     def _require_alive(self) -> None:
