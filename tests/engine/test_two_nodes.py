@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from outreach.operations.access import idempotency as operations
 from outreach.services import idempotency
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.storage.postgres import PostgresStorage, postgres_storage_from_url
+from outreach.testing.clock import ShiftedClock
 from tests import postgres
 from tests.engine.rig import WatchedStorage, contacts, given_workspace, until
 
@@ -248,6 +250,29 @@ async def test_a_first_node_that_comes_back_too_late_makes_nothing(kind: str) ->
                 await refused.wait()
         assert await made(url, kind) == [identifier(thing)]
         assert await MAKING[kind](two, workspace) == thing
+
+
+async def test_a_node_that_does_not_dispatch_goes_by_the_clock_of_the_database() -> None:
+    """Also when its own one is set while it runs: as it writes something, now and then."""
+    clock = ShiftedClock()
+    storage = postgres_storage_from_url(postgres.empty_database(), clock=clock)
+    clock.shift(timedelta(minutes=-3))
+    async with Outreach(storage, clock=clock) as engine:
+        await given_workspace(engine)
+        for wrong in (timedelta(minutes=5), timedelta(hours=-1)):
+            assert _differs(engine) < timedelta(seconds=5)
+            clock.shift(wrong)
+            assert _differs(engine) > timedelta(minutes=4)
+            await given_workspace(engine)
+            assert _differs(engine) > timedelta(minutes=4)
+            clock.advance(10)
+            await given_workspace(engine)
+        assert _differs(engine) < timedelta(seconds=5)
+
+
+def _differs(engine: Outreach) -> timedelta:
+    [(there,)] = postgres.server().execute("SELECT clock_timestamp()")
+    return abs(engine.now() - there)
 
 
 def _let_claims_end(url: str) -> None:
