@@ -49,9 +49,14 @@ class FairLimiter:
         self._waiting: dict[str, deque[_Waiting]] = {}
 
     @property
+    def held(self) -> int:
+        """How many permits are held."""
+        return self._most - self._free
+
+    @property
     def in_use(self) -> int:
         """How many permits may be held until the next resizing: more than there are while too many still are."""
-        return self._most - min(self._free, 0)
+        return max(self._most, self.held)
 
     def resize(self, most: int) -> None:
         """Have another number of permits; those that are held stay so, and none is granted while too many are."""

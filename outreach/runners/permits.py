@@ -29,9 +29,13 @@ class WorkerPermits:
         """Return how many may be held until the portion is taken in; at least what is held now."""
         return Permits(intents=self.intents.in_use, requests=self.requests.in_use)
 
-    def share(self, tx: Transaction, epoch: int, in_use: Permits | None) -> Permits:
-        """Return the portion of this worker, within a transaction; `in_use` is None where nothing has begun yet."""
-        return permits.share(tx, epoch, most=self._most, in_use=in_use or Permits(intents=0, requests=0))
+    def held(self) -> Permits:
+        """Return how many are held now: all that may be until something begins under a new epoch."""
+        return Permits(intents=self.intents.held, requests=self.requests.held)
+
+    def share(self, tx: Transaction, epoch: int, in_use: Permits) -> Permits:
+        """Return the portion of this worker, within a transaction; see `operations.waves.permits.share`."""
+        return permits.share(tx, epoch, most=self._most, in_use=in_use)
 
     def take_in(self, portion: Permits) -> None:
         """Go by a portion from now on."""

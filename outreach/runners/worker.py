@@ -186,7 +186,7 @@ class Worker:
             # The last worker's mark shows earlier clock steps.
             self._steps.step()
             self._clock_set_back = None
-            home, noted = lock.home(), lock.high_water()
+            home, noted, in_use = lock.home(), lock.high_water(), self.permits.held()
             lasts = timedelta(seconds=self._config.lease_seconds)
 
             def operation(tx: Transaction) -> tuple[leases.Takeover, Permits, float]:
@@ -203,7 +203,7 @@ class Worker:
                 )
                 if takeover.reason is not None:
                     singles.cancel_queued_singles(tx, reason=takeover.reason, now=now)
-                return takeover, self.permits.share(tx, takeover.epoch, None), taken_at
+                return takeover, self.permits.share(tx, takeover.epoch, in_use), taken_at
 
             takeover, portion, taken_at = await self._storage.write(operation)
             self.permits.take_in(portion)

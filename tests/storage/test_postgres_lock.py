@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from typing import Literal
 
 import psycopg
@@ -11,7 +11,7 @@ import pytest
 
 from outreach.clock import SystemClock
 from outreach.storage.postgres import PostgresStorage, lock, postgres_storage_from_url
-from outreach.storage.postgres.connect import conninfo_of
+from outreach.storage.postgres.connect import PostgresConnection, conninfo_of
 from outreach.storage.postgres.lock import PostgresDispatchLock
 from tests import postgres
 from tests.cutting_proxy import CuttingProxy
@@ -143,6 +143,30 @@ async def test_who_is_cancelled_while_it_asks_takes_no_place(
     # What was asked is answered, and undone, before the next question.
     assert await half_dead.find_free({1, 2}) == [1, 2]
     assert [await other.acquire(), await other.acquire()] == [1, 2]
+
+
+async def test_questions_that_nobody_waits_for_are_not_asked(
+    half_dead: PostgresDispatchLock, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that is away for long finds no queue of them when it is back."""
+    monkeypatch.setattr(lock, "_ANSWER_SECONDS", 600.0)
+    asked: list[int] = []
+    find_free = half_dead._find_free
+
+    def noting(connection: PostgresConnection, places: Collection[int]) -> Collection[int]:
+        asked.extend(places)
+        return find_free(connection, places)
+
+    monkeypatch.setattr(half_dead, "_find_free", noting)
+    proxy.keeps = "answers"
+    asking = [asyncio.create_task(half_dead.find_free({place})) for place in (1, 2)]
+    await until(lambda: asks(half_dead))
+    for task in asking:
+        task.cancel()
+    await asyncio.wait(asking)
+    proxy.keeps = None
+    assert await half_dead.find_free({3}) == [3]
+    assert asked == [1, 3]
 
 
 async def test_giving_a_place_back_is_done_though_it_is_cancelled(

@@ -92,7 +92,7 @@ class PostgresDispatchLock:
     async def release(self, place: int | None = None) -> None:
         """Give a place back, if it is held here; by default all that are."""
         # At once: a server ends the session of a closed connection when it comes to it.
-        await self._run(lambda connection: self._give_back(connection, place))
+        await self._run(lambda connection: self._give_back(connection, place), must=True)
 
     async def find_free(self, places: Collection[int]) -> Collection[int]:
         """Return which places nobody holds; none if the server does not answer."""
@@ -113,13 +113,18 @@ class PostgresDispatchLock:
     # --------------------------------------------------------------------------------- on the event loop
 
     async def _run(
-        self, ask: Callable[[PostgresConnection], T], *, undo: Callable[[PostgresConnection, T], object] | None = None
+        self,
+        ask: Callable[[PostgresConnection], T],
+        *,
+        undo: Callable[[PostgresConnection, T], object] | None = None,
+        must: bool = False,
     ) -> T | None:
         """Have the thread ask something; return the answer, or None if there is none in time.
 
         Args:
             ask: Asks, in the thread.
             undo: Undoes it there, where nobody has waited for the answer.
+            must: Whether it is asked also where nobody waits for the answer any more.
         """
         if self._closed:
             return None
@@ -140,7 +145,7 @@ class PostgresDispatchLock:
 
         def give_up() -> None:
             self._cut(question)
-            question.dropped = undo is not None
+            question.dropped = not must
             tell()
 
         limit = loop.call_later(_ANSWER_SECONDS, give_up)
@@ -148,7 +153,7 @@ class PostgresDispatchLock:
         try:
             await done
         except asyncio.CancelledError:
-            question.dropped = undo is not None
+            question.dropped = not must
             raise
         finally:
             if question.dropped and undo is not None:
