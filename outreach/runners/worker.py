@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 import anyio
 import attrs
@@ -26,13 +26,16 @@ from outreach.operations.waves import leases, provider_throttles, singles, worke
 from outreach.operations.waves.permits import Permits
 from outreach.policy.settlement import Backoff
 from outreach.protocols.instrumentation import Instrumentation
-from outreach.protocols.storage import Storage
+from outreach.protocols.storage import Operation, Storage
 from outreach.protocols.voice import Analyser
 from outreach.runners.batcher import Batcher
 from outreach.runners.claims import Claims, Team
 from outreach.runners.permits import WorkerPermits
 from outreach.runners.provider_log import SafeAnalyser
+from outreach.storage.base.group_commit import CommitUnknown
 from outreach.working_set import Transaction
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -117,6 +120,7 @@ class Worker:
         self._epoch: int | None = None
         self._place = 0
         self._leads = False
+        self._in_doubt = False
         self._others: Mapping[int, int] = {}
         self._reload = False
         self._left_behind = False
@@ -212,6 +216,7 @@ class Worker:
                 self._takeover_starts[pace] = taken_at + spacing.total_seconds()
             self._lease_ends = before + self._config.lease_seconds
             self._epoch, self._place, self._leads = takeover.epoch, place, takeover.alone
+            self._in_doubt = False
             self._others = takeover.others
             self.claims.begin(takeover.epoch, alone=takeover.alone)
             await self._settle_abandoned()
@@ -250,8 +255,28 @@ class Worker:
             "The database is intact (checked in %.1f s).", seconds, extra={"action": "checked", "seconds": seconds}
         )
 
+    async def commit(self, operation: Operation[T]) -> T:
+        """Commit intents.
+
+        Where nobody can tell whether they were committed, they are nobody's: the next heartbeat gives the lease up, so
+        that they count as abandoned.
+
+        Raises:
+            CommitUnknown: Nobody can tell.
+            OutreachError: Nothing was committed.
+        """
+        try:
+            return await self._storage.write(operation)
+        except CommitUnknown:
+            self._in_doubt = True
+            raise
+
     async def renew(self, epoch: int) -> None:
         """Renew the lease; see `protocols.dispatcher.Worker`."""
+        if self._in_doubt:
+            raise LeaseLost(
+                "Nobody can tell whether intents were committed: this worker begins anew, and they are unknown."
+            )
         await self._renew(epoch, ended=False)
 
     def note_set_back(self, back: timedelta) -> None:
