@@ -128,8 +128,8 @@ class EngineConfig(Configurable):
 
     tables: ClassVar[frozenset[str]] = frozenset({"simulator"})
 
-    max_queued_intents: int = _count(500, 100_000)
-    max_requests_in_flight: int = _count(1000, 100_000)
+    max_queued_intents: int = _count(900, 100_000)
+    max_requests_in_flight: int = _count(600, 100_000)
     max_intent_age_seconds: float = _time(5.0)
     look_ahead_seconds: float = _time_or_none(0.5)
     sparse_look_ahead_seconds: float = _time_or_none(0.1)
