@@ -112,14 +112,22 @@ def check_database(url: str, *, quick: bool = False) -> DatabaseCheck:
 
         rows = maintenance.check(url, quick=quick)
         return DatabaseCheck(
-            problems=rows.problems, size=rows.size, log_size=0, pending_migrations=rows.pending_migrations
+            problems=rows.problems,
+            size=rows.size,
+            log_size=0,
+            pending_migrations=rows.pending_migrations,
+            is_archive=False,
         )
     from outreach.storage.sqlite.maintenance import check
     from outreach.storage.sqlite.storage import path_of
 
     found = check(path_of(url), quick=quick)
     return DatabaseCheck(
-        problems=found.problems, size=found.size, log_size=found.log_size, pending_migrations=found.pending_migrations
+        problems=found.problems,
+        size=found.size,
+        log_size=found.log_size,
+        pending_migrations=found.pending_migrations,
+        is_archive=found.is_archive,
     )
 
 
