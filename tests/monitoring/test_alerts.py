@@ -266,21 +266,33 @@ async def test_an_event_loop_that_is_blocked_fires_its_alert_and_no_other(monkey
         assert await here.watcher.follow(minutes=3) == {"OutreachEventLoopBlocked"}
 
 
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("error", ["SQLITE_IOERR_WRITE", "SQLITE_READONLY", "DiskFull", "OperationalError", "Unheard"])
+async def test_the_first_write_that_fails_fires_its_alert_and_no_other(error: str) -> None:
+    """Whatever fails: SQLite's extended codes, PostgreSQL's errors, and those that nobody knows."""
+    async with scene(MemoryStorage()) as here:
+        here.watcher.metrics.engine.transaction_failed(operations=1, error=error)
+        assert await here.watcher.follow(minutes=3, sleep=True) == {"OutreachDatabaseWritesFail"}
+
+
 @pytest.mark.anyio
-async def test_errors_of_the_server_fire_their_alert_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the first one on of an operation that was asked for before."""
+@pytest.mark.parametrize("path", ["/readyz", "/healthz/nowhere"])
+async def test_the_first_error_of_the_server_fires_its_alert_and_no_other(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an operation that nobody has asked for since the start, or of a path that is none."""
     async with scene(MemoryStorage()) as here:
         app = create_app(engine=here.engine, metrics=here.watcher.metrics)
+        here.watcher.scrape()
+
+        async def fail(*_: object) -> None:
+            raise ZeroDivisionError("0")
+
+        monkeypatch.setattr(here.engine, "readiness", fail)
+        monkeypatch.setattr(app.router, "default", fail)
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as client:
-            assert (await client.get("/readyz")).status_code == 200
-            here.watcher.scrape()
-
-            async def fail() -> None:
-                raise ZeroDivisionError("0")
-
-            monkeypatch.setattr(here.engine, "readiness", fail)
-            assert (await client.get("/readyz")).status_code == 500
+            assert (await client.get(path)).status_code == 500
         assert await here.watcher.follow(minutes=3) == {"OutreachServerErrors"}
 
 
