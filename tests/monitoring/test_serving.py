@@ -57,6 +57,9 @@ def test_metrics_have_an_address_of_their_own_and_the_log_is_json(start: Any) ->
     lines = [json.loads(line) for line in server.stderr.splitlines()]
     assert {"lease_taken", "http_request", "serving"} <= {line["action"] for line in lines}
     assert {line["request_id"] is None for line in lines if line["action"] == "http_request"} == {False}
+    told_once = [line["message"] for line in lines if line["logger"] == "uvicorn.error"]
+    assert "Application shutdown complete." in told_once
+    assert len(told_once) == len(set(told_once))
     with pytest.raises(httpx.ConnectError):
         get(told["metrics_url"])
 
