@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import attrs
 import pytest
+from sqlite_utils import Database, Migrations
 
 from outreach import InvalidRequest, NotFound, Outreach, WorkspaceUpdate
 from outreach.database import (
@@ -33,7 +34,8 @@ from outreach.models.campaign import Campaign
 from outreach.models.states import DispatchState
 from outreach.models.trail import TrailEntry, TrailRule
 from outreach.operations.archives import mover
-from outreach.storage.sqlite import SqliteStorage, archive_file
+from outreach.storage.sqlite import SqliteStorage, archive_file, schema
+from outreach.storage.sqlite.archive_mark import mark_as_archive
 from outreach.testing.builders import (
     NOW,
     make_campaign,
@@ -524,6 +526,21 @@ async def test_an_archive_and_a_database_do_not_replace_each_other(archived: Pla
     assert list_archives(archived.url)[0].problem is None
 
 
+async def test_a_database_that_appears_meanwhile_is_not_made_an_archive(place: Place) -> None:
+    """After the file was looked at; and an archive of which a killed run has left the mark alone is completed."""
+    with pytest.raises(StorageError, match="is a database, and no archive"):
+        archive_file.make_archive(place.path)
+    assert not check_database(place.url).is_archive
+    with closing(sqlite3.connect(place.file)) as raw:
+        mark_as_archive(raw)
+    with pytest.raises(StorageError, match="is an archive of ended campaigns"):
+        async with Outreach.open(f"sqlite:///{place.file}"):
+            raise AssertionError
+    async with place.engine() as engine:
+        await given_campaigns(engine)
+    assert place.archive().campaigns == 2
+
+
 async def test_an_archive_of_an_older_version_names_the_command_that_migrates_it(archived: Place) -> None:
     """Neither a run that would move into it nor one that compacts it changes it."""
     with closing(sqlite3.connect(archived.file)) as raw, raw:
@@ -531,6 +548,23 @@ async def test_an_archive_of_an_older_version_names_the_command_that_migrates_it
     for ask in (archived.archive, lambda: compact_database(f"sqlite:///{archived.file}")):
         with pytest.raises(DatabaseOlder, match=f"--database sqlite:///{archived.file} db migrate"):
             ask()
+
+
+async def test_an_older_archive_is_migrated_and_stays_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the command that the error names."""
+    file, first = tmp_path / "archive.db", Migrations("outreach")
+    migration = schema.MIGRATIONS.pending(Database(memory=True))[0]
+    first(name=migration.name)(migration.fn)
+    with (
+        monkeypatch.context() as patched,
+        closing(sqlite3.connect(file, isolation_level=None)) as raw,
+    ):
+        patched.setattr(schema, "MIGRATIONS", first)
+        mark_as_archive(raw)
+        schema.apply_migrations(raw, archives=True)
+    assert migrate_database(f"sqlite:///{file}")[0] == "0002_early_events"
+    found = check_database(f"sqlite:///{file}")
+    assert (found.is_archive, found.pending_migrations, found.problems) == (True, [], [])
 
 
 async def test_only_one_run_moves_into_an_archive(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

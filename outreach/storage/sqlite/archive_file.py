@@ -11,7 +11,7 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from outreach.errors import ArchiveUnavailable, DatabaseMissing, StorageError
-from outreach.storage.sqlite.archive_mark import mark_as_archive
+from outreach.storage.sqlite.archive_mark import is_archive, mark_as_archive
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.connect import BUSY_SECONDS, create_private
 from outreach.storage.sqlite.copying import open_read_only
@@ -66,8 +66,13 @@ def make_archive(file: Path) -> str:
     try:
         with closing(sqlite3.connect(file, isolation_level=None, timeout=BUSY_SECONDS)) as raw:
             _set_up(raw)
-            # Marked first: killed in between, it is an archive without tables, and is completed by the next run.
-            mark_as_archive(raw)
+            if not is_archive(raw):
+                if version_of(raw).applied:
+                    raise StorageError(
+                        f"{str(file)!r} is a database, and no archive. Name another file for the archive."
+                    )
+                # Marked first: killed in between, it is an archive without tables, and is completed by the next run.
+                mark_as_archive(raw)
             apply_migrations(raw, migrate=False, archives=True)
             return identity_of(raw)
     except sqlite3.Error as error:
