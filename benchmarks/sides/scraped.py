@@ -128,7 +128,8 @@ async def send(task: dict[str, Any]) -> dict[str, Any]:
     )
     async with engine, metrics.engine.watching(engine), scraping(metrics) as scraper:
         halves = {True: Half(), False: Half()}
-        telling, read_after = Telling(engine), 0.0
+        # In the middle of the interval first, so that a run has as many as its seconds make, on average.
+        telling, read_after = Telling(engine), every_seconds / 2
         # What the start does is not what is compared.
         await anyio.sleep(task["turn_seconds"])
         ends = time.perf_counter() + task["most_seconds"]

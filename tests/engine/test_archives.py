@@ -542,12 +542,14 @@ async def test_a_database_that_appears_meanwhile_is_not_made_an_archive(place: P
 
 
 async def test_an_archive_of_an_older_version_names_the_command_that_migrates_it(archived: Place) -> None:
-    """Neither a run that would move into it nor one that compacts it changes it."""
+    """Neither a run that would move into it nor one that compacts it changes it; what reads it says the same."""
     with closing(sqlite3.connect(archived.file)) as raw, raw:
         raw.execute("DELETE FROM _sqlite_migrations WHERE name = '0011_held_numbers'")
     for ask in (archived.archive, lambda: compact_database(f"sqlite:///{archived.file}")):
         with pytest.raises(DatabaseOlder, match=f"--database sqlite:///{archived.file} db migrate"):
             ask()
+    (listed,) = list_archives(archived.url)
+    assert f"--database sqlite:///{archived.file} db migrate" in str(listed.problem)
 
 
 async def test_an_older_archive_is_migrated_and_stays_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from outreach.errors import ArchiveUnavailable, DatabaseMissing, StorageError
-from outreach.storage.sqlite.archive_mark import is_archive, mark_as_archive
+from outreach.storage.sqlite.archive_mark import is_archive, mark_as_archive, needs_migration
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.connect import BUSY_SECONDS, create_private
 from outreach.storage.sqlite.copying import open_read_only
@@ -115,10 +115,7 @@ def _set_up(raw: sqlite3.Connection) -> None:
 def _check(raw: sqlite3.Connection, file: str, identity: str) -> None:
     version = version_of(raw)
     if version.pending_migrations and version.applied:
-        raise ArchiveUnavailable(
-            f"The archive {file} was written by an older version of this package. Bring it up to date: "
-            f"outreach-server --database sqlite:///{file} db migrate"
-        )
+        raise ArchiveUnavailable(needs_migration(raw))
     if not version.applied or identity_of(raw) != identity:
         raise ArchiveUnavailable(f"The file {file} is not the archive that was there. Put that back. {_MOVED}")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from outreach.errors import DatabaseOlder, StorageError
+from outreach.errors import StorageError
 
 _APPLICATION_ID: Final = 0x4F757441
 """`OutA`, as `PRAGMA application_id` in the file's header: backups and `VACUUM` keep it, and `file` shows it."""
@@ -43,11 +43,11 @@ def require_no_archive(raw: sqlite3.Connection) -> None:
         )
 
 
-def older_archive(raw: sqlite3.Connection) -> DatabaseOlder:
-    """Return the error of an archive that needs a migration."""
+def needs_migration(raw: sqlite3.Connection) -> str:
+    """Return what is wrong with an archive that needs a migration, and the command that mends it."""
     file = _named(raw)
-    return DatabaseOlder(
-        f"The archive {file!r} was written by an older version of this package. Nothing was changed. Bring it up to "
+    return (
+        f"The archive {file} was written by an older version of this package. Nothing was changed. Bring it up to "
         f"date: outreach-server --database {shlex.quote(f'sqlite:///{file}')} db migrate"
     )
 

@@ -19,7 +19,7 @@ from sqlite_utils import Database, Migrations
 from outreach.errors import DatabaseInUse, DatabaseNewer, DatabaseOlder, StorageError
 from outreach.storage.base.progress import Progress, ProgressCallback
 from outreach.storage.base.transfer import UNFINISHED, UNFINISHED_MESSAGE
-from outreach.storage.sqlite.archive_mark import is_archive, older_archive, require_no_archive
+from outreach.storage.sqlite.archive_mark import is_archive, needs_migration, require_no_archive
 from outreach.storage.sqlite.copying import integrity_problems
 from outreach.storage.sqlite.migration_backup import backup_during_migration, remove_migration_backup
 
@@ -86,7 +86,7 @@ def apply_migrations(
         is_new, pending_migrations = _pending(database)
     if pending_migrations and not is_new:
         if not migrate and is_archive(raw):
-            raise older_archive(raw)
+            raise DatabaseOlder(needs_migration(raw))
         if not migrate:
             raise DatabaseOlder(
                 "This database was written by an older version of this package: its migrations "
