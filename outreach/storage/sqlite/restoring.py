@@ -61,7 +61,7 @@ def restore(path: Path, source: Path, *, now: datetime) -> Restored:
             if is_archive(raw):
                 raise StorageError(
                     f"{str(source)!r} is an archive of ended campaigns, and no backup of a database. Nothing was "
-                    "changed. Name a file that `db backup` made. To put an archive back, copy it to its place, which "
+                    "changed. Name a backup of the database. To put an archive back, copy it to its place, which "
                     "`db archives` names."
                 )
             version = version_of(raw)
