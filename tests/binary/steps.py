@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import sqlite3
 import ssl
@@ -41,6 +42,10 @@ def tells_what_it_is(place: Place) -> None:
         assert f"{part} " in told, told
     licences = place.run("--licences")
     assert "Apache License" in licences
+    for part in ("psycopg", "psycopg-binary", "psycopg-pool"):
+        assert re.search(rf"(?m)^{part} [\d.]+\nLicence: LGPL-3.0-only$", licences), part
+    assert re.search(r"(?m)^psycopg_binary.libs/libpq-\S+\nLicence: PostgreSQL$", licences)
+    assert "The text of the GPL-3.0" in licences
     assert "PYTHON SOFTWARE FOUNDATION LICENSE" in licences.upper()
     if place.jail.enter:
         place.run("workspaces", "create", "Nowhere", "--database", "sqlite:////app/x.db", status=1)
