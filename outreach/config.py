@@ -83,9 +83,9 @@ class EngineConfig(Configurable):
     `EngineConfig.load(os.environ, file=Path("outreach.toml"))` reads every field: `docs/configuration.md`.
 
     Attributes:
-        max_queued_intents: Intents of this process that wait for their slot at a time.
-        max_requests_in_flight: Requests of this process to providers that have no outcome yet. The sum of both bounds
-            what a crash can leave unknown.
+        max_queued_intents: Intents that wait for their slot at a time, of all workers of the database together.
+        max_requests_in_flight: Requests to providers that have no outcome yet, of all workers together. The sum of both
+            bounds what a crash can leave unknown.
         max_intent_age_seconds: No request starts later than this after the commit of its intent.
         look_ahead_seconds: How long before its slot an intent may be committed, where several slots lie so close.
         sparse_look_ahead_seconds: The same where slots lie farther apart: an intent that waits takes a place.

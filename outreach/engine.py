@@ -190,7 +190,7 @@ class Outreach:
         self._wake_ups = WakeUps(storage if isinstance(storage, NotifyingStorage) else None)
         context = ServiceContext(
             loop_guard=self._loop_guard,
-            storage=GuardedStorage(storage, self._loop_guard),
+            storage=GuardedStorage(storage, self._loop_guard, clock=self._clock, compare_clocks=self._compare_clocks),
             clock=self._clock,
             ids=self._ids,
             config=self._config,

@@ -1,4 +1,4 @@
-"""A proxy on loopback between a client and PostgreSQL that cuts connections at a commit."""
+"""A proxy on loopback between a client and PostgreSQL that cuts connections at a commit, or keeps back what is said."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Final, Literal, Self
 
 _COMMIT: Final = b"COMMIT\x00"
 
+_LOOK_SECONDS: Final = 0.005
+
 
 class CuttingProxy:
     """Forwards connections to a port.
@@ -18,11 +20,14 @@ class CuttingProxy:
         cut: At the next commit: cut the connection before the server hears of it, or when it has answered; None to
             forward everything.
         refusing: Whether new connections are refused; a cut then takes the other ones along, before its own.
+        keeps: What does not get through for now, as if the way were lost without a word; None for nothing.
     """
 
     def __init__(self, port: int) -> None:
         self.cut: Literal["before", "after"] | None = None
         self.refusing = False
+        self.keeps: Literal["questions", "answers"] | None = None
+        self._ended = threading.Event()
         self._to = port
         self._listening = socket.create_server(("127.0.0.1", 0))
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
@@ -42,6 +47,7 @@ class CuttingProxy:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         """Cut everything."""
+        self._ended.set()
         self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
         self.cut_all()
@@ -82,6 +88,7 @@ class CuttingProxy:
                     if how == "before":
                         break
                     cutting.set()
+                self._keep("questions")
                 server.sendall(data)
         _close(client, server)
 
@@ -92,8 +99,14 @@ class CuttingProxy:
                     if self.refusing:
                         self.cut_all(but=client)
                     break
+                self._keep("answers")
                 client.sendall(data)
         _close(client, server)
+
+    def _keep(self, what: Literal["questions", "answers"]) -> None:
+        """Wait until something gets through."""
+        while self.keeps == what and not self._ended.wait(_LOOK_SECONDS):
+            pass
 
 
 def _close(*sockets: socket.socket) -> None:

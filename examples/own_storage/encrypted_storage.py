@@ -127,7 +127,7 @@ class EncryptedStorage:
                     pass
             while self._connections:
                 await to_thread.run_sync(self._connections.pop().close)
-        self._lock.release()
+            await self._lock.release()
 
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
         writer = _open_one(self._writer)

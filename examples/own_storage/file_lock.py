@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 from pathlib import Path
 
@@ -29,7 +29,7 @@ class FileLock:
         self._check = check
         self._held: int | None = None
 
-    def acquire(self) -> int:
+    async def acquire(self) -> int:
         if self._held is not None:
             return 0
         held = os.open(self._path.with_name(self._path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
@@ -41,15 +41,14 @@ class FileLock:
         self._held = held
         return 1
 
-    def is_free(self, place: int) -> bool:
+    async def find_free(self, places: Collection[int]) -> Collection[int]:
         # There is one place. A lock that can be taken is not held, and is given back at once.
-        if place != 1 or self._held is not None:
-            return self._held is None
-        if free := self.acquire() == 1:
-            self.release()
-        return free
+        if not await self.acquire():
+            return ()
+        await self.release()
+        return places
 
-    def release(self, place: int | None = None) -> None:
+    async def release(self, place: int | None = None) -> None:
         if self._held is not None:
             os.close(self._held)
             self._held = None

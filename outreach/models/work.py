@@ -72,12 +72,16 @@ class WorkerLease:
         place: Number of the worker's dispatch lock; no two workers hold one at a time.
         renewed_at: Its last heartbeat.
         until: It is over then, unless it is renewed.
+        intent_permits: Intents that it may have waiting for their slots until its next heartbeat.
+        request_permits: Requests that it may have on their way until then.
     """
 
     epoch: int
     place: int
     renewed_at: datetime
     until: datetime
+    intent_permits: int = 0
+    request_permits: int = 0
 
 
 @attrs.frozen(kw_only=True)

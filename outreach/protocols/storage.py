@@ -7,7 +7,7 @@ database implements `working_set.backend`, and `outreach.testing.storage_contrac
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
 
@@ -43,8 +43,10 @@ class OneQuery(Generic[T]):
 class DispatchLock(Protocol):
     """Ensures that no more workers than allowed dispatch from a database at a time."""
 
-    def acquire(self) -> int:
-        """Take a place without waiting; return its number, from 1, or 0 if none is free.
+    async def acquire(self) -> int:
+        """Take a place if one is free; return its number, from 1, or 0 if none is, or if that cannot be known now.
+
+        It takes some seconds at the most, and takes no place if it is cancelled.
 
         No two workers of a database have the same place: who takes it ends the lease of the one that had it before.
 
@@ -55,12 +57,12 @@ class DispatchLock(Protocol):
         """
         ...
 
-    def release(self, place: int | None = None) -> None:
-        """Give a place back, if this storage holds it; by default all that it holds."""
+    async def release(self, place: int | None = None) -> None:
+        """Give a place back, if this storage holds it; by default all that it holds. Also done if it is cancelled."""
         ...
 
-    def is_free(self, place: int) -> bool:
-        """Return whether a place is certainly free, because its worker is gone; False where that cannot be known."""
+    async def find_free(self, places: Collection[int]) -> Collection[int]:
+        """Return which places are certainly free, because their workers are gone; none where that cannot be known."""
         ...
 
     def home(self) -> DatabaseHome | None:

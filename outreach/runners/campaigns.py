@@ -213,7 +213,7 @@ class CampaignRunner:
 
     async def _commit_all(self, decided: Sequence[Wave]) -> Sequence[WaveResult]:
         """Commit the decided waves of all campaigns."""
-        return await self._storage.write(lambda tx: committing.commit_waves(tx, decided, clock_now=self._clock.now))
+        return await self._worker.commit(lambda tx: committing.commit_waves(tx, decided, clock_now=self._clock.now))
 
     async def _release_postponed(self, campaign: Campaign) -> None:
         """Make a slice of the recipients due that outdated contact rules postponed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -38,10 +38,12 @@ class Team:
 
     Attributes:
         size: How many there are.
+        others: The places of the others, by epoch.
         held: What they drive; empty while there is one.
     """
 
     size: int
+    others: Mapping[int, int] = attrs.field(factory=dict)
     held: Sequence[Claim] = ()
 
 
@@ -178,8 +180,9 @@ class Claims:
         tx.claims.prefetch(free)
         for workspace_id, subject in free:
             claims.release(tx, workspace_id, subject, self._epoch or 0)
-        size = len(tx.workers.list())
-        return Team(size=size, held=() if self.alone and size == 1 else tx.claims.held())
+        workers = tx.workers.list()
+        size, others = len(workers), {one.epoch: one.place for one in workers if one.epoch != self._epoch}
+        return Team(size=size, others=others, held=() if self.alone and size == 1 else tx.claims.held())
 
     def note(self, team: Team, freed: Sequence[Subject]) -> None:
         """Take in the state of the team, and choose what to hand over."""

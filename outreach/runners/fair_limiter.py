@@ -42,10 +42,27 @@ class FairLimiter:
     """
 
     def __init__(self, most: int, *, opens: Callable[[str], bool] = lambda _: True) -> None:
+        self._most = most
         self._free = most
         self._opens = opens
         self._held: Counter[str] = Counter()
         self._waiting: dict[str, deque[_Waiting]] = {}
+
+    @property
+    def held(self) -> int:
+        """How many permits are held."""
+        return self._most - self._free
+
+    @property
+    def in_use(self) -> int:
+        """How many permits may be held until the next resizing: more than there are while too many still are."""
+        return max(self._most, self.held)
+
+    def resize(self, most: int) -> None:
+        """Have another number of permits; those that are held stay so, and none is granted while too many are."""
+        self._free += most - self._most
+        self._most = most
+        self.wake_waiters()
 
     def acquire_nowait(self, account: str) -> bool:
         """Take a permit if one is free and nobody of the account waits; return whether it was taken."""
@@ -97,7 +114,7 @@ class FairLimiter:
     def wake_waiters(self) -> None:
         """Grant free permits to waiters, account by account, in order of arrival."""
         served = True
-        while served and self._free:
+        while served and self._free > 0:
             served = False
             for account in list(self._waiting):
                 first = self._waiting[account][0]

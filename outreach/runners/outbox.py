@@ -67,8 +67,8 @@ class Outbox:
         self._clock = clock
         self._config = config
         self._worker = worker
-        self._requests = FairLimiter(config.max_requests_in_flight)
-        self._places = FairLimiter(config.max_queued_intents, opens=self._requests.has_capacity)
+        self._requests = worker.permits.requests
+        self._places = worker.permits.intents
         self._checks = Batcher(self._withdrawal_reasons, max_size=_MAX_CHECKED)
         self._in_flight = 0
         self._tasks: TaskGroup | None = None

@@ -84,12 +84,15 @@ class SinglesRunner:
         if not await self._outbox.reserve(account, wake_signal):
             return self._clock.now()
         try:
-            dispatch = await self._storage.write(
-                lambda tx: singles.commit_message(
-                    tx, unit.workspace_id, unit.id, self._terms(epoch, pace), clock_now=self._clock.now
+            # Nothing may fail between the commit and the request.
+            dispatch, workspace = await self._worker.commit(
+                lambda tx: (
+                    singles.commit_message(
+                        tx, unit.workspace_id, unit.id, self._terms(epoch, pace), clock_now=self._clock.now
+                    ),
+                    workspace_of(tx, unit.workspace_id),
                 )
             )
-            workspace = await self._workspace(unit)
         except BaseException:
             self._outbox.release(account, 1)
             raise
@@ -134,12 +137,12 @@ class SinglesRunner:
         if not await self._outbox.reserve(account, wake_signal):
             return self._clock.now()
         try:
-            committed = await self._storage.write(
-                lambda tx: singles.commit_call(
-                    tx, unit.workspace_id, unit.id, self._terms(epoch), clock_now=self._clock.now
+            committed, workspace = await self._worker.commit(
+                lambda tx: (
+                    singles.commit_call(tx, unit.workspace_id, unit.id, self._terms(epoch), clock_now=self._clock.now),
+                    workspace_of(tx, unit.workspace_id),
                 )
             )
-            workspace = await self._workspace(unit)
         except BaseException:
             self._outbox.release(account, 1)
             raise

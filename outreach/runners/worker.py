@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 import anyio
 import attrs
@@ -23,14 +23,19 @@ from outreach.operations.campaigns import trail
 from outreach.operations.erasure.applying import apply_retention
 from outreach.operations.settling import callbacks, ledger
 from outreach.operations.waves import leases, provider_throttles, singles, workers
+from outreach.operations.waves.permits import Permits
 from outreach.policy.settlement import Backoff
 from outreach.protocols.instrumentation import Instrumentation
-from outreach.protocols.storage import Storage
+from outreach.protocols.storage import Operation, Storage
 from outreach.protocols.voice import Analyser
 from outreach.runners.batcher import Batcher
 from outreach.runners.claims import Claims, Team
+from outreach.runners.permits import WorkerPermits
 from outreach.runners.provider_log import SafeAnalyser
+from outreach.storage.base.group_commit import CommitUnknown
 from outreach.working_set import Transaction
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -90,6 +95,7 @@ class Worker:
         instrumentation: Observes what happens.
         backoff: The delays after outcomes.
         claims: What this worker drives, where there are several.
+        permits: What bounds its intents and requests.
     """
 
     def __init__(
@@ -114,6 +120,8 @@ class Worker:
         self._epoch: int | None = None
         self._place = 0
         self._leads = False
+        self._in_doubt = False
+        self._others: Mapping[int, int] = {}
         self._reload = False
         self._left_behind = False
         self._steps = StepWatch(clock)
@@ -128,6 +136,7 @@ class Worker:
             idle_seconds=config.lease_seconds,
             note_pace=self._note_pace,
         )
+        self.permits = WorkerPermits(config)
         self._settling = Batcher(self._settle, max_size=_MAX_ROWS)
         self._reports = Batcher(self._merge, max_size=_MAX_ROWS)
 
@@ -168,7 +177,7 @@ class Worker:
     async def acquire(self, *, on_integrity_check: Callable[[], None] = lambda: None) -> int | None:
         """Take a lease and settle what lost workers left; see `protocols.dispatcher.Worker`."""
         lock = self._storage.lock
-        place = lock.acquire()
+        place = await lock.acquire()
         if not place:
             # Reading lets a standby process notice a replaced file, too.
             await self._storage.read(lambda _: None)
@@ -181,10 +190,10 @@ class Worker:
             # The last worker's mark shows earlier clock steps.
             self._steps.step()
             self._clock_set_back = None
-            home, noted = lock.home(), lock.high_water()
+            home, noted, in_use = lock.home(), lock.high_water(), self.permits.held()
             lasts = timedelta(seconds=self._config.lease_seconds)
 
-            def operation(tx: Transaction) -> tuple[leases.Takeover, float]:
+            def operation(tx: Transaction) -> tuple[leases.Takeover, Permits, float]:
                 now, taken_at = self._clock.now(), self._clock.monotonic()
                 self._last_trail_number = tx.trail.last_number()
                 takeover = leases.take_over(
@@ -195,18 +204,20 @@ class Worker:
                     receipt=self.backoff.receipt,
                     place=place,
                     lasts=lasts,
-                    is_gone=lock.is_free,
                 )
                 if takeover.reason is not None:
                     singles.cancel_queued_singles(tx, reason=takeover.reason, now=now)
-                return takeover, taken_at
+                return takeover, self.permits.share(tx, takeover.epoch, in_use), taken_at
 
-            takeover, taken_at = await self._storage.write(operation)
+            takeover, portion, taken_at = await self._storage.write(operation)
+            self.permits.take_in(portion)
             self._takeover_starts.clear()
             for pace, spacing in takeover.spacings.items():
                 self._takeover_starts[pace] = taken_at + spacing.total_seconds()
             self._lease_ends = before + self._config.lease_seconds
             self._epoch, self._place, self._leads = takeover.epoch, place, takeover.alone
+            self._in_doubt = False
+            self._others = takeover.others
             self.claims.begin(takeover.epoch, alone=takeover.alone)
             await self._settle_abandoned()
             if takeover.alone:
@@ -215,7 +226,7 @@ class Worker:
             pauses = await self._storage.read(lambda tx: [trail.last_pause_number(tx, campaign) for campaign in paused])
         except BaseException:
             self._epoch = None
-            lock.release(place)
+            await lock.release(place)
             raise
         if takeover.reason is not None:
             _log.warning(
@@ -244,8 +255,28 @@ class Worker:
             "The database is intact (checked in %.1f s).", seconds, extra={"action": "checked", "seconds": seconds}
         )
 
+    async def commit(self, operation: Operation[T]) -> T:
+        """Commit intents.
+
+        Where nobody can tell whether they were committed, they are nobody's: the next heartbeat gives the lease up, so
+        that they count as abandoned.
+
+        Raises:
+            CommitUnknown: Nobody can tell.
+            OutreachError: Nothing was committed.
+        """
+        try:
+            return await self._storage.write(operation)
+        except CommitUnknown:
+            self._in_doubt = True
+            raise
+
     async def renew(self, epoch: int) -> None:
         """Renew the lease; see `protocols.dispatcher.Worker`."""
+        if self._in_doubt:
+            raise LeaseLost(
+                "Nobody can tell whether intents were committed: this worker begins anew, and they are unknown."
+            )
         await self._renew(epoch, ended=False)
 
     def note_set_back(self, back: timedelta) -> None:
@@ -253,6 +284,7 @@ class Worker:
         self._clock_set_back = max(back, self._clock_set_back or timedelta())
 
     async def _renew(self, epoch: int, *, ended: bool) -> None:
+        gone = frozenset() if ended else await self._find_gone()
         before = self._clock.monotonic()
         lasts = timedelta(seconds=self._config.lease_seconds)
         # Kept until the database has it: a failed heartbeat leaves it to the next one.
@@ -261,8 +293,9 @@ class Worker:
             self.note_set_back(-step)
 
         noted, led, free = self._clock_set_back, self._leads, self.claims.to_free()
+        in_use = self.permits.in_use()
 
-        def operation(tx: Transaction) -> tuple[HighWaterMark | None, Sequence[int], Team]:
+        def operation(tx: Transaction) -> tuple[HighWaterMark | None, Sequence[int], Team, Permits]:
             self._compare_clocks(tx)
             present = self._clock.now()
             mark = leases.renew(
@@ -276,13 +309,15 @@ class Worker:
                 receipt=self.backoff.receipt,
             )
             # After a step of the clock the others renew their leases first; who ends leaves this to others.
-            lost = () if step or ended else workers.end_lost(tx, but=epoch, is_gone=self._storage.lock.is_free)
-            team = self.claims.look_around(tx, free)
+            lost = () if step or ended else workers.end_lost(tx, but=epoch, is_gone=lambda one: one.epoch in gone)
+            team, portion = self.claims.look_around(tx, free), self.permits.share(tx, epoch, in_use)
             if ended:
                 workers.end(tx, epoch)
-            return mark, lost, team
+            return mark, lost, team, portion
 
-        mark, lost, team = await self._storage.write(operation)
+        mark, lost, team, portion = await self._storage.write(operation)
+        self.permits.take_in(portion)
+        self._others = team.others
         self._lease_ends = before + self._config.lease_seconds
         self._leads = mark is not None
         if self._clock_set_back is noted:
@@ -297,6 +332,18 @@ class Worker:
             await self._settle_abandoned()
             self._left_behind = False
         self.log_throttle.recovered(DATABASE, "The database accepts writes again.", action="database_again")
+
+    async def _find_gone(self) -> Collection[int]:
+        """Return which of the workers of the last heartbeat are certainly gone: their places are free now.
+
+        Who has taken such a place since is another one. It does not hold the heartbeat up for longer than until the
+        next one.
+        """
+        free: Collection[int] = ()
+        if self._others:
+            with anyio.move_on_after(self._config.heartbeat_interval_seconds):
+                free = await self._storage.lock.find_free(set(self._others.values()))
+        return frozenset(epoch for epoch, place in self._others.items() if place in free)
 
     async def release(self) -> None:
         """End the lease, free what was driven, and write the high-water mark."""
@@ -318,7 +365,7 @@ class Worker:
         finally:
             self._lease_ends = float("-inf")
             place, self._place, self._leads = self._place, 0, False
-            self._storage.lock.release(place)
+            await self._storage.lock.release(place)
 
     async def due(self) -> tuple[Sequence[WorkItem], int]:
         """Return every unit with a due time, and the highest change number."""

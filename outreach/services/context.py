@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable
 from datetime import datetime
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import attrs
 
@@ -25,6 +25,9 @@ from outreach.providers.registry import Adapters
 from outreach.working_set import Transaction
 
 T = TypeVar("T")
+
+_COMPARE_SECONDS: Final = 10.0
+"""How often a node that writes compares its clock with the database's; a worker does at each heartbeat, too."""
 
 
 class LoopGuard:
@@ -91,11 +94,29 @@ class LoopGuard:
 
 
 class GuardedStorage:
-    """The storage that services use; it refuses calls from outside the engine's event loop."""
+    """The storage that services use; it refuses calls from outside the engine's event loop.
 
-    def __init__(self, storage: Storage, loop_guard: LoopGuard) -> None:
+    Args:
+        storage: The storage.
+        loop_guard: Knows where the engine was opened.
+        clock: The engine's.
+        compare_clocks: Sets that clock right by the database's; called now and then with a transaction that writes, so
+            that the clocks of nodes which dispatch nothing stay together too.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        loop_guard: LoopGuard,
+        *,
+        clock: Clock,
+        compare_clocks: Callable[[Transaction], None],
+    ) -> None:
         self._storage = storage
         self._loop_guard = loop_guard
+        self._clock = clock
+        self._compare_clocks = compare_clocks
+        self._compared = float("-inf")
 
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
         """Run an operation in a transaction; see `Storage.write`.
@@ -105,7 +126,16 @@ class GuardedStorage:
             ConfigError: The engine was opened elsewhere.
         """
         self._loop_guard.require_open()
-        return await self._storage.write(operation, bulk=bulk)
+        now = self._clock.monotonic()
+        if now < self._compared + _COMPARE_SECONDS:
+            return await self._storage.write(operation, bulk=bulk)
+        self._compared = now
+
+        def compared(tx: Transaction) -> T:
+            self._compare_clocks(tx)
+            return operation(tx)
+
+        return await self._storage.write(compared, bulk=bulk)
 
     async def read(self, operation: Operation[T]) -> T:
         """Run an operation on a snapshot; see `Storage.read`.

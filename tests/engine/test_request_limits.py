@@ -61,6 +61,19 @@ async def test_a_wall_clock_that_was_put_back_locks_nobody_out(storage: Storage)
     assert granted.count == 1
 
 
+@pytest.mark.parametrize("behind", [timedelta(seconds=0.1), timedelta(seconds=1)])
+async def test_a_node_whose_clock_is_a_little_behind_begins_no_minute_of_its_own(
+    storage: Storage, behind: timedelta
+) -> None:
+    """What another one has just granted counts, though by its own clock that minute has not begun."""
+    await _limit(storage, 100)
+    await _grant(storage, needed=90)
+    granted = await _grant(storage, needed=90, after=-behind)
+    assert granted == Grant(limit=100, count=10, ungranted=0, since=NOW)
+    assert granted.is_current(NOW - behind)
+    assert granted.reset_seconds(NOW - behind) == 60
+
+
 @pytest.mark.parametrize(
     ("unused", "uncounted", "left"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import timedelta
 
 import anyio
@@ -83,7 +84,8 @@ async def test_a_lease_is_over_by_the_clock_of_the_database(storage: Storage, cl
 async def test_a_worker_that_is_gone_is_not_waited_for(storage: Storage) -> None:
     """Where its place can be seen to be free, as on one machine."""
     first, second = await _join(storage, place=1), await _join(storage, place=2)
-    assert await storage.write(lambda tx: workers.end_lost(tx, but=second, is_gone=lambda place: place == 1)) == [first]
+    ended = await storage.write(lambda tx: workers.end_lost(tx, but=second, is_gone=lambda one: one.place == 1))
+    assert ended == [first]
 
 
 async def test_a_lease_from_before_the_clock_was_set_back_does_not_last_for_hours(
@@ -388,6 +390,39 @@ async def test_a_stop_at_one_engine_is_heard_by_the_other_before_its_next_commit
             for person in await people(one.engine, campaign):
                 made = await one.engine.campaigns.dispatches(campaign.workspace_id, campaign.id, person.position)
                 assert not open_states & {dispatch.state for dispatch in made}
+
+
+async def test_a_worker_that_was_killed_is_replaced_before_its_lease_is_over() -> None:
+    """Its place is free: whoever was seen in it at the last heartbeat is gone."""
+    storage = MemoryStorage(clock=clock_of_loop(), workers=2)
+    async with dispatching(storage) as one, dispatching(storage) as two:
+        killed = two.dispatcher.health().epoch
+
+        async def never(epoch: int) -> None:
+            await anyio.sleep_forever()
+
+        two.worker.renew = never  # type: ignore[method-assign]
+        with anyio.fail_after(5):
+            await anyio.sleep(1)
+            assert killed in await _living(storage)
+            await storage.lock.release(2)
+            while killed in await _living(storage):  # noqa: ASYNC110 - it is asked of a database
+                await anyio.sleep(0.02)
+        assert await _living(storage) == [one.dispatcher.health().epoch]
+
+
+async def test_a_lock_that_does_not_answer_holds_up_no_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked who is gone, and not waited for."""
+    storage = MemoryStorage(clock=clock_of_loop(), workers=2)
+
+    async def find_free(places: Collection[int]) -> Collection[int]:
+        await anyio.sleep_forever()
+        return places
+
+    monkeypatch.setattr(storage.lock, "find_free", find_free)
+    async with dispatching(storage) as one, dispatching(storage) as two:
+        await anyio.sleep(60)
+        assert await _living(storage) == [each.dispatcher.health().epoch for each in (one, two)]
 
 
 # -------------------------------------------------------------------------------------------- one worker

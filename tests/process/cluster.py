@@ -29,7 +29,7 @@ LEASE_SECONDS: Final = 4.0
 MAX_QUEUED: Final = 40
 MAX_IN_FLIGHT: Final = 60
 MAX_UNKNOWN: Final = MAX_QUEUED + MAX_IN_FLIGHT
-"""Intents without an outcome that one worker may have at a time: what its end can leave unknown."""
+"""Intents without an outcome that all workers may have at a time, and two more for each beside the first."""
 
 WORKER_COMMAND: Final = ("worker",)
 NODE_COMMAND: Final = ("serve", "--port", "0", "--no-dispatch")
@@ -154,6 +154,12 @@ class Cluster:
             "SELECT epoch, COUNT(*) AS count FROM dispatches WHERE state IN ('dispatching', 'unknown') GROUP BY epoch"
         )
         return {row["epoch"]: row["count"] for row in self.place.books.rows(query)}
+
+    def permits(self) -> list[int]:
+        """Return how many intents without an outcome each worker may have now."""
+        return [
+            row["most"] for row in self.place.books.rows("SELECT intent_permits + request_permits AS most FROM workers")
+        ]
 
     def end(self) -> None:
         """Kill every member."""

@@ -146,6 +146,8 @@ class Chaos:
             wait_for_books(f"{target} messages", lambda: self._wait_on(books.sent() >= target), seconds=2 * PATIENCE)  # noqa: B023
             time.sleep(self.rng.uniform(0, 0.1))  # the moment of the event, not a wait for anything
             self._let_happen(event)
+            permits = self.cluster.permits()
+            assert sum(permits) <= MAX_UNKNOWN + 2 * max(len(permits) - 1, 0), permits
             for epoch, count in self.cluster.open_intents().items():
                 assert count <= MAX_UNKNOWN, f"epoch {epoch} has more intents without an outcome than it may have"
         wait_for_books("all to go on", lambda: self._wait_on(not self._halted), seconds=PATIENCE)

@@ -14,10 +14,14 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.operations.settling import ledger
-from outreach.operations.waves import claims, workers
+from outreach.operations.waves import claims, permits, workers
 from outreach.operations.waves.claims import Granted, Wanted
+from outreach.operations.waves.permits import Permits
 from outreach.policy.settlement import Backoff
+from outreach.runners.permits import WorkerPermits
 from outreach.runners.worker import Worker
+from outreach.testing.simulation.faults import Fault
+from outreach.testing.simulation.fence import Fence, Turn
 from outreach.working_set import Transaction
 from outreach.working_set.working_set import WorkingSet
 
@@ -80,6 +84,32 @@ def keep_rows_of_others(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(WorkingSet, "begin", keeping)
 
 
+def take_no_fence(patch: pytest.MonkeyPatch) -> None:
+    """Let transactions of several nodes begin whether or not another one has been committed."""
+
+    async def take(self: Fence, note: Callable[[Fault], None]) -> Turn:
+        return Turn()
+
+    patch.setattr(Fence, "take", take)
+
+
+def grant_what_others_have(patch: pytest.MonkeyPatch) -> None:
+    """Let each worker have as many intents without an outcome as if it were alone."""
+    patch.setattr(permits, "_portion", lambda most, _: most)
+
+
+def go_by_an_earlier_portion(patch: pytest.MonkeyPatch) -> None:
+    """Go on with as many permits as there were when the worker began, and give none back."""
+    take_in = WorkerPermits.take_in
+
+    def once(self: WorkerPermits, portion: Permits) -> None:
+        if portion.intents + portion.requests > self.intents.in_use + self.requests.in_use:
+            take_in(self, portion)
+
+    patch.setattr(WorkerPermits, "take_in", once)
+    patch.setattr(WorkerPermits, "in_use", lambda _: Permits(intents=0, requests=0))
+
+
 def abandon_what_others_do(patch: pytest.MonkeyPatch) -> None:
     """Take what any other worker has in flight for abandoned when one is lost."""
 
@@ -119,6 +149,12 @@ CLUSTERS: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
         keep_rows_of_others,
         "at the end|committed|recount|A recipient is|begins|in flight|had ended|UNIQUE constraint failed",
     ),
+    "no transaction takes the fence": (
+        take_no_fence,
+        "at the end|committed|recount|A recipient is|begins|in flight|had ended|UNIQUE constraint failed|of .* it has",
+    ),
+    "each worker has all permits": (grant_what_others_have, "together more than"),
+    "permits are not given back": (go_by_an_earlier_portion, "intents without an outcome; it may have"),
     "what living workers do is taken for abandoned": (abandon_what_others_do, "nothing explains it"),
     "what a lost worker drove is left": (leave_what_is_lost, "at the end"),
     "nobody is told what is free": (tell_nobody_what_is_free, "at the end"),

@@ -31,7 +31,7 @@ FAULTS: tuple[Fault, ...] = (
 
 FEW_CLUSTERS = (500, 501, 502, 503, 504, 2219, 343204112503)
 
-CLUSTER_FAULTS: tuple[Fault, ...] = ("taken_over", "handed_over")
+CLUSTER_FAULTS: tuple[Fault, ...] = ("taken_over", "handed_over", "waited_at_fence")
 
 FRESH_SECONDS = 60.0
 

@@ -69,8 +69,8 @@ async def test_two_storages_share_nothing() -> None:
     async with MemoryStorage() as one, MemoryStorage() as two:
         await one.write(lambda tx: tx.workspaces.insert(make_workspace()))
         assert list(await two.read(lambda tx: tx.workspaces.list())) == []
-        assert one.lock.acquire()
-        assert two.lock.acquire()
+        assert await one.lock.acquire()
+        assert await two.lock.acquire()
 
 
 def test_memory_is_at_home_nowhere() -> None:

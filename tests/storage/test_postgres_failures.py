@@ -11,12 +11,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from outreach.clock import SystemClock
 from outreach.errors import StorageBusy, StorageError
 from outreach.models.work import AuditEntry
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import OneQuery
-from outreach.storage.postgres import PostgresStorage, postgres_storage_from_url, transactions
+from outreach.storage.postgres import PostgresStorage, transactions
 from outreach.storage.postgres.connect import PostgresConnection, connect, conninfo_of
 from outreach.storage.postgres.pool import configure
 from outreach.storage.postgres.transactions import FencedTransactions
@@ -264,47 +263,6 @@ async def test_who_waits_too_long_for_the_fence_is_told(url: str) -> None:
             other.rollback()
         await storage.write(append("two"))
         assert await subjects(storage) == ["two"]
-
-
-async def test_a_lost_connection_frees_the_dispatch_lock(
-    url: str, storage: PostgresStorage, proxy: CuttingProxy
-) -> None:
-    """Whoever takes it then fences the one before by the lease."""
-    assert storage.lock.acquire() == 1
-    async with opened(url) as other:
-        assert other.lock.acquire() == 0
-        assert (storage.lock.is_free(1), other.lock.is_free(1)) == (False, False)
-        assert storage.lock.home() == other.lock.home() is not None
-        proxy.cut_all()
-        async with asyncio.timeout(60):
-            while not other.lock.acquire():  # noqa: ASYNC110 - the server frees it
-                await asyncio.sleep(0.01)
-        storage.lock.release()
-        assert storage.lock.acquire() == 0
-        assert not storage.lock.is_free(1)
-        other.lock.release()
-        # It has connected anew, and can hold it again.
-        async with asyncio.timeout(60):
-            while not storage.lock.acquire():  # noqa: ASYNC110 - a thread connects
-                await asyncio.sleep(0.01)
-
-
-async def test_each_worker_has_a_place_of_its_own(url: str) -> None:
-    """As many as there may be, and the lowest that is free."""
-
-    def worker() -> PostgresStorage:
-        return postgres_storage_from_url(url, clock=SystemClock(), workers=2)
-
-    async with worker() as first, worker() as second, worker() as third:
-        assert [one.lock.acquire() for one in (first, second, third)] == [1, 2, 0]
-        assert [third.lock.is_free(place) for place in (1, 2, 3)] == [False, False, True]
-        first.lock.release(2)
-        assert third.lock.acquire() == 0
-        first.lock.release(1)
-        assert (first.lock.is_free(1), second.lock.is_free(1)) == (True, True)
-        assert third.lock.acquire() == 1
-        third.lock.release()
-        assert second.lock.is_free(1)
 
 
 class Told(Instrumentation):

@@ -23,7 +23,7 @@ import sys, time
 from pathlib import Path
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 lock = SqliteDispatchLock(Path(sys.argv[1]))
-print(lock.acquire(), flush=True)
+print(lock.take(), flush=True)
 sys.stdin.read()
 """
 
@@ -31,48 +31,48 @@ sys.stdin.read()
 def test_one_holds_it_and_the_other_does_not(database: Path) -> None:
     """Two storages of one process on one file exclude each other, like two processes."""
     first, second = SqliteDispatchLock(database), SqliteDispatchLock(database)
-    assert first.acquire()
-    assert not second.acquire()
-    assert not first.acquire()
-    first.release()
-    assert second.acquire()
-    assert not first.acquire()
-    second.release()
+    assert first.take()
+    assert not second.take()
+    assert not first.take()
+    first.give_back()
+    assert second.take()
+    assert not first.take()
+    second.give_back()
 
 
 def test_one_release_gives_it_back_however_often_it_was_asked_for(database: Path) -> None:
     """Asking is no counting, and neither is giving back."""
     first, second = SqliteDispatchLock(database), SqliteDispatchLock(database)
-    assert first.acquire()
-    assert not first.acquire()
-    first.release()
-    first.release()
-    assert second.acquire()
-    second.release()
-    second.release()
+    assert first.take()
+    assert not first.take()
+    first.give_back()
+    first.give_back()
+    assert second.take()
+    second.give_back()
+    second.give_back()
 
 
 def test_there_are_as_many_places_as_allowed(database: Path) -> None:
     """Each process takes the lowest that is free, and sees whose holder is gone."""
     first, second = SqliteDispatchLock(database, workers=2), SqliteDispatchLock(database, workers=2)
     alone = SqliteDispatchLock(database)
-    assert (first.acquire(), second.acquire(), first.acquire(), alone.acquire()) == (1, 2, 0, 0)
+    assert (first.take(), second.take(), first.take(), alone.take()) == (1, 2, 0, 0)
     assert [second.is_free(place) for place in (1, 2, 3)] == [False, False, True]
-    first.release(1)
+    first.give_back(1)
     assert second.is_free(1)
-    assert (second.acquire(), first.acquire()) == (1, 0)
-    second.release()
-    assert (alone.acquire(), first.is_free(2)) == (1, True)
-    alone.release()
+    assert (second.take(), first.take()) == (1, 0)
+    second.give_back()
+    assert (alone.take(), first.is_free(2)) == (1, True)
+    alone.give_back()
 
 
 def test_a_database_that_another_worker_has_open_needs_no_check(database: Path) -> None:
     """It has checked it; after all of them have been killed the next one does."""
     first, second = SqliteDispatchLock(database, workers=2), SqliteDispatchLock(database, workers=2)
-    assert first.acquire()
+    assert first.take()
     first.record_high_water(HighWaterMark(database="one", epoch=1, change=0))
     assert not second.ended_uncleanly()
-    first.release()
+    first.give_back()
     assert second.ended_uncleanly()
 
 
@@ -83,9 +83,9 @@ def test_one_file_under_two_names_is_one_database(database: Path) -> None:
     link.symlink_to(database)
     first, second = SqliteDispatchLock(database), SqliteDispatchLock(link)
     assert first.home() == second.home()
-    assert first.acquire()
-    assert not second.acquire()
-    first.release()
+    assert first.take()
+    assert not second.take()
+    first.give_back()
 
 
 def test_a_killed_process_holds_nothing(database: Path) -> None:
@@ -96,21 +96,21 @@ def test_a_killed_process_holds_nothing(database: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "1\n"
         own = SqliteDispatchLock(database)
-        assert not own.acquire()
+        assert not own.take()
         process.send_signal(signal.SIGKILL)
         process.wait(10)
-    assert own.acquire()
-    own.release()
+    assert own.take()
+    own.give_back()
 
 
 @pytest.mark.anyio
 async def test_closing_the_storage_gives_it_back(database: Path) -> None:
     """Also when nobody thought of it."""
     async with SqliteStorage(database, clock=SystemClock()) as storage:
-        assert storage.lock.acquire()
+        assert storage.lock.take()
     other = SqliteDispatchLock(database)
-    assert other.acquire()
-    other.release()
+    assert other.take()
+    other.give_back()
 
 
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph", "afs", "glusterfs"])
@@ -118,7 +118,7 @@ def test_a_network_file_system_is_refused(database: Path, kind: str) -> None:
     """Two machines could dispatch at once; nothing is written."""
     refused = SqliteDispatchLock(database, mounts=lambda: [Mount("/", "ext4"), Mount(str(database.parent), kind)])
     with pytest.raises(DispatchRefused, match=f"network file system \\({kind}\\)"):
-        refused.acquire()
+        refused.take()
     assert os.listdir(database.parent) == []
 
 
@@ -126,8 +126,8 @@ def test_a_local_disk_below_a_network_file_system_is_none(database: Path) -> Non
     """The deepest mount decides, and of two on one place the later one, which covers the earlier."""
     mounts = [Mount("/", "nfs"), Mount(str(database.parent), "nfs"), Mount(str(database.parent), "ext4")]
     local = SqliteDispatchLock(database, mounts=lambda: mounts)
-    assert local.acquire()
-    local.release()
+    assert local.take()
+    local.give_back()
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,8 @@ def test_no_mount_at_all_is_no_reason_to_refuse(database: Path) -> None:
     """Where the system tells nothing, as in some sandboxes, the lock decides."""
     alone = SqliteDispatchLock(database, mounts=list)
     assert file_system_of(database, []) is None
-    assert alone.acquire()
-    alone.release()
+    assert alone.take()
+    alone.give_back()
 
 
 def test_this_machine_names_its_mounts(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_lock_that_cannot_be_made_is_a_refusal(database: Path) -> None:
     """The message says what has to be different."""
     Path(f"{database}.dispatch").mkdir()
     with pytest.raises(DispatchRefused, match="could not take the lock"):
-        SqliteDispatchLock(database).acquire()
+        SqliteDispatchLock(database).take()
 
 
 def test_nothing_is_noted_at_first(database: Path) -> None:

@@ -13,6 +13,9 @@ from outreach.working_set import Transaction
 
 WINDOW: Final = timedelta(seconds=60)
 
+_AHEAD: Final = timedelta(seconds=1)
+"""A window that begins farther ahead than this dates from before a clock step; clocks of nodes differ by less."""
+
 _PARTS: Final = 8
 """A block is at most this fraction of what is left, because other processes cannot use an unused block."""
 
@@ -56,13 +59,14 @@ class Grant:
 
 
 def is_in_window(since: datetime, now: datetime) -> bool:
-    """Return whether a window still lasts; one that begins in the future dates from before a clock step."""
-    return since <= now < since + WINDOW
+    """Return whether a window still lasts; another node may have begun it by a clock that is a little ahead."""
+    return since - _AHEAD <= now < since + WINDOW
 
 
 def reset_seconds(since: datetime, now: datetime) -> int:
-    """Return whole seconds until a window ends, at least 1."""
-    return max(1, math.ceil((since + WINDOW - now).total_seconds()))
+    """Return whole seconds until a window ends, from 1 to 60."""
+    left = min(since + WINDOW - now, WINDOW)
+    return max(1, math.ceil(left.total_seconds()))
 
 
 def grant(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 import attrs
@@ -26,6 +26,7 @@ class Takeover:
     Attributes:
         epoch: The new epoch.
         alone: Whether no other worker dispatches.
+        others: The places of the others, by epoch.
         paused_campaigns: Campaigns that were paused by a quarantine.
         reason: The reason of the quarantine; None without one.
         spacings: The pace of each campaign and sender that the earlier worker may have used, by its key.
@@ -33,6 +34,7 @@ class Takeover:
 
     epoch: int
     alone: bool
+    others: Mapping[int, int]
     paused_campaigns: Sequence[Campaign]
     reason: PauseReason | None
     spacings: Mapping[str, timedelta]
@@ -47,7 +49,6 @@ def take_over(
     receipt: timedelta | None = None,
     place: int = 1,
     lasts: timedelta = workers.DEFAULT_LEASE,
-    is_gone: Callable[[int], bool] = lambda _: False,
 ) -> Takeover:
     """Begin to dispatch under a new epoch, alone or beside others; end the leases that are over.
 
@@ -63,12 +64,12 @@ def take_over(
         receipt: The longest wait for a receipt; None if there is no bound.
         place: The place that this worker has taken; whoever had it is gone.
         lasts: How long the lease lasts.
-        is_gone: Returns whether the worker of a place is certainly gone.
     """
     current = tx.leases.current()
     known = tx.leases.home()
-    workers.end_lost(tx, but=None, is_gone=lambda other: other == place or is_gone(other))
-    alone = not tx.workers.list()
+    workers.end_lost(tx, but=None, is_gone=lambda other: other.place == place)
+    others = {other.epoch: other.place for other in tx.workers.list()}
+    alone = not others
     epoch = max(current.epoch if current else 0, noted.epoch if noted else 0) + 1
     reason: PauseReason | None = None
     if known is not None and home is not None and known != home:
@@ -111,7 +112,12 @@ def take_over(
     workers.begin(tx, epoch=epoch, place=place, lasts=lasts)
     record_audit(tx, now=now, workspace_id=None, actor="engine", action="lease.take", subject=str(epoch), detail=reason)
     return Takeover(
-        epoch=epoch, alone=alone, paused_campaigns=tuple(paused_campaigns), reason=reason, spacings=spacings
+        epoch=epoch,
+        alone=alone,
+        others=others,
+        paused_campaigns=tuple(paused_campaigns),
+        reason=reason,
+        spacings=spacings,
     )
 
 

@@ -44,19 +44,21 @@ def end(tx: Transaction, epoch: int) -> None:
     tx.claims.free(epoch)
 
 
-def end_lost(tx: Transaction, *, but: int | None, is_gone: Callable[[int], bool] = lambda _: False) -> Sequence[int]:
+def end_lost(
+    tx: Transaction, *, but: int | None, is_gone: Callable[[WorkerLease], bool] = lambda _: False
+) -> Sequence[int]:
     """End the leases of other workers that are over, and of those that are gone; return their epochs.
 
     Args:
         tx: The transaction.
         but: The epoch of the worker that asks, if it has one.
-        is_gone: Returns whether the worker of a place is certainly gone.
+        is_gone: Returns whether a worker is certainly gone.
     """
     now, lost = tx.now(), []
     for worker in tx.workers.list():
         if worker.epoch == but:
             continue
-        if worker.until <= now or is_gone(worker.place):
+        if worker.until <= now or is_gone(worker):
             end(tx, worker.epoch)
             lost.append(worker.epoch)
         elif worker.renewed_at > now + _AHEAD:

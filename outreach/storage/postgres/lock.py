@@ -2,20 +2,55 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import threading
+from collections.abc import Callable, Collection
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final, Generic, TypeVar
 
 import psycopg
 
 from outreach.models.work import DatabaseHome, HighWaterMark
-from outreach.storage.postgres.connect import DISPATCH_KEY, PostgresConnection, connect
+from outreach.storage.base.threads import Worker
+from outreach.storage.postgres.connect import BUSY_SECONDS, DISPATCH_KEY, PostgresConnection, connect
 
-_RECONNECT_SECONDS: Final = 1.0
+T = TypeVar("T")
+
+_ANSWER_SECONDS: Final = BUSY_SECONDS
+"""A connection that has given no answer for this long is taken for lost."""
+
+_CLOSE_SECONDS: Final = 1.0
+"""How long closing waits for the thread, which a connection that is being made may hold up."""
+
+_FREE: Final = """
+    SELECT key FROM unnest(%(keys)s::bigint[]) AS key
+    WHERE CASE WHEN pg_try_advisory_lock(key) THEN pg_advisory_unlock(key) ELSE false END
+"""
+
+
+class _Question(Generic[T]):
+    """Something that the thread asks the server.
+
+    Attributes:
+        ask: Asks it.
+        answer: The answer; None without one.
+        error: What the server said instead of an answer.
+        dropped: Whether nobody waits for it any more, so that it need not be asked.
+    """
+
+    def __init__(self, ask: Callable[[PostgresConnection], T]) -> None:
+        self.ask = ask
+        self.answer: T | None = None
+        self.error: Exception | None = None
+        self.dropped = False
 
 
 class PostgresDispatchLock:
     """The places of the workers, an advisory lock each; a worker that loses its connection is fenced by its lease.
+
+    A thread asks the server, so that the event loop never waits for it. Who gets no answer within some seconds gets
+    none at all: the connection is cut, with all places that it holds, and the next question makes another one.
 
     The database is where its cluster is: a dump that was restored elsewhere is another one, and starts paused.
 
@@ -25,91 +60,173 @@ class PostgresDispatchLock:
     """
 
     def __init__(self, conninfo: str, *, workers: int = 1) -> None:
-        self._workers = workers
+        self._places = range(1, workers + 1)
         self._conninfo = conninfo
-        self._connection: PostgresConnection | None = None
         self._home: DatabaseHome | None = None
+        self._closed = True
+        self._thread: Worker | None = None
+        # These belong to the thread, and to `open` and `close` before and after it.
+        self._connection: PostgresConnection | None = None
         self._held: set[int] = set()
-        self._closed = threading.Event()
+        # What is asked now, and another descriptor of the socket: the library may close its own one at any time.
+        self._asking: _Question[Any] | None = None
+        self._plug: socket.socket | None = None
+        self._guard = threading.Lock()
 
     def open(self) -> None:
         """Connect, and learn where the database is; blocks, and may raise `psycopg.Error`."""
-        self._closed = threading.Event()
-        self._connection = connect(self._conninfo)
+        self._closed = False
+        connection = self._connect()
         try:
-            [(system, database)] = self._connection.execute(
+            [(system, database)] = connection.execute(
                 "SELECT system_identifier::text, current_database() FROM pg_control_system()"
             ).fetchall()
         except psycopg.errors.InsufficientPrivilege:
             return
         self._home = DatabaseHome(host=f"postgresql-{system}", path=database)
 
-    def acquire(self) -> int:
-        """Take the lowest free place; return it, or 0 if none is free. It blocks for a round trip for each place.
+    async def acquire(self) -> int:
+        """Take the lowest free place; return it, or 0 if none is free, or if the server does not answer."""
+        return await self._run(self._take, undo=self._give_back) or 0
 
-        Without a connection none is free, and a thread connects anew: the event loop must not wait for that.
-        """
-        for place in range(1, self._workers + 1):
-            if place not in self._held and self._ask("SELECT pg_try_advisory_lock(%(key)s)", place):
-                self._held.add(place)
-                return place
-        return 0
-
-    def release(self, place: int | None = None) -> None:
+    async def release(self, place: int | None = None) -> None:
         """Give a place back, if it is held here; by default all that are."""
-        for one in sorted(self._held) if place is None else [place]:
-            if one in self._held:
-                # At once: a server ends the session of a closed connection when it comes to it.
-                self._ask("SELECT pg_advisory_unlock(%(key)s)", one)
-                self._held.discard(one)
+        # At once: a server ends the session of a closed connection when it comes to it.
+        await self._run(lambda connection: self._give_back(connection, place), must=True)
 
-    def is_free(self, place: int) -> bool:
-        """Return whether nobody holds a place; it blocks for a round trip. Without a connection nobody can tell."""
-        if place in self._held:
-            return False
-        return self._ask("SELECT pg_try_advisory_lock(%(key)s) AND pg_advisory_unlock(%(key)s)", place)
-
-    def _ask(self, query: str, place: int) -> bool:
-        """Return the server's answer about the key of a place; False without a connection."""
-        connection = self._connection
-        if connection is None:
-            return False
-        try:
-            [(answer,)] = connection.execute(query, {"key": DISPATCH_KEY + place - 1}).fetchall()
-        except psycopg.OperationalError:
-            self._drop()
-            self._reconnect_later()
-            return False
-        return bool(answer)
+    async def find_free(self, places: Collection[int]) -> Collection[int]:
+        """Return which places nobody holds; none if the server does not answer."""
+        return await self._run(lambda connection: self._find_free(connection, places)) or []
 
     def close(self) -> None:
-        """Close the connection for good."""
-        self._closed.set()
-        self._drop()
+        """Disconnect for good; blocks for a moment."""
+        self._closed = True
+        thread, self._thread = self._thread, None
+        if thread is None:
+            self._drop()
+            return
+        self._cut(self._asking)
+        thread.post(self._drop)
+        thread.finish()
+        thread.join(_CLOSE_SECONDS)
+
+    # --------------------------------------------------------------------------------- on the event loop
+
+    async def _run(
+        self,
+        ask: Callable[[PostgresConnection], T],
+        *,
+        undo: Callable[[PostgresConnection, T], object] | None = None,
+        must: bool = False,
+    ) -> T | None:
+        """Have the thread ask something; return the answer, or None if there is none in time.
+
+        Args:
+            ask: Asks, in the thread.
+            undo: Undoes it there, where nobody has waited for the answer.
+            must: Whether it is asked also where nobody waits for the answer any more.
+        """
+        if self._closed:
+            return None
+        if self._thread is None:
+            self._thread = Worker("outreach-postgres-lock")
+        thread, loop, question = self._thread, asyncio.get_running_loop(), _Question(ask)
+        done: asyncio.Future[None] = loop.create_future()
+
+        def tell() -> None:
+            limit.cancel()
+            if not done.done():
+                done.set_result(None)
+
+        def work() -> None:
+            self._answer(question)
+            with suppress(RuntimeError):  # the loop was closed
+                loop.call_soon_threadsafe(tell)
+
+        def give_up() -> None:
+            self._cut(question)
+            question.dropped = not must
+            tell()
+
+        limit = loop.call_later(_ANSWER_SECONDS, give_up)
+        thread.post(work)
+        try:
+            await done
+        except asyncio.CancelledError:
+            question.dropped = not must
+            raise
+        finally:
+            if question.dropped and undo is not None:
+                # After it, in the same thread: what was not asked has no answer to undo.
+                thread.post(lambda: self._undo(question, undo))
+        if question.error is not None:
+            raise question.error
+        return None if question.dropped else question.answer
+
+    def _cut(self, question: _Question[Any] | None) -> None:
+        """End the connection over which the thread asks something, if it still does."""
+        with self._guard, suppress(OSError):
+            if question is not None and question is self._asking and self._plug is not None:
+                self._plug.shutdown(socket.SHUT_RDWR)
+
+    # --------------------------------------------------------------------------------------- in the thread
+
+    def _answer(self, question: _Question[T]) -> None:
+        if question.dropped or self._closed:
+            return
+        with self._guard:
+            self._asking = question
+        try:
+            question.answer = question.ask(self._connection or self._connect())
+        except (psycopg.OperationalError, OSError):
+            self._drop()
+        except psycopg.Error as error:
+            question.error = error
+        finally:
+            with self._guard:
+                self._asking = None
+
+    def _undo(self, question: _Question[T], undo: Callable[[PostgresConnection, T], object]) -> None:
+        if question.answer and self._connection is not None:
+            answer = question.answer
+            self._answer(_Question(lambda connection: undo(connection, answer)))
+
+    def _connect(self) -> PostgresConnection:
+        connection = connect(self._conninfo)
+        self._plug = socket.fromfd(connection.pgconn.socket, socket.AF_INET, socket.SOCK_STREAM)
+        self._connection = connection
+        return connection
 
     def _drop(self) -> None:
+        """Close the connection; the server frees the places that it holds."""
         self._held.clear()
+        plug, self._plug = self._plug, None
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(psycopg.Error):
                 connection.close()
+        if plug is not None:
+            with self._guard:
+                plug.close()
 
-    def _reconnect_later(self) -> None:
-        threading.Thread(target=self._reconnect, name="outreach-postgres-lock", daemon=True).start()
+    def _take(self, connection: PostgresConnection) -> int:
+        for place in self._places:
+            if place not in self._held and _ask(connection, "SELECT pg_try_advisory_lock(%(key)s)", place):
+                self._held.add(place)
+                return place
+        return 0
 
-    def _reconnect(self) -> None:
-        """Connect again and again until it succeeds or the lock is closed; runs in a thread."""
-        closed = self._closed
-        while not closed.is_set():
-            try:
-                connection = connect(self._conninfo)
-            except psycopg.OperationalError:
-                closed.wait(_RECONNECT_SECONDS)
-                continue
-            self._connection = connection
-            if closed.is_set():
-                connection.close()
-            return
+    def _give_back(self, connection: PostgresConnection, place: int | None) -> None:
+        for one in sorted(self._held) if place is None else [place]:
+            if one in self._held:
+                _ask(connection, "SELECT pg_advisory_unlock(%(key)s)", one)
+                self._held.discard(one)
+
+    def _find_free(self, connection: PostgresConnection, places: Collection[int]) -> Collection[int]:
+        keys = [DISPATCH_KEY + place - 1 for place in places if place not in self._held]
+        return [key - DISPATCH_KEY + 1 for (key,) in connection.execute(_FREE, {"keys": keys}).fetchall()]
+
+    # ------------------------------------------------------------------------- what the server looks after
 
     def home(self) -> DatabaseHome | None:
         """Return which database of which cluster this is; None where the server does not tell."""
@@ -129,3 +246,8 @@ class PostgresDispatchLock:
     async def check_integrity(self) -> str | None:
         """Return None: `outreach-server db check` reads the data."""
         return None
+
+
+def _ask(connection: PostgresConnection, query: str, place: int) -> bool:
+    [(answer,)] = connection.execute(query, {"key": DISPATCH_KEY + place - 1}).fetchall()
+    return bool(answer)

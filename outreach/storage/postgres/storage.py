@@ -158,10 +158,10 @@ class PostgresStorage:
                 listener.close(seconds=_READ_CLOSE_SECONDS)
             if opened is not None:
                 opened.close()
+            self._lock.close()
 
         if opened is not None:
             _, cancelled = await _in_thread(close)
-        self._lock.close()
         return cancelled
 
     def _connect(self) -> tuple[Pool, Types]:

@@ -7,7 +7,7 @@ import json
 import os
 import socket
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -151,7 +151,19 @@ class SqliteDispatchLock:
             await close(connection)
         return problems[0] if problems else None
 
-    def acquire(self) -> int:
+    async def acquire(self) -> int:
+        """Take the lowest free place; see `take`."""
+        return self.take()
+
+    async def release(self, place: int | None = None) -> None:
+        """Give a place back; see `give_back`."""
+        self.give_back(place)
+
+    async def find_free(self, places: Collection[int]) -> Collection[int]:
+        """Return which places nobody holds, in any process."""
+        return [place for place in places if self.is_free(place)]
+
+    def take(self) -> int:
         """Take the lowest free place without waiting; return it, or 0 if all are taken, by any process.
 
         Raises:
@@ -195,7 +207,7 @@ class SqliteDispatchLock:
             ) from error
         return lock
 
-    def release(self, place: int | None = None) -> None:
+    def give_back(self, place: int | None = None) -> None:
         """Give a place back, if it is held here; by default all that are."""
         for one in list(self._held) if place is None else [place]:
             lock = self._held.pop(one, None)

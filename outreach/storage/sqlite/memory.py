@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Collection
 from functools import cache
 from types import TracebackType
 from typing import Self, TypeVar, cast
@@ -119,20 +120,20 @@ class MemoryLock:
         self._held: set[int] = set()
         self._noted: HighWaterMark | None = None
 
-    def acquire(self) -> int:
+    async def acquire(self) -> int:
         """Take the lowest place that is free; return it, or 0 if none is."""
         place = next((one for one in range(1, self._workers + 1) if one not in self._held), 0)
         if place:
             self._held.add(place)
         return place
 
-    def release(self, place: int | None = None) -> None:
+    async def release(self, place: int | None = None) -> None:
         """Give a place back, if it is held; by default all."""
         self._held = set() if place is None else self._held - {place}
 
-    def is_free(self, place: int) -> bool:
-        """Return whether nobody holds a place."""
-        return place not in self._held
+    async def find_free(self, places: Collection[int]) -> Collection[int]:
+        """Return which places nobody holds."""
+        return [place for place in places if place not in self._held]
 
     def home(self) -> DatabaseHome | None:
         """Return None: a database in memory cannot be moved."""

@@ -89,7 +89,7 @@ def _exclusively(lock: SqliteDispatchLock, path: Path) -> Iterator[None]:
     if not path.parent.is_dir():
         raise StorageError(f"The directory {str(path.parent)!r} does not exist. Create it first.")
     try:
-        if not lock.acquire():
+        if not lock.take():
             raise DatabaseInUse(f"A server dispatches from the database {str(path)!r}: stop the server first.")
     except DispatchRefused as refused:
         # Dispatching is impossible there, but serving is not.
@@ -99,7 +99,7 @@ def _exclusively(lock: SqliteDispatchLock, path: Path) -> Iterator[None]:
         with exclusive_use(path):
             yield
     finally:
-        lock.release()
+        lock.give_back()
 
 
 def _mark_of(draft: Path) -> HighWaterMark:

@@ -73,7 +73,7 @@ class SqliteStorage:
         _require_asyncio()
         OPEN_FILES.refuse_inherited(self._path)
         async with AsyncExitStack() as stack:
-            stack.callback(self._lock.release)
+            stack.callback(self._lock.give_back)
             self._lock.check_before_opening()
             opened = await open_writer(self._path, create=self._create, migrate=self._migrate, clock=self._clock)
             # Closed after the writer: see `watch.OpenFiles`.

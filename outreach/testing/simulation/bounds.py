@@ -14,7 +14,8 @@ class Bounds:
     """What a simulation holds the engine to, in numbers.
 
     Attributes:
-        most_unsettled: Intents without an outcome that one worker may have.
+        most_unsettled: Intents without an outcome that a worker alone may have, and several together, two more for each
+            that has joined.
         sms_attempts: Attempts that a recipient and message may take.
         call_attempts: Attempts that a recipient of a calling campaign may take.
         stale_after: How long a single call or message may wait.

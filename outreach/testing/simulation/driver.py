@@ -28,7 +28,7 @@ from outreach.testing.simulation.operators import Operators
 from outreach.testing.simulation.order import scopes_in_order
 from outreach.testing.simulation.processes import Processes
 from outreach.testing.simulation.providers import WorldCarrier, WorldVoice
-from outreach.testing.simulation.setting import CALM, CONFIG, SENDER, Setting, make_campaigns, set_up
+from outreach.testing.simulation.setting import CALM, CONFIG, SENDER, Setting, make_campaigns, set_up, shared
 from outreach.testing.simulation.storage import (
     Database,
     Killed,
@@ -200,7 +200,9 @@ class _Simulation:
         return operators, invariants
 
     def _invariants_of(self, setting: Setting) -> Invariants:
-        bounds = Bounds.of(CONFIG, sms_attempts=setting.sms_attempts, call_attempts=setting.call_attempts)
+        bounds = Bounds.of(
+            shared(CONFIG, self._workers), sms_attempts=setting.sms_attempts, call_attempts=setting.call_attempts
+        )
         invariants = Invariants(
             workspace_id=setting.workspace_id,
             bounds=bounds,
@@ -299,7 +301,7 @@ class _Simulation:
                 self._broken = broken
 
     async def _turmoil(self, everybody: Sequence[tuple[Operators, Invariants]]) -> None:
-        processes = self._processes(CONFIG)
+        processes = self._processes(shared(CONFIG, self._workers))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(processes.keep)
             self._lose_lease = partial(tasks.start_soon, processes.lose_lease)
@@ -327,7 +329,7 @@ class _Simulation:
         for operators, _ in everybody:
             await operators.leave_in_peace()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._processes(CALM).keep)
+            tasks.start_soon(self._processes(shared(CALM, self._workers)).keep)
             ends = self._clock.monotonic() + PEACE_SECONDS
             while self._clock.monotonic() < ends and self._broken is None:
                 if self._clock.monotonic() >= right_at:

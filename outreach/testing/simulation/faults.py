@@ -68,11 +68,15 @@ Fault = Literal[
     "held_by_cap",
     "taken_over",
     "handed_over",
+    "waited_at_fence",
+    "fence_lost",
 ]
 """What can happen. The last ones are what the engine does about it: it shows that its rules were tried."""
 
-ALL: Final[tuple[Fault, ...]] = tuple(fault for fault in get_args(Fault) if fault != "handed_over")
-"""All but what needs several workers that live."""
+OF_CLUSTERS: Final[tuple[Fault, ...]] = ("handed_over", "waited_at_fence", "fence_lost")
+"""What needs several workers that live."""
+
+ALL: Final[tuple[Fault, ...]] = tuple(fault for fault in get_args(Fault) if fault not in OF_CLUSTERS)
 
 RATES: Final[dict[Fault, float]] = {
     "kill_before_commit": 0.006,

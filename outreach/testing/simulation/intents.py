@@ -71,10 +71,7 @@ class IntentChecks:
         lease = tx.leases.current()
         if lease is None or tx.workers.get(intent.epoch) is None:
             raise Broken(f"Intent {intent.id} was committed under epoch {intent.epoch}, whose lease has ended.")
-        if self._ledger.open_of_epoch[intent.epoch] > self._bounds.most_unsettled:
-            raise Broken(
-                f"Epoch {intent.epoch} has more than {self._bounds.most_unsettled} intents without an outcome."
-            )
+        self._check_permits(tx, intent.epoch)
         workspace = workspace_of(tx, intent.workspace_id)
         if workspace.status != "active":
             raise Broken(f"Intent {intent.id} was committed while the workspace is {workspace.status}.")
@@ -106,6 +103,18 @@ class IntentChecks:
         self.slots.check(intent, campaign, now)
         self._check_cap(intent, workspace.frequency_cap)
         self._check_reply(tx, intent, campaign)
+
+    def _check_permits(self, tx: Transaction, epoch: int) -> None:
+        """Check that a worker has no more intents than it may have, nor all of them together."""
+        workers = tx.workers.list()
+        granted = {worker.epoch: worker.intent_permits + worker.request_permits for worker in workers}
+        unsettled = self._ledger.open_of_epoch[epoch]
+        if unsettled > granted[epoch]:
+            raise Broken(f"Epoch {epoch} has {unsettled} intents without an outcome; it may have {granted[epoch]}.")
+        # Whoever joins has one permit of each kind at once, also where the others still have them all.
+        most = self._bounds.most_unsettled + 2 * (len(workers) - 1)
+        if sum(granted.values()) > most:
+            raise Broken(f"The workers may have {granted} intents without an outcome, together more than {most}.")
 
     def _check_earlier(self, intent: Dispatch) -> None:
         """Check that every earlier request for the same thing provably reached nobody, or was given up by hand."""

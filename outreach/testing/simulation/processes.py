@@ -133,7 +133,7 @@ class Processes:
         process.standstill.still = True
         await anyio.sleep(CONFIG.lease_seconds)
         if self._workers == 1 or self._rng.random() < _REPLACED:
-            process.storage.lock.release()
+            process.storage.lock.give_back()
             del self._current[number]
             self._replaced[number].set()
         await anyio.sleep(self._rng.random() * 15)

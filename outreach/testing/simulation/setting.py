@@ -59,6 +59,16 @@ CALM: Final = attrs.evolve(
 )
 """For the time in which nothing goes wrong any more: it looks around less often."""
 
+
+def shared(config: EngineConfig, workers: int) -> EngineConfig:
+    """Return a configuration in which each worker's portion of the limits is what it is for one."""
+    return attrs.evolve(
+        config,
+        max_queued_intents=config.max_queued_intents * workers,
+        max_requests_in_flight=config.max_requests_in_flight * workers,
+    )
+
+
 SENDER: Final = "+14155550199"
 
 _CALLERS: Final = ("+14155550191", "+14155550192", "+14155550193")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -19,14 +20,15 @@ from outreach.errors import StorageError
 from outreach.models.campaign import Counters
 from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.models.work import DatabaseHome, HighWaterMark
-from outreach.protocols.storage import DispatchLock, Operation
+from outreach.protocols.storage import Operation
 from outreach.storage.base.group_commit import commit_group
 from outreach.storage.base.jobs import Job
 from outreach.storage.sqlite.backend import Session, SqliteBackend
 from outreach.storage.sqlite.memory import empty_database, open_image
 from outreach.storage.sqlite.schema import apply_migrations
 from outreach.storage.sqlite.writer import Transactions
-from outreach.testing.simulation.faults import Faults
+from outreach.testing.simulation.faults import Fault, Faults
+from outreach.testing.simulation.fence import Fence, Turn
 from outreach.testing.simulation.touched import NotingTransaction, Touched
 from outreach.working_set import Transaction
 from outreach.working_set.kinds import CAMPAIGNS, RECIPIENTS
@@ -41,17 +43,27 @@ _NOBODY_WAITS: Final[Any] = None
 _SLOW_SECONDS: Final = 2.0
 """How long an operation waits for its turn at the most."""
 
+_AT_EDGE: Final = 0.15
+"""How often a transaction that has begun waits before its first statement, where there are several writers."""
+
+_EDGE_SECONDS: Final = 0.5
+
 
 class Database:
     """The one database, over one connection in this thread: operations run at once, each in a transaction.
 
     What checks read comes from the database, through a session of its own: a row that the writer knows wrongly, or has
     kept to itself, is found out.
+
+    Attributes:
+        clock: Its clock.
+        fence: What the transactions of processes side by side take first.
     """
 
     def __init__(self, path: Path | None = None) -> None:
         self._raw = _open(path)
         self.clock = DatabaseClock()
+        self.fence = Fence()
         self._reader = Session(self._raw, read_only=True, clock=self.clock)
         self._reader.rows.backend.own_clock = True
         self._shared = self.connect()
@@ -71,6 +83,8 @@ class Database:
         nothing must be left.
         """
         by = connection or self._shared
+        if connection is None:
+            by.begin()
         jobs = [Job(operation=lambda _: operation(by.noting.fresh()), bulk=False, done=_NOBODY_WAITS)]
         self._writes += 1
         if self._writes % _SPOILED == 0:
@@ -109,7 +123,7 @@ class DatabaseClock:
 
 
 class Connection:
-    """A connection of one process, which knows rows as long as no other one has committed.
+    """A connection of one process, which knows rows as long as no other one has committed before its transaction.
 
     Args:
         raw: The one connection there is.
@@ -119,14 +133,22 @@ class Connection:
     Attributes:
         session: Its working set and tables.
         noting: The same, where what is written is noted.
+        writer: Held by the one operation of the process that writes.
     """
 
     def __init__(self, raw: sqlite3.Connection, clock: Clock, *, commits: Callable[[], int]) -> None:
         self.session = Session(raw, clock=clock)
-        self.session.rows.backend = _Backend(raw, clock, version=lambda: commits() - self._own)
+        self._commits = commits
+        self._version = 0
+        self.writer = asyncio.Lock()
+        self.session.rows.backend = _Backend(raw, clock, version=lambda: self._version)
         self.session.transaction = Transaction(self.session.rows)
         self.noting = NotingTransaction(self.session.transaction)
         self._own = 0
+
+    def begin(self) -> None:
+        """Begin a transaction: learn how many commits others have made."""
+        self._version = self._commits() - self._own
 
     def committed(self) -> None:
         """Note a commit of its own."""
@@ -209,23 +231,27 @@ class ProcessLock:
         self._machine = machine
         self._home = DatabaseHome(host="simulated", path=machine.path)
 
-    def acquire(self) -> int:
+    async def acquire(self) -> int:
         """Take the first place that no process has."""
         place = next((one for one in self._machine.places if one not in self._machine.holders), 0)
         if place:
             self._machine.holders[place] = self
         return place
 
-    def release(self, place: int | None = None) -> None:
+    async def release(self, place: int | None = None) -> None:
         """Give back what is ours."""
+        self.give_back(place)
+
+    def give_back(self, place: int | None = None) -> None:
+        """Give back what is ours, as the operating system does when the process has ended."""
         holders = self._machine.holders
         self._machine.holders = {
             one: holder for one, holder in holders.items() if holder is not self or place not in {None, one}
         }
 
-    def is_free(self, place: int) -> bool:
-        """Return whether nobody holds a place, if that can be told."""
-        return self._machine.tells and place not in self._machine.holders
+    async def find_free(self, places: Collection[int]) -> Collection[int]:
+        """Return which places nobody holds, if that can be told."""
+        return [place for place in places if self._machine.tells and place not in self._machine.holders]
 
     def home(self) -> DatabaseHome | None:
         """Return where the database is."""
@@ -296,7 +322,7 @@ class ProcessStorage:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         """Close it; the operating system gives the lock back."""
-        self._lock.release()
+        self._lock.give_back()
 
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
         """Run an operation, unless the process is dead; it may die just before or just after the commit."""
@@ -305,8 +331,9 @@ class ProcessStorage:
         if self._faults is not None and self._faults.draw("kill_before_commit"):
             self.kill()
         self._require_alive()
-        result, touched = self._database.write(operation, self._connection)
-        self._database.read(lambda tx: self._check(tx, touched))
+        async with self._transaction():
+            result, touched = self._database.write(operation, self._connection)
+            self._database.read(lambda tx: self._check(tx, touched))
         if self._faults is not None and self._faults.draw("kill_after_commit"):
             self.kill()
         await self._take_time()
@@ -324,7 +351,7 @@ class ProcessStorage:
         return None
 
     @property
-    def lock(self) -> DispatchLock:
+    def lock(self) -> ProcessLock:
         """The lock as this process sees it."""
         return self._lock
 
@@ -332,12 +359,46 @@ class ProcessStorage:
         """Cut the process off, first of all; then have it cleared away."""
         if not self.cut:
             self.cut = True
-            self._lock.release()
+            self._lock.give_back()
             self._die()
 
     def _require_alive(self) -> None:
         if self.cut:
             raise Killed("The process is dead.")
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[None]:
+        """Begin a transaction; where there are several writers, others run between its edges unless the fence is taken.
+
+        One that has lost the fence meanwhile, as the process stood still, begins again.
+        """
+        connection = self._connection
+        if connection is None:
+            yield
+            return
+        async with connection.writer:
+            while True:
+                turn = await self._database.fence.take(self._note)
+                try:
+                    self._require_alive()
+                    connection.begin()
+                    if await self._keeps(turn):
+                        self._require_alive()
+                        yield
+                        return
+                finally:
+                    self._database.fence.give_back(turn)
+
+    async def _keeps(self, turn: Turn) -> bool:
+        """Stay at the edge of a transaction for a while, now and then; return whether it still has the fence."""
+        if self._rng.random() < _AT_EDGE:
+            self._held_up()
+            await asyncio.sleep(self._rng.random() * _EDGE_SECONDS)
+        return not turn.is_over
+
+    def _note(self, fault: Fault) -> None:
+        if self._faults is not None:
+            self._faults.note(fault)
 
     async def _take_time(self, *, writes: bool = False) -> None:
         # Half of the time nothing but a turn of the loop, which costs less; now and then long enough that much happens

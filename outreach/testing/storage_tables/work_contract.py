@@ -261,26 +261,26 @@ class WorkContract(ContractBase):
 
     async def test_the_lock_is_held_once(self, database: Storage, open_storage: Callable[[], Storage]) -> None:
         """Nobody else gets it, on this storage or on another one over the same database, until it is given back."""
-        assert database.lock.acquire() == 1
+        assert await database.lock.acquire() == 1
         try:
-            assert database.lock.acquire() == 0
+            assert await database.lock.acquire() == 0
             async with open_storage() as other:
-                assert other.lock.acquire() == 0
-                database.lock.release(1)
-                assert other.lock.acquire() == 1
-                assert database.lock.acquire() == 0
-                other.lock.release(1)
-            assert database.lock.acquire() == 1
+                assert await other.lock.acquire() == 0
+                await database.lock.release(1)
+                assert await other.lock.acquire() == 1
+                assert await database.lock.acquire() == 0
+                await other.lock.release(1)
+            assert await database.lock.acquire() == 1
         finally:
-            database.lock.release()
-            database.lock.release()
+            await database.lock.release()
+            await database.lock.release()
 
     async def test_what_was_noted_beside_the_database_stays(
         self, database: Storage, open_storage: Callable[[], Storage]
     ) -> None:
         """Nothing at first, then the last note, also for who opens it next; without a place outside always nothing."""
         assert database.lock.high_water() is None
-        assert database.lock.acquire() == 1
+        assert await database.lock.acquire() == 1
         try:
             database.lock.record_high_water(HighWaterMark(database="one", epoch=1, change=0))
             mark = HighWaterMark(database="one", epoch=3, change=MAX_INTEGER)
@@ -288,6 +288,6 @@ class WorkContract(ContractBase):
             noted = database.lock.high_water()
             assert noted in {mark, None}
         finally:
-            database.lock.release()
+            await database.lock.release()
         async with open_storage() as again:
             assert again.lock.high_water() == noted

@@ -485,7 +485,9 @@ CREATE TABLE workers (
     epoch BIGINT PRIMARY KEY,
     place BIGINT NOT NULL,
     renewed_at TEXT COLLATE "C" NOT NULL,
-    until TEXT COLLATE "C" NOT NULL
+    until TEXT COLLATE "C" NOT NULL,
+    intent_permits BIGINT NOT NULL DEFAULT 0,
+    request_permits BIGINT NOT NULL DEFAULT 0
 );
 
 -- Which worker drives a campaign, what a rated number sends, or the single calls and messages of a workspace.

@@ -1,0 +1,87 @@
+"""The fence: without it two processes would decide on the same rows side by side, and both commit."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Final
+
+import pytest
+
+from outreach.operations.waves import claims
+from outreach.operations.waves.claims import SINGLES, Wanted
+from outreach.storage.postgres.connect import PostgresConnection
+from outreach.storage.postgres.transactions import FencedTransactions
+from outreach.testing.builders import NOW, make_worker, make_workspace
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
+from outreach.working_set import Transaction
+from tests import postgres
+from tests.storage.conftest import opened
+
+pytestmark = pytest.mark.anyio
+
+_WAITING: Final = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = '{name}' AND wait_event_type = 'Lock' AND query LIKE '%fence%'
+"""
+
+
+def begin_without_fence(self: FencedTransactions) -> None:
+    """Begin a transaction and read the fence, but do not take it."""
+    connection: PostgresConnection = self._pool.getconn()
+    self._connection = self._session.backend.connection = connection
+    cursor = connection.execute("BEGIN; SELECT version, pg_current_xact_id()::text FROM fence WHERE id = 1")
+    cursor.nextset()
+    [(self._version, self._transaction_id)] = cursor.fetchall()
+    self._session.backend.known_version += 1
+
+
+def claiming(epoch: int, has_read: threading.Event, go_on: threading.Event) -> Callable[[Transaction], bool]:
+    """Return an operation that claims for a worker, and waits before its commit."""
+    wanted = Wanted(workspace_id=THIS_WORKSPACE, campaign=None, sender=None)
+
+    def operation(tx: Transaction) -> bool:
+        [granted] = claims.claim_all(tx, [wanted], epoch=epoch, now=NOW)
+        has_read.set()
+        assert go_on.wait(60)
+        return granted is not None
+
+    return operation
+
+
+@pytest.mark.parametrize(("fenced", "granted"), [(True, 1), (False, 2)], ids=["fence", "no fence"])
+async def test_one_worker_is_granted_what_two_ask_for_at_the_same_time(
+    url: str, monkeypatch: pytest.MonkeyPatch, *, fenced: bool, granted: int
+) -> None:
+    """docs/delivery-contract.md#rule-11: with the fence alone; without it both processes get the claim."""
+    if not fenced:
+        monkeypatch.setattr(FencedTransactions, "begin", begin_without_fence)
+    waiting = _WAITING.format(name=url.rpartition("/")[2])
+    async with opened(url) as one, opened(url) as two:
+
+        def given(tx: Transaction) -> None:
+            tx.workspaces.insert(make_workspace(id=THIS_WORKSPACE))
+            for epoch in (1, 2):
+                tx.workers.put(make_worker(epoch=epoch, place=epoch))
+
+        await one.write(given)
+        read, go_on = [threading.Event(), threading.Event()], threading.Event()
+        try:
+            async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+                asked = []
+                for number, storage in enumerate((one, two)):
+                    operation = claiming(number + 1, read[number], go_on)
+                    asked.append(tasks.create_task(storage.write(operation)))
+                    while not read[number].is_set():
+                        [(blocked,)] = await asyncio.to_thread(postgres.server().execute, waiting)
+                        if blocked:
+                            break
+                # The second one has read beside the first, or waits for it.
+                go_on.set()
+        finally:
+            go_on.set()
+        assert sum(task.result() for task in asked) == granted
+        claim = await one.read(lambda tx: tx.claims.get(THIS_WORKSPACE, SINGLES))
+        assert claim is not None
+        assert asked[claim.epoch - 1].result()
