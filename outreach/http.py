@@ -35,8 +35,8 @@ from outreach.convert.manage.campaigns import (
 )
 from outreach.convert.manage.copies import (
     read_campaign_clone,
-    read_campaign_follow_up,
-    read_trial_message,
+    read_new_follow_up,
+    read_new_test_message,
     write_campaign_copy,
     write_follow_up,
 )
@@ -98,7 +98,6 @@ __all__ = [
     "read_call_campaign",
     "read_call_settings_update",
     "read_campaign_clone",
-    "read_campaign_follow_up",
     "read_campaign_start",
     "read_campaign_update",
     "read_cell",
@@ -107,8 +106,10 @@ __all__ = [
     "read_new_agent",
     "read_new_call",
     "read_new_flow",
+    "read_new_follow_up",
     "read_new_message",
     "read_new_number",
+    "read_new_test_message",
     "read_new_unsubscribes",
     "read_number_cell",
     "read_number_update",
@@ -117,7 +118,6 @@ __all__ = [
     "read_simple_body",
     "read_sms_campaign",
     "read_sms_settings_update",
-    "read_trial_message",
     "render_report_page",
     "write_account",
     "write_agent",

@@ -39,6 +39,7 @@ from outreach.models.campaign import (
     FollowUpCreated,
     FollowUpExclusion,
     NewCallCampaign,
+    NewFollowUp,
     NewSmsCampaign,
     PauseReason,
 )
@@ -64,7 +65,7 @@ from outreach.models.forecast import (
     ForecastPhase,
 )
 from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, TimeWindow
-from outreach.models.message import InboundMessage, Keyword, Message, NewMessage, ReplyPurpose, TrialMessage
+from outreach.models.message import InboundMessage, Keyword, Message, NewMessage, NewTestMessage, ReplyPurpose
 from outreach.models.preflight import (
     ContactExample,
     ContactPreview,
@@ -91,6 +92,7 @@ from outreach.models.resources import (
     NewAgent,
     NewFlow,
     NewNumber,
+    NewTrunk,
     Number,
     NumberUpdate,
     Trunk,
@@ -145,6 +147,7 @@ from outreach.models.workspace import (
     ApiKey,
     ApiScope,
     CreatedApiKey,
+    NewWorkspace,
     Workspace,
     WorkspaceUpdate,
 )
@@ -246,11 +249,15 @@ __all__ = [
     "NewCall",
     "NewCallCampaign",
     "NewFlow",
+    "NewFollowUp",
     "NewMessage",
     "NewNumber",
     "NewRecipient",
     "NewSmsCampaign",
+    "NewTestMessage",
+    "NewTrunk",
     "NewUnsubscribes",
+    "NewWorkspace",
     "Number",
     "NumberUpdate",
     "OperatorDecision",
@@ -296,7 +303,6 @@ __all__ = [
     "TrailRule",
     "TrailStep",
     "TrailStepKind",
-    "TrialMessage",
     "Trunk",
     "TrunkUpdate",
     "UnknownDispatchCount",

@@ -130,7 +130,10 @@ class NewAgent:
 
     Attributes:
         name: 1 to 255 characters.
+        provider: Its voice provider.
         direction: `outbound`, or `inbound`, which places calls only with `allow_outbound`.
+        allow_outbound: Whether an inbound agent may place calls.
+        is_active: Whether it may be used.
         provider_agent_id: Its id at the provider.
         placeholders: The template variables that it accepts; None for any.
         from_number: Caller ID, in any notation.
@@ -171,8 +174,28 @@ class NewNumber:
 
 
 @attrs.frozen(kw_only=True)
+class NewTrunk:
+    """A trunk to create.
+
+    Attributes:
+        name: 1 to 255 characters.
+        address: SIP host or URI, 1 to 255 characters.
+        provider_trunk_id: Its id at the voice provider, if any.
+    """
+
+    name: str = sized(1, 255)
+    address: str = sized(1, 255)
+    provider_trunk_id: str | None = sized(1, 255, default=None)
+
+
+@attrs.frozen(kw_only=True)
 class NewFlow:
-    """A flow to create; one of its steps sends something."""
+    """A flow to create.
+
+    Attributes:
+        name: 1 to 255 characters.
+        steps: The steps in order, at least one of which sends.
+    """
 
     name: str = sized(1, 255)
     steps: Sequence[FlowStep]

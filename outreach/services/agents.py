@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Final, get_args
 
@@ -16,7 +16,6 @@ from outreach.models.resources import (
     AgentUpdate,
     NewAgent,
     VoicemailPolicy,
-    VoiceProviderName,
 )
 from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.campaigns.transitions import sync_setups_of_agent
@@ -48,38 +47,13 @@ class Agents:
         self._keys = Idempotency(context)
 
     async def create(
-        self,
-        workspace_id: str,
-        name: str,
-        *,
-        provider: VoiceProviderName = "simulator",
-        direction: AgentDirection = "outbound",
-        allow_outbound: bool = False,
-        is_active: bool = True,
-        provider_agent_id: str | None = None,
-        placeholders: Sequence[str] | None = None,
-        from_number: str | None = None,
-        voicemail: VoicemailPolicy | None = None,
-        voicemail_message: str | None = None,
-        max_call_seconds: int | None = None,
-        idempotency_key: str | None = None,
-        actor: str = "library",
+        self, workspace_id: str, new: NewAgent, *, idempotency_key: str | None = None, actor: str = "library"
     ) -> Agent:
         """Create an agent.
 
         Args:
             workspace_id: The workspace.
-            name: 1 to 255 characters.
-            provider: Its voice provider.
-            direction: `outbound`, or `inbound`, which places calls only with `allow_outbound`.
-            allow_outbound: Whether an inbound agent may place calls.
-            is_active: Whether it may be used.
-            provider_agent_id: Its id at the provider.
-            placeholders: The template variables that it accepts; None for any.
-            from_number: Caller ID; normalised to E.164.
-            voicemail: What to do when a machine answers; None for the agent's setting at the provider.
-            voicemail_message: What to say to the machine, 1 to 1,000 characters; only with `leave_message`.
-            max_call_seconds: The longest call, 10 to 43,200; None for the provider's setting.
+            new: The agent.
             idempotency_key: A name for this agent, such as `order-42`: for a day, the same key returns this agent.
             actor: Recorded in the audit trail.
 
@@ -88,19 +62,6 @@ class Agents:
             InvalidRequest: A value is out of its bounds, or the key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
-        new = NewAgent(
-            name=name,
-            provider=provider,
-            direction=direction,
-            allow_outbound=allow_outbound,
-            is_active=is_active,
-            provider_agent_id=provider_agent_id,
-            placeholders=None if placeholders is None else check_texts("placeholders", placeholders),
-            from_number=from_number,
-            voicemail=voicemail,
-            voicemail_message=voicemail_message,
-            max_call_seconds=max_call_seconds,
-        )
         return await self._keys.model(
             workspace_id,
             "agents.create",

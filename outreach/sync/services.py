@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self, overload
 
@@ -24,8 +24,8 @@ from outreach.models.campaign import (
     CampaignUpdate,
     Counters,
     FollowUpCreated,
-    FollowUpExclusion,
     NewCallCampaign,
+    NewFollowUp,
     NewSmsCampaign,
 )
 from outreach.models.campaign_report import CampaignReport, ExportedContact, ExportFormat
@@ -34,27 +34,24 @@ from outreach.models.diagnosis import Diagnosis
 from outreach.models.dispatch import Dispatch, DispatchCount, OperatorDecision
 from outreach.models.events import Event, EventPage
 from outreach.models.forecast import Forecast, ForecastAssumptions
-from outreach.models.message import InboundMessage, Message, NewMessage, TrialMessage
+from outreach.models.message import InboundMessage, Message, NewMessage, NewTestMessage
 from outreach.models.preflight import Preflight
 from outreach.models.prices import PriceTable
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientCount
 from outreach.models.reports import ProviderFailure, RecipientOutcome
 from outreach.models.resources import (
     Agent,
-    AgentDirection,
     AgentUpdate,
     Flow,
-    FlowStep,
     FlowUpdate,
     NewAgent,
     NewFlow,
     NewNumber,
+    NewTrunk,
     Number,
     NumberUpdate,
     Trunk,
     TrunkUpdate,
-    VoicemailPolicy,
-    VoiceProviderName,
 )
 from outreach.models.settings import (
     CallSettings,
@@ -65,19 +62,19 @@ from outreach.models.settings import (
     SmsSettings,
     SmsSettingsUpdate,
 )
-from outreach.models.states import CampaignAction, CampaignStatus, RecipientStatus, WorkspaceMode
+from outreach.models.states import CampaignAction, CampaignStatus, RecipientStatus
 from outreach.models.status import CampaignBlocker, DispatcherHealth, EngineStatus, Readiness, StartCheck
 from outreach.models.subscription import Subscription
 from outreach.models.trail import ContactHistory
 from outreach.models.unsubscribe import NewUnsubscribes, RegisterImport, Unsubscribe, UnsubscribeScope
 from outreach.models.work import AuditEntry, IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.models.workspace import (
-    DEFAULT_REQUEST_LIMIT,
     DEFAULT_SCOPES,
     ApiAccess,
     ApiKey,
     ApiScope,
     CreatedApiKey,
+    NewWorkspace,
     Workspace,
     WorkspaceUpdate,
 )
@@ -178,46 +175,17 @@ class FiguresQuery(Service[AsyncFiguresQuery]):
 class Workspaces(Service[AsyncWorkspaces]):
     """The tenants of the engine."""
 
-    def create(
-        self,
-        name: str,
-        *,
-        mode: WorkspaceMode = WorkspaceMode.SANDBOX,
-        sms_campaigns_enabled: bool = True,
-        request_limit: int | None = DEFAULT_REQUEST_LIMIT,
-        default_region: str | None = None,
-        contact_hours: bool | None = None,
-        frequency_cap: int | None = None,
-        actor: str = "library",
-    ) -> Workspace:
+    def create(self, new: NewWorkspace, *, actor: str = "library") -> Workspace:
         """Create a workspace.
 
         Args:
-            name: 1 to 255 characters.
-            mode: A sandbox sends everything to the simulators.
-            sms_campaigns_enabled: Whether SMS campaigns may be created (docs/interface.md#4.3, rule 1).
-            request_limit: HTTP requests per minute over all its keys; None for no limit.
-            default_region: Region of local numbers, such as `US`; None accepts international ones only.
-            contact_hours: Contact people only from 8 to 21 in their own time zones; None for True in a live workspace
-                and False in a sandbox.
-            frequency_cap: Dispatches to one number in 24 hours, over all campaigns; None for no cap.
+            new: The workspace.
             actor: Recorded in the audit trail.
 
         Raises:
             InvalidRequest: A value is out of its bounds.
         """
-        return self._call(
-            lambda service: service.create(
-                name,
-                mode=mode,
-                sms_campaigns_enabled=sms_campaigns_enabled,
-                request_limit=request_limit,
-                default_region=default_region,
-                contact_hours=contact_hours,
-                frequency_cap=frequency_cap,
-                actor=actor,
-            )
-        )
+        return self._call(lambda service: service.create(new, actor=actor))
 
     def update(self, workspace_id: str, change: WorkspaceUpdate, *, actor: str = "library") -> Workspace:
         """Change a workspace; a running server applies it within a second.
@@ -347,38 +315,13 @@ class Agents(Service[AsyncAgents]):
     """The voice agents of workspaces."""
 
     def create(
-        self,
-        workspace_id: str,
-        name: str,
-        *,
-        provider: VoiceProviderName = "simulator",
-        direction: AgentDirection = "outbound",
-        allow_outbound: bool = False,
-        is_active: bool = True,
-        provider_agent_id: str | None = None,
-        placeholders: Sequence[str] | None = None,
-        from_number: str | None = None,
-        voicemail: VoicemailPolicy | None = None,
-        voicemail_message: str | None = None,
-        max_call_seconds: int | None = None,
-        idempotency_key: str | None = None,
-        actor: str = "library",
+        self, workspace_id: str, new: NewAgent, *, idempotency_key: str | None = None, actor: str = "library"
     ) -> Agent:
         """Create an agent.
 
         Args:
             workspace_id: The workspace.
-            name: 1 to 255 characters.
-            provider: Its voice provider.
-            direction: `outbound`, or `inbound`, which places calls only with `allow_outbound`.
-            allow_outbound: Whether an inbound agent may place calls.
-            is_active: Whether it may be used.
-            provider_agent_id: Its id at the provider.
-            placeholders: The template variables that it accepts; None for any.
-            from_number: Caller ID; normalised to E.164.
-            voicemail: What to do when a machine answers; None for the agent's setting at the provider.
-            voicemail_message: What to say to the machine, 1 to 1,000 characters; only with `leave_message`.
-            max_call_seconds: The longest call, 10 to 43,200; None for the provider's setting.
+            new: The agent.
             idempotency_key: A name for this agent, such as `order-42`: for a day, the same key returns this agent.
             actor: Recorded in the audit trail.
 
@@ -388,22 +331,7 @@ class Agents(Service[AsyncAgents]):
             RequestInProgress: The first call with this key is still running.
         """
         return self._call(
-            lambda service: service.create(
-                workspace_id,
-                name,
-                provider=provider,
-                direction=direction,
-                allow_outbound=allow_outbound,
-                is_active=is_active,
-                provider_agent_id=provider_agent_id,
-                placeholders=placeholders,
-                from_number=from_number,
-                voicemail=voicemail,
-                voicemail_message=voicemail_message,
-                max_call_seconds=max_call_seconds,
-                idempotency_key=idempotency_key,
-                actor=actor,
-            )
+            lambda service: service.create(workspace_id, new, idempotency_key=idempotency_key, actor=actor)
         )
 
     def update(self, workspace_id: str, agent_id: str, change: AgentUpdate, *, actor: str = "library") -> Agent:
@@ -441,22 +369,13 @@ class Trunks(Service[AsyncTrunks]):
     """The SIP trunks of workspaces."""
 
     def create(
-        self,
-        workspace_id: str,
-        name: str,
-        *,
-        address: str,
-        provider_trunk_id: str | None = None,
-        idempotency_key: str | None = None,
-        actor: str = "library",
+        self, workspace_id: str, new: NewTrunk, *, idempotency_key: str | None = None, actor: str = "library"
     ) -> Trunk:
         """Create a trunk.
 
         Args:
             workspace_id: The workspace.
-            name: 1 to 255 characters.
-            address: SIP host or URI, 1 to 255 characters.
-            provider_trunk_id: Its id at the voice provider, if any.
+            new: The trunk.
             idempotency_key: A name for this trunk, such as `order-42`: for a day, the same key returns this trunk.
             actor: Recorded in the audit trail.
 
@@ -466,14 +385,7 @@ class Trunks(Service[AsyncTrunks]):
             RequestInProgress: The first call with this key is still running.
         """
         return self._call(
-            lambda service: service.create(
-                workspace_id,
-                name,
-                address=address,
-                provider_trunk_id=provider_trunk_id,
-                idempotency_key=idempotency_key,
-                actor=actor,
-            )
+            lambda service: service.create(workspace_id, new, idempotency_key=idempotency_key, actor=actor)
         )
 
     def get(self, workspace_id: str, trunk_id: str) -> Trunk:
@@ -520,24 +432,13 @@ class Numbers(Service[AsyncNumbers]):
     """The numbers that workspaces send and call from."""
 
     def create(
-        self,
-        workspace_id: str,
-        phone: str,
-        *,
-        carrier: CarrierName | None = None,
-        trunk_id: str | None = None,
-        rate_per_minute: int | None = None,
-        idempotency_key: str | None = None,
-        actor: str = "library",
+        self, workspace_id: str, new: NewNumber, *, idempotency_key: str | None = None, actor: str = "library"
     ) -> Number:
         """Add a number.
 
         Args:
             workspace_id: The workspace.
-            phone: Normalised to E.164; unique in the workspace.
-            carrier: Its SMS carrier.
-            trunk_id: Its trunk.
-            rate_per_minute: Messages per minute over all campaigns, 1 to 600; None for no limit.
+            new: The number.
             idempotency_key: A name for this number, such as `order-42`: for a day, the same key returns this number.
             actor: Recorded in the audit trail.
 
@@ -547,15 +448,7 @@ class Numbers(Service[AsyncNumbers]):
             RequestInProgress: The first call with this key is still running.
         """
         return self._call(
-            lambda service: service.create(
-                workspace_id,
-                phone,
-                carrier=carrier,
-                trunk_id=trunk_id,
-                rate_per_minute=rate_per_minute,
-                idempotency_key=idempotency_key,
-                actor=actor,
-            )
+            lambda service: service.create(workspace_id, new, idempotency_key=idempotency_key, actor=actor)
         )
 
     def get(self, workspace_id: str, number_id: str) -> Number:
@@ -602,20 +495,13 @@ class Flows(Service[AsyncFlows]):
     """The automation flows of workspaces."""
 
     def create(
-        self,
-        workspace_id: str,
-        name: str,
-        *,
-        steps: Sequence[FlowStep],
-        idempotency_key: str | None = None,
-        actor: str = "library",
+        self, workspace_id: str, new: NewFlow, *, idempotency_key: str | None = None, actor: str = "library"
     ) -> Flow:
         """Create a flow.
 
         Args:
             workspace_id: The workspace.
-            name: 1 to 255 characters.
-            steps: The steps in order.
+            new: The flow.
             idempotency_key: A name for this flow, such as `order-42`: for a day, the same key returns this flow.
             actor: Recorded in the audit trail.
 
@@ -625,9 +511,7 @@ class Flows(Service[AsyncFlows]):
             RequestInProgress: The first call with this key is still running.
         """
         return self._call(
-            lambda service: service.create(
-                workspace_id, name, steps=steps, idempotency_key=idempotency_key, actor=actor
-            )
+            lambda service: service.create(workspace_id, new, idempotency_key=idempotency_key, actor=actor)
         )
 
     def get(self, workspace_id: str, flow_id: str) -> Flow:
@@ -1120,11 +1004,8 @@ class Campaigns(Service[AsyncCampaigns]):
         self,
         workspace_id: str,
         campaign_id: str,
+        new: NewFollowUp,
         *,
-        results: Sequence[str],
-        include: Collection[FollowUpExclusion] = (),
-        name: str | None = None,
-        body: str | None = None,
         idempotency_key: str | None = None,
         actor: str = "library",
     ) -> FollowUpCreated:
@@ -1136,10 +1017,7 @@ class Campaigns(Service[AsyncCampaigns]):
         Args:
             workspace_id: The workspace.
             campaign_id: The earlier campaign; it may be running.
-            results: States and reasons of contacts that have ended, such as `failed`, `no_answer` or `unconfirmed`.
-            include: Whom not to leave out.
-            name: 1 to 100 characters; None for the earlier name with "(follow-up)".
-            body: Another text; None for the same text or flow.
+            new: Which contacts to take, and the new campaign's name and text.
             idempotency_key: A name for this follow-up, such as `order-42`: for a day, the same key returns this
                 campaign instead of a new one.
             actor: Recorded in the audit trail.
@@ -1153,14 +1031,7 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(
             lambda service: service.follow_up(
-                workspace_id,
-                campaign_id,
-                results=results,
-                include=include,
-                name=name,
-                body=body,
-                idempotency_key=idempotency_key,
-                actor=actor,
+                workspace_id, campaign_id, new, idempotency_key=idempotency_key, actor=actor
             )
         )
 
@@ -1661,11 +1532,8 @@ class Messages(Service[AsyncMessages]):
         self,
         workspace_id: str,
         campaign_id: str,
+        new: NewTestMessage,
         *,
-        contact: str,
-        to: str,
-        message: int = 1,
-        at_any_hour: bool = False,
         idempotency_key: str | None = None,
         actor: str = "library",
     ) -> Message:
@@ -1677,10 +1545,7 @@ class Messages(Service[AsyncMessages]):
         Args:
             workspace_id: The workspace.
             campaign_id: The campaign.
-            contact: The contact's number, in any notation, or as supplied if it is none.
-            to: Where to send it.
-            message: Which message of a flow, from 1.
-            at_any_hour: Whether to send it outside the campaign's hours and the contact hours at `to` too.
+            new: Whose text to send, and where.
             idempotency_key: A name for this message, such as `order-42`: for a day, the same key returns this message
                 instead of queueing another.
             actor: Recorded in the audit trail.
@@ -1696,14 +1561,7 @@ class Messages(Service[AsyncMessages]):
         """
         return self._call(
             lambda service: service.send_test(
-                workspace_id,
-                campaign_id,
-                contact=contact,
-                to=to,
-                message=message,
-                at_any_hour=at_any_hour,
-                idempotency_key=idempotency_key,
-                actor=actor,
+                workspace_id, campaign_id, new, idempotency_key=idempotency_key, actor=actor
             )
         )
 
@@ -2351,11 +2209,8 @@ class HttpOperations(Service[AsyncHttpOperations]):
         self,
         workspace_id: str,
         campaign_id: str,
+        new: NewFollowUp,
         *,
-        results: Sequence[str],
-        include: Collection[FollowUpExclusion],
-        name: str | None,
-        body: str | None,
         request: IdempotentRequest | None,
         render: Callable[[FollowUpCreated], StoredAnswer],
         actor: str = "library",
@@ -2367,15 +2222,7 @@ class HttpOperations(Service[AsyncHttpOperations]):
         """
         return self._call(
             lambda service: service.follow_up_campaign(
-                workspace_id,
-                campaign_id,
-                results=results,
-                include=include,
-                name=name,
-                body=body,
-                request=request,
-                render=render,
-                actor=actor,
+                workspace_id, campaign_id, new, request=request, render=render, actor=actor
             )
         )
 
@@ -2416,7 +2263,7 @@ class HttpOperations(Service[AsyncHttpOperations]):
         self,
         workspace_id: str,
         campaign_id: str,
-        test: TrialMessage,
+        new: NewTestMessage,
         *,
         request: IdempotentRequest | None,
         render: Callable[[Message], StoredAnswer],
@@ -2429,7 +2276,7 @@ class HttpOperations(Service[AsyncHttpOperations]):
         """
         return self._call(
             lambda service: service.send_test_message(
-                workspace_id, campaign_id, test, request=request, render=render, actor=actor
+                workspace_id, campaign_id, new, request=request, render=render, actor=actor
             )
         )
 
@@ -2498,7 +2345,7 @@ class Outreach(Engine):
     of your program or as a context manager:
 
         engine = Outreach.open("sqlite:///app.db", dispatch=True)
-        workspace = engine.workspaces.create("Acme")
+        workspace = engine.workspaces.create(NewWorkspace(name="Acme"))
 
     The first call opens it, or `start`; the exit of the interpreter closes it, or `close`. A process that is forked
     before the first call opens it anew; one that is forked while it is open gets a `ConfigError`. Calls wait for as

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from outreach import Agent, AgentUpdate, NotFound, Outreach
+from outreach import Agent, AgentUpdate, NewAgent, NotFound, Outreach
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, collect, with_engine
 from outreach_server.cli.output import show, show_list
@@ -80,7 +80,9 @@ def create(workspace_id: str, name: str, inactive: bool, placeholders: tuple[str
     """Create an agent called NAME."""
     made = with_engine(
         lambda engine: engine.agents.create(
-            workspace_id, name, is_active=not inactive, placeholders=placeholders or None, actor=actor(), **options
+            workspace_id,
+            NewAgent(name=name, is_active=not inactive, placeholders=placeholders or None, **options),
+            actor=actor(),
         )
     )
     show(documents.agent(made))

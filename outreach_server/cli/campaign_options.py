@@ -9,17 +9,9 @@ from typing import Any, Final
 import attrs
 import click
 
-from outreach import (
-    BusinessHours,
-    CallerIdAllocation,
-    NewCallCampaign,
-    NewRecipient,
-    NewSmsCampaign,
-    Outreach,
-    Workspace,
-)
+from outreach import BusinessHours, NewCallCampaign, NewRecipient, NewSmsCampaign, Outreach, Workspace
 from outreach.http import prepare_recipient
-from outreach.models import CarrierName, Channel
+from outreach.models import CallerIdAllocation, CarrierName, Channel
 from outreach_server.cli.campaign_times import TIMES, business_hours, check_times, holiday_calendar
 from outreach_server.cli.hours import Opening
 from outreach_server.cli.values import AGENT, CARRIER, FLOW, TRUNK, integer_of, text_of

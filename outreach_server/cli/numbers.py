@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from outreach import Number, NumberUpdate
+from outreach import NewNumber, Number, NumberUpdate
 from outreach.models import CarrierName
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, collect, with_engine
@@ -34,7 +34,9 @@ def add_number(
     """Add the number PHONE, such as +14155550102."""
     added = with_engine(
         lambda engine: engine.numbers.create(
-            workspace_id, phone, carrier=carrier, trunk_id=trunk_id, rate_per_minute=rate, actor=actor()
+            workspace_id,
+            NewNumber(phone=phone, carrier=carrier, trunk_id=trunk_id, rate_per_minute=rate),
+            actor=actor(),
         )
     )
     show(documents.number(added))

@@ -10,7 +10,6 @@ import pytest
 
 from outreach import (
     BusinessHours,
-    CallerIdAllocation,
     CallSettings,
     FlowStep,
     NewCallCampaign,
@@ -21,7 +20,7 @@ from outreach import (
     SmsSettings,
     Workspace,
 )
-from outreach.models import Length, NewAgent, NewFlow, NewNumber, NewUnsubscribes, bounds_of
+from outreach.models import CallerIdAllocation, Length, NewAgent, NewFlow, NewNumber, NewUnsubscribes, bounds_of
 from outreach.models.base import bounded_fields
 from outreach_server.cli.root import main
 from tests.contract.document import SCHEMAS as DESCRIBED

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 import anyio
 import attrs
 
-from outreach import EngineConfig, NewRecipient, NewSmsCampaign, Outreach
+from outreach import EngineConfig, NewRecipient, NewSmsCampaign, NewWorkspace, Outreach
 from outreach.clock import Clock
 from outreach.dispatch.in_process import InProcessDispatcher
 from outreach.ids import UuidV7Source
@@ -167,7 +167,7 @@ def contacts(count: int, *, first: int = 0) -> list[NewRecipient]:
 
 async def given_workspace(engine: Outreach, **changes: Any) -> Workspace:
     """Make a sandbox without a request limit."""
-    return await engine.workspaces.create("Acme", request_limit=None, default_region="US", **changes)
+    return await engine.workspaces.create(NewWorkspace(name="Acme", request_limit=None, default_region="US", **changes))
 
 
 async def given_campaign(

@@ -10,7 +10,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from outreach import ConfigError, InvalidRequest, NewMessage, NotFound, Outreach, WorkspaceMode
+from outreach import ConfigError, InvalidRequest, NewMessage, NewNumber, NewWorkspace, NotFound, Outreach, WorkspaceMode
 from outreach.errors import AccountMissing
 from outreach.models.states import MessageStatus
 from outreach.testing.builders import make_provider_throttle
@@ -32,7 +32,7 @@ async def live(open_storage: OpenStorage) -> AsyncIterator[tuple[Outreach, str]]
         workspace = await given_workspace(
             engine, mode=WorkspaceMode.LIVE, sms_campaigns_enabled=True, contact_hours=False
         )
-        await engine.numbers.create(workspace.id, "+14155550100", carrier="twilio")
+        await engine.numbers.create(workspace.id, NewNumber(phone="+14155550100", carrier="twilio"))
         yield engine, workspace.id
 
 
@@ -180,7 +180,10 @@ async def test_a_throttle_stops_its_workspace_alone(open_storage: OpenStorage, f
     """Another one's account at the same provider is not, nor is another provider; and what is over is over."""
     storage = open_storage(clock_of_loop())
     async with Outreach(storage, clock=clock_of_loop()) as engine:
-        ids = [(await engine.workspaces.create(name, mode=WorkspaceMode.LIVE)).id for name in ("One", "Two")]
+        ids = [
+            (await engine.workspaces.create(NewWorkspace(name=name, mode=WorkspaceMode.LIVE))).id
+            for name in ("One", "Two")
+        ]
         for one in ids:
             await engine.accounts.connect(one, "twilio", CREDENTIALS)
         ends = clock_of_loop().now() + timedelta(hours=1)
@@ -210,7 +213,7 @@ async def test_the_file_holds_no_credentials_and_the_key_is_the_owners(tmp_path:
     """docs/operations.md#security: encrypted at rest, with a key from a 0600 file that is not the database."""
     url = f"sqlite:///{tmp_path / 'o.db'}"
     async with Outreach.open(url, clock=clock_of_loop()) as engine:
-        workspace = await engine.workspaces.create("Acme", mode=WorkspaceMode.LIVE)
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme", mode=WorkspaceMode.LIVE))
         account = await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)
     key = tmp_path / "o.db.key"
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
@@ -239,7 +242,7 @@ async def test_a_key_from_the_environment_beats_the_file(
     url = f"sqlite:///{tmp_path / 'o.db'}"
     monkeypatch.setenv("OUTREACH_SECRET_KEY", old)
     async with Outreach.open(url, clock=clock_of_loop()) as engine:
-        workspace = await engine.workspaces.create("Acme", mode=WorkspaceMode.LIVE)
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme", mode=WorkspaceMode.LIVE))
         await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)
     monkeypatch.setenv("OUTREACH_SECRET_KEY", f"{new},{old}")
     async with Outreach.open(url, clock=clock_of_loop()) as engine:
@@ -255,7 +258,7 @@ async def test_a_key_from_the_environment_beats_the_file(
 async def test_a_key_file_that_others_may_read_is_refused(tmp_path: Path, fake: FakeAdapter) -> None:
     """It says what to do."""
     async with Outreach.open(f"sqlite:///{tmp_path / 'o.db'}", clock=clock_of_loop()) as engine:
-        workspace = await engine.workspaces.create("Acme", mode=WorkspaceMode.LIVE)
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme", mode=WorkspaceMode.LIVE))
         key = tmp_path / "o.db.key"
         key.write_text("A" * 43 + "=")
         key.chmod(0o644)
@@ -267,7 +270,10 @@ async def test_credentials_open_for_their_own_account_alone(open_storage: OpenSt
     """Somebody who can write into the file cannot give one workspace the credentials of another."""
     storage = open_storage(clock_of_loop())
     async with Outreach(storage, clock=clock_of_loop()) as engine:
-        ids = [(await engine.workspaces.create(name, mode=WorkspaceMode.LIVE)).id for name in ("One", "Two")]
+        ids = [
+            (await engine.workspaces.create(NewWorkspace(name=name, mode=WorkspaceMode.LIVE))).id
+            for name in ("One", "Two")
+        ]
         mine, other = [await engine.accounts.connect(one, "twilio", CREDENTIALS) for one in ids]
         await storage.write(lambda tx: tx.accounts.update(attrs.evolve(other, sealed=mine.sealed)))
         with pytest.raises(ConfigError, match="belong to another account"):
@@ -280,7 +286,7 @@ async def test_an_account_that_cannot_be_opened_is_listed_beside_the_others(
     """What is wrong with it stands there in words; the others are shown as ever."""
     storage = open_storage(clock_of_loop())
     async with Outreach(storage, clock=clock_of_loop()) as engine:
-        workspace = await engine.workspaces.create("Acme", mode=WorkspaceMode.LIVE)
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme", mode=WorkspaceMode.LIVE))
         account = await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)
         await engine.accounts.connect(workspace.id, "retell", {"api_key": "key_1"})
         sealed = Vault(keys="A" * 43 + "=").encrypt(account.id, CREDENTIALS)

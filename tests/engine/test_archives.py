@@ -15,7 +15,7 @@ import pytest
 from outreach import InvalidRequest, NotFound, Outreach, WorkspaceUpdate
 from outreach.database import archive_campaigns, check_database, list_archives, move_archive
 from outreach.errors import ArchiveUnavailable, ConfigError, DatabaseMissing, StorageError
-from outreach.models import TrailStepKind
+from outreach.models import NewFollowUp, TrailStepKind
 from outreach.models.archive import ArchiveResult
 from outreach.models.campaign import Campaign
 from outreach.models.states import DispatchState
@@ -537,5 +537,5 @@ async def test_a_follow_up_of_an_archived_campaign_reads_the_archive(place: Plac
     async with place.engine() as engine:
         campaigns = await given_campaigns(engine)
         place.archive()
-        made = await engine.campaigns.follow_up(THIS_WORKSPACE, campaigns[0].id, results=["failed"])
+        made = await engine.campaigns.follow_up(THIS_WORKSPACE, campaigns[0].id, NewFollowUp(results=["failed"]))
         assert made.created.campaign.counters.total > 0

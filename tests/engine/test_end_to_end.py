@@ -11,7 +11,7 @@ import attrs
 import pytest
 from anyio.abc import TaskStatus
 
-from outreach import CallStatus, ConfigError, NewCall, NewMessage, Outreach, SimulatorConfig
+from outreach import CallStatus, ConfigError, NewAgent, NewCall, NewMessage, Outreach, SimulatorConfig
 from outreach.config import EngineConfig
 from outreach.policy.deciding import spacing
 from outreach.storage.sqlite.memory import MemoryStorage
@@ -103,7 +103,7 @@ async def test_a_single_call_is_placed_and_followed_to_its_end(open_storage: Ope
     log = tmp_path / "calls.jsonl"
     async with _engine(open_storage, log) as engine:
         workspace = await given_workspace(engine)
-        agent = await engine.agents.create(workspace.id, "Ada", from_number="+14155550199")
+        agent = await engine.agents.create(workspace.id, NewAgent(name="Ada", from_number="+14155550199"))
         call = await engine.calls.create(workspace.id, NewCall(agent_id=agent.id, to="14155550100"))
         assert call.provider_call_id is not None
         assert call.provider_call_id.startswith("sim_call_")

@@ -8,7 +8,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from outreach import Conflict, InvalidRequest, NewCall, NewMessage, NewRecipient, NotFound, Outreach
+from outreach import Conflict, InvalidRequest, NewCall, NewMessage, NewRecipient, NewWorkspace, NotFound, Outreach
 from outreach.errors import StorageError
 from outreach.events import (
     CallEnded,
@@ -51,7 +51,7 @@ async def take(stream: EventStream[E], count: int) -> list[E]:
 
 async def rest(engine: Outreach, *kinds: type[Event], since: int = 0, workspace_id: str | None = None) -> list[Event]:
     """Return all that there is to hear after a number: up to a mark that is set now."""
-    mark = (await engine.workspaces.create("Mark")).id
+    mark = (await engine.workspaces.create(NewWorkspace(name="Mark"))).id
     await engine.unsubscribes.add(mark, "+14155550999")
     found: list[Event] = []
     async with engine.events.subscribe(since=since) as stream:

@@ -11,7 +11,7 @@ import attrs
 import pytest
 from cryptography.fernet import Fernet
 
-from outreach import ConfigError, Outreach, WorkspaceMode
+from outreach import ConfigError, NewWorkspace, Outreach, WorkspaceMode
 from outreach.models import RekeyResult
 from outreach.secret_keys import CREDENTIAL_NAME
 from outreach.services import account_rekeying
@@ -161,7 +161,7 @@ class Rotation:
 
         async def work(engine: Outreach) -> None:
             for _ in range(count):
-                workspace = await engine.workspaces.create("Acme", mode=WorkspaceMode.LIVE)
+                workspace = await engine.workspaces.create(NewWorkspace(name="Acme", mode=WorkspaceMode.LIVE))
                 await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)
 
         await self.engine_with(keys, work)

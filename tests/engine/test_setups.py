@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from outreach import AgentUpdate, NewCallCampaign, NewRecipient, Outreach, Workspace
+from outreach import AgentUpdate, NewAgent, NewCallCampaign, NewRecipient, Outreach, Workspace
 from outreach.errors import CannotStart
 from outreach.events import CampaignStatusChanged
 from tests.engine.rig import contacts, given_workspace
@@ -35,8 +35,8 @@ async def test_an_agent_that_may_call_makes_its_drafts_ready(
 ) -> None:
     """docs/interface.md#campaigns: ready when its agent is active and may call out."""
     workspace = await given_workspace(engine)
-    agent = await engine.agents.create(workspace.id, "Ada", **lacking)  # type: ignore[arg-type]
-    other = await engine.agents.create(workspace.id, "Bob", is_active=False)
+    agent = await engine.agents.create(workspace.id, NewAgent(name="Ada", **lacking))  # type: ignore[arg-type]
+    other = await engine.agents.create(workspace.id, NewAgent(name="Bob", is_active=False))
     mine = await given_calls(engine, workspace, agent.id)
     foreign = await given_calls(engine, workspace, other.id)
     assert await status_of(engine, workspace, mine) == "draft"
@@ -59,7 +59,7 @@ async def test_an_agent_that_may_not_call_any_more_makes_drafts_of_those_that_ha
 ) -> None:
     """And ready ones again as it may; what has started, or is over, keeps its state."""
     workspace = await given_workspace(engine)
-    agent = await engine.agents.create(workspace.id, "Ada")
+    agent = await engine.agents.create(workspace.id, NewAgent(name="Ada"))
     ready, active, over = [await given_calls(engine, workspace, agent.id) for _ in range(3)]
     await engine.campaigns.start(workspace.id, active)
     await engine.campaigns.cancel(workspace.id, over)
@@ -76,7 +76,7 @@ async def test_an_agents_change_while_a_campaign_is_loaded_counts(
 ) -> None:
     """The state of a new campaign is that of its agent when it becomes visible."""
     workspace = await given_workspace(engine)
-    agent = await engine.agents.create(workspace.id, "Ada", is_active=before)
+    agent = await engine.agents.create(workspace.id, NewAgent(name="Ada", is_active=before))
 
     async def people() -> AsyncIterator[NewRecipient]:
         for one in contacts(2):

@@ -9,7 +9,7 @@ import attrs
 import pytest
 from cryptography.fernet import Fernet
 
-from outreach import Campaign, EngineStatus, NewCallCampaign, NewMessage, NotFound, Outreach, Workspace
+from outreach import Campaign, EngineStatus, NewCallCampaign, NewMessage, NewWorkspace, NotFound, Outreach, Workspace
 from outreach.config import EngineConfig
 from outreach.models import UnknownDispatchCount
 from outreach.models.campaign import PauseReason
@@ -140,7 +140,7 @@ async def test_each_workspace_is_told_its_own_and_all_of_them_together(open_stor
     clock = ManualClock(NOON)
     storage = open_storage(clock)
     async with Outreach(storage, clock=clock) as engine:
-        ours, theirs = await given_workspace(engine), await engine.workspaces.create("Other")
+        ours, theirs = await given_workspace(engine), await engine.workspaces.create(NewWorkspace(name="Other"))
 
         async def given(workspace: Workspace, name: str) -> Campaign:
             campaign = await given_campaign(engine, workspace, name=name)

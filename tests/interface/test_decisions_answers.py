@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from outreach import AgentUpdate, WorkspaceStatus, WorkspaceUpdate
+from outreach import AgentUpdate, NewAgent, NewWorkspace, WorkspaceStatus, WorkspaceUpdate
 from tests.contract.document import SCHEMAS
 from tests.interface.conftest import Sending
 from tests.interface.sentences import CAMPAIGN_FIELDS
@@ -122,7 +122,7 @@ def test_the_request_limit(service: Service) -> None:
     assert answers[0].headers["RateLimit-Policy"] == '"workspace";q=2;w=60'
     assert answers[0].headers["RateLimit"].startswith('"workspace";r=1;')
     assert int(answers[2].headers["Retry-After"]) >= 1
-    assert service.run(service.engine.workspaces.create, "Default").request_limit == 600
+    assert service.run(service.engine.workspaces.create, NewWorkspace(name="Default")).request_limit == 600
 
 
 @pytest.mark.sentence("row safe retry")
@@ -169,7 +169,7 @@ def test_a_call_record(tenant: Tenant) -> None:
 def test_campaigns_of_both_channels(service: Service) -> None:
     """Row "GET /campaigns, POST /campaigns": channel selects the body, default call; ready when its agent may call."""
     tenant = service.tenant()
-    inactive = service.run(service.engine.agents.create, tenant.workspace.id, "I", is_active=False)
+    inactive = service.run(service.engine.agents.create, tenant.workspace.id, NewAgent(name="I", is_active=False))
     people = [{"phone_number": "1"}]
     call = {"agent_id": tenant.agent.id, "name": "voice", "recipients": people}
     answers = [

@@ -12,7 +12,7 @@ from outreach import InvalidRequest
 from outreach.http import (
     in_update_names,
     read_campaign_clone,
-    read_campaign_follow_up,
+    read_new_follow_up,
     write_campaign_copy,
     write_follow_up,
     write_managed_campaign,
@@ -61,15 +61,12 @@ class FollowUpCampaign(HTTPEndpoint):
         workspace = await admit(request, "followUpCampaign")
         engine = server_of(request).engine
         campaign_id = path_id(request, "campaign")
-        wanted, body = await read_body(request, read_campaign_follow_up)
+        new, body = await read_body(request, read_new_follow_up)
         try:
             answer = await engine.http.follow_up_campaign(
                 workspace.id,
                 campaign_id,
-                results=wanted.results,
-                include=wanted.include,
-                name=wanted.name,
-                body=wanted.body,
+                new,
                 request=keyed(request, "followUpCampaign", body),
                 render=lambda made: answer_of(write_follow_up(made, now=engine.now())),
                 actor=ACTOR,
