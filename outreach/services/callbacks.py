@@ -133,6 +133,17 @@ class Callbacks:
 
         return await self._context.storage.write(operation)
 
+    async def get(self, workspace_id: str, account_id: str, event_id: str) -> CallbackRecord:
+        """Return an event by its account and the id that the provider gave it.
+
+        Raises:
+            NotFound: The workspace has no such event, or it was deleted since (docs/operations.md).
+        """
+        found = await self._context.storage.read(lambda tx: tx.callbacks.get(workspace_id, account_id, event_id))
+        if found is None:
+            raise NotFound("callback", event_id)
+        return found
+
     async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[CallbackRecord]:
         """Return a page of a workspace's events, newest first.
 

@@ -1248,13 +1248,22 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(lambda service: service.count_recipients(workspace_id, campaign_id))
 
-    def dispatches(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[Dispatch]:
-        """Return the dispatches of one recipient, oldest first.
+    def list_dispatches(
+        self, workspace_id: str, campaign_id: str, position: int, *, after: str | None = None, limit: int = 100
+    ) -> Page[Dispatch]:
+        """Return a page of the dispatches of one recipient, oldest first.
 
         Raises:
             NotFound: The workspace has no such campaign.
+            InvalidRequest: `position`, `after` or `limit` is invalid.
         """
-        return self._call(lambda service: service.dispatches(workspace_id, campaign_id, position))
+        return self._call(
+            lambda service: service.list_dispatches(workspace_id, campaign_id, position, after=after, limit=limit)
+        )
+
+    def iter_dispatches(self, workspace_id: str, campaign_id: str, position: int) -> Iterator[Dispatch]:
+        """Iterate over the dispatches of one recipient, oldest first; see `list_dispatches`."""
+        return self._items(lambda service: service.iter_dispatches(workspace_id, campaign_id, position))
 
     def recipient_history(self, workspace_id: str, campaign_id: str, position: int) -> ContactHistory:
         """Return what happened to the recipient at a position, step by step, with reasons and rules.
@@ -1869,6 +1878,14 @@ class Callbacks(Service[AsyncCallbacks]):
         """
         return self._call(lambda service: service.receive(account_id, url=url, headers=headers, body=body))
 
+    def get(self, workspace_id: str, account_id: str, event_id: str) -> CallbackRecord:
+        """Return an event by its account and the id that the provider gave it.
+
+        Raises:
+            NotFound: The workspace has no such event, or it was deleted since (docs/operations.md).
+        """
+        return self._call(lambda service: service.get(workspace_id, account_id, event_id))
+
     def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[CallbackRecord]:
         """Return a page of a workspace's events, newest first.
 
@@ -2005,9 +2022,25 @@ class Events(Service[AsyncEvents]):
         """
         return self._call(lambda service: service.page(*kinds, workspace_id=workspace_id, since=since, limit=limit))
 
-    def subscriptions(self) -> Sequence[Subscription]:
-        """Return all named subscriptions, by name: how far each has come, and whether anybody reads it now."""
-        return self._call(lambda service: service.subscriptions())
+    def get_subscription(self, name: str) -> Subscription:
+        """Return a named subscription: how far it has come, and whether anybody reads it now.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return self._call(lambda service: service.get_subscription(name))
+
+    def list_subscriptions(self, *, after: str | None = None, limit: int = 100) -> Page[Subscription]:
+        """Return a page of all named subscriptions, by name; see `get_subscription`.
+
+        Raises:
+            InvalidRequest: `after` or `limit` is invalid.
+        """
+        return self._call(lambda service: service.list_subscriptions(after=after, limit=limit))
+
+    def iter_subscriptions(self) -> Iterator[Subscription]:
+        """Iterate over all named subscriptions, by name; see `list_subscriptions`."""
+        return self._items(lambda service: service.iter_subscriptions())
 
     def remove_subscription(self, name: str) -> None:
         """Forget a named subscription and how far it had come; whoever reads it now gets `NotFound`.

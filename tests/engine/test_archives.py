@@ -126,7 +126,7 @@ async def told(engine: Outreach, campaign: Campaign) -> dict[str, Any]:
         "recount": await campaigns.recount(*where),
         "outcomes": [one async for one in campaigns.iter_outcomes(*where)],
         "known as": await campaigns.list_recipients(*where, external_id="=crm-2"),
-        "dispatches": await campaigns.dispatches(*where, 2),
+        "dispatches": await campaigns.list_dispatches(*where, 2),
         "provider failures": await campaigns.provider_failures(*where),
     }
 

@@ -80,6 +80,11 @@ async def test_a_receipt_moves_its_message_once(open_storage: OpenStorage, fake:
             ("e2", "unchanged"),
             ("e1", "merged"),
         ]
+        first = (await engine.callbacks.list(workspace_id)).items[-1]
+        assert await engine.callbacks.get(workspace_id, first.account_id, "e1") == first
+        for elsewhere, event_id in ((workspace_id, "e3"), ("elsewhere", "e1")):
+            with pytest.raises(NotFound, match="callback"):
+                await engine.callbacks.get(elsewhere, first.account_id, event_id)
 
 
 @pytest.mark.field(11)

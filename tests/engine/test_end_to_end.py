@@ -45,7 +45,7 @@ async def test_every_contacts_message_reaches_the_carrier_exactly_once(
         ledger = {
             dispatch.id: dispatch.to
             for position in range(23)
-            for dispatch in await engine.campaigns.dispatches(workspace.id, campaign.id, position)
+            for dispatch in await engine.campaigns.list_dispatches(workspace.id, campaign.id, position)
         }
     assert sorted(entry["to"] for entry in entries) == [f"+1415555{n:04d}" for n in range(20) if n != 3]
     assert {entry["dispatch_id"]: entry["to"] for entry in entries} == ledger
@@ -93,7 +93,7 @@ async def test_a_sandbox_takes_every_carrier_to_the_simulator(open_storage: Open
             campaign = await given_campaign(engine, workspace, contacts(1, first=n), carrier=carrier)
             await engine.campaigns.start(workspace.id, campaign.id)
             await reaches(engine, campaign, "completed")
-            (dispatch,) = await engine.campaigns.dispatches(workspace.id, campaign.id, 0)
+            (dispatch,) = await engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
             assert dispatch.provider == carrier
     assert len(_entries(log)) == 3
 

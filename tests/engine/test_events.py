@@ -87,7 +87,7 @@ async def test_a_campaign_is_heard_from_its_creation_to_its_end(open_storage: Op
         assert isinstance(started, CampaignStatusChanged)
         assert (started.status, started.rule, started.actor, started.reason) == ("active", "operator", "cli:ann", None)
         assert isinstance(ended, RecipientEnded)
-        (dispatch,) = await rig.engine.campaigns.dispatches(workspace.id, campaign.id, 0)
+        (dispatch,) = await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
         assert (ended.campaign_id, ended.position, ended.status, ended.reason, ended.rule, ended.dispatch_id) == (
             campaign.id, 0, "completed", None, "provider_answer", dispatch.id,
         )  # fmt: skip

@@ -271,7 +271,9 @@ async def test_the_rate_of_a_number_holds_over_campaigns_and_single_messages(ope
         ]
         await reaches(rig.engine, campaign, "completed")
         await rig.carrier.wait_for_requests(12)
-        found = [one for n in range(6) for one in await rig.engine.campaigns.dispatches(workspace.id, campaign.id, n)]
+        found = [
+            one for n in range(6) for one in await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, n)
+        ]
         for message in singles_sent:
             found += await rig.storage.read(lambda tx, it=message: tx.dispatches.of_message(workspace.id, it.id))  # type: ignore[misc]
     slots = sorted(one.slot_at for one in found)

@@ -156,7 +156,7 @@ async def test_it_leaves_out_whom_the_run_leaves_out(seed: int) -> None:
         texts = {
             one.body
             for position in sent
-            for one in await engine.campaigns.dispatches(workspace.id, campaign.id, position)
+            for one in await engine.campaigns.list_dispatches(workspace.id, campaign.id, position)
         }
         assert texts == {message.text for position in sent for message in found[position].messages}
 

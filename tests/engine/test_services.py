@@ -557,7 +557,7 @@ async def test_everything_of_another_workspace_counts_as_absent(engine: Outreach
         campaigns.update(mine.id, campaign.id, CampaignUpdate(name="Mine")),
         campaigns.count_recipients(mine.id, campaign.id),
         campaigns.recount(mine.id, campaign.id),
-        campaigns.dispatches(mine.id, campaign.id, 0),
+        campaigns.list_dispatches(mine.id, campaign.id, 0),
         anext(campaigns.iter_recipients(mine.id, campaign.id)),
         engine.agents.get(mine.id, agent.id),
         engine.agents.update(mine.id, agent.id, AgentUpdate(name="Mine")),

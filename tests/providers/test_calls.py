@@ -71,7 +71,7 @@ async def test_a_calling_campaign_hears_how_its_calls_end(place: Place, part_of:
         assert done.counters == await engine.campaigns.recount(workspace_id, campaign.id)
 
         for position, phone in enumerate(PEOPLE):
-            dispatches = await engine.campaigns.dispatches(workspace_id, campaign.id, position)
+            dispatches = await engine.campaigns.list_dispatches(workspace_id, campaign.id, position)
             calls = [await engine.calls.get(workspace_id, one.call_id or "") for one in dispatches]
             ends = [(call.status, call.outcome) for call in calls]
             if phone == NO_MORE:

@@ -86,7 +86,7 @@ class Rig:
 
     async def dispatches(self, campaign: Campaign, position: int = 0) -> list[Dispatch]:
         """Return what the ledger holds of a contact, oldest first."""
-        return list(await self.engine.campaigns.dispatches(self.workspace_id, campaign.id, position))
+        return list(await self.engine.campaigns.list_dispatches(self.workspace_id, campaign.id, position))
 
     async def settled(self, campaign: Campaign, count: int = 1) -> list[Dispatch]:
         """Wait until so many dispatches have an outcome, and return all."""

@@ -96,6 +96,6 @@ def test_a_named_subscription_goes_on_where_it_was_acknowledged(engine: Outreach
         assert stream.name == "billing"
     assert isinstance(first, OptedOut)
     assert first != second == again
-    assert [one.name for one in engine.events.subscriptions()] == ["billing"]
+    assert [one.name for one in engine.events.list_subscriptions()] == ["billing"]
     engine.events.remove_subscription("billing")
-    assert engine.events.subscriptions() == []
+    assert list(engine.events.list_subscriptions()) == []

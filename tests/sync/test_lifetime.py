@@ -28,6 +28,7 @@ import logging, os, signal, sys, threading, time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from outreach import ConfigError, NewRecipient, NewSmsCampaign
+from outreach import NewWorkspace
 from outreach.sync import Outreach
 engine = Outreach.open(sys.argv[1], dispatch=True)
 

@@ -43,7 +43,7 @@ async def test_a_receipt_comes_at_its_time(
     for wait in (0, 119, 2):
         past = (outreach_engine.now() - outreach_carrier.requested_at[0]).total_seconds()
         await anyio.sleep(max(wait - past, 0) if wait == 119 else wait)
-        [dispatch] = await outreach_engine.campaigns.dispatches(campaign.workspace_id, campaign.id, 0)
+        [dispatch] = await outreach_engine.campaigns.list_dispatches(campaign.workspace_id, campaign.id, 0)
         reports.append((dispatch.report, dispatch.reason))
     assert reports == [(None, None), (None, None), (MessageStatus.FAILED, "invalid_number")]
 
