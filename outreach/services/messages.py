@@ -304,6 +304,23 @@ class Messages:
 
         return await context.storage.write(operation)
 
+    async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Message]:
+        """Return a page of single messages, newest first; those of campaigns are `campaigns.list_dispatches`.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: `after` or `limit` is invalid.
+        """
+        check_page(after, limit)
+        found = await self._context.storage.read(
+            lambda tx: tx.messages.list(workspace_of(tx, workspace_id).id, after=after, limit=limit + 1)
+        )
+        return make_page(found, limit, lambda one: one.id)
+
+    def iter_all(self, workspace_id: str) -> AsyncIterator[Message]:
+        """Iterate over single messages, newest first; see `list`."""
+        return iterate(partial(self.list, workspace_id))
+
     async def list_inbound(
         self, workspace_id: str, *, unclear: bool = False, after: str | None = None, limit: int = 100
     ) -> Page[InboundMessage]:

@@ -1619,6 +1619,19 @@ class Messages(Service[AsyncMessages]):
             )
         )
 
+    def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Message]:
+        """Return a page of single messages, newest first; those of campaigns are `campaigns.list_dispatches`.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: `after` or `limit` is invalid.
+        """
+        return self._call(lambda service: service.list(workspace_id, after=after, limit=limit))
+
+    def iter_all(self, workspace_id: str) -> Iterator[Message]:
+        """Iterate over single messages, newest first; see `list`."""
+        return self._items(lambda service: service.iter_all(workspace_id))
+
     def list_inbound(
         self, workspace_id: str, *, unclear: bool = False, after: str | None = None, limit: int = 100
     ) -> Page[InboundMessage]:

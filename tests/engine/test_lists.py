@@ -59,6 +59,7 @@ LISTS = {
     "dispatches.list_unknown",
     "events.list_subscriptions",
     "flows.list",
+    "messages.list",
     "messages.list_inbound",
     "numbers.list",
     "trunks.list",
@@ -193,7 +194,7 @@ async def test_a_place_of_another_list_is_refused(filled: Outreach) -> None:
     """Where places have a form; a number or an identifier is a place by itself, whether or not something is there."""
     for name in sorted(LISTS):
         listed, _, arguments = of(filled, name)
-        if name in {"calls.list", "events.list_subscriptions", "unsubscribes.list"}:
+        if name in {"calls.list", "events.list_subscriptions", "messages.list", "unsubscribes.list"}:
             assert (await listed(*arguments, after="nonsense")).next is None
             continue
         for after in ("nonsense", "", "~", "2026-13-01T00:00:00Z~a", "2026-01-01T00:00:00~a", "-1", "1" * 20, "²"):

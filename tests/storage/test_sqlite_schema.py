@@ -173,6 +173,7 @@ async def test_two_that_open_a_new_file_at_once_both_succeed(database: Path) -> 
         "0022_archives",
         "0023_report_indexes",
         "0024_throttles",
+        "0027_messages_of_workspace",
     ]
 
 

@@ -278,6 +278,11 @@ class Messages(Table):
         """Replace a message."""
         self._rows.update(MESSAGES, MESSAGES.key_of(message), message)
 
+    def list(self, workspace_id: str, *, after: str | None = None, limit: int) -> Sequence[Message]:
+        """Return messages of a workspace by id, descending, below `after`."""
+        below = LAST if after is None else after
+        return self._list(MESSAGES, "messages.list", workspace_id=workspace_id, after=below, limit=limit)
+
     def last_reply(self, workspace_id: str, phone: str, purpose: ReplyPurpose) -> datetime | None:
         """Return when the newest reply with this purpose to a number was created, or None."""
         [[created_at]] = self._rows.query(

@@ -343,6 +343,9 @@ CREATE TABLE messages (
 
 CREATE INDEX messages_replies ON messages (workspace_id, to_number, purpose, created_at) WHERE purpose <> 'message';
 
+-- A workspace's messages are listed newest first: identifiers sort in the order of their creation.
+CREATE INDEX messages_of_workspace ON messages (workspace_id, id);
+
 CREATE INDEX messages_to_erase ON messages (workspace_id, ended_at) WHERE ended_at IS NOT NULL AND to_number <> '';
 
 -- The ledger: one row is one request to a provider, committed before the provider hears of it. `number` is the order of
