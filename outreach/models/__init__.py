@@ -5,7 +5,6 @@ from __future__ import annotations
 from outreach.models.account import (
     PROVIDERS,
     Account,
-    AccountSummary,
     AdapterProblem,
     CallbackRecord,
     Provider,
@@ -161,7 +160,6 @@ __all__ = [
     "UNSET",
     "Account",
     "AccountInTrouble",
-    "AccountSummary",
     "AdapterProblem",
     "Agent",
     "AgentDirection",

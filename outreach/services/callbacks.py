@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 from anyio import to_thread
 
 from outreach.errors import CallbackRejected, NotFound
-from outreach.models.account import Account, CallbackRecord
+from outreach.models.account import CallbackRecord, StoredAccount
 from outreach.models.base import Page
 from outreach.models.dispatch import Dispatch
 from outreach.models.reports import CallReport, MessageReport, Report
@@ -36,7 +36,7 @@ _MAX_TOGETHER: Final = 100
 
 _Received = tuple[Sequence[CallbackRecord], Sequence[tuple[Dispatch | None, Report]]]
 
-_Taken = tuple[Account, Sequence[CallbackEvent], bytes]
+_Taken = tuple[StoredAccount, Sequence[CallbackEvent], bytes]
 
 _log = logging.getLogger(__name__)
 
@@ -169,7 +169,7 @@ class Callbacks:
         """Iterate over a workspace's events, newest first; see `list`."""
         return iterate(partial(self.list, workspace_id))
 
-    async def _account(self, account_id: str) -> Account:
+    async def _account(self, account_id: str) -> StoredAccount:
         if not account_id.isprintable():
             # No id has such characters, and some databases refuse them.
             raise NotFound("account", account_id)
@@ -188,7 +188,7 @@ def _reports(
     return [(ledger.dispatch_of(tx, one), one) for one in reports if isinstance(one, MessageReport | CallReport)]
 
 
-def _log_unreadable(account: Account, events: Sequence[CallbackEvent], new: Collection[str]) -> None:
+def _log_unreadable(account: StoredAccount, events: Sequence[CallbackEvent], new: Collection[str]) -> None:
     """Log each unreadable inbound message once: it may have been a STOP."""
     for event in events:
         if event.unreadable_kind is not None and event.event_id in new:

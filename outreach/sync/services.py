@@ -14,7 +14,7 @@ from outreach.clock import Clock
 from outreach.config import EngineConfig, SimulatorConfig
 from outreach.engine import Outreach as AsyncOutreach
 from outreach.errors import ErrorDetail
-from outreach.models.account import Account, AccountSummary, AdapterProblem, CallbackRecord, Provider, RekeyResult
+from outreach.models.account import Account, AdapterProblem, CallbackRecord, Provider, RekeyResult
 from outreach.models.archive import PurgeResult, RetentionResult
 from outreach.models.base import CarrierName, Channel, JsonPage, Page
 from outreach.models.call import Call, NewCall
@@ -1771,7 +1771,7 @@ class Accounts(Service[AsyncAccounts]):
             )
         )
 
-    def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[AccountSummary]:
+    def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Account]:
         """Return a page of a workspace's accounts without secrets, oldest first.
 
         Returns:
@@ -1783,16 +1783,9 @@ class Accounts(Service[AsyncAccounts]):
         """
         return self._call(lambda service: service.list(workspace_id, after=after, limit=limit))
 
-    def iter_all(self, workspace_id: str) -> Iterator[AccountSummary]:
+    def iter_all(self, workspace_id: str) -> Iterator[Account]:
         """Iterate over a workspace's accounts without secrets, oldest first; see `list`."""
         return self._items(lambda service: service.iter_all(workspace_id))
-
-    def summarize(self, account: Account) -> AccountSummary:
-        """Return an account without its secrets, such as one that `connect` returned.
-
-        It says nothing of a throttle: `list` and `throttled_until` do.
-        """
-        return self._plain(lambda service: service.summarize(account))
 
     def check(self, workspace_id: str, account_id: str) -> AccountCheck:
         """Test an account's credentials with a harmless request, and return the result in words.

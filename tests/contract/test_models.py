@@ -52,7 +52,7 @@ from outreach.http import (
     write_unsubscribe,
 )
 from outreach.models import (
-    AccountSummary,
+    Account,
     AgentUpdate,
     CallerIdAllocation,
     CallSettings,
@@ -117,9 +117,9 @@ MESSAGE = Message(
     status=MessageStatus.QUEUED, created_at=NOW,
 )  # fmt: skip
 
-ACCOUNT = AccountSummary(
+ACCOUNT = Account(
     id="a", workspace_id="w", provider="twilio", kind="carrier", credentials={}, replies_to_keywords=True,
-    callback_url=None, throttled_by=None, throttled_until=None, problem=None, created_at="", updated_at="",
+    callback_url=None, throttled_by=None, throttled_until=None, problem=None, created_at=NOW, updated_at=NOW,
 )  # fmt: skip
 RECIPIENT = Recipient(
     campaign_id="c", position=0, phone_number="1", phone=None, first_name=None, last_name=None, email=None,

@@ -16,6 +16,7 @@ from outreach import EngineConfig, NewRecipient, NewSmsCampaign, NewWorkspace, O
 from outreach.clock import Clock
 from outreach.dispatch.in_process import InProcessDispatcher
 from outreach.ids import UuidV7Source
+from outreach.models.account import Account, StoredAccount
 from outreach.models.campaign import Campaign
 from outreach.models.recipient import Recipient
 from outreach.models.workspace import Workspace
@@ -26,6 +27,7 @@ from outreach.runners.worker import Worker
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
 from outreach.testing.virtual_time import clock_of_loop
+from outreach.working_set import Transaction
 from tests.engine.provider_pool import provider_pool_of
 
 T = TypeVar("T")
@@ -163,6 +165,13 @@ async def until(condition: Callable[[], Any], *, timeout_seconds: float = 30.0) 
 def contacts(count: int, *, first: int = 0) -> list[NewRecipient]:
     """Return contacts with numbers of their own."""
     return [NewRecipient(phone_number=f"+1415555{first + n:04d}", first_name=f"N{first + n}") for n in range(count)]
+
+
+def stored_account(tx: Transaction, account: Account) -> StoredAccount:
+    """Return an account as the database holds it."""
+    found = tx.accounts.get(account.workspace_id, account.id)
+    assert found is not None
+    return found
 
 
 async def given_workspace(engine: Outreach, **changes: Any) -> Workspace:

@@ -12,13 +12,15 @@ import pytest
 
 from outreach import ConfigError, InvalidRequest, NewMessage, NewNumber, NewWorkspace, NotFound, Outreach, WorkspaceMode
 from outreach.errors import AccountMissing
+from outreach.models import Account
 from outreach.models.states import MessageStatus
 from outreach.testing.builders import make_provider_throttle
 from outreach.testing.scripted import ScriptedCarrier, defer
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.vault import Vault
+from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import QUICK, given_campaign, given_workspace, reaches, until
+from tests.engine.rig import QUICK, given_campaign, given_workspace, reaches, stored_account, until
 from tests.fake_provider import CREDENTIALS, FakeAdapter
 
 pytestmark = pytest.mark.virtual_time
@@ -67,7 +69,8 @@ async def test_other_credentials_are_used_from_then_on(open_storage: OpenStorage
         first = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
         await _send(engine, workspace_id)
         second = await engine.accounts.connect(workspace_id, "twilio", {**CREDENTIALS, "token": "other"})
-        assert (second.id, second.revision) == (first.id, 1)
+        assert second.id == first.id
+        assert (await engine._storage.read(lambda tx: stored_account(tx, second))).revision == 1
         await _send(engine, workspace_id)
         assert [connection.credentials["token"] for connection in fake.connections] == ["s3cret-token", "other"]
 
@@ -275,7 +278,7 @@ async def test_credentials_open_for_their_own_account_alone(open_storage: OpenSt
             for name in ("One", "Two")
         ]
         mine, other = [await engine.accounts.connect(one, "twilio", CREDENTIALS) for one in ids]
-        await storage.write(lambda tx: tx.accounts.update(attrs.evolve(other, sealed=mine.sealed)))
+        await storage.write(lambda tx: _reseal(tx, other, stored_account(tx, mine).sealed))
         with pytest.raises(ConfigError, match="belong to another account"):
             await engine.accounts.check(other.workspace_id, other.id)
 
@@ -290,7 +293,7 @@ async def test_an_account_that_cannot_be_opened_is_listed_beside_the_others(
         account = await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)
         await engine.accounts.connect(workspace.id, "retell", {"api_key": "key_1"})
         sealed = Vault(keys="A" * 43 + "=").encrypt(account.id, CREDENTIALS)
-        await storage.write(lambda tx: tx.accounts.update(attrs.evolve(account, sealed=sealed)))
+        await storage.write(lambda tx: _reseal(tx, account, sealed))
         first, second = await engine.accounts.list(workspace.id)
         assert (first.id, first.credentials) == (account.id, {})
         assert first.problem is not None
@@ -305,7 +308,7 @@ async def test_a_missing_key_is_logged(
     async with live(open_storage) as (engine, workspace_id):
         account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
         sealed = Vault(keys="A" * 43 + "=").encrypt(account.id, CREDENTIALS)
-        await engine._storage.write(lambda tx: tx.accounts.update(attrs.evolve(account, sealed=sealed)))
+        await engine._storage.write(lambda tx: _reseal(tx, account, sealed))
         message = await engine.messages.send(workspace_id, NewMessage(to="+14155550101", body="x"))
 
         async def failed() -> bool:
@@ -327,3 +330,8 @@ async def _send(engine: Outreach, workspace_id: str) -> None:
         return (await engine.messages.get(workspace_id, message.id)).status is MessageStatus.ACCEPTED
 
     await until(taken)
+
+
+def _reseal(tx: Transaction, account: Account, sealed: str) -> None:
+    """Write other encrypted credentials."""
+    tx.accounts.update(attrs.evolve(stored_account(tx, account), sealed=sealed))

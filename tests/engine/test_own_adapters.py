@@ -31,7 +31,7 @@ from outreach.protocols.storage import Storage
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
 from outreach.vault import Vault
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import QUICK, contacts, given_campaign, given_workspace, reaches, until
+from tests.engine.rig import QUICK, contacts, given_campaign, given_workspace, reaches, stored_account, until
 from tests.fake_provider import CREDENTIALS, FakeAdapter, sign
 from tests.own_adapter import OwnAdapter, OwnVoiceAdapter, package
 
@@ -292,6 +292,7 @@ async def test_open_takes_what_the_engine_takes(tmp_path: Path) -> None:
         await reaches(engine, campaign, "completed")
         assert len(sandbox.requests) == 1
         account = await engine.accounts.connect(workspace.id, "mycarrier", CREDENTIALS)
-        assert Vault(keys="A" * 43 + "=").open(account.id, account.sealed, provider="mycarrier") == CREDENTIALS
+        sealed = (await engine._storage.read(lambda tx: stored_account(tx, account))).sealed
+        assert Vault(keys="A" * 43 + "=").open(account.id, sealed, provider="mycarrier") == CREDENTIALS
     parameters = inspect.signature(Outreach).parameters.keys() - {"storage"}
     assert parameters <= inspect.signature(Outreach.open).parameters.keys()

@@ -27,7 +27,7 @@ from outreach.vault import Vault
 from outreach.working_set import Transaction
 from tests.engine.calling import given_agent
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import dispatching, given_campaign, given_workspace, until
+from tests.engine.rig import dispatching, given_campaign, given_workspace, stored_account, until
 
 pytestmark = pytest.mark.virtual_time
 
@@ -294,7 +294,8 @@ async def test_an_account_that_cannot_be_used_here_is_reported(open_storage: Ope
         workspace = await given_workspace(engine)
         account = await engine.accounts.connect(workspace.id, "twilio", credentials)
         assert (await engine.status(workspace.id)).accounts == []
-        gone = attrs.evolve(account, id=new_id(), provider="nowhere")
+        known = await engine._storage.read(lambda tx: stored_account(tx, account))
+        gone = attrs.evolve(known, id=new_id(), provider="nowhere")
         await engine._storage.write(lambda tx: tx.accounts.insert(gone))
         [found] = (await engine.status()).accounts
         assert (found.id, found.provider, found.installed) == (gone.id, "nowhere", False)

@@ -31,8 +31,8 @@ def test_codes_of_conflicts(service: Service) -> None:
     tenant, other = service.tenant(), service.tenant()
     service.run(service.engine.unsubscribes.add, tenant.workspace.id, "+14155550109")
     create = service.engine.agents.create
-    inactive = service.run(create, tenant.workspace.id, "I", is_active=False)
-    inbound = service.run(create, tenant.workspace.id, "N", direction="inbound")
+    inactive = service.run(create, tenant.workspace.id, NewAgent(name="I", is_active=False))
+    inbound = service.run(create, tenant.workspace.id, NewAgent(name="N", direction="inbound"))
     for agent_id, to, status, code in (
         (other.agent.id, "+14155550102", 404, "not_found"),
         (inactive.id, "+14155550102", 409, "agent_inactive"),
