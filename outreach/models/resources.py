@@ -29,6 +29,7 @@ class Agent:
         voicemail_message: What to say to the machine with `leave_message`.
         max_call_seconds: The longest call; None for the agent's setting at the provider.
         revision: Increases with each change.
+        removed_at: When it was removed, while ended campaigns and calls still name it; else None.
     """
 
     id: str
@@ -47,6 +48,7 @@ class Agent:
     voicemail: VoicemailPolicy | None = None
     voicemail_message: str | None = None
     max_call_seconds: int | None = None
+    removed_at: datetime | None = None
 
     @property
     def can_place_calls(self) -> bool:

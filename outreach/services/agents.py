@@ -18,11 +18,12 @@ from outreach.models.resources import (
     VoicemailPolicy,
 )
 from outreach.models.work import IdempotentRequest, StoredAnswer
+from outreach.operations.access.usages import require_unused, users_of_agent
 from outreach.operations.campaigns.transitions import sync_setups_of_agent
 from outreach.operations.common import agent_of, record_audit, workspace_of
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
-from outreach.services.lists import iterate, read_few
+from outreach.services.lists import check_page, iterate, page_of_few
 from outreach.services.validation import (
     check_bounds,
     check_choice,
@@ -68,7 +69,7 @@ class Agents:
             idempotency_key,
             content=new,
             make=lambda once: self._create(workspace_id, new, actor, once),
-            find=lambda tx, agent_id: tx.agents.get(workspace_id, agent_id),
+            find=lambda tx, agent_id: agent_of(tx, workspace_id, agent_id),
             kind="agent",
         )
 
@@ -154,11 +155,31 @@ class Agents:
 
         return await self._context.storage.write(operation)
 
+    async def remove(self, workspace_id: str, agent_id: str, *, actor: str = "library") -> Agent:
+        """Remove an agent; ended campaigns and calls keep its id.
+
+        Raises:
+            NotFound: The workspace has no such agent.
+            Conflict: A campaign or a call that has not ended uses it.
+        """
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> Agent:
+            agent = agent_of(tx, workspace_id, agent_id)
+            advice = "Cancel that campaign or give it another agent, and wait for the end of its calls, first."
+            require_unused(f"Agent {agent.name!r}", users_of_agent(tx, workspace_id, agent_id), advice)
+            gone = attrs.evolve(agent, is_active=False, revision=agent.revision + 1, updated_at=now, removed_at=now)
+            tx.agents.update(gone)
+            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="agent.remove", subject=agent_id)
+            return gone
+
+        return await self._context.storage.write(operation)
+
     async def get(self, workspace_id: str, agent_id: str) -> Agent:
         """Return an agent.
 
         Raises:
-            NotFound: The workspace has no such agent.
+            NotFound: The workspace has no such agent, or it was removed.
         """
         return await self._context.storage.read(lambda tx: agent_of(tx, workspace_id, agent_id))
 
@@ -169,7 +190,9 @@ class Agents:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        return await read_few(self._context, lambda tx: tx.agents.list(workspace_of(tx, workspace_id).id), after, limit)
+        check_page(after, limit)
+        found = await self._context.storage.read(lambda tx: tx.agents.list(workspace_of(tx, workspace_id).id))
+        return page_of_few([one for one in found if one.removed_at is None], after, limit)
 
     def iter_all(self, workspace_id: str) -> AsyncIterator[Agent]:
         """Iterate over a workspace's agents, oldest first; see `list`."""

@@ -343,11 +343,20 @@ class Agents(Service[AsyncAgents]):
         """
         return self._call(lambda service: service.update(workspace_id, agent_id, change, actor=actor))
 
+    def remove(self, workspace_id: str, agent_id: str, *, actor: str = "library") -> Agent:
+        """Remove an agent; ended campaigns and calls keep its id.
+
+        Raises:
+            NotFound: The workspace has no such agent.
+            Conflict: A campaign or a call that has not ended uses it.
+        """
+        return self._call(lambda service: service.remove(workspace_id, agent_id, actor=actor))
+
     def get(self, workspace_id: str, agent_id: str) -> Agent:
         """Return an agent.
 
         Raises:
-            NotFound: The workspace has no such agent.
+            NotFound: The workspace has no such agent, or it was removed.
         """
         return self._call(lambda service: service.get(workspace_id, agent_id))
 

@@ -74,7 +74,7 @@ def key(item: ApiKey) -> Document:
 
 def agent(item: Agent) -> Document:
     """Return an agent's document."""
-    return _document(item, "revision")
+    return _document(item, "revision", "removed_at")
 
 
 def trunk(item: Trunk) -> Document:

@@ -65,6 +65,7 @@ DESIGNED = {
     "agents create": {"--provider", "--direction", "--allow-outbound", "--inactive"},
     "agents list": set(),
     "agents update": set(),
+    "agents remove": set(),
     "trunks create": set(),
     "trunks list": set(),
     "trunks update": {"--address", "--provider-trunk-id", "--no-provider-trunk-id"},
@@ -241,6 +242,7 @@ CALLS = {
     "agents create": "W Bob --direction inbound --allow-outbound --inactive",
     "agents list": "W",
     "agents update": "AGENT --inactive",
+    "agents remove": "AGENT",
     "trunks create": "W Main --address sip.example.com",
     "trunks list": "W",
     "trunks update": "W TRUNK --address b.example.com",
@@ -310,6 +312,7 @@ ONCE = {
     "numbers remove",
     "trunks remove",
     "flows remove",
+    "agents remove",
 }
 """What cannot be done a second time."""
 

@@ -144,7 +144,7 @@ def read_flow_update(data: Any) -> FlowUpdate:
 
 def write_agent(agent: Agent) -> dict[str, Any]:
     """Return an agent."""
-    return document_of(agent, "workspace_id", "revision")
+    return document_of(agent, "workspace_id", "revision", "removed_at")
 
 
 def write_number(number: Number) -> dict[str, Any]:

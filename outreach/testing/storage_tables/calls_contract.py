@@ -179,6 +179,9 @@ class CallsContract(ContractBase):
             await storage.read(lambda tx: tx.calls.open_call_between(THIS_WORKSPACE, agent_id, "+15550000001"))
             == expected
         )
+        assert await storage.read(lambda tx: tx.calls.open_of_agent(THIS_WORKSPACE, agent_id)) == expected
+        assert await storage.read(lambda tx: tx.calls.open_of_agent(OTHER_WORKSPACE, agent_id)) is None
+        assert await storage.read(lambda tx: tx.calls.open_of_agent(THIS_WORKSPACE, new_id())) is None
         for other in (
             (OTHER_WORKSPACE, agent_id, call.to),
             (THIS_WORKSPACE, new_id(), call.to),

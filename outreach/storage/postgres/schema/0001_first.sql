@@ -59,7 +59,8 @@ CREATE TABLE agents (
     max_call_seconds BIGINT,
     revision BIGINT NOT NULL,
     created_at TEXT COLLATE "C" NOT NULL,
-    updated_at TEXT COLLATE "C" NOT NULL
+    updated_at TEXT COLLATE "C" NOT NULL,
+    removed_at TEXT COLLATE "C"
 );
 
 CREATE INDEX agents_of_workspace ON agents (workspace_id);
