@@ -67,7 +67,7 @@ from outreach.convert.report_page import render_report_page
 from outreach.models.base import JsonPage
 from outreach.models.work import IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.policy.holidays import holiday_parts
-from outreach.policy.spreadsheets import NumberCell, NumberMend, is_cell_error, read_cell, read_number_cell
+from outreach.policy.spreadsheets import NumberCell, NumberCorrection, is_cell_error, read_cell, read_number_cell
 from outreach.services.contacts import prepare_recipient
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ __all__ = [
     "IdempotentRequest",
     "JsonPage",
     "NumberCell",
-    "NumberMend",
+    "NumberCorrection",
     "RateLimitState",
     "StoredAnswer",
     "escape_formula",

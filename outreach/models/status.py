@@ -200,7 +200,7 @@ class StatusFinding:
         workspace_id: The workspace; None for the whole database.
         id: The campaign's or account's id, the number, or the adapter's name; else None.
         why: What it is, in a sentence.
-        commands: What mends it, in this order; for `number_held` one command for each decision.
+        commands: What fixes it, in this order; for `number_held` one command for each decision.
     """
 
     kind: FindingKind

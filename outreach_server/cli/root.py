@@ -51,7 +51,7 @@ COMMANDS: Final = LazyCommands(
             "status", "Show who dispatches, what runs, and what needs a person, in one workspace or in all."
         ),
         "doctor": CommandModule(
-            "doctor", "Look for faults of this server and its data, and show the command that mends each."
+            "doctor", "Look for faults of this server and its data, and show the command that fixes each."
         ),
         "stop": CommandModule(
             "operating", "Pause all active and scheduled campaigns at once, in one workspace or in all."

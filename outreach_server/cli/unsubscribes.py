@@ -108,7 +108,7 @@ def import_(workspace_id: str, file: BinaryIO, scope: Scope, sheet: str | None, 
     """Unsubscribe the numbers of a file; - is stdin.
 
     One number a line, or an XLSX or CSV file: with a header that names the phone column, else the first column counts.
-    Numbers are mended as for campaigns; invalid rows are reported, and the others are written.
+    Numbers are corrected as for campaigns; invalid rows are reported, and the others are written.
     """
     with Rejects() as rejects, open_table(file, name=name_of(file), encoding=encoding, sheet=sheet) as table:
         for text in table.notes:

@@ -1,4 +1,4 @@
-"""`status`: what needs a person, with a command that mends it."""
+"""`status`: what needs a person, with a command that fixes it."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def follow(cli: Cli, command: str) -> None:
 
 
 def test_nobody_dispatches_until_a_server_is_started(cli: Cli, start: Callable[..., Process]) -> None:
-    """The command that is named mends it."""
+    """The command that is named fixes it."""
     cli.ask("workspaces", "create", "Acme")
     found = asked(cli)
     [finding] = found["findings"]

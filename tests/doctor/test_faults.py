@@ -141,7 +141,7 @@ async def test_a_public_address_that_gives_no_answer_is_told_so(error: Exception
 async def test_a_lost_key_is_mended_where_it_was(
     kept: str, system: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command says where, and mends it; connecting is named where a new key is made for that."""
+    """The command says where, and fixes it; connecting is named where a new key is made for that."""
     own = system.directory / "outreach.db.key"
     copy = tmp_path / "copy of the key"
     shutil.copy2(own, copy)

@@ -55,7 +55,7 @@ def codes(url: str) -> Sequence[str]:
 
 
 def test_a_new_database_is_well(url: str) -> None:
-    """But for the server's settings, which name what mends them."""
+    """But for the server's settings, which name what fixes them."""
     assert codes(url) == []
     first = diagnose_database(url)[0]
     assert first.commands[0].endswith('-c "ALTER SYSTEM SET fsync = on"')

@@ -24,14 +24,14 @@ async def status_of(engine: Outreach, workspace: Workspace, campaign_id: str) ->
 
 
 @pytest.mark.parametrize(
-    ("lacking", "mended"),
+    ("lacking", "fixed"),
     [
         ({"is_active": False}, AgentUpdate(is_active=True)),
         ({"direction": "inbound"}, AgentUpdate(allow_outbound=True)),
     ],
 )
 async def test_an_agent_that_may_call_makes_its_drafts_ready(
-    engine: Outreach, lacking: dict[str, str], mended: AgentUpdate
+    engine: Outreach, lacking: dict[str, str], fixed: AgentUpdate
 ) -> None:
     """docs/interface.md#campaigns: ready when its agent is active and may call out."""
     workspace = await given_workspace(engine)
@@ -46,7 +46,7 @@ async def test_an_agent_that_may_call_makes_its_drafts_ready(
         await engine.campaigns.start(workspace.id, mine)
     assert caught.value.details == (obstacle,)
     async with engine.events.subscribe(CampaignStatusChanged) as stream:
-        await engine.agents.update(workspace.id, agent.id, mended, actor="cli:ann")
+        await engine.agents.update(workspace.id, agent.id, fixed, actor="cli:ann")
         moved = await anext(stream)
     assert (moved.campaign_id, moved.status, moved.actor) == (mine, "ready", "cli:ann")
     assert await status_of(engine, workspace, mine) == "ready"
