@@ -137,7 +137,7 @@ from outreach.models.status import (
     ThrottledProvider,
 )
 from outreach.models.trail import ContactHistory, TrailRule, TrailStep, TrailStepKind
-from outreach.models.unsubscribe import NewUnsubscribes, RegisterImport, Unsubscribe, UnsubscribeScope
+from outreach.models.unsubscribe import NewUnsubscribes, Unsubscribe, UnsubscribeImport, UnsubscribeScope
 from outreach.models.work import AuditEntry
 from outreach.models.workspace import (
     API_SCOPES,
@@ -276,7 +276,6 @@ __all__ = [
     "RecipientCount",
     "RecipientOutcome",
     "RecipientStatus",
-    "RegisterImport",
     "RekeyResult",
     "RenderedMessage",
     "ReplyPurpose",
@@ -306,6 +305,7 @@ __all__ = [
     "UnknownDispatchCount",
     "Unset",
     "Unsubscribe",
+    "UnsubscribeImport",
     "UnsubscribeScope",
     "VoiceProviderName",
     "VoicemailPolicy",

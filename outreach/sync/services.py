@@ -66,7 +66,7 @@ from outreach.models.states import CampaignAction, CampaignStatus, RecipientStat
 from outreach.models.status import CampaignBlocker, DispatcherHealth, EngineStatus, Readiness, StartCheck
 from outreach.models.subscription import Subscription
 from outreach.models.trail import ContactHistory
-from outreach.models.unsubscribe import NewUnsubscribes, RegisterImport, Unsubscribe, UnsubscribeScope
+from outreach.models.unsubscribe import NewUnsubscribes, Unsubscribe, UnsubscribeImport, UnsubscribeScope
 from outreach.models.work import AuditEntry, IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.models.workspace import (
     DEFAULT_SCOPES,
@@ -695,7 +695,7 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
 
     def import_numbers(
         self, workspace_id: str, rows: Iterable[str], *, scope: UnsubscribeScope = "all", actor: str = "library"
-    ) -> RegisterImport:
+    ) -> UnsubscribeImport:
         """Unsubscribe many numbers; invalid rows are reported, the others are written.
 
         Raises:

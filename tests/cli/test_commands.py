@@ -17,7 +17,7 @@ RUNNING = {"serve", "worker", "sandbox", "demo"}
 """Commands that serve: their JSON document is tested where processes are started."""
 
 ELSEWHERE = {
-    "unsubscribes decide",
+    "unsubscribes resolve",
     "calls show",
     "dispatches resolve",
     "accounts fields",
@@ -87,7 +87,7 @@ DESIGNED = {
     "unsubscribes remove": set(),
     "unsubscribes list": set(),
     "unsubscribes held": set(),
-    "unsubscribes decide": {"--opted-out", "--not-opted-out"},
+    "unsubscribes resolve": {"--opted-out", "--not-opted-out"},
     "unsubscribes import": set(),
     "campaigns import": {
         "--name", "--message", "--from", "--carrier", "--rate", "--flow", "--channel", "--agent", "--hours",
