@@ -155,7 +155,7 @@ def dispatch_overview(context: ServiceContext, tx: Transaction, now: datetime) -
     elif any(worker.until > tx.now() for worker in tx.workers.list()):
         by = "another_process"
     else:
-        by = "nobody"
+        by = "no_process"
     return DispatchOverview(
         by=by,
         epoch=lease.epoch if lease is not None else None,

@@ -115,7 +115,7 @@ def test_nobody_dispatches_until_a_server_is_started(cli: Cli, start: Callable[.
     found = asked(cli)
     [finding] = found["findings"]
     assert (finding["kind"], finding["commands"]) == ("no_dispatcher", ["outreach-server serve"])
-    assert found["dispatching"]["by"] == "nobody"
+    assert found["dispatching"]["by"] == "no_process"
     # Nothing is to be sent, so it can wait.
     assert found["severity"] == "warning"
     told = told_by(cli)
@@ -132,7 +132,7 @@ def test_nobody_dispatches_until_a_server_is_started(cli: Cli, start: Callable[.
     # A server that was stopped dispatches no more, however young its last heartbeat is.
     server.signal(signal.SIGTERM)
     assert server.wait() == 0
-    assert asked(cli)["dispatching"]["by"] == "nobody"
+    assert asked(cli)["dispatching"]["by"] == "no_process"
 
 
 @pytest.mark.parametrize(

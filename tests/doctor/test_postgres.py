@@ -115,4 +115,4 @@ async def test_the_engine_finds_the_same(url: str) -> None:
         await engine._storage.write(somebody_dispatches)
         assert [one.code for one in (await engine.diagnose()).findings] == UNSAFE
         await engine._storage.write(lambda tx: workers.end(tx, 1))
-        assert (await engine.status()).dispatching.by == "nobody"
+        assert (await engine.status()).dispatching.by == "no_process"

@@ -62,16 +62,16 @@ async def test_the_leases_say_who_dispatches(open_storage: OpenStorage) -> None:
     storage = open_storage(clock)
     async with Outreach(storage, clock=clock) as engine:
         told = (await engine.status()).dispatching
-        assert (told.by, told.epoch, told.heartbeat_at, told.heartbeat_seconds_ago) == ("nobody", None, None, None)
+        assert (told.by, told.epoch, told.heartbeat_at, told.heartbeat_seconds_ago) == ("no_process", None, None, None)
         assert told.problem == "No process sends from this database, and none ever has."
-        for ago, by in ((10.0, "another_process"), (0.0, "another_process"), (16.0, "nobody"), (-60.0, "")):
+        for ago, by in ((10.0, "another_process"), (0.0, "another_process"), (16.0, "no_process"), (-60.0, "")):
             at = NOON - timedelta(seconds=ago)
             await storage.write(lambda tx, at=at: beat(tx, at, epoch=3))  # type: ignore[misc]
             told = (await engine.status()).dispatching
             assert (told.by, told.epoch) == (by or "another_process", 3)
             assert (told.heartbeat_at, told.heartbeat_seconds_ago) == (at, max(ago, 0.0))
             assert told.problem == (
-                "No process sends from this database, since 2026-11-18 11:59:44 UTC." if by == "nobody" else None
+                "No process sends from this database, since 2026-11-18 11:59:44 UTC." if by == "no_process" else None
             )
 
 
@@ -86,7 +86,7 @@ async def test_who_has_stopped_dispatches_no_more(open_storage: OpenStorage) -> 
         assert (await engine.status()).dispatching.by == "another_process"
         await storage.write(lambda tx: workers.end(tx, 2))
         told = (await engine.status()).dispatching
-        assert told.by == "nobody"
+        assert told.by == "no_process"
         assert told.heartbeat_seconds_ago is not None
         assert told.heartbeat_seconds_ago < 1
         assert told.problem is not None
