@@ -159,8 +159,8 @@ class CampaignOptions:
             number = prepare_recipient(NewRecipient(phone_number=phone.strip() or "-"), workspace.default_region).phone
             if number is None or number not in owned:
                 raise click.ClickException(
-                    f"{phone!r} is not a number of the workspace. Add it: outreach-server numbers add {workspace.id} "
-                    "PHONE"
+                    f"{phone!r} is not a number of the workspace. Create it: outreach-server numbers create "
+                    f"{workspace.id} PHONE"
                 )
             entries.append(CallerIdAllocation(number_id=owned[number], phone=number, count=int(count or 1)))
         return entries

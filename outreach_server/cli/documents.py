@@ -17,6 +17,7 @@ from outreach import (
     Dispatch,
     Flow,
     InboundMessage,
+    Message,
     MessageStatus,
     Number,
     Recipient,
@@ -90,6 +91,11 @@ def number(item: Number) -> Document:
 def flow(item: Flow) -> Document:
     """Return a flow's document."""
     return _document(item, "removed_at")
+
+
+def message(item: Message) -> Document:
+    """Return a single message's document."""
+    return _document(item, "workspace_id", "send_until")
 
 
 def inbound(item: InboundMessage) -> Document:

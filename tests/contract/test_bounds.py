@@ -69,7 +69,7 @@ OPTIONS = [
     ("campaigns import", "--rate", NewSmsCampaign, "rate_per_minute"),
     ("campaigns import", "--batch-concurrency", NewCallCampaign, "batch_concurrency"),
     ("campaigns update", "--rate", NewSmsCampaign, "rate_per_minute"),
-    ("numbers add", "--rate", Number, "rate_per_minute"),
+    ("numbers create", "--rate", Number, "rate_per_minute"),
     ("numbers update", "--rate", Number, "rate_per_minute"),
     ("settings set", "--max-segments", SmsSettings, "max_segments"),
     ("settings set", "--retry-max-attempts", SmsSettings, "retry_max_attempts"),
