@@ -10,9 +10,9 @@ from typing import BinaryIO, Final
 import click
 
 from outreach import EngineConfig, Outreach, Workspace
-from outreach.http import PUBLIC_URL_VARIABLE
 from outreach.models import Account, RekeyResult
 from outreach.protocols import AccountCheck, CredentialField
+from outreach.server_support import PUBLIC_URL_VARIABLE
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Group, actor, collect, state, with_engine
 from outreach_server.cli.output import echo_json, note, show, show_list

@@ -12,8 +12,9 @@ import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from outreach import Campaign, CampaignCreated, NewCallCampaign, NewSmsCampaign, Outreach
-from outreach.http import holiday_parts, write_preflight
+from outreach.http import write_preflight
 from outreach.models import Preflight, PreparedRecipient
+from outreach.server_support import holiday_parts
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.campaign_options import CampaignOptions, campaign_options

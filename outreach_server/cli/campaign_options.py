@@ -10,8 +10,8 @@ import attrs
 import click
 
 from outreach import BusinessHours, NewCallCampaign, NewRecipient, NewSmsCampaign, Outreach, Workspace
-from outreach.http import prepare_recipient
 from outreach.models import CallerIdAllocation, CarrierName, Channel
+from outreach.server_support import prepare_recipient
 from outreach_server.cli.campaign_times import TIMES, business_hours, check_times, holiday_calendar
 from outreach_server.cli.hours import Opening
 from outreach_server.cli.values import AGENT, CARRIER, FLOW, TRUNK, integer_of, text_of

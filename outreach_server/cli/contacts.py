@@ -11,8 +11,15 @@ import attrs
 import click
 
 from outreach import InvalidRequest, NewRecipient
-from outreach.http import NumberCell, NumberCorrection, is_cell_error, prepare_recipient, read_cell, read_number_cell
 from outreach.models import PreparedRecipient
+from outreach.server_support import (
+    NumberCell,
+    NumberCorrection,
+    is_cell_error,
+    prepare_recipient,
+    read_cell,
+    read_number_cell,
+)
 from outreach_server.cli.column_names import Field
 from outreach_server.cli.contact_columns import Columns, read_columns
 from outreach_server.cli.csv_records import Record

@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table as Grid
 from rich.text import Text
 
-from outreach.http import NumberCorrection, read_cell, read_number_cell
+from outreach.server_support import NumberCorrection, read_cell, read_number_cell
 from outreach_server.cli.contacts import ContactFile
 from outreach_server.cli.documents import Document
 from outreach_server.cli.output import cell

@@ -9,8 +9,8 @@ import anyio
 import click
 
 from outreach import InvalidRequest, NewRecipient, Outreach
-from outreach.http import prepare_recipient, read_number_cell
 from outreach.models import UnsubscribeImport
+from outreach.server_support import prepare_recipient, read_number_cell
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Group, actor, collect, state, with_engine
 from outreach_server.cli.contact_columns import find_phone_column

@@ -17,8 +17,8 @@ from outreach import (
     NewSmsCampaign,
     Outreach,
 )
-from outreach.http import prepare_recipient
 from outreach.models import CallerIdAllocation
+from outreach.server_support import prepare_recipient
 from outreach.testing.builders import NOW
 from outreach.working_set import Transaction
 from tests.engine.rig import contacts, given_workspace

@@ -34,8 +34,9 @@ from outreach import (
     Workspace,
 )
 from outreach.errors import RequestInProgress, StorageError
-from outreach.http import IdempotentRequest, StoredAnswer, prepare_recipient
+from outreach.http import IdempotentRequest, StoredAnswer
 from outreach.models import FollowUpCreated, NewFollowUp, NewTestMessage, PreparedRecipient
+from outreach.server_support import prepare_recipient
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.testing.builders import new_id
 from outreach.testing.clock import ManualClock

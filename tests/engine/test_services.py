@@ -34,8 +34,8 @@ from outreach import (
     WorkspaceUpdate,
 )
 from outreach.errors import RecipientUnsubscribed, SmsCampaignsDisabled, Unauthorized, WorkspaceUnavailable
-from outreach.http import prepare_recipient
 from outreach.models.recipient import PreparedRecipient
+from outreach.server_support import prepare_recipient
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import NOW, make_dispatch, new_id
 from outreach.testing.clock import ManualClock

@@ -26,7 +26,7 @@ from outreach import (
     SmsSettingsUpdate,
     WorkspaceUpdate,
 )
-from outreach.http import prepare_recipient
+from outreach.server_support import prepare_recipient
 from outreach.testing.builders import new_id
 from tests.engine.rig import given_campaign, given_workspace
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from outreach.http import read_number_cell
+from outreach.server_support import read_number_cell
 from tests import afternoon
 from tests.server.conftest import Service, serve
 from tests.server.test_errors import check_envelope

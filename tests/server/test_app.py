@@ -17,7 +17,7 @@ from starlette.types import Message
 
 from outreach import ConfigError, NewWorkspace, Outreach, __version__
 from outreach.errors import StorageError
-from outreach.http import log_throttle_of
+from outreach.server_support import log_throttle_of
 from outreach.storage.sqlite import lock
 from outreach.testing.clock import ManualClock
 from outreach_server import create_app, running

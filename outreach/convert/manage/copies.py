@@ -59,13 +59,14 @@ _read_test: Final = make_request_converter(
 )
 
 
-def read_campaign_clone(data: Any) -> CampaignClone:
-    """Return how to clone, by a body of POST /manage/campaigns/{id}/clone.
+def read_campaign_clone(data: Any) -> str | None:
+    """Return the name of the clone, if it gets one of its own, by a body of POST /manage/campaigns/{id}/clone.
 
     Raises:
         InvalidRequest: A field is unknown or out of its bounds; the details name each place.
     """
-    return read_object(_read_clone, data)
+    clone: CampaignClone = read_object(_read_clone, data)
+    return clone.name
 
 
 def read_new_follow_up(data: Any) -> NewFollowUp:

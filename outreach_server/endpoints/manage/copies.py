@@ -38,12 +38,12 @@ class CloneCampaign(HTTPEndpoint):
         workspace = await admit(request, "cloneCampaign")
         engine = server_of(request).engine
         campaign_id = path_id(request, "campaign")
-        wanted, body = await read_optional_body(request, read_campaign_clone, default=read_campaign_clone({}))
+        name, body = await read_optional_body(request, read_campaign_clone, default=read_campaign_clone({}))
         try:
             answer = await engine.http.clone_campaign(
                 workspace.id,
                 campaign_id,
-                name=wanted.name,
+                name=name,
                 request=keyed(request, "cloneCampaign", body),
                 render=lambda made: answer_of(write_campaign_copy(made, now=engine.now())),
                 actor=ACTOR,
