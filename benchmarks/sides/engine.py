@@ -33,6 +33,7 @@ from outreach import (
     MessageStatus,
     NewRecipient,
     NewSmsCampaign,
+    NewWorkspace,
     Outreach,
 )
 from outreach.models.dispatch import DispatchOutcome
@@ -96,7 +97,7 @@ class Carrier(ScriptedCarrier):
 async def furnish(url: str, task: dict[str, Any]) -> str:
     """Create and start the campaigns; return the workspace."""
     async with Outreach.open(url) as engine:
-        workspace = await engine.workspaces.create("Acme", default_region="US")
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme", default_region="US"))
 
         async def create(number: int, people: range, *, start: bool) -> None:
             new = NewSmsCampaign(

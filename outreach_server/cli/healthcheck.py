@@ -38,18 +38,18 @@ def healthcheck(ready: bool, url: str | None) -> None:
     try:
         with httpx.Client(transport=transport, timeout=_SECONDS, trust_env=False) as client:
             answer = client.get(f"{asked}/readyz" if ready else f"{asked}/healthz")
-            told: Any = answer.json()
+            document: Any = answer.json()
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         where = asked if socket is None else str(socket)
         why = (str(error) or type(error).__name__).removesuffix(".")
         raise click.ClickException(f"No server answers at {where}: {why}.") from None
     if state().as_json:
-        echo_json(told)
+        echo_json(document)
     elif answer.is_success:
-        click.echo(told["status"])
+        click.echo(document["status"])
     if not answer.is_success:
         raise click.ClickException(
-            " ".join(told.get("reasons", [])) or f"The server answers with {answer.status_code}."
+            " ".join(document.get("reasons", [])) or f"The server answers with {answer.status_code}."
         )
 
 

@@ -60,7 +60,7 @@ def test_the_key_is_mentioned_and_an_account_that_needs_another_one_is_named(
 
 
 def test_a_check_ends_with_1_where_something_is_wrong(cli: Cli, database: str, workspace_id: str) -> None:
-    """And says how to mend it."""
+    """And says how to fix it."""
     found = cli.ask("db", "check")
     assert (found["ok"], found["problems"], found["pending_migrations"]) == (True, [], [])
     assert cli.ask("db", "check", "--quick")["ok"]

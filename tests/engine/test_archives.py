@@ -28,7 +28,7 @@ from outreach.database import (
     restore_database,
 )
 from outreach.errors import ArchiveUnavailable, ConfigError, DatabaseMissing, DatabaseOlder, StorageError
-from outreach.models import TrailStepKind
+from outreach.models import NewFollowUp, TrailStepKind
 from outreach.models.archive import ArchiveResult
 from outreach.models.campaign import Campaign
 from outreach.models.states import DispatchState
@@ -140,7 +140,7 @@ async def told(engine: Outreach, campaign: Campaign) -> dict[str, Any]:
         "recount": await campaigns.recount(*where),
         "outcomes": [one async for one in campaigns.iter_outcomes(*where)],
         "known as": await campaigns.list_recipients(*where, external_id="=crm-2"),
-        "dispatches": await campaigns.dispatches(*where, 2),
+        "dispatches": await campaigns.list_dispatches(*where, 2),
         "provider failures": await campaigns.provider_failures(*where),
     }
 
@@ -658,5 +658,5 @@ async def test_a_follow_up_of_an_archived_campaign_reads_the_archive(place: Plac
     async with place.engine() as engine:
         campaigns = await given_campaigns(engine)
         place.archive()
-        made = await engine.campaigns.follow_up(THIS_WORKSPACE, campaigns[0].id, results=["failed"])
+        made = await engine.campaigns.follow_up(THIS_WORKSPACE, campaigns[0].id, NewFollowUp(results=["failed"]))
         assert made.created.campaign.counters.total > 0

@@ -150,7 +150,7 @@ async def test_each_fault_of_a_provider_fires_its_alert_and_no_other(tmp_path: P
 
         async def happened() -> bool:
             found = await here.engine.campaigns.get(campaign.workspace_id, campaign.id)
-            dispatches = await here.engine.campaigns.dispatches(campaign.workspace_id, campaign.id, 0)
+            dispatches = await here.engine.campaigns.list_dispatches(campaign.workspace_id, campaign.id, 0)
             settled = any(one.state != "dispatching" for one in dispatches)
             return settled and (fault in {"400", "401", "402"}) == (found.status == "paused")
 
