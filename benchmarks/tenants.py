@@ -18,7 +18,7 @@ import attrs
 from benchmarks.people import MESSAGE, SENDER, campaign_name, contact, is_draft, registered
 from benchmarks.processes import run_side
 from benchmarks.settings import Settings
-from outreach import NewRecipient, NewSmsCampaign, Outreach
+from outreach import NewAgent, NewRecipient, NewSmsCampaign, NewWorkspace, Outreach
 
 _AT_ONCE: Final = 100
 _REQUEST_LIMIT: Final = 1_000_000
@@ -66,9 +66,11 @@ def tenant(directory: Path, *, campaigns: int = 0, register: bool = False, conta
 
 async def _fill(database: Path, campaigns: int, register: bool, contacts: int) -> Tenant:
     async with Outreach.open(f"sqlite:///{database}") as engine:
-        workspace = await engine.workspaces.create("Acme", request_limit=_REQUEST_LIMIT, default_region="US")
+        workspace = await engine.workspaces.create(
+            NewWorkspace(name="Acme", request_limit=_REQUEST_LIMIT, default_region="US")
+        )
         key = await engine.api_keys.create(workspace.id, name="benchmark")
-        agent = await engine.agents.create(workspace.id, "Ada", from_number=SENDER)
+        agent = await engine.agents.create(workspace.id, NewAgent(name="Ada", from_number=SENDER))
         if register:
             numbers = registered()
             for first in range(0, len(numbers), 1000):

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import asyncio
 
-from outreach import NewRecipient, NewSmsCampaign, Outreach
+from outreach import NewRecipient, NewSmsCampaign, NewWorkspace, Outreach
 from outreach.events import CampaignStatusChanged, RecipientEnded
 
 
 async def main() -> None:
     async with Outreach.open("sqlite:///app.db", dispatch=True) as engine:
-        workspace = await engine.workspaces.create("Acme", default_region="US")
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme", default_region="US"))
         campaign = NewSmsCampaign(
             name="Spring", body="Hi {{first_name}}!", carrier="twilio", from_number="+14155550199"
         )

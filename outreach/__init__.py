@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from outreach.models.base import UNSET, Page
     from outreach.models.call import Call, NewCall
     from outreach.models.campaign import (
-        CallerIdAllocation,
         Campaign,
         CampaignCreated,
         CampaignUpdate,
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
         NewSmsCampaign,
     )
     from outreach.models.dispatch import Dispatch
-    from outreach.models.hours import BusinessHours, Holiday, HolidayCalendar, TimeWindow
+    from outreach.models.hours import BusinessHours, TimeWindow
     from outreach.models.message import InboundMessage, Message, NewMessage
     from outreach.models.recipient import NewRecipient, Recipient
     from outreach.models.resources import (
@@ -35,6 +34,10 @@ if TYPE_CHECKING:
         Flow,
         FlowStep,
         FlowUpdate,
+        NewAgent,
+        NewFlow,
+        NewNumber,
+        NewTrunk,
         Number,
         NumberUpdate,
         Trunk,
@@ -59,7 +62,7 @@ if TYPE_CHECKING:
     )
     from outreach.models.status import EngineStatus
     from outreach.models.unsubscribe import Unsubscribe
-    from outreach.models.workspace import Workspace, WorkspaceUpdate
+    from outreach.models.workspace import NewWorkspace, Workspace, WorkspaceUpdate
     from outreach.protocols.carrier import Carrier
     from outreach.protocols.dispatcher import Dispatcher
     from outreach.protocols.storage import Storage
@@ -79,7 +82,6 @@ __all__ = [
     "CallSettings",
     "CallSettingsUpdate",
     "CallStatus",
-    "CallerIdAllocation",
     "Campaign",
     "CampaignCreated",
     "CampaignStatus",
@@ -96,17 +98,20 @@ __all__ = [
     "Flow",
     "FlowStep",
     "FlowUpdate",
-    "Holiday",
-    "HolidayCalendar",
     "InboundMessage",
     "InvalidRequest",
     "Message",
     "MessageStatus",
+    "NewAgent",
     "NewCall",
     "NewCallCampaign",
+    "NewFlow",
     "NewMessage",
+    "NewNumber",
     "NewRecipient",
     "NewSmsCampaign",
+    "NewTrunk",
+    "NewWorkspace",
     "NotFound",
     "Number",
     "NumberUpdate",
@@ -143,7 +148,6 @@ _NAMES: Final = {
     "models.base": ("Page", "UNSET"),
     "models.call": ("Call", "NewCall"),
     "models.campaign": (
-        "CallerIdAllocation",
         "Campaign",
         "CampaignCreated",
         "CampaignUpdate",
@@ -151,7 +155,7 @@ _NAMES: Final = {
         "NewSmsCampaign",
     ),
     "models.dispatch": ("Dispatch",),
-    "models.hours": ("BusinessHours", "Holiday", "HolidayCalendar", "TimeWindow"),
+    "models.hours": ("BusinessHours", "TimeWindow"),
     "models.message": ("InboundMessage", "Message", "NewMessage"),
     "models.recipient": ("NewRecipient", "Recipient"),
     "models.resources": (
@@ -160,6 +164,10 @@ _NAMES: Final = {
         "Flow",
         "FlowStep",
         "FlowUpdate",
+        "NewAgent",
+        "NewFlow",
+        "NewNumber",
+        "NewTrunk",
         "Number",
         "NumberUpdate",
         "Trunk",
@@ -184,7 +192,7 @@ _NAMES: Final = {
     ),
     "models.status": ("EngineStatus",),
     "models.unsubscribe": ("Unsubscribe",),
-    "models.workspace": ("Workspace", "WorkspaceUpdate"),
+    "models.workspace": ("NewWorkspace", "Workspace", "WorkspaceUpdate"),
     "protocols.carrier": ("Carrier",),
     "protocols.dispatcher": ("Dispatcher",),
     "protocols.storage": ("Storage",),

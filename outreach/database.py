@@ -39,7 +39,7 @@ __all__ = [
 
 
 def check_database(url: str, *, quick: bool = False, dispatcher: str = "in_process") -> DatabaseCheck:
-    """Check a database, which may be in use, by reading all of it.
+    """Check a database or archive, which may be in use, by reading all of it.
 
     Args:
         url: The database.
@@ -63,7 +63,7 @@ def check_database(url: str, *, quick: bool = False, dispatcher: str = "in_proce
 def migrate_database(
     url: str, *, dispatcher: str = "in_process", on_progress: Callable[[str], None] | None = None
 ) -> Sequence[str]:
-    """Migrate a database that no process has open; return the names of the applied migrations.
+    """Migrate a database or archive that no process has open; return the names of the applied migrations.
 
     Until it succeeds a backup lies beside a file (`outreach.db.before-migration`); PostgreSQL takes one transaction,
     and one more for the tables of a dispatcher.

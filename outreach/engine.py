@@ -130,7 +130,7 @@ class Outreach:
         http: The same for applications that serve it over HTTP themselves: stored responses, request limits.
         status: `await engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.
-        diagnose: `await engine.diagnose()` tells what is wrong with the set-up and the data, and what mends it.
+        diagnose: `await engine.diagnose()` tells what is wrong with the set-up and the data, and what fixes it.
         readiness: `await engine.readiness()` tells whether this process can do its work now.
         figures: `await engine.figures()` counts what is open in the whole database, for metrics.
     """

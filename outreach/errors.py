@@ -232,7 +232,7 @@ class AccountMissing(Conflict):
     Attributes:
         workspace_id: The workspace.
         provider: The carrier or voice provider at which it needs one.
-        connectable: Whether an account there would mend it: not for the simulator, which is for sandboxes, nor where
+        connectable: Whether an account there would fix it: not for the simulator, which is for sandboxes, nor where
             the provider has no adapter here.
     """
 

@@ -1,15 +1,14 @@
-"""The JSON bodies of the HTTP interface: reading requests and writing responses. A public module, for servers."""
+"""Reads and writes the bodies of the HTTP interface. A public module, for endpoints of your own.
+
+What goes with `engine.http`, which stores a response with its idempotency key, is here too (docs/embedding.md).
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from outreach.clock import format_timestamp
-from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.convert.campaigns import in_json_names, read_call_campaign, read_sms_campaign
 from outreach.convert.exports import EXPORT_CONTENT_TYPES
-from outreach.convert.exports.rows import escape_formula, write_exported_contact
-from outreach.convert.fast_bodies import read_simple_body
+from outreach.convert.exports.rows import write_exported_contact
 from outreach.convert.holidays import parse_holidays
 from outreach.convert.json_parsing import parse_json
 from outreach.convert.json_reports import write_campaign_report
@@ -35,8 +34,8 @@ from outreach.convert.manage.campaigns import (
 )
 from outreach.convert.manage.copies import (
     read_campaign_clone,
-    read_campaign_follow_up,
-    read_trial_message,
+    read_new_follow_up,
+    read_new_test_message,
     write_campaign_copy,
     write_follow_up,
 )
@@ -66,58 +65,40 @@ from outreach.convert.planning import read_price_table, write_forecast, write_pr
 from outreach.convert.report_page import render_report_page
 from outreach.models.base import JsonPage
 from outreach.models.work import IdempotentRequest, RateLimitState, StoredAnswer
-from outreach.policy.holidays import holiday_parts
-from outreach.policy.spreadsheets import NumberCell, NumberMend, is_cell_error, read_cell, read_number_cell
-from outreach.services.contacts import prepare_recipient
-
-if TYPE_CHECKING:
-    from outreach.engine import Outreach
-    from outreach.log_throttle import LogThrottle
 
 __all__ = [
     "EVENT_TYPES",
     "EXPORT_CONTENT_TYPES",
-    "PUBLIC_URL_VARIABLE",
     "IdempotentRequest",
     "JsonPage",
-    "NumberCell",
-    "NumberMend",
     "RateLimitState",
     "StoredAnswer",
-    "escape_formula",
     "format_timestamp",
-    "holiday_parts",
     "in_json_names",
     "in_update_names",
-    "is_cell_error",
-    "log_throttle_of",
     "parse_holidays",
     "parse_json",
-    "prepare_recipient",
     "read_agent_update",
     "read_call_campaign",
     "read_call_settings_update",
     "read_campaign_clone",
-    "read_campaign_follow_up",
     "read_campaign_start",
     "read_campaign_update",
-    "read_cell",
     "read_decision",
     "read_flow_update",
     "read_new_agent",
     "read_new_call",
     "read_new_flow",
+    "read_new_follow_up",
     "read_new_message",
     "read_new_number",
+    "read_new_test_message",
     "read_new_unsubscribes",
-    "read_number_cell",
     "read_number_update",
     "read_price_table",
     "read_reply_settings_update",
-    "read_simple_body",
     "read_sms_campaign",
     "read_sms_settings_update",
-    "read_trial_message",
     "render_report_page",
     "write_account",
     "write_agent",
@@ -148,11 +129,3 @@ __all__ = [
     "write_sms_settings",
     "write_unsubscribe",
 ]
-
-
-def log_throttle_of(engine: Outreach) -> LogThrottle:
-    """Return what writes an engine's own log lines, which cannot flood the log, for the lines of a server around it.
-
-    A problem of the database that it logs counts for `engine.readiness()` too.
-    """
-    return engine._log_throttle

@@ -114,6 +114,8 @@ def create_app(
         metrics=metrics,
         spans=request_spans() if traced else None,
     )
+    if metrics is not None:
+        metrics.start_requests()
     if engine is not None:
         check_carriers(server, engine)
     make_engine = (

@@ -23,7 +23,7 @@ from outreach.errors import (
     StorageError,
     Unauthorized,
 )
-from outreach.http import log_throttle_of
+from outreach.server_support import log_throttle_of
 from outreach_server.context import request_state_of, server_of
 from outreach_server.listening.refusal_counter import RefusalCounter
 from outreach_server.replies import json_response

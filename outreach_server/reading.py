@@ -14,14 +14,9 @@ import attrs
 
 from outreach import InvalidRequest, NewCallCampaign, NewRecipient, NewSmsCampaign
 from outreach.errors import SmsCampaignsDisabled
-from outreach.http import (
-    parse_json,
-    prepare_recipient,
-    read_call_campaign,
-    read_simple_body,
-    read_sms_campaign,
-)
+from outreach.http import parse_json, read_call_campaign, read_sms_campaign
 from outreach.models import PreparedRecipient
+from outreach.server_support import prepare_recipient, read_simple_body
 
 CHUNK: Final = 2_500
 """Contacts in a chunk."""

@@ -13,7 +13,7 @@ from importlib import import_module
 from io import StringIO
 from typing import Any, Final
 
-from outreach import ConfigError, NewSmsCampaign, Outreach
+from outreach import ConfigError, NewSmsCampaign, NewWorkspace, Outreach
 from outreach.http import parse_holidays
 
 EXPECTED: Final = {
@@ -53,7 +53,7 @@ async def send_campaign(engine: Outreach, workspace_id: str) -> tuple[str, int]:
 async def use_engine() -> dict[str, Any]:
     """Use the engine as far as it goes without extras."""
     async with Outreach.open("memory://", dispatch=True) as engine:
-        workspace = await engine.workspaces.create("Acme", default_region="US")
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme", default_region="US"))
         found: dict[str, Any] = {"campaign": await send_campaign(engine, workspace.id)}
         received = await engine.messages.receive(
             workspace.id,

@@ -27,7 +27,7 @@ MIGRATION = "ALTER TABLE campaigns ADD COLUMN priority INTEGER NOT NULL DEFAULT 
 
 TRIAL = """
 import asyncio, json
-from outreach import Outreach
+from outreach import NewWorkspace, Outreach
 from outreach.errors import InvalidRequest
 from outreach.http import read_sms_campaign, write_campaign
 from outreach.clock import SystemClock
@@ -38,7 +38,7 @@ BODY = {"channel": "sms", "name": "Sale", "message_body": "Hi", "recipients": [{
 async def main():
     clock = SystemClock()
     async with Outreach.open("sqlite:///field.db", dispatch=False) as engine:
-        workspace = await engine.workspaces.create("Shop")
+        workspace = await engine.workspaces.create(NewWorkspace(name="Shop"))
         for given in ({}, {"priority": 7}):
             new, contacts = read_sms_campaign(BODY | given, this_year=2026)
             await engine.campaigns.create_sms(workspace.id, new, contacts)

@@ -104,7 +104,7 @@ def test_the_list_of_commands_loads_none_of_them() -> None:
 def test_a_number_is_still_read() -> None:
     """What was not loaded at first is, once it is used."""
     code = (
-        "import sys\nfrom outreach import NewRecipient\nfrom outreach.http import prepare_recipient\n"
+        "import sys\nfrom outreach import NewRecipient\nfrom outreach.server_support import prepare_recipient\n"
         "found = prepare_recipient(NewRecipient(phone_number='020 7946 0018'), 'GB')\n"
         "assert found.phone == '+442079460018', found"
     )

@@ -11,7 +11,6 @@ ROOT = Path(__file__).resolve().parent.parent
 
 HIDDEN = {
     *("Engine", "Stream", "ServiceContext", "Tally"),  # what classes are built on, and what only the engine makes
-    *("CampaignClone", "CampaignFollowUp", "LogThrottle", "SimpleBody"),  # for the server alone
     *("CampaignRef", "WorkingSet"),  # opaque to a storage of one's own
 }
 """Types that public signatures name, and that nobody who uses them has to."""

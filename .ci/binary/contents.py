@@ -15,6 +15,7 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Any
 
+from bundled import bundled_libraries, texts
 from later import FOLDER, PARTS
 
 Entries = Sequence[tuple[str, str, str]]
@@ -77,6 +78,7 @@ def described(analysis: Any, place: Path, *, version: str, commit: str) -> list[
     sources = {Path(source).resolve() for _, source, _ in (*analysis.pure, *analysis.binaries, *analysis.datas)}
     parts = sorted(_parts_of(sources), key=lambda part: part.name.lower())
     libraries = _system_libraries(analysis.binaries)
+    bundled = bundled_libraries(name for name, _, _ in analysis.binaries)
     told = {
         "version": version,
         "commit": commit,
@@ -86,7 +88,7 @@ def described(analysis: Any, place: Path, *, version: str, commit: str) -> list[
     place.mkdir(parents=True, exist_ok=True)
     build, licences = place / "build.json", place / "THIRD-PARTY.txt"
     build.write_text(json.dumps(told, indent=1) + "\n", "utf-8")
-    licences.write_text(_licences(parts, libraries), "utf-8")
+    licences.write_text(_licences(parts, libraries, bundled), "utf-8")
     return [(f"{PACKAGE}/{file.name}", str(file), "DATA") for file in (build, licences)]
 
 
@@ -126,7 +128,7 @@ def _package_of(file: str) -> str | None:
     return None
 
 
-def _licences(parts: Sequence[Distribution], libraries: dict[str, str]) -> str:
+def _licences(parts: Sequence[Distribution], libraries: dict[str, str], bundled: dict[str, str]) -> str:
     """Return the texts of all licences, each below the name of its part.
 
     Raises:
@@ -134,23 +136,25 @@ def _licences(parts: Sequence[Distribution], libraries: dict[str, str]) -> str:
     """
     python = Path(sysconfig.get_path("stdlib")) / "LICENSE.txt"
     own = (Path(__file__).resolve().parents[2] / "LICENSE").read_text("utf-8")
-    texts = [_section("outreach", "Apache-2.0", [own])]
-    texts.append(_section(f"Python {sys.version.split()[0]}", "PSF-2.0", [python.read_text("utf-8")]))
+    sections = [_section("outreach", "Apache-2.0", [own])]
+    sections.append(_section(f"Python {sys.version.split()[0]}", "PSF-2.0", [python.read_text("utf-8")]))
     silent = []
     for part in parts:
         name, files = _named_licence(part), _licence_files(part)
         if not name and not files:
             silent.append(part.name)
-        texts.append(_section(f"{part.name} {part.version}", name, files))
+        sections.append(_section(f"{part.name} {part.version}", name, files))
     if silent:
         sys.exit(f"No licence is known of: {', '.join(silent)}")
     for package in sorted(set(libraries.values())):
         names = ", ".join(name for name, owner in libraries.items() if owner == package)
         notice = Path("/usr/share/doc") / package.partition(" ")[0] / "copyright"
         told = [notice.read_text("utf-8", errors="replace")] if notice.is_file() else []
-        texts.append(_section(f"{package} ({names})", "", told))
-    texts.append(_section("PyInstaller's loader", "GPL-2.0-or-later with an exception for what it builds", []))
-    return "\n".join(texts)
+        sections.append(_section(f"{package} ({names})", "", told))
+    sections += [_section(library, licence, []) for library, licence in bundled.items()]
+    sections.append(_section("PyInstaller's loader", "GPL-2.0-or-later with an exception for what it builds", []))
+    sections += [_section(f"The text of the {name}", "", [text]) for name, text in texts().items()]
+    return "\n".join(sections)
 
 
 def _named_licence(part: Distribution) -> str:

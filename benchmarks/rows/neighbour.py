@@ -26,7 +26,7 @@ from benchmarks.results import Results, Sample, percentile
 from benchmarks.rounds import alternate
 from benchmarks.settings import Settings
 from benchmarks.tenants import Tenant, tenant
-from outreach import NewRecipient, NewSmsCampaign, Outreach
+from outreach import NewRecipient, NewSmsCampaign, NewWorkspace, Outreach
 
 _SMALL_SENDER: Final = "+14155550111"
 _RATE: Final = 600
@@ -86,7 +86,7 @@ async def _add_campaign(whose: Tenant, messages: int) -> None:
 async def _add_large(beside: Tenant, campaigns: int, recipients: int) -> Tenant:
     """Make a second workspace in the same file, with campaigns that are started."""
     async with Outreach.open(beside.url) as engine:
-        workspace = await engine.workspaces.create("Large", request_limit=None, default_region="US")
+        workspace = await engine.workspaces.create(NewWorkspace(name="Large", request_limit=None, default_region="US"))
         key = await engine.api_keys.create(workspace.id, name="benchmark")
         each = [range(n * recipients, (n + 1) * recipients) for n in range(campaigns)]
         await asyncio.gather(*(_start(engine, workspace.id, f"+1415556{n:04d}", who) for n, who in enumerate(each)))

@@ -1,52 +1,59 @@
-"""What metrics cost that are read each second while campaigns send, beside the same without metrics."""
+"""What metrics cost that are read each second while campaigns send."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
 from typing import Final
 
-import attrs
-
+from benchmarks.processes import run_side
 from benchmarks.results import Results, Sample, at_least, at_most
-from benchmarks.rounds import alternate
-from benchmarks.rows.sending import RATE, Load
+from benchmarks.rows.sending import RATE
 from benchmarks.settings import Settings
 
 _SHARE: Final = "% of the computing for metrics"
-_AGAIN: Final = "without metrics, again"
+_FULL_TURN_SECONDS: Final = 1.0
 
 
 def measure(settings: Settings) -> Results:
     """Measure it.
 
     As fast as it can, the engine computes all the time, and its pace is what its computing leaves. At their pace, the
-    campaigns ask for half of that, as a server does that keeps up. Two runs without metrics, beside each other, show by
-    how much runs differ that do the same; what metrics compute is measured within the run, and so does not.
+    campaigns ask for a third of that, as a server does that keeps up.
+
+    Metrics are on and off in turns of a second within each run (`benchmarks.sides.scraped`); every other round begins
+    with off. At their pace a turn is as long as the time between two messages of a campaign, so that all turns have as
+    many.
     """
     results = Results()
-    campaigns, recipients = settings.sized((1000, 30), (5, 4))
-    cases = {"as fast as it can": (RATE, 0), "at their pace": (settings.sized(36, RATE), 300)}
-    for words, (rate, latency_ms) in cases.items():
-        plain = Load(settings=settings, campaigns=campaigns, recipients=recipients, rate=rate, latency_ms=latency_ms)
-        scraped, again = attrs.evolve(plain, scraped=True), attrs.evolve(plain)
+    campaigns = settings.sized(1000, 5)
+    paced = settings.sized(36, RATE)
+    cases = {
+        "as fast as it can": (settings.sized(60, 20), RATE, 0, settings.sized(_FULL_TURN_SECONDS, 0.2)),
+        "at their pace": (settings.sized(30, 20), paced, settings.sized(300, 20), settings.sized(60 / paced, 0.2)),
+    }
+    for words, (recipients, rate, latency_ms, turn_seconds) in cases.items():
         case = f"{campaigns:,} campaigns, {words}"
         settings.say(f"scraping: {case}")
-        sides: dict[str, Callable[[], Sample]] = {
-            "without metrics": plain.engine,
-            "outreach": scraped.engine,
-            _AGAIN: again.engine,
-        }
-        samples = alternate(sides, settings.rounds)
+        samples: dict[str, list[Sample]] = defaultdict(list)
+        for number in range(settings.rounds):
+            with settings.scratch("scraped") as directory:
+                answer = run_side(
+                    "scraped",
+                    {
+                        "database": str(directory / "outreach.db"),
+                        "campaigns": campaigns,
+                        "recipients": recipients,
+                        "rate": rate,
+                        "latency_ms": latency_ms,
+                        "turn_seconds": turn_seconds,
+                        "most_seconds": settings.sized(60.0, 15.0),
+                        "off_first": number % 2 == 1,
+                    },
+                )
+            samples["without metrics"].append(answer.pop("without"))
+            samples["outreach"].append({**answer.pop("with"), **answer})
         for unit, wanted in (("messages a second", at_least(0.99)), ("CPU ms a message", at_most(1.01))):
             results.compare(samples, "without metrics", row="scraping", case=case, unit=unit, wanted=wanted)
-            results.compare(
-                samples,
-                "without metrics",
-                row="scraping",
-                case=f"{case}, twice without metrics",
-                unit=unit,
-                ours=_AGAIN,
-            )
         results.figure(samples["outreach"], _SHARE, row="scraping", case=case, wanted=at_most(1))
         results.figure(samples["outreach"], "CPU ms a scrape", row="scraping", case=case)
         results.figure(samples["outreach"], "scrapes", row="scraping", case=case)

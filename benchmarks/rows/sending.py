@@ -30,7 +30,6 @@ class Load:
         latency_ms: How long the carrier takes.
         receipts: Whether each message gets a receipt afterwards.
         ballast: Contacts of a campaign that is never started.
-        scraped: Whether metrics are kept, and read each second.
     """
 
     settings: Settings
@@ -40,7 +39,6 @@ class Load:
     latency_ms: float = 0.0
     receipts: bool = False
     ballast: int = 0
-    scraped: bool = False
     _latest: dict[str, Any] = attrs.field(factory=dict)
     _noted: dict[str, Any] = attrs.field(factory=dict)
 
@@ -53,7 +51,7 @@ class Load:
         """Let this version send all of it."""
         if self._latest:
             shutil.rmtree(Path(self._latest["before"]).parent)
-        self._latest = run_side("engine", self._told(self.settings.place("scraped" if self.scraped else "engine")))
+        self._latest = run_side("engine", self._told(self.settings.place("engine")))
         return _figures(self._latest)
 
     def counted(self) -> Mapping[str, Any]:
@@ -111,7 +109,6 @@ class Load:
             "most_seconds": self._most_seconds,
             "receipts": self.receipts,
             "ballast": self.ballast,
-            "scraped": self.scraped,
         }
 
     def _floor(

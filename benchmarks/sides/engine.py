@@ -4,8 +4,7 @@ It runs as in `outreach-server serve` and `worker`.
 
 Told: `database`, a file that is not there yet; `campaigns` and `recipients` of each; `rate` a minute; `latency_ms` of
 the carrier; `most_seconds` to send; `receipts`, whether each message gets one afterwards; `count`, whether statements
-are counted and writes are noted, which takes time; `ballast`, contacts of a campaign that is never started; `scraped`,
-whether metrics are kept and read each second.
+are counted and writes are noted, which takes time; `ballast`, contacts of a campaign that is never started.
 
 Besides its figures it tells of copies of the file: `before` and `after` sending, `received` after the receipts, and
 `writes`, where those of sending were noted.
@@ -18,17 +17,13 @@ import logging
 import resource
 import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import anyio
-from prometheus_client import CollectorRegistry, generate_latest
 
 from benchmarks.ledger import copy
 from benchmarks.people import MESSAGE, contact
-from benchmarks.sides import metrics_cost
 from benchmarks.sides.counting import Counts, count_statements
 from benchmarks.sides.telling import tell, told
 from benchmarks.writes import forget, record
@@ -38,9 +33,9 @@ from outreach import (
     MessageStatus,
     NewRecipient,
     NewSmsCampaign,
+    NewWorkspace,
     Outreach,
 )
-from outreach.metrics import EngineMetrics
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import MessageReport
 from outreach.protocols import SystemClock
@@ -51,7 +46,6 @@ from outreach_server.cli.serving import run_fast
 
 _AT_ONCE: Final = 50
 _RECEIPTS_AT_ONCE: Final = 1000
-_SCRAPE_SECONDS: Final = 1.0
 _LOOK_AGAIN_SECONDS: Final = 0.005
 
 
@@ -103,7 +97,7 @@ class Carrier(ScriptedCarrier):
 async def furnish(url: str, task: dict[str, Any]) -> str:
     """Create and start the campaigns; return the workspace."""
     async with Outreach.open(url) as engine:
-        workspace = await engine.workspaces.create("Acme", default_region="US")
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme", default_region="US"))
 
         async def create(number: int, people: range, *, start: bool) -> None:
             new = NewSmsCampaign(
@@ -137,17 +131,13 @@ async def send(task: dict[str, Any], counts: Counts | None) -> dict[str, Any]:
         record(database)
     messages = task["campaigns"] * task["recipients"]
     carrier = Carrier(task["latency_ms"] / 1000)
-    metrics = EngineMetrics(database=database) if task.get("scraped") else None
-    # Of the copy, so that both runs begin with the file in the same state.
-    a_look = await metrics_cost.seconds_a_look(f"sqlite:///{answer['before']}") if metrics is not None else 0.0
     engine = Outreach(
         storage_from_url(url, clock=clock),
         dispatch=True,
         clock=clock,
         sandbox_carrier=carrier,
-        instrumentation=[metrics] if metrics is not None else [],
     )
-    async with engine, scraping(engine, metrics) as scrapes:
+    async with engine:
         first = (counts.statements, counts.runs, counts.commits) if counts else (0, 0, 0)
         begun, computing = time.perf_counter(), time.process_time()
         ends = begun + task["most_seconds"]
@@ -163,15 +153,6 @@ async def send(task: dict[str, Any], counts: Counts | None) -> dict[str, Any]:
             "CPU ms a message": (time.process_time() - computing) / sent * 1000,
             "share of the nominal pace": sent / seconds / (task["campaigns"] * task["rate"] / 60),
         }
-        if scrapes:
-            a_message = metrics_cost.seconds_a_message()
-            answer |= {
-                "CPU ms a scrape": 1000 * sum(scrapes) / len(scrapes),
-                "scrapes": len(scrapes),
-                "% of the computing for metrics": metrics_cost.share(
-                    answer, a_message=a_message, a_look=a_look, scrapes=scrapes
-                ),
-            }
         after = copy(database, database.with_suffix(".after"))
         answer["after"] = str(after)
         if counts is not None:
@@ -190,31 +171,6 @@ async def send(task: dict[str, Any], counts: Counts | None) -> dict[str, Any]:
         1e6 if sys.platform == "darwin" else 1e3
     )
     return answer
-
-
-@asynccontextmanager
-async def scraping(engine: Outreach, metrics: EngineMetrics | None) -> AsyncIterator[list[float]]:
-    """Read the metrics each second, as a server does for Prometheus; yield the computing that each time took."""
-    took: list[float] = []
-    if metrics is None:
-        yield took
-        return
-    registry = CollectorRegistry()
-    registry.register(metrics)
-
-    async def again() -> None:
-        while True:
-            begun = time.thread_time()
-            assert b"outreach_dispatches_total" in generate_latest(registry)
-            took.append(time.thread_time() - begun)
-            await anyio.sleep(_SCRAPE_SECONDS)
-
-    async with metrics.watching(engine), anyio.create_task_group() as tasks:
-        tasks.start_soon(again)
-        try:
-            yield took
-        finally:
-            tasks.cancel_scope.cancel()
 
 
 async def _active(engine: Outreach, workspace: str) -> int:

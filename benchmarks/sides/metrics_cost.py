@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from outreach import Outreach
 from outreach.log_throttle import LogThrottle
@@ -51,13 +50,21 @@ async def seconds_a_look(url: str) -> float:
     return min(took)
 
 
-def share(answer: dict[str, Any], *, a_message: float, a_look: float, scrapes: list[float]) -> float:
-    """Return which part of its computing a run has spent on metrics, in percent."""
-    computing: float = answer["messages"] * answer["CPU ms a message"] / 1000
-    seconds = answer["messages"] / answer["messages a second"]
-    looks = math.ceil(seconds / REFRESH_SECONDS)
-    spent = answer["messages"] * a_message + looks * a_look + sum(scrapes)
-    return 100 * float(spent) / computing
+def share(
+    without: Mapping[str, float], *, a_message: float, a_look: float, a_scrape: float, scrapes_a_second: float
+) -> float:
+    """Return how much computing metrics add, in percent of that of an engine that has none.
+
+    Args:
+        without: Its pace, and its computing for a message.
+        a_message: Seconds that a message is dearer.
+        a_look: Seconds that reading the figures takes.
+        a_scrape: Seconds that answering Prometheus takes.
+        scrapes_a_second: How often it asks.
+    """
+    pace = without["messages a second"]
+    spent = pace * a_message + a_look / REFRESH_SECONDS + a_scrape * scrapes_a_second
+    return 100 * spent / (pace * without["CPU ms a message"] / 1000)
 
 
 def _least(run: Callable[[], None]) -> float:

@@ -22,7 +22,7 @@ from pathlib import Path
 import httpx
 from cryptography.fernet import Fernet
 
-from outreach import Outreach
+from outreach import NewWorkspace, Outreach
 from outreach.models import API_SCOPES
 
 WORKERS = 3
@@ -148,7 +148,9 @@ async def main(options: argparse.Namespace, database: str, directory: Path) -> N
     """Run the cluster until Ctrl-C, or until a campaign is completed."""
     async with Outreach.open(database) as engine:
         # A sandbox, whose carrier is simulated: nothing leaves this machine.
-        workspace = await engine.workspaces.create("Cluster", request_limit=None, default_region="US")
+        workspace = await engine.workspaces.create(
+            NewWorkspace(name="Cluster", request_limit=None, default_region="US")
+        )
         key = (await engine.api_keys.create(workspace.id, scopes=API_SCOPES)).api_key
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -14,7 +14,7 @@ from fastapi import Depends, FastAPI, HTTPException
 from pydantic import BaseModel
 from starlette.requests import Request
 
-from outreach import NewMessage, Outreach
+from outreach import NewMessage, NewWorkspace, Outreach
 from outreach.events import CampaignStatusChanged, EventGap, RecipientEnded
 from outreach_server import create_app, running
 
@@ -102,7 +102,7 @@ def make_shop(directory: Path = Path()) -> FastAPI:
 
     @app.post("/merchants", status_code=201)
     async def sign_up(new: SignUp) -> dict[str, str]:
-        workspace = await engine.workspaces.create(new.name, default_region="US")
+        workspace = await engine.workspaces.create(NewWorkspace(name=new.name, default_region="US"))
         token = secrets.token_urlsafe()
         shop.ask("INSERT INTO merchants VALUES (?, ?, ?)", token, new.name, workspace.id)
         return {"token": token}

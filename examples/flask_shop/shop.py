@@ -9,7 +9,7 @@ from contextlib import closing
 from flask import Flask, g, request
 from flask.typing import ResponseReturnValue
 
-from outreach import InvalidRequest, NewMessage, NewRecipient, NewSmsCampaign
+from outreach import InvalidRequest, NewMessage, NewRecipient, NewSmsCampaign, NewWorkspace
 from outreach.events import MessageStatusChanged, RecipientEnded
 from outreach.sync import Outreach
 
@@ -32,7 +32,7 @@ def init() -> None:
     """Make the shop's tables, and its workspace in the engine: `flask --app flask_shop.shop init`."""
     with closing(sqlite3.connect(SHOP)) as connection, connection:
         connection.executescript(TABLES)
-        workspace = engine.workspaces.create("Shop", default_region="US")
+        workspace = engine.workspaces.create(NewWorkspace(name="Shop", default_region="US"))
         connection.execute("insert into workspace values (?)", [workspace.id])
 
 

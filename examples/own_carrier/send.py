@@ -7,7 +7,7 @@ import asyncio
 from loft import Loft
 from outreach_pigeon import ADAPTER
 
-from outreach import NewRecipient, NewSmsCampaign, Outreach, WorkspaceMode
+from outreach import NewRecipient, NewSmsCampaign, NewWorkspace, Outreach, WorkspaceMode
 from outreach.events import CampaignStatusChanged
 from outreach.testing.fault_server import FaultServer
 
@@ -20,7 +20,9 @@ async def main() -> None:
         FaultServer(loft.accept) as server,
         Outreach.open("memory://", dispatch=True, adapters=[ADAPTER]) as engine,
     ):
-        workspace = await engine.workspaces.create("Acme", mode=WorkspaceMode.LIVE, contact_hours=False)
+        workspace = await engine.workspaces.create(
+            NewWorkspace(name="Acme", mode=WorkspaceMode.LIVE, contact_hours=False)
+        )
         account = await engine.accounts.connect(
             workspace.id, "pigeon", {"api_base": server.url, "api_key": "k3y", "signing_secret": "s3cret"}
         )

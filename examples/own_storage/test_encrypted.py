@@ -9,7 +9,7 @@ import anyio
 import pytest
 from encrypted_storage import EncryptedStorage
 
-from outreach import NewRecipient, NewSmsCampaign, Outreach, WorkspaceMode
+from outreach import NewRecipient, NewSmsCampaign, NewWorkspace, Outreach, WorkspaceMode
 from outreach.errors import StorageError
 from outreach.testing.storage_contract import StorageContract
 
@@ -29,7 +29,9 @@ async def test_a_campaign_runs_and_its_contacts_are_not_in_the_file(tmp_path: Pa
     path = tmp_path / "outreach.db"
     people = [NewRecipient(phone_number="+14155550102", first_name="Wilhelmina")]
     async with Outreach(storage=EncryptedStorage(path, key="correct horse"), dispatch=True) as engine:
-        workspace = await engine.workspaces.create("Shop", default_region="US", mode=WorkspaceMode.SANDBOX)
+        workspace = await engine.workspaces.create(
+            NewWorkspace(name="Shop", default_region="US", mode=WorkspaceMode.SANDBOX)
+        )
         sale = NewSmsCampaign(name="Sale", body="Hi {{first_name}}", carrier="twilio", from_number="+14155550199")
         created = await engine.campaigns.create_sms(workspace.id, sale, people)
         running = await engine.campaigns.start(workspace.id, created.campaign.id)

@@ -9,7 +9,7 @@ import anyio
 import pytest
 from store import Shop
 
-from outreach import Clock, NewRecipient, Outreach, Workspace, WorkspaceUpdate
+from outreach import Clock, NewAgent, NewRecipient, Outreach, Workspace, WorkspaceUpdate
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, accept, refuse
 from outreach.testing.waiting import campaign_ended
 
@@ -55,7 +55,7 @@ async def test_who_does_not_answer_is_called_again(
     shop: Shop, outreach_engine: Outreach, outreach_workspace: Workspace, outreach_voice: ScriptedVoice
 ) -> None:
     """The first call rings out, the second one is answered half an hour later."""
-    agent = await outreach_engine.agents.create(outreach_workspace.id, "Ada")
+    agent = await outreach_engine.agents.create(outreach_workspace.id, NewAgent(name="Ada"))
     outreach_voice.script([accept().no_answer(), accept().answered(outcome="positive")])
     ended = await campaign_ended(outreach_engine, await shop.call(agent.id, CUSTOMERS[:1]))
     first, second = outreach_voice.requested_at

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 
-from outreach import InvalidRequest, NewMessage, Outreach
+from outreach import InvalidRequest, NewMessage, NewWorkspace, Outreach
 from outreach_server import create_app, running
 
 SENDER = "+14155550199"
@@ -26,7 +26,11 @@ def make_site(directory: Path = Path()) -> Starlette:
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with engine, running(api):
             known = await engine.workspaces.list(limit=1)
-            workspace = known.items[0] if known else await engine.workspaces.create("Site", default_region="US")
+            workspace = (
+                known.items[0]
+                if known
+                else await engine.workspaces.create(NewWorkspace(name="Site", default_region="US"))
+            )
             app.state.workspace_id = workspace.id
             yield
 

@@ -126,8 +126,8 @@ def _read_failure(one: Mapping[str, Any]) -> FailureCount:
     explained = None
     if one["meaning"] is not None:
         explained = Explanation(meaning=one["meaning"], advice=one["advice"], source=one["source"])
-    told = {name: one[name] for name in ("provider", "reason", "error_code", "error_message")}
-    return FailureCount(failure=ProviderFailure(**told, explanation=explained), requests=one["requests"])
+    fields = {name: one[name] for name in ("provider", "reason", "error_code", "error_message")}
+    return FailureCount(failure=ProviderFailure(**fields, explanation=explained), requests=one["requests"])
 
 
 def _parsed(text: str | None) -> datetime | None:

@@ -17,6 +17,7 @@ from outreach.metrics import families
 from outreach.metrics.families import Family
 from outreach.metrics.gauges import of_dispatcher, of_figures, of_files
 from outreach.metrics.tallies import BoundedNames, Collector, Counts, Histograms, Labels, Metric, gauge
+from outreach.metrics.write_errors import WRITE_ERRORS, write_error
 from outreach.models.base import Channel
 from outreach.models.database import EngineFigures
 from outreach.models.dispatch import Dispatch, DispatchOutcome
@@ -56,7 +57,6 @@ _REASONS: Final = (
 """Reasons that begin with a zero, so that alerts see the first one."""
 
 _SOURCES: Final = ("operator", "import", "keyword", "carrier", "call")
-_WRITE_ERRORS: Final = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_BUSY")
 
 
 class EngineMetrics(Instrumentation, Collector):
@@ -77,7 +77,6 @@ class EngineMetrics(Instrumentation, Collector):
         self._providers = BoundedNames(MAX_PROVIDERS)
         self._reasons = BoundedNames(MAX_REASONS, _REASONS)
         self._waits = BoundedNames(MAX_REASONS)
-        self._errors = BoundedNames(MAX_REASONS, _WRITE_ERRORS)
         self._sources = BoundedNames(len(_SOURCES), _SOURCES)
         self._dispatches = Counts(self._with_workspace(families.DISPATCHES))
         self._failures = Counts(families.FAILURES)
@@ -101,7 +100,7 @@ class EngineMetrics(Instrumentation, Collector):
         self._figures_failures.start()
         for direction in ("back", "forth"):
             self._clock_steps.start(direction)
-        for error in _WRITE_ERRORS:
+        for error in WRITE_ERRORS:
             self._write_failures.start(error)
         for source in _SOURCES:
             self._opt_outs.start(source)
@@ -173,7 +172,7 @@ class EngineMetrics(Instrumentation, Collector):
 
     def transaction_failed(self, *, operations: int, error: str) -> None:
         """Count it."""
-        self._write_failures.add(self._errors(error))
+        self._write_failures.add(write_error(error))
 
     # What is looked at.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from outreach.models.account import (
     PROVIDERS,
     Account,
-    AccountSummary,
     AdapterProblem,
     CallbackRecord,
     Provider,
@@ -39,6 +38,7 @@ from outreach.models.campaign import (
     FollowUpCreated,
     FollowUpExclusion,
     NewCallCampaign,
+    NewFollowUp,
     NewSmsCampaign,
     PauseReason,
 )
@@ -64,7 +64,7 @@ from outreach.models.forecast import (
     ForecastPhase,
 )
 from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, TimeWindow
-from outreach.models.message import InboundMessage, Keyword, Message, NewMessage, ReplyPurpose, TrialMessage
+from outreach.models.message import InboundMessage, Keyword, Message, NewMessage, NewTestMessage, ReplyPurpose
 from outreach.models.preflight import (
     ContactExample,
     ContactPreview,
@@ -91,6 +91,7 @@ from outreach.models.resources import (
     NewAgent,
     NewFlow,
     NewNumber,
+    NewTrunk,
     Number,
     NumberUpdate,
     Trunk,
@@ -136,7 +137,7 @@ from outreach.models.status import (
     ThrottledProvider,
 )
 from outreach.models.trail import ContactHistory, TrailRule, TrailStep, TrailStepKind
-from outreach.models.unsubscribe import NewUnsubscribes, RegisterImport, Unsubscribe, UnsubscribeScope
+from outreach.models.unsubscribe import NewUnsubscribes, Unsubscribe, UnsubscribeImport, UnsubscribeScope
 from outreach.models.work import AuditEntry
 from outreach.models.workspace import (
     API_SCOPES,
@@ -145,6 +146,7 @@ from outreach.models.workspace import (
     ApiKey,
     ApiScope,
     CreatedApiKey,
+    NewWorkspace,
     Workspace,
     WorkspaceUpdate,
 )
@@ -158,7 +160,6 @@ __all__ = [
     "UNSET",
     "Account",
     "AccountInTrouble",
-    "AccountSummary",
     "AdapterProblem",
     "Agent",
     "AgentDirection",
@@ -246,11 +247,15 @@ __all__ = [
     "NewCall",
     "NewCallCampaign",
     "NewFlow",
+    "NewFollowUp",
     "NewMessage",
     "NewNumber",
     "NewRecipient",
     "NewSmsCampaign",
+    "NewTestMessage",
+    "NewTrunk",
     "NewUnsubscribes",
+    "NewWorkspace",
     "Number",
     "NumberUpdate",
     "OperatorDecision",
@@ -271,7 +276,6 @@ __all__ = [
     "RecipientCount",
     "RecipientOutcome",
     "RecipientStatus",
-    "RegisterImport",
     "RekeyResult",
     "RenderedMessage",
     "ReplyPurpose",
@@ -296,12 +300,12 @@ __all__ = [
     "TrailRule",
     "TrailStep",
     "TrailStepKind",
-    "TrialMessage",
     "Trunk",
     "TrunkUpdate",
     "UnknownDispatchCount",
     "Unset",
     "Unsubscribe",
+    "UnsubscribeImport",
     "UnsubscribeScope",
     "VoiceProviderName",
     "VoicemailPolicy",

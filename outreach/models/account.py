@@ -56,8 +56,8 @@ class AdapterProblem:
 
 
 @attrs.frozen(kw_only=True)
-class Account:
-    """A workspace's account at a provider; at most one per provider.
+class StoredAccount:
+    """A workspace's account at a provider, as the database holds it.
 
     Attributes:
         sealed: The encrypted credentials (`vault.Vault`).
@@ -128,12 +128,13 @@ class RekeyResult:
 
 
 @attrs.frozen(kw_only=True)
-class AccountSummary:
-    """An account without its secrets.
+class Account:
+    """A workspace's account at a provider, without its secrets; at most one per provider.
 
     Attributes:
         kind: The provider's kind, `carrier` or `voice`; None if its adapter is not installed here.
         credentials: By name: the value, or `set` for a secret.
+        replies_to_keywords: Whether the provider itself replies to STOP, START and HELP.
         callback_url: Where the provider sends callbacks; None without a public URL.
         throttled_by: `provider_throttle` while the provider throttles the account (429 or `Retry-After`); else None.
         throttled_until: When requests resume; None without a throttle.
@@ -151,5 +152,5 @@ class AccountSummary:
     throttled_by: str | None
     throttled_until: datetime | None
     problem: str | None
-    created_at: str
-    updated_at: str
+    created_at: datetime
+    updated_at: datetime

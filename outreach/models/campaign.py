@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Literal
@@ -281,6 +281,23 @@ class CampaignUpdate:
 
 FollowUpExclusion = Literal["opted_out", "replied", "reached"]
 """Contacts that a follow-up leaves out by itself."""
+
+
+@attrs.frozen(kw_only=True)
+class NewFollowUp:
+    """A follow-up to create.
+
+    Attributes:
+        results: States and reasons of the contacts to take, such as `failed`, `no_answer` or `unconfirmed`.
+        include: Whom not to leave out.
+        name: 1 to 100 characters; None for the earlier name with "(follow-up)".
+        body: Another text; None for the same text or flow.
+    """
+
+    results: Sequence[str]
+    include: Collection[FollowUpExclusion] = ()
+    name: str | None = None
+    body: str | None = None
 
 
 @attrs.frozen(kw_only=True)

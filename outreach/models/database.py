@@ -80,12 +80,14 @@ class DatabaseCheck:
         size: Bytes of the database file.
         log_size: Bytes of the write-ahead log.
         pending_migrations: The migrations that it needs.
+        is_archive: Whether it is an archive of ended campaigns (`archive_campaigns`).
     """
 
     problems: Sequence[str]
     size: int
     log_size: int
     pending_migrations: Sequence[str]
+    is_archive: bool
 
 
 class CampaignGroup(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a diagnosis found: faults of the set-up and of the data, each with the command that mends it."""
+"""What a diagnosis found: faults of the set-up and of the data, each with the command that fixes it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class DiagnosisFinding:
         why: What is wrong, in sentences.
         where: The file, URL, account, campaign or number that it is about.
         workspace_id: The workspace; None for the whole system.
-        commands: What mends it, or shows more where a person has to decide; in this order.
+        commands: What fixes it, or shows more where a person has to decide; in this order.
     """
 
     code: str

@@ -103,8 +103,8 @@ class NewMessage:
 
 
 @attrs.frozen(kw_only=True)
-class TrialMessage:
-    """What a contact of a campaign would get, for a number of one's own.
+class NewTestMessage:
+    """A test message to send: what a contact of a campaign would get, to a number of one's own.
 
     Attributes:
         contact: The contact's number, in any notation, or as supplied if it is none.

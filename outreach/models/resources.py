@@ -29,6 +29,7 @@ class Agent:
         voicemail_message: What to say to the machine with `leave_message`.
         max_call_seconds: The longest call; None for the agent's setting at the provider.
         revision: Increases with each change.
+        removed_at: When it was removed, while ended campaigns and calls still name it; else None.
     """
 
     id: str
@@ -47,6 +48,7 @@ class Agent:
     voicemail: VoicemailPolicy | None = None
     voicemail_message: str | None = None
     max_call_seconds: int | None = None
+    removed_at: datetime | None = None
 
     @property
     def can_place_calls(self) -> bool:
@@ -130,7 +132,10 @@ class NewAgent:
 
     Attributes:
         name: 1 to 255 characters.
+        provider: Its voice provider.
         direction: `outbound`, or `inbound`, which places calls only with `allow_outbound`.
+        allow_outbound: Whether an inbound agent may place calls.
+        is_active: Whether it may be used.
         provider_agent_id: Its id at the provider.
         placeholders: The template variables that it accepts; None for any.
         from_number: Caller ID, in any notation.
@@ -171,8 +176,28 @@ class NewNumber:
 
 
 @attrs.frozen(kw_only=True)
+class NewTrunk:
+    """A trunk to create.
+
+    Attributes:
+        name: 1 to 255 characters.
+        address: SIP host or URI, 1 to 255 characters.
+        provider_trunk_id: Its id at the voice provider, if any.
+    """
+
+    name: str = sized(1, 255)
+    address: str = sized(1, 255)
+    provider_trunk_id: str | None = sized(1, 255, default=None)
+
+
+@attrs.frozen(kw_only=True)
 class NewFlow:
-    """A flow to create; one of its steps sends something."""
+    """A flow to create.
+
+    Attributes:
+        name: 1 to 255 characters.
+        steps: The steps in order, at least one of which sends.
+    """
 
     name: str = sized(1, 255)
     steps: Sequence[FlowStep]

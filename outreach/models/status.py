@@ -14,7 +14,7 @@ from outreach.models.campaign import PauseReason
 from outreach.models.dispatch import UnknownDispatchCount
 from outreach.models.unsubscribe import Unsubscribe
 
-DispatchedBy = Literal["this_process", "another_process", "nobody"]
+DispatchedBy = Literal["this_process", "another_process", "no_process"]
 
 
 DispatcherState = Literal["off", "starting", "checking", "dispatching", "standing_by", "refused", "stopping"]
@@ -63,7 +63,7 @@ class DispatchOverview:
     considered gone. Processes that stand by are not recorded.
 
     Attributes:
-        by: `this_process`, `another_process`, or `nobody`.
+        by: `this_process`, `another_process`, or `no_process`.
         epoch: Of the latest lease; each lease raises it by one. None if there was none.
         heartbeat_at: The latest heartbeat; None if there was none.
         heartbeat_seconds_ago: Its age; None if there was none.
@@ -77,7 +77,7 @@ class DispatchOverview:
     @property
     def problem(self) -> str | None:
         """A sentence that no process dispatches, and since when; None while one does."""
-        if self.by != "nobody":
+        if self.by != "no_process":
             return None
         at = self.heartbeat_at
         since = "and none ever has" if at is None else f"since {at:%Y-%m-%d %H:%M:%S} UTC"
@@ -200,7 +200,7 @@ class StatusFinding:
         workspace_id: The workspace; None for the whole database.
         id: The campaign's or account's id, the number, or the adapter's name; else None.
         why: What it is, in a sentence.
-        commands: What mends it, in this order; for `number_held` one command for each decision.
+        commands: What fixes it, in this order; for `number_held` one command for each decision.
     """
 
     kind: FindingKind

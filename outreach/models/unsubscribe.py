@@ -103,7 +103,7 @@ class RegisterSalt:
 
 
 @attrs.frozen(kw_only=True)
-class RegisterImport:
+class UnsubscribeImport:
     """The result of an import into the register.
 
     Attributes:

@@ -54,6 +54,32 @@ class Workspace:
 
 
 @attrs.frozen(kw_only=True)
+class NewWorkspace:
+    """A workspace to create.
+
+    Attributes:
+        name: 1 to 255 characters.
+        mode: A sandbox sends everything to the simulators, whatever carrier or provider is named.
+        sms_campaigns_enabled: Whether SMS campaigns may be created (docs/interface.md#4.3, rule 1).
+        request_limit: HTTP requests per minute over all its keys, 1 to 1,000,000; None for no limit.
+        default_region: Region of local numbers, such as `US`; None accepts international ones only.
+        contact_hours: Contact people only from 8 to 21 in their own time zones; None for True in a live workspace and
+            False in a sandbox.
+        frequency_cap: Dispatches to one number in 24 hours, over all campaigns, 1 to 1,000; None for no cap.
+        retention_days: Days after their end for which contacts and texts are kept, 1 to 36,500; None for good.
+    """
+
+    name: str
+    mode: WorkspaceMode = WorkspaceMode.SANDBOX
+    sms_campaigns_enabled: bool = True
+    request_limit: int | None = DEFAULT_REQUEST_LIMIT
+    default_region: str | None = None
+    contact_hours: bool | None = None
+    frequency_cap: int | None = None
+    retention_days: int | None = None
+
+
+@attrs.frozen(kw_only=True)
 class ApiKey:
     """A stored API key, without the key itself.
 

@@ -62,9 +62,9 @@ def reply_settings_of(tx: Transaction, workspace_id: str) -> ReplySettings:
 
 
 def agent_of(tx: Transaction, workspace_id: str, agent_id: str) -> Agent:
-    """Return an agent, or raise `NotFound`."""
+    """Return an agent that was not removed, or raise `NotFound`."""
     agent = tx.agents.get(workspace_id, agent_id)
-    if agent is None:
+    if agent is None or agent.removed_at is not None:
         raise NotFound("agent", agent_id)
     return agent
 

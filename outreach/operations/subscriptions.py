@@ -63,7 +63,7 @@ def take(tx: Transaction, name: str, holder: str, *, lease: timedelta, now: date
     Raises:
         NotFound: It was removed.
     """
-    row = _row(tx, name)
+    row = row_of(tx, name)
     if not is_free(row, holder, lease=lease, now=now):
         return None
     taken = attrs.evolve(row, holder=holder, held_until=now + lease)
@@ -117,7 +117,8 @@ def shown(tx: Transaction, row: StoredSubscription, *, lease: timedelta, now: da
     )
 
 
-def _row(tx: Transaction, name: str) -> StoredSubscription:
+def row_of(tx: Transaction, name: str) -> StoredSubscription:
+    """Return a subscription as it is stored, or raise `NotFound`."""
     row = tx.subscriptions.get(name)
     if row is None:
         raise NotFound("subscription", name)

@@ -52,12 +52,12 @@ def is_spent(history: Sequence[Dispatch]) -> bool:
     return in_a_row or (len(troubles) == JUDGED_DISPATCHES and sum(troubles) >= MAX_FAILURES)
 
 
-REACHED_NOBODY: Final = frozenset(
+NOT_REACHED: Final = frozenset(
     {DispatchState.REFUSED, DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED}
 )
 """Outcomes that certainly reached nobody."""
 
-_INCONCLUSIVE: Final = REACHED_NOBODY | {DispatchState.GIVEN_UP}
+_INCONCLUSIVE: Final = NOT_REACHED | {DispatchState.GIVEN_UP}
 
 
 def is_authoritative(dispatch: Dispatch, others: Iterable[Dispatch]) -> bool:
@@ -88,7 +88,7 @@ def earlier_acceptance(dispatch: Dispatch, others: Iterable[Dispatch]) -> Dispat
 def is_earlier_acceptance(dispatch: Dispatch, others: Collection[Dispatch]) -> bool:
     """Return whether the latest dispatch reached nobody, and this is the one that stands after all."""
     latest = max(others, key=_order, default=dispatch)
-    standing = earlier_acceptance(latest, others) if latest.state in REACHED_NOBODY else None
+    standing = earlier_acceptance(latest, others) if latest.state in NOT_REACHED else None
     return standing is not None and standing.id == dispatch.id
 
 

@@ -112,13 +112,13 @@ PAUSE_REASONS: Final[Mapping[str, str]] = MappingProxyType(
 def ended_reasons() -> frozenset[str]:
     """Return the reasons that the end of a contact may have, over both channels."""
     open_states = {"pending", "waiting", "dispatching", "in_progress", "unknown", "left out"}
-    told = {
+    named = {
         reason
         for words in (_ANY_CHANNEL, _SMS, _CALLS)
         for status, reason in words
         if reason is not None and status not in open_states
     }
-    return frozenset(told | FAILURE_TEXTS.keys())
+    return frozenset(named | FAILURE_TEXTS.keys())
 
 
 def describe_reason(

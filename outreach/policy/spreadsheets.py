@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 
-class NumberMend(StrEnum):
+class NumberCorrection(StrEnum):
     """What was undone in a cell with a number."""
 
     FORMULA = "formula"
@@ -28,12 +28,12 @@ class NumberCell:
 
     Attributes:
         text: The number as it was meant; the cell's text if nothing was done to it.
-        mends: What was undone, in order.
+        corrections: What was undone, in order.
         problem: Why the number cannot be known, in words; None if the text may be one.
     """
 
     text: str
-    mends: tuple[NumberMend, ...] = ()
+    corrections: tuple[NumberCorrection, ...] = ()
     problem: str | None = None
 
 
@@ -81,17 +81,17 @@ def read_number_cell(cell: str) -> NumberCell:
     """
     if _ORDINARY.fullmatch(cell) or len(cell) > _MAX_LENGTH:
         return NumberCell(cell)
-    text, mends = cell.strip(), []
+    text, corrections = cell.strip(), []
     changed = True
     while changed:
         changed = False
-        for mend, rule in _RULES:
+        for correction, rule in _RULES:
             after = rule(text)
             if after is not None and after != text:
                 text, changed = after, True
-                mends.append(mend)
+                corrections.append(correction)
     problem = None if _ORDINARY.fullmatch(text) else _problem(text)
-    return NumberCell(text, () if problem else tuple(dict.fromkeys(mends)), problem)
+    return NumberCell(text, () if problem else tuple(dict.fromkeys(corrections)), problem)
 
 
 def read_cell(cell: str) -> str:
@@ -173,12 +173,12 @@ def _with_right_spaces(text: str) -> str | None:
 
 
 _RULES: Final = (
-    (NumberMend.SPACES, _with_right_spaces),
-    (NumberMend.APOSTROPHE, _without_apostrophe),
-    (NumberMend.FORMULA, _without_formula),
-    (NumberMend.QUOTES, _without_quotes),
-    (NumberMend.LABEL, _without_label),
-    (NumberMend.DECIMALS, _without_decimals),
-    (NumberMend.THOUSANDS, _without_thousands),
-    (NumberMend.SCIENTIFIC, _whole),
+    (NumberCorrection.SPACES, _with_right_spaces),
+    (NumberCorrection.APOSTROPHE, _without_apostrophe),
+    (NumberCorrection.FORMULA, _without_formula),
+    (NumberCorrection.QUOTES, _without_quotes),
+    (NumberCorrection.LABEL, _without_label),
+    (NumberCorrection.DECIMALS, _without_decimals),
+    (NumberCorrection.THOUSANDS, _without_thousands),
+    (NumberCorrection.SCIENTIFIC, _whole),
 )

@@ -97,7 +97,7 @@ def _of_contacts(status: EngineStatus) -> Iterator[StatusFinding]:
             id=entry.phone,
             why=f"{entry.phone} may have opted out, and is held: {entry.evidence or 'no evidence'}",
             commands=[
-                f"outreach-server unsubscribes decide {entry.workspace_id} {entry.phone} {option}"
+                f"outreach-server unsubscribes resolve {entry.workspace_id} {entry.phone} {option}"
                 for option in ("--opted-out", "--not-opted-out")
             ],
         )

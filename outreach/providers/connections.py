@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from outreach.clock import Clock
 from outreach.extras import needed_for
-from outreach.models.account import Account
+from outreach.models.account import StoredAccount
 from outreach.protocols.adapter import Connection
 from outreach.vault import Vault
 from outreach.wire.log_redaction import redact_http_logs
@@ -44,7 +44,7 @@ class AccountConnections:
         """Return an account's callback URL; None without a public address."""
         return f"{self._public_url}/webhooks/{account_id}" if self._public_url else None
 
-    def connection(self, account: Account) -> Connection:
+    def connection(self, account: StoredAccount) -> Connection:
         """Return the connection of an account.
 
         Raises:

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import attrs
 
 from outreach.errors import ConfigError
-from outreach.models.account import Account
+from outreach.models.account import StoredAccount
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import WorkspaceMode
 from outreach.models.workspace import Workspace
@@ -82,7 +82,7 @@ class ProviderPool:
             self._voices.put(account, known)
         return known
 
-    async def _account(self, workspace: Workspace, name: str) -> Account:
+    async def _account(self, workspace: Workspace, name: str) -> StoredAccount:
         # Read each time, in case the account was removed or has new credentials.
         account = await self._storage.read(lambda tx: tx.accounts.of_provider(workspace.id, name))
         if account is None:
@@ -109,12 +109,12 @@ class _Connected(Generic[T]):
     def __init__(self) -> None:
         self._made: dict[str, tuple[int, T]] = {}
 
-    def get(self, account: Account) -> T | None:
+    def get(self, account: StoredAccount) -> T | None:
         """Return the adapter of an account's current revision, or None."""
         known = self._made.get(account.id)
         return known[1] if known is not None and known[0] == account.revision else None
 
-    def put(self, account: Account, made: T) -> None:
+    def put(self, account: StoredAccount, made: T) -> None:
         """Keep the adapter of an account, in place of an earlier revision's."""
         self._made[account.id] = (account.revision, made)
 

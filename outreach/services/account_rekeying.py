@@ -8,7 +8,7 @@ from typing import Final
 import attrs
 
 from outreach.errors import ConfigError
-from outreach.models.account import Account, RekeyResult
+from outreach.models.account import RekeyResult, StoredAccount
 from outreach.operations.common import record_audit
 from outreach.services.context import ServiceContext
 from outreach.services.validation import check_integer
@@ -54,11 +54,11 @@ class AccountRekeying:
         left, _, _ = await self._sort_accounts()
         return RekeyResult(rekeyed=rekeyed, already_current=len(current), left=len(left))
 
-    async def _sort_accounts(self) -> tuple[Sequence[Account], Sequence[Account], Sequence[Account]]:
+    async def _sort_accounts(self) -> tuple[Sequence[StoredAccount], Sequence[StoredAccount], Sequence[StoredAccount]]:
         """Return the accounts encrypted with an older key, with the newest one, and with none that is known."""
-        older: list[Account] = []
-        current: list[Account] = []
-        unreadable: list[Account] = []
+        older: list[StoredAccount] = []
+        current: list[StoredAccount] = []
+        unreadable: list[StoredAccount] = []
         async for account in self._accounts():
             if self._vault.is_newest(account.sealed):
                 current.append(account)
@@ -71,7 +71,7 @@ class AccountRekeying:
                 older.append(account)
         return older, current, unreadable
 
-    async def _accounts(self) -> AsyncIterator[Account]:
+    async def _accounts(self) -> AsyncIterator[StoredAccount]:
         after = ""
         while True:
             rows = await self._context.storage.read(
@@ -83,7 +83,7 @@ class AccountRekeying:
                 return
             after = rows[-1].id
 
-    def _rekey_slice(self, tx: Transaction, accounts: Sequence[Account], actor: str) -> int:
+    def _rekey_slice(self, tx: Transaction, accounts: Sequence[StoredAccount], actor: str) -> int:
         """Encrypt the credentials of those that are still there and still need it; return how many."""
         now, done = self._context.now(), 0
         for seen in accounts:
@@ -105,7 +105,7 @@ class AccountRekeying:
         return done
 
 
-def _refusal(unreadable: Sequence[Account]) -> str:
+def _refusal(unreadable: Sequence[StoredAccount]) -> str:
     shown = ", ".join(f"{one.id} at {one.provider}" for one in unreadable[:_SHOWN])
     more = f" and {len(unreadable) - _SHOWN} more" if len(unreadable) > _SHOWN else ""
     return (

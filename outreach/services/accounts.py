@@ -10,7 +10,7 @@ from typing import Final
 from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.errors import ConfigError, ErrorDetail, InvalidRequest, NotFound
 from outreach.extras import require
-from outreach.models.account import Account, AccountSummary, AdapterProblem, Provider, ProviderThrottle
+from outreach.models.account import Account, AdapterProblem, Provider, ProviderThrottle, StoredAccount
 from outreach.models.base import Page
 from outreach.operations.common import record_audit, workspace_of
 from outreach.operations.waves import provider_throttles
@@ -91,10 +91,10 @@ class Accounts(AccountRekeying):
         identifier, now = context.ids(), context.now()
         replies = known.replies_to_keywords if replies_to_keywords is None else replies_to_keywords
 
-        def operation(tx: Transaction) -> Account:
+        def operation(tx: Transaction) -> StoredAccount:
             workspace_of(tx, workspace_id)
             before = tx.accounts.of_provider(workspace_id, provider)
-            account = Account(
+            account = StoredAccount(
                 id=before.id if before else identifier,
                 workspace_id=workspace_id,
                 provider=provider,
@@ -120,9 +120,9 @@ class Accounts(AccountRekeying):
             )
             return account
 
-        return await context.storage.write(operation)
+        return self._shown(await context.storage.write(operation), None)
 
-    async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[AccountSummary]:
+    async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Account]:
         """Return a page of a workspace's accounts without secrets, oldest first.
 
         Returns:
@@ -135,26 +135,19 @@ class Accounts(AccountRekeying):
         check_page(after, limit)
         now = self._context.now()
 
-        def operation(tx: Transaction) -> Page[AccountSummary]:
+        def operation(tx: Transaction) -> Page[Account]:
             page = page_of_few(tx.accounts.list(workspace_of(tx, workspace_id).id), after, limit)
             throttles = (provider_throttles.active_throttle(tx, workspace_id, one.provider, now) for one in page)
-            shown = [self._summary(account, throttle) for account, throttle in zip(page, throttles, strict=True)]
+            shown = [self._shown(account, throttle) for account, throttle in zip(page, throttles, strict=True)]
             return Page(items=shown, next=page.next)
 
         return await self._context.storage.read(operation)
 
-    def iter_all(self, workspace_id: str) -> AsyncIterator[AccountSummary]:
+    def iter_all(self, workspace_id: str) -> AsyncIterator[Account]:
         """Iterate over a workspace's accounts without secrets, oldest first; see `list`."""
         return iterate(partial(self.list, workspace_id))
 
-    def summarize(self, account: Account) -> AccountSummary:
-        """Return an account without its secrets, such as one that `connect` returned.
-
-        It says nothing of a throttle: `list` and `throttled_until` do.
-        """
-        return self._summary(account, None)
-
-    def _summary(self, account: Account, throttle: ProviderThrottle | None) -> AccountSummary:
+    def _shown(self, account: StoredAccount, throttle: ProviderThrottle | None) -> Account:
         shown: Mapping[str, str] = {}
         problem = None
         try:
@@ -163,7 +156,7 @@ class Accounts(AccountRekeying):
             shown = {one.name: "set" if one.secret else held[one.name] for one in fields if one.name in held}
         except ConfigError as error:
             problem = error.message
-        return AccountSummary(
+        return Account(
             id=account.id,
             workspace_id=account.workspace_id,
             provider=account.provider,
@@ -174,8 +167,8 @@ class Accounts(AccountRekeying):
             throttled_by=provider_throttles.THROTTLED if throttle else None,
             throttled_until=throttle.until if throttle else None,
             problem=problem,
-            created_at=account.created_at.isoformat(),
-            updated_at=account.updated_at.isoformat(),
+            created_at=account.created_at,
+            updated_at=account.updated_at,
         )
 
     async def check(self, workspace_id: str, account_id: str) -> AccountCheck:
@@ -187,7 +180,7 @@ class Accounts(AccountRekeying):
             NotFound: The workspace has no such account.
             ConfigError: The key that encrypted it is missing, or its adapter is not installed here.
         """
-        account = await self.get(workspace_id, account_id)
+        account = await self._context.storage.read(lambda tx: _account_of(tx, workspace_id, account_id))
         found = await self._context.adapters.adapter(account.provider).check(self._connections.connection(account))
         if found.ok and self._connections.callback_url(account.id) is None:
             return AccountCheck(ok=True, message=f"{found.message} {_NO_ADDRESS}")
@@ -211,7 +204,13 @@ class Accounts(AccountRekeying):
         Raises:
             NotFound: The workspace has no such account.
         """
-        return await self._context.storage.read(lambda tx: _account_of(tx, workspace_id, account_id))
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> Account:
+            account = _account_of(tx, workspace_id, account_id)
+            return self._shown(account, provider_throttles.active_throttle(tx, workspace_id, account.provider, now))
+
+        return await self._context.storage.read(operation)
 
     async def get_anywhere(self, account_id: str) -> Account:
         """Return an account of any workspace, for operator commands that name an account alone.
@@ -222,7 +221,7 @@ class Accounts(AccountRekeying):
         account = await self._context.storage.read(lambda tx: tx.accounts.find(account_id))
         if account is None:
             raise NotFound("account", account_id)
-        return account
+        return await self.get(account.workspace_id, account_id)
 
     async def remove(self, workspace_id: str, account_id: str, *, actor: str = "library") -> Account:
         """Delete an account with its credentials, and return it.
@@ -235,7 +234,7 @@ class Accounts(AccountRekeying):
         """
         now = self._context.now()
 
-        def operation(tx: Transaction) -> Account:
+        def operation(tx: Transaction) -> StoredAccount:
             account = _account_of(tx, workspace_id, account_id)
             tx.accounts.delete(account.workspace_id, account.id)
             # Queued work keeps waiting: without an account nothing could send it.
@@ -251,7 +250,7 @@ class Accounts(AccountRekeying):
             )
             return account
 
-        return await self._context.storage.write(operation)
+        return self._shown(await self._context.storage.write(operation), None)
 
     def _adapter(self, provider: str) -> Adapter:
         try:
@@ -270,7 +269,7 @@ def _stripped(credentials: object) -> dict[str, str]:
     return {name: value.strip() for name, value in credentials.items() if value.strip()}
 
 
-def _account_of(tx: Transaction, workspace_id: str, account_id: str) -> Account:
+def _account_of(tx: Transaction, workspace_id: str, account_id: str) -> StoredAccount:
     account = tx.accounts.get(workspace_id, account_id)
     if account is None:
         raise NotFound("account", account_id)

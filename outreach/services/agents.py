@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Final, get_args
 
@@ -16,14 +16,14 @@ from outreach.models.resources import (
     AgentUpdate,
     NewAgent,
     VoicemailPolicy,
-    VoiceProviderName,
 )
 from outreach.models.work import IdempotentRequest, StoredAnswer
+from outreach.operations.access.usages import require_unused, users_of_agent
 from outreach.operations.campaigns.transitions import sync_setups_of_agent
 from outreach.operations.common import agent_of, record_audit, workspace_of
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
-from outreach.services.lists import iterate, read_few
+from outreach.services.lists import check_page, iterate, page_of_few
 from outreach.services.validation import (
     check_bounds,
     check_choice,
@@ -48,38 +48,13 @@ class Agents:
         self._keys = Idempotency(context)
 
     async def create(
-        self,
-        workspace_id: str,
-        name: str,
-        *,
-        provider: VoiceProviderName = "simulator",
-        direction: AgentDirection = "outbound",
-        allow_outbound: bool = False,
-        is_active: bool = True,
-        provider_agent_id: str | None = None,
-        placeholders: Sequence[str] | None = None,
-        from_number: str | None = None,
-        voicemail: VoicemailPolicy | None = None,
-        voicemail_message: str | None = None,
-        max_call_seconds: int | None = None,
-        idempotency_key: str | None = None,
-        actor: str = "library",
+        self, workspace_id: str, new: NewAgent, *, idempotency_key: str | None = None, actor: str = "library"
     ) -> Agent:
         """Create an agent.
 
         Args:
             workspace_id: The workspace.
-            name: 1 to 255 characters.
-            provider: Its voice provider.
-            direction: `outbound`, or `inbound`, which places calls only with `allow_outbound`.
-            allow_outbound: Whether an inbound agent may place calls.
-            is_active: Whether it may be used.
-            provider_agent_id: Its id at the provider.
-            placeholders: The template variables that it accepts; None for any.
-            from_number: Caller ID; normalised to E.164.
-            voicemail: What to do when a machine answers; None for the agent's setting at the provider.
-            voicemail_message: What to say to the machine, 1 to 1,000 characters; only with `leave_message`.
-            max_call_seconds: The longest call, 10 to 43,200; None for the provider's setting.
+            new: The agent.
             idempotency_key: A name for this agent, such as `order-42`: for a day, the same key returns this agent.
             actor: Recorded in the audit trail.
 
@@ -88,26 +63,13 @@ class Agents:
             InvalidRequest: A value is out of its bounds, or the key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
-        new = NewAgent(
-            name=name,
-            provider=provider,
-            direction=direction,
-            allow_outbound=allow_outbound,
-            is_active=is_active,
-            provider_agent_id=provider_agent_id,
-            placeholders=None if placeholders is None else check_texts("placeholders", placeholders),
-            from_number=from_number,
-            voicemail=voicemail,
-            voicemail_message=voicemail_message,
-            max_call_seconds=max_call_seconds,
-        )
         return await self._keys.model(
             workspace_id,
             "agents.create",
             idempotency_key,
             content=new,
             make=lambda once: self._create(workspace_id, new, actor, once),
-            find=lambda tx, agent_id: tx.agents.get(workspace_id, agent_id),
+            find=lambda tx, agent_id: agent_of(tx, workspace_id, agent_id),
             kind="agent",
         )
 
@@ -193,11 +155,31 @@ class Agents:
 
         return await self._context.storage.write(operation)
 
+    async def remove(self, workspace_id: str, agent_id: str, *, actor: str = "library") -> Agent:
+        """Remove an agent; ended campaigns and calls keep its id.
+
+        Raises:
+            NotFound: The workspace has no such agent.
+            Conflict: A campaign or a call that has not ended uses it.
+        """
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> Agent:
+            agent = agent_of(tx, workspace_id, agent_id)
+            advice = "Cancel that campaign or give it another agent, and wait for the end of its calls, first."
+            require_unused(f"Agent {agent.name!r}", users_of_agent(tx, workspace_id, agent_id), advice)
+            gone = attrs.evolve(agent, is_active=False, revision=agent.revision + 1, updated_at=now, removed_at=now)
+            tx.agents.update(gone)
+            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="agent.remove", subject=agent_id)
+            return gone
+
+        return await self._context.storage.write(operation)
+
     async def get(self, workspace_id: str, agent_id: str) -> Agent:
         """Return an agent.
 
         Raises:
-            NotFound: The workspace has no such agent.
+            NotFound: The workspace has no such agent, or it was removed.
         """
         return await self._context.storage.read(lambda tx: agent_of(tx, workspace_id, agent_id))
 
@@ -208,7 +190,9 @@ class Agents:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        return await read_few(self._context, lambda tx: tx.agents.list(workspace_of(tx, workspace_id).id), after, limit)
+        check_page(after, limit)
+        found = await self._context.storage.read(lambda tx: tx.agents.list(workspace_of(tx, workspace_id).id))
+        return page_of_few([one for one in found if one.removed_at is None], after, limit)
 
     def iter_all(self, workspace_id: str) -> AsyncIterator[Agent]:
         """Iterate over a workspace's agents, oldest first; see `list`."""

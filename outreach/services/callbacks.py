@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 from anyio import to_thread
 
 from outreach.errors import CallbackRejected, NotFound
-from outreach.models.account import Account, CallbackRecord
+from outreach.models.account import CallbackRecord, StoredAccount
 from outreach.models.base import Page
 from outreach.models.dispatch import Dispatch
 from outreach.models.reports import CallReport, MessageReport, Report
@@ -36,7 +36,7 @@ _MAX_TOGETHER: Final = 100
 
 _Received = tuple[Sequence[CallbackRecord], Sequence[tuple[Dispatch | None, Report]]]
 
-_Taken = tuple[Account, Sequence[CallbackEvent], bytes]
+_Taken = tuple[StoredAccount, Sequence[CallbackEvent], bytes]
 
 _log = logging.getLogger(__name__)
 
@@ -133,6 +133,17 @@ class Callbacks:
 
         return await self._context.storage.write(operation)
 
+    async def get(self, workspace_id: str, account_id: str, event_id: str) -> CallbackRecord:
+        """Return an event by its account and the id that the provider gave it.
+
+        Raises:
+            NotFound: The workspace has no such event, or it was deleted since (docs/operations.md).
+        """
+        found = await self._context.storage.read(lambda tx: tx.callbacks.get(workspace_id, account_id, event_id))
+        if found is None:
+            raise NotFound("callback", event_id)
+        return found
+
     async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[CallbackRecord]:
         """Return a page of a workspace's events, newest first.
 
@@ -158,7 +169,7 @@ class Callbacks:
         """Iterate over a workspace's events, newest first; see `list`."""
         return iterate(partial(self.list, workspace_id))
 
-    async def _account(self, account_id: str) -> Account:
+    async def _account(self, account_id: str) -> StoredAccount:
         if not account_id.isprintable():
             # No id has such characters, and some databases refuse them.
             raise NotFound("account", account_id)
@@ -177,7 +188,7 @@ def _reports(
     return [(ledger.dispatch_of(tx, one), one) for one in reports if isinstance(one, MessageReport | CallReport)]
 
 
-def _log_unreadable(account: Account, events: Sequence[CallbackEvent], new: Collection[str]) -> None:
+def _log_unreadable(account: StoredAccount, events: Sequence[CallbackEvent], new: Collection[str]) -> None:
     """Log each unreadable inbound message once: it may have been a STOP."""
     for event in events:
         if event.unreadable_kind is not None and event.event_id in new:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from outreach.errors import ConfigError, ErrorDetail
-from outreach.models.account import Account
+from outreach.models.account import StoredAccount
 from outreach.models.campaign import Campaign
 from outreach.models.states import WorkspaceMode
 from outreach.operations.campaigns.setup import not_installed
@@ -34,7 +34,7 @@ async def find_caller_id_problems(
     """
     adapters = context.adapters
 
-    def operation(tx: Transaction) -> tuple[Sequence[ErrorDetail], tuple[Campaign, _Callers, Account] | None]:
+    def operation(tx: Transaction) -> tuple[Sequence[ErrorDetail], tuple[Campaign, _Callers, StoredAccount] | None]:
         campaign = campaign_of(tx, workspace_id, campaign_id)
         workspace = workspace_of(tx, workspace_id)
         provider = provider_of(tx, campaign)
@@ -67,7 +67,7 @@ def _callers(tx: Transaction, campaign: Campaign) -> _Callers:
 
 
 def _unlisted(
-    campaign: Campaign, callers: _Callers, account: Account, vault: Vault, adapters: Adapters
+    campaign: Campaign, callers: _Callers, account: StoredAccount, vault: Vault, adapters: Adapters
 ) -> Sequence[ErrorDetail]:
     # Imported here, so that a program without calls loads neither it nor httpx.
     from outreach.voice.base import PHONE_NUMBERS, phone_number_ids

@@ -17,6 +17,7 @@ from outreach.models.campaign import (
     FollowUpCreated,
     FollowUpExclusion,
     NewCallCampaign,
+    NewFollowUp,
     NewSmsCampaign,
 )
 from outreach.models.recipient import NewRecipient, Recipient
@@ -27,7 +28,7 @@ from outreach.policy.explanations import ended_reasons
 from outreach.policy.phones import is_pseudonym
 from outreach.services.campaign_loading import CampaignCreation, created_campaign
 from outreach.services.idempotency import IdempotencyGuard, library_request
-from outreach.services.validation import check_choice, check_name, check_texts
+from outreach.services.validation import check_choice, check_kind, check_name, check_texts
 from outreach.working_set import Transaction
 
 _LEFT_OUT: Final = get_args(FollowUpExclusion)
@@ -95,11 +96,8 @@ class CampaignCopies(CampaignCreation):
         self,
         workspace_id: str,
         campaign_id: str,
+        new: NewFollowUp,
         *,
-        results: Sequence[str],
-        include: Collection[FollowUpExclusion] = (),
-        name: str | None = None,
-        body: str | None = None,
         idempotency_key: str | None = None,
         actor: str = "library",
     ) -> FollowUpCreated:
@@ -111,10 +109,7 @@ class CampaignCopies(CampaignCreation):
         Args:
             workspace_id: The workspace.
             campaign_id: The earlier campaign; it may be running.
-            results: States and reasons of contacts that have ended, such as `failed`, `no_answer` or `unconfirmed`.
-            include: Whom not to leave out.
-            name: 1 to 100 characters; None for the earlier name with "(follow-up)".
-            body: Another text; None for the same text or flow.
+            new: Which contacts to take, and the new campaign's name and text.
             idempotency_key: A name for this follow-up, such as `order-42`: for a day, the same key returns this
                 campaign instead of a new one.
             actor: Recorded in the audit trail.
@@ -126,8 +121,10 @@ class CampaignCopies(CampaignCreation):
                 text, or the key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
+        check_kind("new", new, NewFollowUp)
         # Neither their order nor a repetition makes it another follow-up.
-        content = [campaign_id, sorted(_checked_results(results)), sorted(_checked_include(include)), name, body]
+        wanted, included = sorted(_checked_results(new.results)), sorted(_checked_include(new.include))
+        content = [campaign_id, wanted, included, new.name, new.body]
 
         def render(found: FollowUpCreated) -> StoredAnswer:
             return _stored(found.created, {"selected": found.selected, "left_out": dict(found.left_out)})
@@ -136,7 +133,7 @@ class CampaignCopies(CampaignCreation):
             workspace_id,
             library_request("campaigns.follow_up", idempotency_key, content),
             render=render,
-            make=partial(self._follow_up, workspace_id, campaign_id, results, include, name, body, actor),
+            make=partial(self._follow_up, workspace_id, campaign_id, new, actor),
         )
         if not isinstance(made, StoredAnswer):
             return made
@@ -147,16 +144,13 @@ class CampaignCopies(CampaignCreation):
         self,
         workspace_id: str,
         campaign_id: str,
+        new: NewFollowUp,
         *,
-        results: Sequence[str],
-        include: Collection[FollowUpExclusion],
-        name: str | None,
-        body: str | None,
         request: IdempotentRequest | None,
         render: Callable[[FollowUpCreated], StoredAnswer],
         actor: str = "library",
     ) -> StoredAnswer:
-        make = partial(self._follow_up, workspace_id, campaign_id, results, include, name, body, actor)
+        make = partial(self._follow_up, workspace_id, campaign_id, new, actor)
         return await self._keys.answer(workspace_id, request, render=render, make=make)
 
     async def _clone(
@@ -175,16 +169,14 @@ class CampaignCopies(CampaignCreation):
         self,
         workspace_id: str,
         campaign_id: str,
-        results: Sequence[str],
-        include: Collection[FollowUpExclusion],
-        name: str | None,
-        body: str | None,
+        new: NewFollowUp,
         actor: str,
         once: IdempotencyGuard[FollowUpCreated],
     ) -> FollowUpCreated:
-        wanted, included = _checked_results(results), _checked_include(include)
+        check_kind("new", new, NewFollowUp)
+        wanted, included = _checked_results(new.results), _checked_include(new.include)
         campaign = await self._source(workspace_id, campaign_id)
-        if body is not None and campaign.channel != "sms":
+        if new.body is not None and campaign.channel != "sms":
             raise InvalidRequest.at("body", "does not apply to a campaign of channel call")
         left_out: Counter[str] = Counter()
         selection = _Selection(wanted, included, left_out)
@@ -196,8 +188,9 @@ class CampaignCopies(CampaignCreation):
             return FollowUpCreated(created=created, selected=selected, left_out=dict(left_out))
 
         guard = _OfPart(once, whole)
+        name = _named(new.name, campaign, "(follow-up)")
         try:
-            created = await self._copy(campaign, _named(name, campaign, "(follow-up)"), body, contacts, actor, guard)
+            created = await self._copy(campaign, name, new.body, contacts, actor, guard)
         except InvalidRequest:
             if taken["contacts"]:
                 raise

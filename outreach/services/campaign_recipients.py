@@ -16,7 +16,7 @@ from outreach.operations.campaigns.histories import histories, histories_of_exte
 from outreach.operations.common import campaign_of, workspace_of
 from outreach.services.contacts import MAX_EXTERNAL_ID
 from outreach.services.context import ServiceContext
-from outreach.services.lists import check_page, iterate, make_page, place, read_number, read_place
+from outreach.services.lists import check_page, iterate, make_page, page_of_few, place, read_number, read_place
 from outreach.services.validation import check_choice, check_integer, check_name, require_text
 from outreach.working_set import Transaction
 
@@ -178,19 +178,29 @@ class CampaignRecipients:
             lambda tx: tx.recipients.groups(workspace_id, campaign_of(tx, workspace_id, campaign_id).id),
         )
 
-    async def dispatches(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[Dispatch]:
-        """Return the dispatches of one recipient, oldest first.
+    async def list_dispatches(
+        self, workspace_id: str, campaign_id: str, position: int, *, after: str | None = None, limit: int = 100
+    ) -> Page[Dispatch]:
+        """Return a page of the dispatches of one recipient, oldest first.
 
         Raises:
             NotFound: The workspace has no such campaign.
+            InvalidRequest: `position`, `after` or `limit` is invalid.
         """
-        return await self._context.storage.read_ledger(
+        check_integer("position", position, 0, _MAX_POSITION)
+        check_page(after, limit)
+        found = await self._context.storage.read_ledger(
             workspace_id,
             campaign_id,
             lambda tx: tx.dispatches.of_recipient(
                 workspace_id, campaign_of(tx, workspace_id, campaign_id).id, position
             ),
         )
+        return page_of_few(found, after, limit)
+
+    def iter_dispatches(self, workspace_id: str, campaign_id: str, position: int) -> AsyncIterator[Dispatch]:
+        """Iterate over the dispatches of one recipient, oldest first; see `list_dispatches`."""
+        return iterate(partial(self.list_dispatches, workspace_id, campaign_id, position))
 
     async def recipient_history(self, workspace_id: str, campaign_id: str, position: int) -> ContactHistory:
         """Return what happened to the recipient at a position, step by step, with reasons and rules.

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar, overload
 
 import anyio
 
 from outreach.errors import Conflict, InvalidRequest, StorageError
-from outreach.models.base import MAX_PAGE_ITEMS
+from outreach.models.base import MAX_PAGE_ITEMS, Page
 from outreach.models.events import Event, EventPage
 from outreach.models.subscription import Subscription
 from outreach.operations import subscriptions
 from outreach.operations.common import workspace_of
 from outreach.operations.subscriptions import events_between
 from outreach.services.context import ServiceContext
+from outreach.services.lists import check_page, iterate, make_page
 from outreach.services.named_streams import NamedStream, lease_of
 from outreach.services.validation import check_integer, check_name
 from outreach.working_set import Transaction
@@ -340,12 +341,35 @@ class Events:
 
         return await self._context.storage.read(operation)
 
-    async def subscriptions(self) -> Sequence[Subscription]:
-        """Return all named subscriptions, by name: how far each has come, and whether anybody reads it now."""
+    async def get_subscription(self, name: str) -> Subscription:
+        """Return a named subscription: how far it has come, and whether anybody reads it now.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
         now, lease = self._context.now(), lease_of(self._context.config)
         return await self._context.storage.read(
-            lambda tx: [subscriptions.shown(tx, row, lease=lease, now=now) for row in tx.subscriptions.list()]
+            lambda tx: subscriptions.shown(tx, subscriptions.row_of(tx, name), lease=lease, now=now)
         )
+
+    async def list_subscriptions(self, *, after: str | None = None, limit: int = 100) -> Page[Subscription]:
+        """Return a page of all named subscriptions, by name; see `get_subscription`.
+
+        Raises:
+            InvalidRequest: `after` or `limit` is invalid.
+        """
+        check_page(after, limit)
+        now, lease = self._context.now(), lease_of(self._context.config)
+
+        def operation(tx: Transaction) -> Sequence[Subscription]:
+            rows = [row for row in tx.subscriptions.list() if after is None or row.name > after]
+            return [subscriptions.shown(tx, row, lease=lease, now=now) for row in rows[: limit + 1]]
+
+        return make_page(await self._context.storage.read(operation), limit, lambda one: one.name)
+
+    def iter_subscriptions(self) -> AsyncIterator[Subscription]:
+        """Iterate over all named subscriptions, by name; see `list_subscriptions`."""
+        return iterate(self.list_subscriptions)
 
     async def remove_subscription(self, name: str) -> None:
         """Forget a named subscription and how far it had come; whoever reads it now gets `NotFound`.

@@ -26,8 +26,8 @@ async def message_failure(context: ServiceContext, message: Message) -> Provider
     """Return the carrier's last failure of a single message; None if nothing went wrong."""
 
     def operation(tx: Transaction) -> ProviderFailure | None:
-        told = last_failure(tx.dispatches.of_message(message.workspace_id, message.id))
-        return told or _given_up(message.carrier, message.reason)
+        last = last_failure(tx.dispatches.of_message(message.workspace_id, message.id))
+        return last or _given_up(message.carrier, message.reason)
 
     return await context.storage.read(operation)
 
@@ -36,8 +36,8 @@ async def call_failure(context: ServiceContext, call: Call) -> ProviderFailure |
     """Return the voice provider's last failure of a call; None if nothing went wrong."""
 
     def operation(tx: Transaction) -> ProviderFailure | None:
-        told = last_failure(tx.dispatches.of_call(call.workspace_id, call.id), call)
-        return told or _given_up(call.provider, call.error)
+        last = last_failure(tx.dispatches.of_call(call.workspace_id, call.id), call)
+        return last or _given_up(call.provider, call.error)
 
     return await context.storage.read(operation)
 

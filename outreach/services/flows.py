@@ -29,20 +29,13 @@ class Flows:
         self._keys = Idempotency(context)
 
     async def create(
-        self,
-        workspace_id: str,
-        name: str,
-        *,
-        steps: Sequence[FlowStep],
-        idempotency_key: str | None = None,
-        actor: str = "library",
+        self, workspace_id: str, new: NewFlow, *, idempotency_key: str | None = None, actor: str = "library"
     ) -> Flow:
         """Create a flow.
 
         Args:
             workspace_id: The workspace.
-            name: 1 to 255 characters.
-            steps: The steps in order.
+            new: The flow.
             idempotency_key: A name for this flow, such as `order-42`: for a day, the same key returns this flow.
             actor: Recorded in the audit trail.
 
@@ -51,8 +44,6 @@ class Flows:
             InvalidRequest: A step is invalid, no step sends anything, or the key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
-        _check_kinds(steps)
-        new = NewFlow(name=name, steps=tuple(steps))
         return await self._keys.model(
             workspace_id,
             "flows.create",

@@ -7,7 +7,7 @@ byte. `outreach_server` is such an application. Who calls the engine from a prog
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from outreach.models.base import Channel, JsonPage
 from outreach.models.call import Call, NewCall
@@ -15,11 +15,11 @@ from outreach.models.campaign import (
     Campaign,
     CampaignCreated,
     FollowUpCreated,
-    FollowUpExclusion,
     NewCallCampaign,
+    NewFollowUp,
     NewSmsCampaign,
 )
-from outreach.models.message import Message, NewMessage, TrialMessage
+from outreach.models.message import Message, NewMessage, NewTestMessage
 from outreach.models.resources import Agent, Flow, NewAgent, NewFlow, NewNumber, Number
 from outreach.models.states import CampaignAction, CampaignStatus
 from outreach.models.unsubscribe import NewUnsubscribes, Unsubscribe
@@ -233,11 +233,8 @@ class HttpOperations:
         self,
         workspace_id: str,
         campaign_id: str,
+        new: NewFollowUp,
         *,
-        results: Sequence[str],
-        include: Collection[FollowUpExclusion],
-        name: str | None,
-        body: str | None,
         request: IdempotentRequest | None,
         render: Callable[[FollowUpCreated], StoredAnswer],
         actor: str = "library",
@@ -248,15 +245,7 @@ class HttpOperations:
             OutreachError: See `campaigns.follow_up`.
         """
         return await self._campaigns._follow_up_response(
-            workspace_id,
-            campaign_id,
-            results=results,
-            include=include,
-            name=name,
-            body=body,
-            request=request,
-            render=render,
-            actor=actor,
+            workspace_id, campaign_id, new, request=request, render=render, actor=actor
         )
 
     async def create_flow(
@@ -294,7 +283,7 @@ class HttpOperations:
         self,
         workspace_id: str,
         campaign_id: str,
-        test: TrialMessage,
+        new: NewTestMessage,
         *,
         request: IdempotentRequest | None,
         render: Callable[[Message], StoredAnswer],
@@ -306,7 +295,7 @@ class HttpOperations:
             OutreachError: See `messages.send_test`.
         """
         return await self._messages._send_test_response(
-            workspace_id, campaign_id, test, request=request, render=render, actor=actor
+            workspace_id, campaign_id, new, request=request, render=render, actor=actor
         )
 
     async def create_number(

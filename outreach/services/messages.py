@@ -8,7 +8,7 @@ from functools import partial
 
 from outreach.errors import Conflict, InvalidRequest, NotFound
 from outreach.models.base import CarrierName, Page
-from outreach.models.message import InboundMessage, Message, NewMessage, TrialMessage
+from outreach.models.message import InboundMessage, Message, NewMessage, NewTestMessage
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import MessageStatus, WorkspaceMode
 from outreach.models.work import IdempotentRequest, StoredAnswer, WorkUnit
@@ -131,11 +131,8 @@ class Messages:
         self,
         workspace_id: str,
         campaign_id: str,
+        new: NewTestMessage,
         *,
-        contact: str,
-        to: str,
-        message: int = 1,
-        at_any_hour: bool = False,
         idempotency_key: str | None = None,
         actor: str = "library",
     ) -> Message:
@@ -147,10 +144,7 @@ class Messages:
         Args:
             workspace_id: The workspace.
             campaign_id: The campaign.
-            contact: The contact's number, in any notation, or as supplied if it is none.
-            to: Where to send it.
-            message: Which message of a flow, from 1.
-            at_any_hour: Whether to send it outside the campaign's hours and the contact hours at `to` too.
+            new: Whose text to send, and where.
             idempotency_key: A name for this message, such as `order-42`: for a day, the same key returns this message
                 instead of queueing another.
             actor: Recorded in the audit trail.
@@ -164,13 +158,12 @@ class Messages:
             Conflict: It is a calling campaign, it is outside the hours, the sending number or carrier is unclear, or a
                 live workspace has no account at the carrier.
         """
-        test = TrialMessage(contact=contact, to=to, message=message, at_any_hour=at_any_hour)
         return await self._keys.model(
             workspace_id,
             "messages.send_test",
             idempotency_key,
-            content=[campaign_id, test],
-            make=lambda once: self._send_test(workspace_id, campaign_id, test, actor, once),
+            content=[campaign_id, new],
+            make=lambda once: self._send_test(workspace_id, campaign_id, new, actor, once),
             find=lambda tx, message_id: tx.messages.get(workspace_id, message_id),
             kind="message",
         )
@@ -179,7 +172,7 @@ class Messages:
         self,
         workspace_id: str,
         campaign_id: str,
-        test: TrialMessage,
+        new: NewTestMessage,
         *,
         request: IdempotentRequest | None,
         render: Callable[[Message], StoredAnswer],
@@ -189,15 +182,16 @@ class Messages:
             workspace_id,
             request,
             render=render,
-            make=lambda once: self._send_test(workspace_id, campaign_id, test, actor, once),
+            make=lambda once: self._send_test(workspace_id, campaign_id, new, actor, once),
         )
 
     async def _send_test(
-        self, workspace_id: str, campaign_id: str, test: TrialMessage, actor: str, once: IdempotencyGuard[Message]
+        self, workspace_id: str, campaign_id: str, new: NewTestMessage, actor: str, once: IdempotencyGuard[Message]
     ) -> Message:
-        require_text("contact", test.contact)
-        require_text("to", test.to)
-        check_integer("message", test.message, 1, MAX_STEPS)
+        check_kind("new", new, NewTestMessage)
+        require_text("contact", new.contact)
+        require_text("to", new.to)
+        check_integer("message", new.message, 1, MAX_STEPS)
         context = self._context
         message_id = context.ids()
 
@@ -206,12 +200,12 @@ class Messages:
             workspace = workspace_of(tx, workspace_id)
             require_available(workspace)
             campaign = campaign_of(tx, workspace_id, campaign_id)
-            phone = canonical_phone(test.to, workspace.default_region)
+            phone = canonical_phone(new.to, workspace.default_region)
             if phone is None:
                 raise InvalidRequest.at("to", "is not a phone number; write it like +14155550102")
-            if not test.at_any_hour:
+            if not new.at_any_hour:
                 require_open(workspace, campaign, phone, now)
-            text = text_for_contact(tx, workspace, campaign, test.contact, test.message)
+            text = text_for_contact(tx, workspace, campaign, new.contact, new.message)
             route = NewMessage(to=phone, body=text.body, from_number=campaign.from_number, carrier=campaign.carrier)
             from_number, carrier = _route(tx, workspace, route)
             require_account(tx, workspace, carrier, context.adapters)
@@ -309,6 +303,23 @@ class Messages:
             )
 
         return await context.storage.write(operation)
+
+    async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Message]:
+        """Return a page of single messages, newest first; those of campaigns are `campaigns.list_dispatches`.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: `after` or `limit` is invalid.
+        """
+        check_page(after, limit)
+        found = await self._context.storage.read(
+            lambda tx: tx.messages.list(workspace_of(tx, workspace_id).id, after=after, limit=limit + 1)
+        )
+        return make_page(found, limit, lambda one: one.id)
+
+    def iter_all(self, workspace_id: str) -> AsyncIterator[Message]:
+        """Iterate over single messages, newest first; see `list`."""
+        return iterate(partial(self.list, workspace_id))
 
     async def list_inbound(
         self, workspace_id: str, *, unclear: bool = False, after: str | None = None, limit: int = 100

@@ -8,7 +8,7 @@ from functools import partial
 import attrs
 
 from outreach.errors import InvalidRequest, NotFound
-from outreach.models.base import CarrierName, Page
+from outreach.models.base import Page
 from outreach.models.resources import NewNumber, Number, NumberUpdate
 from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.access.usages import require_unused, users_of_number
@@ -35,24 +35,13 @@ class Numbers:
         self._keys = Idempotency(context)
 
     async def create(
-        self,
-        workspace_id: str,
-        phone: str,
-        *,
-        carrier: CarrierName | None = None,
-        trunk_id: str | None = None,
-        rate_per_minute: int | None = None,
-        idempotency_key: str | None = None,
-        actor: str = "library",
+        self, workspace_id: str, new: NewNumber, *, idempotency_key: str | None = None, actor: str = "library"
     ) -> Number:
         """Add a number.
 
         Args:
             workspace_id: The workspace.
-            phone: Normalised to E.164; unique in the workspace.
-            carrier: Its SMS carrier.
-            trunk_id: Its trunk.
-            rate_per_minute: Messages per minute over all campaigns, 1 to 600; None for no limit.
+            new: The number.
             idempotency_key: A name for this number, such as `order-42`: for a day, the same key returns this number.
             actor: Recorded in the audit trail.
 
@@ -61,7 +50,6 @@ class Numbers:
             InvalidRequest: The number is invalid or exists already, or the key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
-        new = NewNumber(phone=phone, carrier=carrier, trunk_id=trunk_id, rate_per_minute=rate_per_minute)
         return await self._keys.model(
             workspace_id,
             "numbers.create",

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 import attrs
 
 from outreach.errors import ConfigError
-from outreach.models.account import Account
+from outreach.models.account import StoredAccount
 from outreach.models.campaign import Campaign
 from outreach.models.database import EngineFigures
 from outreach.models.states import CampaignStatus
@@ -77,7 +77,7 @@ class StatusQuery:
         )
         return attrs.evolve(status, findings=find_problems(status))
 
-    def _look(self, tx: Transaction, workspace_id: str | None) -> tuple[EngineStatus, Sequence[Account]]:
+    def _look(self, tx: Transaction, workspace_id: str | None) -> tuple[EngineStatus, Sequence[StoredAccount]]:
         if workspace_id is not None:
             workspace_of(tx, workspace_id)
         now = self._context.now()
@@ -124,7 +124,7 @@ class StatusQuery:
         )
         return status, tx.accounts.any_workspace(workspace_id, limit=MAX_ACCOUNTS + 1)
 
-    def _problem(self, account: Account) -> AccountInTrouble | None:
+    def _problem(self, account: StoredAccount) -> AccountInTrouble | None:
         """Return why an account cannot be used here; None if it can."""
         installed = self._context.adapters.kind(account.provider) is not None
         why = f"The account {account.id} cannot be used: no adapter for {account.provider} is installed here."
@@ -155,7 +155,7 @@ def dispatch_overview(context: ServiceContext, tx: Transaction, now: datetime) -
     elif any(worker.until > tx.now() for worker in tx.workers.list()):
         by = "another_process"
     else:
-        by = "nobody"
+        by = "no_process"
     return DispatchOverview(
         by=by,
         epoch=lease.epoch if lease is not None else None,

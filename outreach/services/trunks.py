@@ -8,13 +8,13 @@ from functools import partial
 import attrs
 
 from outreach.models.base import Page
-from outreach.models.resources import Trunk, TrunkUpdate
+from outreach.models.resources import NewTrunk, Trunk, TrunkUpdate
 from outreach.operations.access.usages import require_unused, users_of_trunk
 from outreach.operations.common import record_audit, trunk_of, workspace_of
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency
 from outreach.services.lists import check_page, iterate, page_of_few
-from outreach.services.validation import check_name, validated_fields
+from outreach.services.validation import check_bounds, check_kind, validated_fields
 from outreach.working_set import Transaction
 
 
@@ -26,22 +26,13 @@ class Trunks:
         self._keys = Idempotency(context)
 
     async def create(
-        self,
-        workspace_id: str,
-        name: str,
-        *,
-        address: str,
-        provider_trunk_id: str | None = None,
-        idempotency_key: str | None = None,
-        actor: str = "library",
+        self, workspace_id: str, new: NewTrunk, *, idempotency_key: str | None = None, actor: str = "library"
     ) -> Trunk:
         """Create a trunk.
 
         Args:
             workspace_id: The workspace.
-            name: 1 to 255 characters.
-            address: SIP host or URI, 1 to 255 characters.
-            provider_trunk_id: Its id at the voice provider, if any.
+            new: The trunk.
             idempotency_key: A name for this trunk, such as `order-42`: for a day, the same key returns this trunk.
             actor: Recorded in the audit trail.
 
@@ -50,14 +41,14 @@ class Trunks:
             InvalidRequest: A value is out of its bounds, or the key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
-        check_name("name", name, 255)
-        check_name("address", address, 255)
+        check_kind("new", new, NewTrunk)
+        check_bounds(NewTrunk, attrs.asdict(new, recurse=False))
         trunk = Trunk(
             id=self._context.ids(),
             workspace_id=workspace_id,
-            name=name,
-            address=address,
-            provider_trunk_id=provider_trunk_id,
+            name=new.name,
+            address=new.address,
+            provider_trunk_id=new.provider_trunk_id,
             created_at=self._context.now(),
         )
 
@@ -79,7 +70,7 @@ class Trunks:
             "trunks.create",
             idempotency_key,
             operation,
-            content=(name, address, provider_trunk_id),
+            content=new,
             find=lambda tx, trunk_id: trunk_of(tx, workspace_id, trunk_id),
             kind="trunk",
         )
@@ -100,9 +91,7 @@ class Trunks:
             InvalidRequest: A value is out of its bounds.
         """
         changes = validated_fields(change, TrunkUpdate, clearable=("provider_trunk_id",))
-        for name in ("name", "address"):
-            if name in changes:
-                check_name(name, changes[name], 255)
+        check_bounds(NewTrunk, changes)
         now = self._context.now()
 
         def operation(tx: Transaction) -> Trunk:

@@ -14,8 +14,8 @@ from outreach.models.unsubscribe import (
     HELD,
     KEYWORD,
     NewUnsubscribes,
-    RegisterImport,
     Unsubscribe,
+    UnsubscribeImport,
     UnsubscribeScope,
 )
 from outreach.models.work import IdempotentRequest, StoredAnswer
@@ -151,7 +151,7 @@ class Unsubscribes:
         *,
         scope: UnsubscribeScope = "all",
         actor: str = "library",
-    ) -> RegisterImport:
+    ) -> UnsubscribeImport:
         """Unsubscribe many numbers; invalid rows are reported, the others are written.
 
         Raises:
@@ -175,7 +175,7 @@ class Unsubscribes:
                 batch = []
         if batch:
             added += await self._put(workspace_id, batch, scope, actor)
-        return RegisterImport(added=added, rejected=tuple(rejected))
+        return UnsubscribeImport(added=added, rejected=tuple(rejected))
 
     async def remove(self, workspace_id: str, *phones: str, actor: str = "library") -> int:
         """Remove numbers from the register; return how many were on it.

@@ -9,7 +9,7 @@ import attrs
 from outreach.errors import InvalidRequest
 from outreach.models.base import Page
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
-from outreach.models.workspace import DEFAULT_REQUEST_LIMIT, Workspace, WorkspaceUpdate
+from outreach.models.workspace import NewWorkspace, Workspace, WorkspaceUpdate
 from outreach.operations.access import workspaces as operations
 from outreach.operations.common import workspace_of
 from outreach.policy.phones import is_region
@@ -20,6 +20,7 @@ from outreach.services.validation import (
     check_bounds,
     check_choice,
     check_flags,
+    check_kind,
     validated_fields,
 )
 
@@ -31,55 +32,40 @@ class Workspaces:
         self._context = context
         self._known = known_keys
 
-    async def create(
-        self,
-        name: str,
-        *,
-        mode: WorkspaceMode = WorkspaceMode.SANDBOX,
-        sms_campaigns_enabled: bool = True,
-        request_limit: int | None = DEFAULT_REQUEST_LIMIT,
-        default_region: str | None = None,
-        contact_hours: bool | None = None,
-        frequency_cap: int | None = None,
-        actor: str = "library",
-    ) -> Workspace:
+    async def create(self, new: NewWorkspace, *, actor: str = "library") -> Workspace:
         """Create a workspace.
 
         Args:
-            name: 1 to 255 characters.
-            mode: A sandbox sends everything to the simulators.
-            sms_campaigns_enabled: Whether SMS campaigns may be created (docs/interface.md#4.3, rule 1).
-            request_limit: HTTP requests per minute over all its keys; None for no limit.
-            default_region: Region of local numbers, such as `US`; None accepts international ones only.
-            contact_hours: Contact people only from 8 to 21 in their own time zones; None for True in a live workspace
-                and False in a sandbox.
-            frequency_cap: Dispatches to one number in 24 hours, over all campaigns; None for no cap.
+            new: The workspace.
             actor: Recorded in the audit trail.
 
         Raises:
             InvalidRequest: A value is out of its bounds.
         """
-        check_bounds(Workspace, {"name": name, "request_limit": request_limit, "frequency_cap": frequency_cap})
-        check_choice("mode", mode, tuple(WorkspaceMode))
-        check_flags({"sms_campaigns_enabled": sms_campaigns_enabled}, "sms_campaigns_enabled")
-        if contact_hours is not None:
-            check_flags({"contact_hours": contact_hours}, "contact_hours")
-        _check_region(default_region)
-        mode = WorkspaceMode(mode)
+        check_kind("new", new, NewWorkspace)
+        given = attrs.asdict(new, recurse=False)
+        check_bounds(Workspace, given)
+        check_choice("mode", new.mode, tuple(WorkspaceMode))
+        check_flags(given, "sms_campaigns_enabled")
+        if new.contact_hours is not None:
+            check_flags(given, "contact_hours")
+        _check_region(new.default_region)
+        mode = WorkspaceMode(new.mode)
         now = self._context.now()
         workspace = Workspace(
             id=self._context.ids(),
-            name=name,
+            name=new.name,
             mode=mode,
             status=WorkspaceStatus.ACTIVE,
-            sms_campaigns_enabled=sms_campaigns_enabled,
-            request_limit=request_limit,
-            default_region=default_region,
+            sms_campaigns_enabled=new.sms_campaigns_enabled,
+            request_limit=new.request_limit,
+            default_region=new.default_region,
             revision=0,
             created_at=now,
             updated_at=now,
-            contact_hours=mode is WorkspaceMode.LIVE if contact_hours is None else contact_hours,
-            frequency_cap=frequency_cap,
+            contact_hours=mode is WorkspaceMode.LIVE if new.contact_hours is None else new.contact_hours,
+            frequency_cap=new.frequency_cap,
+            retention_days=new.retention_days,
         )
         return await self._context.storage.write(lambda tx: operations.create(tx, workspace, actor=actor))
 

@@ -16,14 +16,14 @@ from outreach.storage.opening import is_postgres
 
 
 def backup_database(url: str, file: Path, *, overwrite: bool = False) -> Backup:
-    """Copy one snapshot of a database, which may be in use, into a private file, and check the copy.
+    """Copy one snapshot of a database or archive, which may be in use, into a private file, and check the copy.
 
     The log beside the database grows during the copy. The key of the account credentials is not included.
 
     Raises:
         ConfigError: The URL names no file.
         DatabaseMissing: There is no database.
-        StorageError: The file exists or cannot be written, or the database is damaged.
+        StorageError: The file exists, is an archive or cannot be written, or the database is damaged.
     """
     _refuse_server(url, "pg_dump --schema=outreach, or your server's own backups")
     from outreach.storage.sqlite.maintenance import back_up
@@ -45,7 +45,7 @@ def restore_database(url: str, file: Path, *, clock: Clock | None = None) -> Res
         ConfigError: The URL names no file.
         DatabaseInUse: A process has the database open.
         DatabaseNewer: A newer version of this package made the backup.
-        StorageError: The file is missing, foreign, damaged or cannot be copied.
+        StorageError: The file is missing, foreign, damaged, an archive or cannot be copied; or the database is one.
     """
     _refuse_server(url, "pg_restore, or your server's own backups, into a database without the schema outreach")
     from outreach.storage.sqlite.restoring import restore
@@ -65,10 +65,10 @@ def compact_database(
     on_progress: Callable[[str], None] | None = None,
     clock: Clock | None = None,
 ) -> Compaction:
-    """Replace a database that no process has open with a copy without the room of deleted rows, or change nothing.
+    """Replace a database or archive that no process has open with a copy without the room of deleted rows.
 
-    The copy is checked first. The old file is kept beside it (`outreach.db.before-compact-…`), and nothing is paused:
-    the rows are the same.
+    The copy is checked first, and where a step fails nothing was changed. The old file is kept beside it
+    (`outreach.db.before-compact-…`), and nothing is paused: the rows are the same.
 
     Args:
         url: The database.
@@ -96,7 +96,7 @@ def compact_database(
 
 
 def check_database(url: str, *, quick: bool = False) -> DatabaseCheck:
-    """Check a database, which may be in use, by reading all of it.
+    """Check a database or archive, which may be in use, by reading all of it.
 
     Args:
         url: The database.
@@ -112,14 +112,22 @@ def check_database(url: str, *, quick: bool = False) -> DatabaseCheck:
 
         rows = maintenance.check(url, quick=quick)
         return DatabaseCheck(
-            problems=rows.problems, size=rows.size, log_size=0, pending_migrations=rows.pending_migrations
+            problems=rows.problems,
+            size=rows.size,
+            log_size=0,
+            pending_migrations=rows.pending_migrations,
+            is_archive=False,
         )
     from outreach.storage.sqlite.maintenance import check
     from outreach.storage.sqlite.storage import path_of
 
     found = check(path_of(url), quick=quick)
     return DatabaseCheck(
-        problems=found.problems, size=found.size, log_size=found.log_size, pending_migrations=found.pending_migrations
+        problems=found.problems,
+        size=found.size,
+        log_size=found.log_size,
+        pending_migrations=found.pending_migrations,
+        is_archive=found.is_archive,
     )
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self, overload
 
@@ -14,7 +14,7 @@ from outreach.clock import Clock
 from outreach.config import EngineConfig, SimulatorConfig
 from outreach.engine import Outreach as AsyncOutreach
 from outreach.errors import ErrorDetail
-from outreach.models.account import Account, AccountSummary, AdapterProblem, CallbackRecord, Provider, RekeyResult
+from outreach.models.account import Account, AdapterProblem, CallbackRecord, Provider, RekeyResult
 from outreach.models.archive import PurgeResult, RetentionResult
 from outreach.models.base import CarrierName, Channel, JsonPage, Page
 from outreach.models.call import Call, NewCall
@@ -24,8 +24,8 @@ from outreach.models.campaign import (
     CampaignUpdate,
     Counters,
     FollowUpCreated,
-    FollowUpExclusion,
     NewCallCampaign,
+    NewFollowUp,
     NewSmsCampaign,
 )
 from outreach.models.campaign_report import CampaignReport, ExportedContact, ExportFormat
@@ -34,27 +34,24 @@ from outreach.models.diagnosis import Diagnosis
 from outreach.models.dispatch import Dispatch, DispatchCount, OperatorDecision
 from outreach.models.events import Event, EventPage
 from outreach.models.forecast import Forecast, ForecastAssumptions
-from outreach.models.message import InboundMessage, Message, NewMessage, TrialMessage
+from outreach.models.message import InboundMessage, Message, NewMessage, NewTestMessage
 from outreach.models.preflight import Preflight
 from outreach.models.prices import PriceTable
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientCount
 from outreach.models.reports import ProviderFailure, RecipientOutcome
 from outreach.models.resources import (
     Agent,
-    AgentDirection,
     AgentUpdate,
     Flow,
-    FlowStep,
     FlowUpdate,
     NewAgent,
     NewFlow,
     NewNumber,
+    NewTrunk,
     Number,
     NumberUpdate,
     Trunk,
     TrunkUpdate,
-    VoicemailPolicy,
-    VoiceProviderName,
 )
 from outreach.models.settings import (
     CallSettings,
@@ -65,19 +62,19 @@ from outreach.models.settings import (
     SmsSettings,
     SmsSettingsUpdate,
 )
-from outreach.models.states import CampaignAction, CampaignStatus, RecipientStatus, WorkspaceMode
+from outreach.models.states import CampaignAction, CampaignStatus, RecipientStatus
 from outreach.models.status import CampaignBlocker, DispatcherHealth, EngineStatus, Readiness, StartCheck
 from outreach.models.subscription import Subscription
 from outreach.models.trail import ContactHistory
-from outreach.models.unsubscribe import NewUnsubscribes, RegisterImport, Unsubscribe, UnsubscribeScope
+from outreach.models.unsubscribe import NewUnsubscribes, Unsubscribe, UnsubscribeImport, UnsubscribeScope
 from outreach.models.work import AuditEntry, IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.models.workspace import (
-    DEFAULT_REQUEST_LIMIT,
     DEFAULT_SCOPES,
     ApiAccess,
     ApiKey,
     ApiScope,
     CreatedApiKey,
+    NewWorkspace,
     Workspace,
     WorkspaceUpdate,
 )
@@ -178,46 +175,17 @@ class FiguresQuery(Service[AsyncFiguresQuery]):
 class Workspaces(Service[AsyncWorkspaces]):
     """The tenants of the engine."""
 
-    def create(
-        self,
-        name: str,
-        *,
-        mode: WorkspaceMode = WorkspaceMode.SANDBOX,
-        sms_campaigns_enabled: bool = True,
-        request_limit: int | None = DEFAULT_REQUEST_LIMIT,
-        default_region: str | None = None,
-        contact_hours: bool | None = None,
-        frequency_cap: int | None = None,
-        actor: str = "library",
-    ) -> Workspace:
+    def create(self, new: NewWorkspace, *, actor: str = "library") -> Workspace:
         """Create a workspace.
 
         Args:
-            name: 1 to 255 characters.
-            mode: A sandbox sends everything to the simulators.
-            sms_campaigns_enabled: Whether SMS campaigns may be created (docs/interface.md#4.3, rule 1).
-            request_limit: HTTP requests per minute over all its keys; None for no limit.
-            default_region: Region of local numbers, such as `US`; None accepts international ones only.
-            contact_hours: Contact people only from 8 to 21 in their own time zones; None for True in a live workspace
-                and False in a sandbox.
-            frequency_cap: Dispatches to one number in 24 hours, over all campaigns; None for no cap.
+            new: The workspace.
             actor: Recorded in the audit trail.
 
         Raises:
             InvalidRequest: A value is out of its bounds.
         """
-        return self._call(
-            lambda service: service.create(
-                name,
-                mode=mode,
-                sms_campaigns_enabled=sms_campaigns_enabled,
-                request_limit=request_limit,
-                default_region=default_region,
-                contact_hours=contact_hours,
-                frequency_cap=frequency_cap,
-                actor=actor,
-            )
-        )
+        return self._call(lambda service: service.create(new, actor=actor))
 
     def update(self, workspace_id: str, change: WorkspaceUpdate, *, actor: str = "library") -> Workspace:
         """Change a workspace; a running server applies it within a second.
@@ -347,38 +315,13 @@ class Agents(Service[AsyncAgents]):
     """The voice agents of workspaces."""
 
     def create(
-        self,
-        workspace_id: str,
-        name: str,
-        *,
-        provider: VoiceProviderName = "simulator",
-        direction: AgentDirection = "outbound",
-        allow_outbound: bool = False,
-        is_active: bool = True,
-        provider_agent_id: str | None = None,
-        placeholders: Sequence[str] | None = None,
-        from_number: str | None = None,
-        voicemail: VoicemailPolicy | None = None,
-        voicemail_message: str | None = None,
-        max_call_seconds: int | None = None,
-        idempotency_key: str | None = None,
-        actor: str = "library",
+        self, workspace_id: str, new: NewAgent, *, idempotency_key: str | None = None, actor: str = "library"
     ) -> Agent:
         """Create an agent.
 
         Args:
             workspace_id: The workspace.
-            name: 1 to 255 characters.
-            provider: Its voice provider.
-            direction: `outbound`, or `inbound`, which places calls only with `allow_outbound`.
-            allow_outbound: Whether an inbound agent may place calls.
-            is_active: Whether it may be used.
-            provider_agent_id: Its id at the provider.
-            placeholders: The template variables that it accepts; None for any.
-            from_number: Caller ID; normalised to E.164.
-            voicemail: What to do when a machine answers; None for the agent's setting at the provider.
-            voicemail_message: What to say to the machine, 1 to 1,000 characters; only with `leave_message`.
-            max_call_seconds: The longest call, 10 to 43,200; None for the provider's setting.
+            new: The agent.
             idempotency_key: A name for this agent, such as `order-42`: for a day, the same key returns this agent.
             actor: Recorded in the audit trail.
 
@@ -388,22 +331,7 @@ class Agents(Service[AsyncAgents]):
             RequestInProgress: The first call with this key is still running.
         """
         return self._call(
-            lambda service: service.create(
-                workspace_id,
-                name,
-                provider=provider,
-                direction=direction,
-                allow_outbound=allow_outbound,
-                is_active=is_active,
-                provider_agent_id=provider_agent_id,
-                placeholders=placeholders,
-                from_number=from_number,
-                voicemail=voicemail,
-                voicemail_message=voicemail_message,
-                max_call_seconds=max_call_seconds,
-                idempotency_key=idempotency_key,
-                actor=actor,
-            )
+            lambda service: service.create(workspace_id, new, idempotency_key=idempotency_key, actor=actor)
         )
 
     def update(self, workspace_id: str, agent_id: str, change: AgentUpdate, *, actor: str = "library") -> Agent:
@@ -415,11 +343,20 @@ class Agents(Service[AsyncAgents]):
         """
         return self._call(lambda service: service.update(workspace_id, agent_id, change, actor=actor))
 
+    def remove(self, workspace_id: str, agent_id: str, *, actor: str = "library") -> Agent:
+        """Remove an agent; ended campaigns and calls keep its id.
+
+        Raises:
+            NotFound: The workspace has no such agent.
+            Conflict: A campaign or a call that has not ended uses it.
+        """
+        return self._call(lambda service: service.remove(workspace_id, agent_id, actor=actor))
+
     def get(self, workspace_id: str, agent_id: str) -> Agent:
         """Return an agent.
 
         Raises:
-            NotFound: The workspace has no such agent.
+            NotFound: The workspace has no such agent, or it was removed.
         """
         return self._call(lambda service: service.get(workspace_id, agent_id))
 
@@ -441,22 +378,13 @@ class Trunks(Service[AsyncTrunks]):
     """The SIP trunks of workspaces."""
 
     def create(
-        self,
-        workspace_id: str,
-        name: str,
-        *,
-        address: str,
-        provider_trunk_id: str | None = None,
-        idempotency_key: str | None = None,
-        actor: str = "library",
+        self, workspace_id: str, new: NewTrunk, *, idempotency_key: str | None = None, actor: str = "library"
     ) -> Trunk:
         """Create a trunk.
 
         Args:
             workspace_id: The workspace.
-            name: 1 to 255 characters.
-            address: SIP host or URI, 1 to 255 characters.
-            provider_trunk_id: Its id at the voice provider, if any.
+            new: The trunk.
             idempotency_key: A name for this trunk, such as `order-42`: for a day, the same key returns this trunk.
             actor: Recorded in the audit trail.
 
@@ -466,14 +394,7 @@ class Trunks(Service[AsyncTrunks]):
             RequestInProgress: The first call with this key is still running.
         """
         return self._call(
-            lambda service: service.create(
-                workspace_id,
-                name,
-                address=address,
-                provider_trunk_id=provider_trunk_id,
-                idempotency_key=idempotency_key,
-                actor=actor,
-            )
+            lambda service: service.create(workspace_id, new, idempotency_key=idempotency_key, actor=actor)
         )
 
     def get(self, workspace_id: str, trunk_id: str) -> Trunk:
@@ -520,24 +441,13 @@ class Numbers(Service[AsyncNumbers]):
     """The numbers that workspaces send and call from."""
 
     def create(
-        self,
-        workspace_id: str,
-        phone: str,
-        *,
-        carrier: CarrierName | None = None,
-        trunk_id: str | None = None,
-        rate_per_minute: int | None = None,
-        idempotency_key: str | None = None,
-        actor: str = "library",
+        self, workspace_id: str, new: NewNumber, *, idempotency_key: str | None = None, actor: str = "library"
     ) -> Number:
         """Add a number.
 
         Args:
             workspace_id: The workspace.
-            phone: Normalised to E.164; unique in the workspace.
-            carrier: Its SMS carrier.
-            trunk_id: Its trunk.
-            rate_per_minute: Messages per minute over all campaigns, 1 to 600; None for no limit.
+            new: The number.
             idempotency_key: A name for this number, such as `order-42`: for a day, the same key returns this number.
             actor: Recorded in the audit trail.
 
@@ -547,15 +457,7 @@ class Numbers(Service[AsyncNumbers]):
             RequestInProgress: The first call with this key is still running.
         """
         return self._call(
-            lambda service: service.create(
-                workspace_id,
-                phone,
-                carrier=carrier,
-                trunk_id=trunk_id,
-                rate_per_minute=rate_per_minute,
-                idempotency_key=idempotency_key,
-                actor=actor,
-            )
+            lambda service: service.create(workspace_id, new, idempotency_key=idempotency_key, actor=actor)
         )
 
     def get(self, workspace_id: str, number_id: str) -> Number:
@@ -602,20 +504,13 @@ class Flows(Service[AsyncFlows]):
     """The automation flows of workspaces."""
 
     def create(
-        self,
-        workspace_id: str,
-        name: str,
-        *,
-        steps: Sequence[FlowStep],
-        idempotency_key: str | None = None,
-        actor: str = "library",
+        self, workspace_id: str, new: NewFlow, *, idempotency_key: str | None = None, actor: str = "library"
     ) -> Flow:
         """Create a flow.
 
         Args:
             workspace_id: The workspace.
-            name: 1 to 255 characters.
-            steps: The steps in order.
+            new: The flow.
             idempotency_key: A name for this flow, such as `order-42`: for a day, the same key returns this flow.
             actor: Recorded in the audit trail.
 
@@ -625,9 +520,7 @@ class Flows(Service[AsyncFlows]):
             RequestInProgress: The first call with this key is still running.
         """
         return self._call(
-            lambda service: service.create(
-                workspace_id, name, steps=steps, idempotency_key=idempotency_key, actor=actor
-            )
+            lambda service: service.create(workspace_id, new, idempotency_key=idempotency_key, actor=actor)
         )
 
     def get(self, workspace_id: str, flow_id: str) -> Flow:
@@ -802,7 +695,7 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
 
     def import_numbers(
         self, workspace_id: str, rows: Iterable[str], *, scope: UnsubscribeScope = "all", actor: str = "library"
-    ) -> RegisterImport:
+    ) -> UnsubscribeImport:
         """Unsubscribe many numbers; invalid rows are reported, the others are written.
 
         Raises:
@@ -1120,11 +1013,8 @@ class Campaigns(Service[AsyncCampaigns]):
         self,
         workspace_id: str,
         campaign_id: str,
+        new: NewFollowUp,
         *,
-        results: Sequence[str],
-        include: Collection[FollowUpExclusion] = (),
-        name: str | None = None,
-        body: str | None = None,
         idempotency_key: str | None = None,
         actor: str = "library",
     ) -> FollowUpCreated:
@@ -1136,10 +1026,7 @@ class Campaigns(Service[AsyncCampaigns]):
         Args:
             workspace_id: The workspace.
             campaign_id: The earlier campaign; it may be running.
-            results: States and reasons of contacts that have ended, such as `failed`, `no_answer` or `unconfirmed`.
-            include: Whom not to leave out.
-            name: 1 to 100 characters; None for the earlier name with "(follow-up)".
-            body: Another text; None for the same text or flow.
+            new: Which contacts to take, and the new campaign's name and text.
             idempotency_key: A name for this follow-up, such as `order-42`: for a day, the same key returns this
                 campaign instead of a new one.
             actor: Recorded in the audit trail.
@@ -1153,14 +1040,7 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(
             lambda service: service.follow_up(
-                workspace_id,
-                campaign_id,
-                results=results,
-                include=include,
-                name=name,
-                body=body,
-                idempotency_key=idempotency_key,
-                actor=actor,
+                workspace_id, campaign_id, new, idempotency_key=idempotency_key, actor=actor
             )
         )
 
@@ -1377,13 +1257,22 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(lambda service: service.count_recipients(workspace_id, campaign_id))
 
-    def dispatches(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[Dispatch]:
-        """Return the dispatches of one recipient, oldest first.
+    def list_dispatches(
+        self, workspace_id: str, campaign_id: str, position: int, *, after: str | None = None, limit: int = 100
+    ) -> Page[Dispatch]:
+        """Return a page of the dispatches of one recipient, oldest first.
 
         Raises:
             NotFound: The workspace has no such campaign.
+            InvalidRequest: `position`, `after` or `limit` is invalid.
         """
-        return self._call(lambda service: service.dispatches(workspace_id, campaign_id, position))
+        return self._call(
+            lambda service: service.list_dispatches(workspace_id, campaign_id, position, after=after, limit=limit)
+        )
+
+    def iter_dispatches(self, workspace_id: str, campaign_id: str, position: int) -> Iterator[Dispatch]:
+        """Iterate over the dispatches of one recipient, oldest first; see `list_dispatches`."""
+        return self._items(lambda service: service.iter_dispatches(workspace_id, campaign_id, position))
 
     def recipient_history(self, workspace_id: str, campaign_id: str, position: int) -> ContactHistory:
         """Return what happened to the recipient at a position, step by step, with reasons and rules.
@@ -1661,11 +1550,8 @@ class Messages(Service[AsyncMessages]):
         self,
         workspace_id: str,
         campaign_id: str,
+        new: NewTestMessage,
         *,
-        contact: str,
-        to: str,
-        message: int = 1,
-        at_any_hour: bool = False,
         idempotency_key: str | None = None,
         actor: str = "library",
     ) -> Message:
@@ -1677,10 +1563,7 @@ class Messages(Service[AsyncMessages]):
         Args:
             workspace_id: The workspace.
             campaign_id: The campaign.
-            contact: The contact's number, in any notation, or as supplied if it is none.
-            to: Where to send it.
-            message: Which message of a flow, from 1.
-            at_any_hour: Whether to send it outside the campaign's hours and the contact hours at `to` too.
+            new: Whose text to send, and where.
             idempotency_key: A name for this message, such as `order-42`: for a day, the same key returns this message
                 instead of queueing another.
             actor: Recorded in the audit trail.
@@ -1696,14 +1579,7 @@ class Messages(Service[AsyncMessages]):
         """
         return self._call(
             lambda service: service.send_test(
-                workspace_id,
-                campaign_id,
-                contact=contact,
-                to=to,
-                message=message,
-                at_any_hour=at_any_hour,
-                idempotency_key=idempotency_key,
-                actor=actor,
+                workspace_id, campaign_id, new, idempotency_key=idempotency_key, actor=actor
             )
         )
 
@@ -1751,6 +1627,19 @@ class Messages(Service[AsyncMessages]):
                 replies_to_keywords=replies_to_keywords,
             )
         )
+
+    def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Message]:
+        """Return a page of single messages, newest first; those of campaigns are `campaigns.list_dispatches`.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: `after` or `limit` is invalid.
+        """
+        return self._call(lambda service: service.list(workspace_id, after=after, limit=limit))
+
+    def iter_all(self, workspace_id: str) -> Iterator[Message]:
+        """Iterate over single messages, newest first; see `list`."""
+        return self._items(lambda service: service.iter_all(workspace_id))
 
     def list_inbound(
         self, workspace_id: str, *, unclear: bool = False, after: str | None = None, limit: int = 100
@@ -1891,7 +1780,7 @@ class Accounts(Service[AsyncAccounts]):
             )
         )
 
-    def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[AccountSummary]:
+    def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Account]:
         """Return a page of a workspace's accounts without secrets, oldest first.
 
         Returns:
@@ -1903,16 +1792,9 @@ class Accounts(Service[AsyncAccounts]):
         """
         return self._call(lambda service: service.list(workspace_id, after=after, limit=limit))
 
-    def iter_all(self, workspace_id: str) -> Iterator[AccountSummary]:
+    def iter_all(self, workspace_id: str) -> Iterator[Account]:
         """Iterate over a workspace's accounts without secrets, oldest first; see `list`."""
         return self._items(lambda service: service.iter_all(workspace_id))
-
-    def summarize(self, account: Account) -> AccountSummary:
-        """Return an account without its secrets, such as one that `connect` returned.
-
-        It says nothing of a throttle: `list` and `throttled_until` do.
-        """
-        return self._plain(lambda service: service.summarize(account))
 
     def check(self, workspace_id: str, account_id: str) -> AccountCheck:
         """Test an account's credentials with a harmless request, and return the result in words.
@@ -2010,6 +1892,14 @@ class Callbacks(Service[AsyncCallbacks]):
             ConfigError: The account's credentials cannot be decrypted, or its adapter is not installed here.
         """
         return self._call(lambda service: service.receive(account_id, url=url, headers=headers, body=body))
+
+    def get(self, workspace_id: str, account_id: str, event_id: str) -> CallbackRecord:
+        """Return an event by its account and the id that the provider gave it.
+
+        Raises:
+            NotFound: The workspace has no such event, or it was deleted since (docs/operations.md).
+        """
+        return self._call(lambda service: service.get(workspace_id, account_id, event_id))
 
     def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[CallbackRecord]:
         """Return a page of a workspace's events, newest first.
@@ -2147,9 +2037,25 @@ class Events(Service[AsyncEvents]):
         """
         return self._call(lambda service: service.page(*kinds, workspace_id=workspace_id, since=since, limit=limit))
 
-    def subscriptions(self) -> Sequence[Subscription]:
-        """Return all named subscriptions, by name: how far each has come, and whether anybody reads it now."""
-        return self._call(lambda service: service.subscriptions())
+    def get_subscription(self, name: str) -> Subscription:
+        """Return a named subscription: how far it has come, and whether anybody reads it now.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return self._call(lambda service: service.get_subscription(name))
+
+    def list_subscriptions(self, *, after: str | None = None, limit: int = 100) -> Page[Subscription]:
+        """Return a page of all named subscriptions, by name; see `get_subscription`.
+
+        Raises:
+            InvalidRequest: `after` or `limit` is invalid.
+        """
+        return self._call(lambda service: service.list_subscriptions(after=after, limit=limit))
+
+    def iter_subscriptions(self) -> Iterator[Subscription]:
+        """Iterate over all named subscriptions, by name; see `list_subscriptions`."""
+        return self._items(lambda service: service.iter_subscriptions())
 
     def remove_subscription(self, name: str) -> None:
         """Forget a named subscription and how far it had come; whoever reads it now gets `NotFound`.
@@ -2351,11 +2257,8 @@ class HttpOperations(Service[AsyncHttpOperations]):
         self,
         workspace_id: str,
         campaign_id: str,
+        new: NewFollowUp,
         *,
-        results: Sequence[str],
-        include: Collection[FollowUpExclusion],
-        name: str | None,
-        body: str | None,
         request: IdempotentRequest | None,
         render: Callable[[FollowUpCreated], StoredAnswer],
         actor: str = "library",
@@ -2367,15 +2270,7 @@ class HttpOperations(Service[AsyncHttpOperations]):
         """
         return self._call(
             lambda service: service.follow_up_campaign(
-                workspace_id,
-                campaign_id,
-                results=results,
-                include=include,
-                name=name,
-                body=body,
-                request=request,
-                render=render,
-                actor=actor,
+                workspace_id, campaign_id, new, request=request, render=render, actor=actor
             )
         )
 
@@ -2416,7 +2311,7 @@ class HttpOperations(Service[AsyncHttpOperations]):
         self,
         workspace_id: str,
         campaign_id: str,
-        test: TrialMessage,
+        new: NewTestMessage,
         *,
         request: IdempotentRequest | None,
         render: Callable[[Message], StoredAnswer],
@@ -2429,7 +2324,7 @@ class HttpOperations(Service[AsyncHttpOperations]):
         """
         return self._call(
             lambda service: service.send_test_message(
-                workspace_id, campaign_id, test, request=request, render=render, actor=actor
+                workspace_id, campaign_id, new, request=request, render=render, actor=actor
             )
         )
 
@@ -2498,7 +2393,7 @@ class Outreach(Engine):
     of your program or as a context manager:
 
         engine = Outreach.open("sqlite:///app.db", dispatch=True)
-        workspace = engine.workspaces.create("Acme")
+        workspace = engine.workspaces.create(NewWorkspace(name="Acme"))
 
     The first call opens it, or `start`; the exit of the interpreter closes it, or `close`. A process that is forked
     before the first call opens it anew; one that is forked while it is open gets a `ConfigError`. Calls wait for as
@@ -2547,7 +2442,7 @@ class Outreach(Engine):
         http: The same for applications that serve it over HTTP themselves: stored responses, request limits.
         status: `engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.
-        diagnose: `engine.diagnose()` tells what is wrong with the set-up and the data, and what mends it.
+        diagnose: `engine.diagnose()` tells what is wrong with the set-up and the data, and what fixes it.
         readiness: `engine.readiness()` tells whether this process can do its work now.
         figures: `engine.figures()` counts what is open in the whole database, for metrics.
     """

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from outreach.models.account import Account, CallbackRecord, ProviderThrottle
+from outreach.models.account import CallbackRecord, ProviderThrottle, StoredAccount
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
@@ -303,9 +303,9 @@ def make_inbound(**changes: Any) -> InboundMessage:
     return attrs.evolve(message, **changes)
 
 
-def make_account(**changes: Any) -> Account:
+def make_account(**changes: Any) -> StoredAccount:
     """Return an account at twilio whose credentials nobody can open."""
-    account = Account(
+    account = StoredAccount(
         id=new_id(),
         workspace_id=WORKSPACE_ID,
         provider="twilio",

@@ -25,7 +25,7 @@ import pytest
 from outreach.clock import Clock
 from outreach.config import EngineConfig
 from outreach.engine import Outreach
-from outreach.models.workspace import Workspace
+from outreach.models.workspace import NewWorkspace, Workspace
 from outreach.protocols.carrier import OutboundMessage
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.async_fixture import async_fixture
@@ -109,7 +109,7 @@ async def outreach_engine(
 @async_fixture
 async def outreach_workspace(outreach_engine: Outreach) -> Workspace:
     """Make a sandbox workspace without a request limit, in the region US."""
-    return await outreach_engine.workspaces.create("Test", request_limit=None, default_region="US")
+    return await outreach_engine.workspaces.create(NewWorkspace(name="Test", request_limit=None, default_region="US"))
 
 
 def _check_loop(node: pytest.Item) -> None:

@@ -15,7 +15,7 @@ import attrs
 
 from outreach.clock import format_timestamp, parse_timestamp
 from outreach.convert.columns import RENAMED, Columns, Value
-from outreach.models.account import Account, CallbackRecord, ProviderThrottle
+from outreach.models.account import CallbackRecord, ProviderThrottle, StoredAccount
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.dispatch import Dispatch
@@ -168,7 +168,7 @@ AGENTS: Final = _kind("agents", Agent, "agent")
 TRUNKS: Final = _kind("trunks", Trunk, "trunk")
 NUMBERS: Final = _kind("numbers", Number, "number")
 FLOWS: Final = _kind("flows", Flow, "flow")
-ACCOUNTS: Final = _kind("accounts", Account, "account", fixed=("provider", "created_at"))
+ACCOUNTS: Final = _kind("accounts", StoredAccount, "account", fixed=("provider", "created_at"))
 PROVIDER_THROTTLES: Final = _kind(
     "provider_throttles", ProviderThrottle, "throttle of an account", key=("workspace_id", "provider")
 )

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import BinaryIO, Final
 
 import click
 
 from outreach import EngineConfig, Outreach, Workspace
-from outreach.http import PUBLIC_URL_VARIABLE
-from outreach.models import Account, AccountSummary, RekeyResult
+from outreach.models import Account, RekeyResult
 from outreach.protocols import AccountCheck, CredentialField
+from outreach.server_support import PUBLIC_URL_VARIABLE
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Group, actor, collect, state, with_engine
 from outreach_server.cli.output import echo_json, note, show, show_list
@@ -77,7 +76,7 @@ def connect(
     existing account keeps its id and callback URL. Connecting ends a throttle of the provider.
     """
 
-    async def work(engine: Outreach) -> tuple[AccountSummary, Workspace]:
+    async def work(engine: Outreach) -> tuple[Account, Workspace]:
         workspace = await engine.workspaces.get(workspace_id)
         wanted = engine.accounts.credential_fields(provider)
         with interruptions.reading():
@@ -86,7 +85,7 @@ def connect(
         account = await engine.accounts.connect(
             workspace_id, provider, values, replies_to_keywords=replies, actor=actor()
         )
-        return engine.accounts.summarize(account), workspace
+        return account, workspace
 
     made, workspace = with_engine(work)
     show(documents.plain(made))
@@ -120,15 +119,15 @@ def list_(workspace_id: str) -> None:
 def check(account_id: str) -> None:
     """Test an account with a harmless request, and say what is wrong; exits with 1 if something is."""
 
-    async def work(engine: Outreach) -> tuple[Account, AccountCheck, datetime | None, Workspace]:
+    async def work(engine: Outreach) -> tuple[Account, AccountCheck, Workspace]:
         account = await engine.accounts.get_anywhere(account_id)
         found = await engine.accounts.check(account.workspace_id, account_id)
-        until = await engine.accounts.throttled_until(account.workspace_id, account.provider)
-        return account, found, until, await engine.workspaces.get(account.workspace_id)
+        return account, found, await engine.workspaces.get(account.workspace_id)
 
-    account, found, until, workspace = with_engine(work)
+    account, found, workspace = with_engine(work)
+    until = account.throttled_until
     if state().as_json:
-        held = {"throttled_by": documents.provider_throttle(until), "throttled_until": documents.plain(until)}
+        held = {"throttled_by": account.throttled_by, "throttled_until": documents.plain(until)}
         echo_json({"account_id": account_id, "ok": found.ok, "message": found.message, **held})
     else:
         click.echo(found.message, err=not found.ok)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from outreach import Agent, AgentUpdate, NotFound, Outreach
+from outreach import Agent, AgentUpdate, NewAgent, NotFound, Outreach
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, collect, with_engine
 from outreach_server.cli.output import show, show_list
@@ -50,7 +50,7 @@ def _clearing_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.group(cls=Group)
 def agents() -> None:
-    """Create, change and list voice agents."""
+    """Create, change, remove and list voice agents."""
 
 
 @agents.command()
@@ -80,7 +80,9 @@ def create(workspace_id: str, name: str, inactive: bool, placeholders: tuple[str
     """Create an agent called NAME."""
     made = with_engine(
         lambda engine: engine.agents.create(
-            workspace_id, name, is_active=not inactive, placeholders=placeholders or None, actor=actor(), **options
+            workspace_id,
+            NewAgent(name=name, is_active=not inactive, placeholders=placeholders or None, **options),
+            actor=actor(),
         )
     )
     show(documents.agent(made))
@@ -110,9 +112,7 @@ def list_(workspace_id: str) -> None:
 @_clearing_options
 def update(ids: tuple[str, ...], placeholders: tuple[str, ...], **options: Any) -> None:
     """Change an agent; its identifier alone is enough."""
-    if len(ids) > 2:
-        raise click.UsageError("Give one agent: [WORKSPACE_ID] AGENT_ID.")
-    agent_id = ids[-1]
+    agent_id = _agent_id(ids)
     cleared = {name: options.pop(f"no_{name}") for name in _CLEARABLE}
     changes = changed(placeholders=placeholders or None, **options)
     for name, is_cleared in cleared.items():
@@ -122,10 +122,32 @@ def update(ids: tuple[str, ...], placeholders: tuple[str, ...], **options: Any) 
     change = AgentUpdate(**changes)
 
     async def work(engine: Outreach) -> Agent:
-        workspace_id = ids[0] if len(ids) > 1 else await _owner(engine, agent_id)
-        return await engine.agents.update(workspace_id, agent_id, change, actor=actor())
+        return await engine.agents.update(await _workspace_id(engine, ids), agent_id, change, actor=actor())
 
     show(documents.agent(with_engine(work)))
+
+
+@agents.command("remove")
+@click.argument("ids", metavar="[WORKSPACE_ID] AGENT_ID", nargs=-1, required=True, type=AGENT)
+def remove(ids: tuple[str, ...]) -> None:
+    """Remove an agent, unless a campaign or a call that has not ended uses it; its identifier alone is enough."""
+    agent_id = _agent_id(ids)
+
+    async def work(engine: Outreach) -> Agent:
+        return await engine.agents.remove(await _workspace_id(engine, ids), agent_id, actor=actor())
+
+    gone = with_engine(work)
+    show({"id": gone.id, "name": gone.name, "removed": True})
+
+
+def _agent_id(ids: tuple[str, ...]) -> str:
+    if len(ids) > 2:
+        raise click.UsageError("Give one agent: [WORKSPACE_ID] AGENT_ID.")
+    return ids[-1]
+
+
+async def _workspace_id(engine: Outreach, ids: tuple[str, ...]) -> str:
+    return ids[0] if len(ids) > 1 else await _owner(engine, ids[-1])
 
 
 async def _owner(engine: Outreach, agent_id: str) -> str:

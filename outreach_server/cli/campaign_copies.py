@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from outreach import Campaign, Outreach
-from outreach.models import CampaignCreated, FollowUpCreated
+from outreach.models import CampaignCreated, FollowUpCreated, NewFollowUp
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.output import echo_json, note
@@ -70,10 +70,7 @@ def follow_up_(
         return await engine.campaigns.follow_up(
             campaign.workspace_id,
             campaign_id,
-            results=results,
-            include=include,
-            name=name,
-            body=body,
+            NewFollowUp(results=results, include=include, name=name, body=body),
             actor=actor(),
         )
 

@@ -97,12 +97,12 @@ def _limit(forecast: Forecast) -> str:
 
 def _assumptions(forecast: Forecast) -> str:
     names = _OF_CALLS if forecast.channel == "call" else ("failure_rate",)
-    told: dict[bool, list[str]] = {True: [], False: []}
+    stated: dict[bool, list[str]] = {True: [], False: []}
     for name in names:
         text = _ASSUMED[name].format(getattr(forecast.assumptions, name))
-        told[name in forecast.measured].append(text)
+        stated[name in forecast.measured].append(text)
     words = ((True, "Measured"), (False, "Assumed"))
-    parts = [f"{word}: {', '.join(told[own])}." for own, word in words if told[own]]
+    parts = [f"{word}: {', '.join(stated[own])}." for own, word in words if stated[own]]
     return " ".join(parts)
 
 

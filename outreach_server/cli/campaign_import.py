@@ -12,8 +12,9 @@ import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from outreach import Campaign, CampaignCreated, NewCallCampaign, NewSmsCampaign, Outreach
-from outreach.http import holiday_parts, write_preflight
+from outreach.http import write_preflight
 from outreach.models import Preflight, PreparedRecipient
+from outreach.server_support import holiday_parts
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.campaign_options import CampaignOptions, campaign_options
@@ -23,7 +24,7 @@ from outreach_server.cli.contact_columns import ColumnMapping
 from outreach_server.cli.contacts import ContactFile
 from outreach_server.cli.csv_lines import Encoding
 from outreach_server.cli.csv_records import Delimiter
-from outreach_server.cli.import_report import mapping, mapping_table, mended, mended_lines
+from outreach_server.cli.import_report import corrected, corrected_lines, mapping, mapping_table
 from outreach_server.cli.obstacles import explain_obstacles, explain_placeholders
 from outreach_server.cli.output import console, echo_json_with, fields, note
 from outreach_server.cli.rejects import Rejects
@@ -76,7 +77,7 @@ def import_(
     The first line names the columns. Phone number, first and last name, email and company are recognised by their usual
     names in many languages, in any case; every other column is a variable of that name. - is stdin.
 
-    What spreadsheets do to numbers is mended where no digit is lost. Rows with a missing or invalid number and
+    What spreadsheets do to numbers is corrected where no digit is lost. Rows with a missing or invalid number and
     malformed rows are reported and not loaded (over HTTP an invalid number is loaded, and skipped). Numbers on the
     unsubscribe register are excluded; a number that occurs twice is contacted once.
     """
@@ -204,12 +205,12 @@ def _file_document(contacts: ContactFile) -> Mapping[str, Any]:
         "read_as": contacts.table.described,
         "notes": [*contacts.table.notes, *contacts.columns.notes],
         "mapping": mapping(contacts),
-        "mended": mended(contacts),
+        "corrected": corrected(contacts),
     }
 
 
 def _show_rows(contacts: ContactFile, rejects: Rejects, rejects_file: TextIO | None) -> None:
-    for line in mended_lines(contacts):
+    for line in corrected_lines(contacts):
         note(line)
     if rejects.count:
         note("These rows are not loaded:")

@@ -9,17 +9,9 @@ from typing import Any, Final
 import attrs
 import click
 
-from outreach import (
-    BusinessHours,
-    CallerIdAllocation,
-    NewCallCampaign,
-    NewRecipient,
-    NewSmsCampaign,
-    Outreach,
-    Workspace,
-)
-from outreach.http import prepare_recipient
-from outreach.models import CarrierName, Channel
+from outreach import BusinessHours, NewCallCampaign, NewRecipient, NewSmsCampaign, Outreach, Workspace
+from outreach.models import CallerIdAllocation, CarrierName, Channel
+from outreach.server_support import prepare_recipient
 from outreach_server.cli.campaign_times import TIMES, business_hours, check_times, holiday_calendar
 from outreach_server.cli.hours import Opening
 from outreach_server.cli.values import AGENT, CARRIER, FLOW, TRUNK, integer_of, text_of
@@ -167,8 +159,8 @@ class CampaignOptions:
             number = prepare_recipient(NewRecipient(phone_number=phone.strip() or "-"), workspace.default_region).phone
             if number is None or number not in owned:
                 raise click.ClickException(
-                    f"{phone!r} is not a number of the workspace. Add it: outreach-server numbers add {workspace.id} "
-                    "PHONE"
+                    f"{phone!r} is not a number of the workspace. Create it: outreach-server numbers create "
+                    f"{workspace.id} PHONE"
                 )
             entries.append(CallerIdAllocation(number_id=owned[number], phone=number, count=int(count or 1)))
         return entries

@@ -134,10 +134,10 @@ def recipients_(campaign_id: str, status: RecipientStatus | None, external_id: s
             note("No recipients match.")
 
     with_engine(work)
-    told = legend.table()
-    if told is not None and not as_json:
+    table = legend.table()
+    if table is not None and not as_json:
         click.echo("\nWhat went wrong at the provider:")
-        console().print(told)
+        console().print(table)
 
 
 def show_campaign(document: documents.Document) -> None:

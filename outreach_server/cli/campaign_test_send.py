@@ -8,7 +8,7 @@ from datetime import datetime
 import click
 
 from outreach import Message, NotFound, Outreach
-from outreach.models import ProviderFailure
+from outreach.models import NewTestMessage, ProviderFailure
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, actor, with_engine
 from outreach_server.cli.sandboxed import note_sandbox
@@ -43,10 +43,7 @@ def test_send_(campaign_id: str, contact: str, to: str, message: int, at_any_hou
             item = await engine.messages.send_test(
                 campaign.workspace_id,
                 campaign_id,
-                contact=contact,
-                to=to,
-                message=message,
-                at_any_hour=at_any_hour,
+                NewTestMessage(contact=contact, to=to, message=message, at_any_hour=at_any_hour),
                 actor=actor(),
             )
         except NotFound as error:

@@ -9,8 +9,9 @@ from typing import Any, Final
 import attrs
 import click
 
-from outreach import BusinessHours, Holiday, HolidayCalendar
+from outreach import BusinessHours
 from outreach.http import parse_holidays
+from outreach.models import Holiday, HolidayCalendar
 from outreach.protocols import SystemClock
 from outreach_server.cli.hours import Opening, OpeningHours, schedule_of
 from outreach_server.cli.values import DATE, MOMENT

@@ -1,4 +1,4 @@
-"""Reads contacts from a list in prepared chunks, mends numbers, and reports bad rows."""
+"""Reads contacts from a list in prepared chunks, corrects numbers, and reports bad rows."""
 
 from __future__ import annotations
 
@@ -11,8 +11,15 @@ import attrs
 import click
 
 from outreach import InvalidRequest, NewRecipient
-from outreach.http import NumberCell, NumberMend, is_cell_error, prepare_recipient, read_cell, read_number_cell
 from outreach.models import PreparedRecipient
+from outreach.server_support import (
+    NumberCell,
+    NumberCorrection,
+    is_cell_error,
+    prepare_recipient,
+    read_cell,
+    read_number_cell,
+)
 from outreach_server.cli.column_names import Field
 from outreach_server.cli.contact_columns import Columns, read_columns
 from outreach_server.cli.csv_records import Record
@@ -28,8 +35,8 @@ _NOT_MAPPED: Final[Mapping[Field, str]] = MappingProxyType({})
 
 
 @attrs.define(kw_only=True)
-class MendedNumbers:
-    """How many numbers were mended in one way, with the first of them.
+class CorrectedNumbers:
+    """How many numbers were corrected in one way, with the first of them.
 
     Attributes:
         row: The row of the first one.
@@ -37,7 +44,7 @@ class MendedNumbers:
         after: The number that was read from it.
     """
 
-    mend: NumberMend
+    correction: NumberCorrection
     count: int
     row: int
     before: str
@@ -53,7 +60,7 @@ class ContactFile:
         columns: The meaning of its columns.
         first_rows: Its first rows, for people.
         rows: Nonempty rows read so far.
-        mended: What was done to numbers so far, by kind.
+        corrected: What was done to numbers so far, by kind.
     """
 
     table: Table
@@ -61,7 +68,7 @@ class ContactFile:
     first_rows: tuple[Record, ...]
     _records: Iterator[Record]
     rows: int = 0
-    mended: dict[NumberMend, MendedNumbers] = attrs.field(factory=dict)
+    corrected: dict[NumberCorrection, CorrectedNumbers] = attrs.field(factory=dict)
 
     @classmethod
     def open(cls, table: Table, *, mapped: Mapping[Field, str] = _NOT_MAPPED) -> ContactFile:
@@ -145,11 +152,11 @@ class ContactFile:
         # A row may have fewer cells than the header.
         cell = record.cells[phone].strip() if phone < len(record.cells) else ""
         number = read_number_cell(cell)
-        for mend in number.mends:
-            known = self.mended.get(mend)
+        for correction in number.corrections:
+            known = self.corrected.get(correction)
             if known is None:
-                first = MendedNumbers(mend=mend, count=1, row=record.row, before=cell, after=number.text)
-                self.mended[mend] = first
+                first = CorrectedNumbers(correction=correction, count=1, row=record.row, before=cell, after=number.text)
+                self.corrected[correction] = first
             else:
                 known.count += 1
         return number

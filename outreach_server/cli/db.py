@@ -117,12 +117,15 @@ def check(quick: bool) -> None:
             "bytes": found.size,
             "log_bytes": found.log_size,
             "pending_migrations": list(found.pending_migrations),
+            "is_archive": found.is_archive,
         }
     )
     if found.pending_migrations:
         note(f"It lacks {', '.join(found.pending_migrations)}. With the servers stopped: outreach-server db migrate")
     if found.problems:
-        if state().database.startswith("sqlite:"):
+        if found.is_archive:
+            note("It is an archive: put your backup of it in its place, with the server stopped.")
+        elif state().database.startswith("sqlite:"):
             note("Restore a backup, with the server stopped: outreach-server db restore FILE")
         sys.exit(EXIT_FAILED)
 

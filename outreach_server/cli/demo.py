@@ -62,7 +62,7 @@ def demo(exit_: bool, port: int) -> None:
                 app = create_app(database, config=config, simulator=simulator, parser_command=parser_command())
                 server = Server(app, listener, level="warning", on_started=up.set)
 
-                async def telling() -> None:
+                async def narrate() -> None:
                     await up.wait()
                     try:
                         results.append(await run_story(story))
@@ -76,7 +76,7 @@ def demo(exit_: bool, port: int) -> None:
                         click.echo("The server keeps running; Ctrl-C stops it and deletes the database.", err=True)
 
                 async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(telling)
+                    tasks.start_soon(narrate)
                     await server.serve()
                     tasks.cancel_scope.cancel()
             if failures:

@@ -1,4 +1,4 @@
-"""`doctor`: what is wrong with this server and its data, with the command that mends it."""
+"""`doctor`: what is wrong with this server and its data, with the command that fixes it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MARKS: Final = {"critical": "!", "warning": "-", "info": "i"}
 @click.command(cls=Command)
 @click.option("--offline", is_flag=True, help="Make no request to the network: no provider and no name is asked.")
 def doctor(offline: bool) -> None:
-    """Look for faults of this server and its data, and show the command that mends each.
+    """Look for faults of this server and its data, and show the command that fixes each.
 
     It changes nothing, and a server may run meanwhile. Run it with the server's configuration. Exits with 0 if nothing
     is wrong, 3 if something waits for a person, 4 if nothing is sent or soon will not be, or data are in danger.

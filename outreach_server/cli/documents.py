@@ -17,6 +17,7 @@ from outreach import (
     Dispatch,
     Flow,
     InboundMessage,
+    Message,
     MessageStatus,
     Number,
     Recipient,
@@ -74,7 +75,7 @@ def key(item: ApiKey) -> Document:
 
 def agent(item: Agent) -> Document:
     """Return an agent's document."""
-    return _document(item, "revision")
+    return _document(item, "revision", "removed_at")
 
 
 def trunk(item: Trunk) -> Document:
@@ -90,6 +91,11 @@ def number(item: Number) -> Document:
 def flow(item: Flow) -> Document:
     """Return a flow's document."""
     return _document(item, "removed_at")
+
+
+def message(item: Message) -> Document:
+    """Return a single message's document."""
+    return _document(item, "workspace_id", "send_until")
 
 
 def inbound(item: InboundMessage) -> Document:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from outreach_server.cli import documents
-from outreach_server.cli.base import Group, with_engine
+from outreach_server.cli.base import Group, collect, with_engine
 from outreach_server.cli.output import note, show, show_list
 
 
@@ -17,7 +17,7 @@ def events() -> None:
 @events.command("list")
 def list_() -> None:
     """List the named subscriptions: how far each has come, how far it is behind, and whether anybody reads it now."""
-    found = with_engine(lambda engine: engine.events.subscriptions())
+    found = with_engine(lambda engine: collect(engine.events.iter_subscriptions()))
     show_list(
         [documents.plain(item) for item in found],
         ("name", "workspace_id", "position", "behind", "active", "updated_at"),

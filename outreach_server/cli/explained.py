@@ -15,10 +15,10 @@ from outreach_server.cli.output import listing, show
 
 FIELDS: Final = ("error_code", "error_message", "meaning", "advice", "source")
 _COUNTED: Final = ("count", "provider", "reason", *FIELDS[:-1])
-_TOLD_ONCE: Final = FIELDS[:-1]
-_MAX_TOLD: Final = 20
+_SHOWN_ONCE: Final = FIELDS[:-1]
+_MAX_SHOWN: Final = 20
 _OF_STEP: Final = ("at", "reason", *FIELDS[:-1])
-_TOLD_BY: Final = frozenset({"outcome", "reported", "call_ended"})
+_WITH_FAILURE: Final = frozenset({"outcome", "reported", "call_ended"})
 
 
 def failure(item: ProviderFailure | None) -> Document:
@@ -37,8 +37,8 @@ def failure(item: ProviderFailure | None) -> Document:
 
 def show_with(document: Document, item: ProviderFailure | None) -> None:
     """Print a document with a failure, if any."""
-    told = failure(item)
-    show({**document, **(told if state().as_json else {name: value for name, value in told.items() if value})})
+    shown = failure(item)
+    show({**document, **(shown if state().as_json else {name: value for name, value in shown.items() if value})})
 
 
 def counted(items: Sequence[tuple[ProviderFailure, int]]) -> list[Document]:
@@ -63,22 +63,22 @@ class Legend:
     def add(self, document: Document) -> None:
         """Add one contact's failure, if any."""
         kind = (document["error_code"], document["meaning"])
-        if any(kind) and len(self._kinds) < _MAX_TOLD:
+        if any(kind) and len(self._kinds) < _MAX_SHOWN:
             self._kinds.setdefault(kind, document)
 
     def table(self) -> Table | None:
         """Return the failures as a table; None if there are none."""
-        return listing(self._kinds.values(), _TOLD_ONCE) if self._kinds else None
+        return listing(self._kinds.values(), _SHOWN_ONCE) if self._kinds else None
 
 
 def steps(history: Document, failures: Mapping[str, ProviderFailure], channel: Channel) -> Document:
     """Return a contact's history with reasons in words, and each failure at the last step of its request."""
-    told: set[str] = set()
+    shown: set[str] = set()
     found = []
     for step in reversed(history["steps"]):
-        item = failures.get(step["dispatch_id"]) if step["what"] in _TOLD_BY else None
-        if item is not None and step["dispatch_id"] not in told:
-            told.add(step["dispatch_id"])
+        item = failures.get(step["dispatch_id"]) if step["what"] in _WITH_FAILURE else None
+        if item is not None and step["dispatch_id"] not in shown:
+            shown.add(step["dispatch_id"])
         else:
             item = None
         found.append({**step, "why": _why(step, channel), **failure(item)})

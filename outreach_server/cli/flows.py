@@ -7,7 +7,7 @@ from typing import Any, BinaryIO, Final
 
 import click
 
-from outreach import FlowStep, FlowUpdate
+from outreach import FlowStep, FlowUpdate, NewFlow
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, collect, with_engine
 from outreach_server.cli.output import show, show_list
@@ -38,7 +38,7 @@ def create_flow(workspace_id: str, name: str, file: BinaryIO) -> None:
     {"kind": "stop_if_replied"}                     ends for contacts who have written since the start
     """  # noqa: D301 - \b tells click not to wrap
     steps = _read_steps(file)
-    made = with_engine(lambda engine: engine.flows.create(workspace_id, name, steps=steps, actor=actor()))
+    made = with_engine(lambda engine: engine.flows.create(workspace_id, NewFlow(name=name, steps=steps), actor=actor()))
     show(documents.flow(made))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -12,20 +13,24 @@ from outreach_server.cli.output import echo_json
 from outreach_server.config import ServerConfig
 
 _SECONDS: Final = 5.0
+_SOCKET: Final = "unix:"
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
 
 
 @click.command(cls=Command)
 @click.option("--ready", is_flag=True, help="Ask whether it can do its work (/readyz), not only whether it lives.")
-@click.option("--url", help="Where it is asked; by default where this configuration tells it to listen.")
+@click.option(
+    "--url", help="Where it is asked, as `serve` prints it; by default where this configuration tells it to listen."
+)
 def healthcheck(ready: bool, url: str | None) -> None:
     """Ask the server of this configuration whether it lives; exit status 1 where it does not.
 
     It reads what `serve` reads: the environment, or the file that --config names.
     """
     config = state().configuration()[0]
-    asked = url or _url_of(config)
-    socket = config.listen_uds if url is None else None
+    asked, socket = (_url_of(config), config.listen_uds) if url is None else (url, None)
+    if asked.startswith(_SOCKET):
+        asked, socket = f"{_scheme_of(config)}://localhost", Path(asked.removeprefix(_SOCKET))
     if socket is not None and not socket.exists():
         raise click.ClickException(f"No server answers at {socket}: there is no such socket.")
     # The certificate is for the name that clients use, not for this address.
@@ -33,18 +38,23 @@ def healthcheck(ready: bool, url: str | None) -> None:
     try:
         with httpx.Client(transport=transport, timeout=_SECONDS, trust_env=False) as client:
             answer = client.get(f"{asked}/readyz" if ready else f"{asked}/healthz")
-            told: Any = answer.json()
+            document: Any = answer.json()
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         where = asked if socket is None else str(socket)
-        raise click.ClickException(f"No server answers at {where}: {str(error) or type(error).__name__}.") from None
+        why = (str(error) or type(error).__name__).removesuffix(".")
+        raise click.ClickException(f"No server answers at {where}: {why}.") from None
     if state().as_json:
-        echo_json(told)
+        echo_json(document)
     elif answer.is_success:
-        click.echo(told["status"])
+        click.echo(document["status"])
     if not answer.is_success:
         raise click.ClickException(
-            " ".join(told.get("reasons", [])) or f"The server answers with {answer.status_code}."
+            " ".join(document.get("reasons", [])) or f"The server answers with {answer.status_code}."
         )
+
+
+def _scheme_of(config: ServerConfig) -> str:
+    return "http" if config.tls_certificate is None else "https"
 
 
 def _url_of(config: ServerConfig) -> str:
@@ -53,7 +63,7 @@ def _url_of(config: ServerConfig) -> str:
     Raises:
         click.UsageError: It takes any free port.
     """
-    scheme = "http" if config.tls_certificate is None else "https"
+    scheme = _scheme_of(config)
     if config.listen_uds is not None:
         return f"{scheme}://localhost"
     if config.listen_port == 0:

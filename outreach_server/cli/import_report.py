@@ -1,4 +1,4 @@
-"""What an import made of a file: the meaning of its columns, its first rows, and what was mended."""
+"""What an import made of a file: the meaning of its columns, its first rows, and what was corrected."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table as Grid
 from rich.text import Text
 
-from outreach.http import NumberMend, read_cell, read_number_cell
+from outreach.server_support import NumberCorrection, read_cell, read_number_cell
 from outreach_server.cli.contacts import ContactFile
 from outreach_server.cli.documents import Document
 from outreach_server.cli.output import cell
@@ -18,14 +18,14 @@ _MAX_SHOWN: Final = 30
 _LEFT_OUT: Final = "left out"
 
 _WORDS: Final = {
-    NumberMend.FORMULA: "formula taken away",
-    NumberMend.APOSTROPHE: "apostrophe in front taken away",
-    NumberMend.DECIMALS: "zeros behind the decimal point taken away",
-    NumberMend.SCIENTIFIC: "written out, as the exponent had kept all digits",
-    NumberMend.THOUSANDS: "separators of thousands taken away",
-    NumberMend.LABEL: "word in front taken away",
-    NumberMend.QUOTES: "quotes taken away",
-    NumberMend.SPACES: "remains of non-breaking spaces taken away",
+    NumberCorrection.FORMULA: "formula taken away",
+    NumberCorrection.APOSTROPHE: "apostrophe in front taken away",
+    NumberCorrection.DECIMALS: "zeros behind the decimal point taken away",
+    NumberCorrection.SCIENTIFIC: "written out, as the exponent had kept all digits",
+    NumberCorrection.THOUSANDS: "separators of thousands taken away",
+    NumberCorrection.LABEL: "word in front taken away",
+    NumberCorrection.QUOTES: "quotes taken away",
+    NumberCorrection.SPACES: "remains of non-breaking spaces taken away",
 }
 
 
@@ -62,20 +62,20 @@ def _read(contacts: ContactFile, cells: list[str], index: int) -> str:
     if index != contacts.columns.phone:
         return read_cell(text)
     number = read_number_cell(text)
-    return f"{text} → {number.text}" if number.mends else text
+    return f"{text} → {number.text}" if number.corrections else text
 
 
-def mended(contacts: ContactFile) -> list[Document]:
+def corrected(contacts: ContactFile) -> list[Document]:
     """Return what was done to how many numbers, with the first of each kind."""
     return [
-        {"what": one.mend.value, "count": one.count, "row": one.row, "before": one.before, "after": one.after}
-        for one in contacts.mended.values()
+        {"what": one.correction.value, "count": one.count, "row": one.row, "before": one.before, "after": one.after}
+        for one in contacts.corrected.values()
     ]
 
 
-def mended_lines(contacts: ContactFile) -> Iterator[str]:
+def corrected_lines(contacts: ContactFile) -> Iterator[str]:
     """Yield a line for each thing that was done to numbers."""
-    for one in contacts.mended.values():
+    for one in contacts.corrected.values():
         many = "1 number was" if one.count == 1 else f"{one.count:,} numbers were"
         first = f"row {one.row}: {cell(one.before[:40])} → {cell(one.after)}"
-        yield f"{many} mended: {_WORDS[one.mend]} ({first})."
+        yield f"{many} corrected: {_WORDS[one.correction]} ({first})."

@@ -9,7 +9,7 @@ import attrs
 import click
 
 from outreach import NewRecipient, NotFound, Outreach, Workspace
-from outreach.http import prepare_recipient
+from outreach.server_support import prepare_recipient
 from outreach_server.cli.base import collect
 
 _MAX_CAMPAIGNS: Final = 2000

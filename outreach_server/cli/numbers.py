@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from outreach import Number, NumberUpdate
+from outreach import NewNumber, Number, NumberUpdate
 from outreach.models import CarrierName
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, collect, with_engine
@@ -14,10 +14,10 @@ from outreach_server.cli.values import CARRIER, NUMBER, TRUNK, WORKSPACE, change
 
 @click.group(cls=Group)
 def numbers() -> None:
-    """Add, change, remove and list the numbers that a workspace sends and calls from."""
+    """Create, change, remove and list the numbers that a workspace sends and calls from."""
 
 
-@numbers.command("add")
+@numbers.command("create")
 @click.argument("workspace_id", type=WORKSPACE)
 @click.argument("phone")
 @click.option("--carrier", type=CARRIER, help="Its SMS carrier.")
@@ -28,16 +28,18 @@ def numbers() -> None:
     metavar="N",
     help="At most N messages a minute, over all campaigns.",
 )
-def add_number(
+def create_number(
     workspace_id: str, phone: str, carrier: CarrierName | None, trunk_id: str | None, rate: int | None
 ) -> None:
     """Add the number PHONE, such as +14155550102."""
-    added = with_engine(
+    made = with_engine(
         lambda engine: engine.numbers.create(
-            workspace_id, phone, carrier=carrier, trunk_id=trunk_id, rate_per_minute=rate, actor=actor()
+            workspace_id,
+            NewNumber(phone=phone, carrier=carrier, trunk_id=trunk_id, rate_per_minute=rate),
+            actor=actor(),
         )
     )
-    show(documents.number(added))
+    show(documents.number(made))
 
 
 @numbers.command("list")
@@ -48,7 +50,7 @@ def list_numbers(workspace_id: str) -> None:
     show_list(
         [documents.number(item) for item in found],
         ("id", "phone", "carrier", "trunk_id", "rate_per_minute", "created_at"),
-        empty=f"The workspace has no numbers. Add one with: outreach-server numbers add {workspace_id} PHONE",
+        empty=f"The workspace has no numbers. Add one with: outreach-server numbers create {workspace_id} PHONE",
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, Self, TextIO
 import click
 import orjson
 
-from outreach.http import escape_formula
+from outreach.server_support import escape_formula
 from outreach_server.cli.output import cell
 
 SHOWN: Final = 20

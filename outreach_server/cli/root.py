@@ -28,10 +28,10 @@ COMMANDS: Final = LazyCommands(
         ),
         "keys": CommandModule("keys", "Create, list and revoke API keys."),
         "accounts": CommandModule("accounts", "Connect workspaces to carriers and voice providers."),
-        "agents": CommandModule("agents", "Create, change and list voice agents."),
+        "agents": CommandModule("agents", "Create, change, remove and list voice agents."),
         "trunks": CommandModule("trunks", "Create, change, remove and list SIP trunks."),
         "numbers": CommandModule(
-            "numbers", "Add, change, remove and list the numbers that a workspace sends and calls from."
+            "numbers", "Create, change, remove and list the numbers that a workspace sends and calls from."
         ),
         "flows": CommandModule("flows", "Create, change, remove and list automation flows."),
         "settings": CommandModule(
@@ -39,7 +39,7 @@ COMMANDS: Final = LazyCommands(
         ),
         "unsubscribes": CommandModule("unsubscribes", "Manage the register of numbers that must not be contacted."),
         "campaigns": CommandModule("campaigns", "Create, show and control campaigns."),
-        "messages": CommandModule("messages", "List inbound messages."),
+        "messages": CommandModule("messages", "List single messages and inbound ones."),
         "calls": CommandModule("calls", "Show calls."),
         "dispatches": CommandModule("dispatches", "List requests with an unknown outcome, and resolve them."),
         "events": CommandModule("events", "List and remove named subscriptions to events."),
@@ -51,7 +51,7 @@ COMMANDS: Final = LazyCommands(
             "status", "Show who dispatches, what runs, and what needs a person, in one workspace or in all."
         ),
         "doctor": CommandModule(
-            "doctor", "Look for faults of this server and its data, and show the command that mends each."
+            "doctor", "Look for faults of this server and its data, and show the command that fixes each."
         ),
         "stop": CommandModule(
             "operating", "Pause all active and scheduled campaigns at once, in one workspace or in all."

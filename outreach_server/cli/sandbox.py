@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 import click
 
-from outreach import Outreach
+from outreach import NewAgent, NewNumber, NewWorkspace, Outreach
 from outreach.models import API_SCOPES, CarrierName
 from outreach_server.cli.base import OwnDatabaseCommand, actor, state
 from outreach_server.cli.output import console, echo_json, fields
@@ -36,10 +36,12 @@ class Tenant:
 async def create_demo_workspace(engine: Outreach, name: str) -> Tenant:
     """Create a sandbox workspace without a request limit, with a key, an agent and a number."""
     who = actor()
-    workspace = await engine.workspaces.create(name, request_limit=None, default_region="US", actor=who)
+    workspace = await engine.workspaces.create(
+        NewWorkspace(name=name, request_limit=None, default_region="US"), actor=who
+    )
     key = await engine.api_keys.create(workspace.id, name=name, scopes=API_SCOPES, actor=who)
-    agent = await engine.agents.create(workspace.id, "Ada", from_number=SENDER, actor=who)
-    await engine.numbers.create(workspace.id, SENDER, carrier=CARRIER, actor=who)
+    agent = await engine.agents.create(workspace.id, NewAgent(name="Ada", from_number=SENDER), actor=who)
+    await engine.numbers.create(workspace.id, NewNumber(phone=SENDER, carrier=CARRIER), actor=who)
     return Tenant(workspace_id=workspace.id, agent_id=agent.id, api_key=key.api_key)
 
 

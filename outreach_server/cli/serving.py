@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Final
@@ -47,6 +48,9 @@ _STOPPING: Final = (
     "The server is stopping before it has a response. With an Idempotency-Key it is safe to send this again."
 )
 _log = logging.getLogger("outreach_server")
+
+_IS_BESIDE: Final = ContextVar("_IS_BESIDE", default=False)
+"""Whether the present task belongs to a server beside another one."""
 
 BACKLOG: Final = 2048
 _TICKS_A_SECOND: Final = 10
@@ -258,12 +262,27 @@ class Server(uvicorn.Server):
 
 
 class SideServer(Server):
-    """A server beside another one in the same process, which ends it."""
+    """A server beside another one in the same process, which ends it, and says when the process starts and ends."""
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until `should_exit` is set."""
+        _IS_BESIDE.set(True)
+        lines = logging.getLogger("uvicorn.error")
+        lines.addFilter(_is_worth_a_line)
+        try:
+            await super().serve(sockets)
+        finally:
+            lines.removeFilter(_is_worth_a_line)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Leave signals to the other one."""
         yield
+
+
+def _is_worth_a_line(record: logging.LogRecord) -> bool:
+    """Leave out what uvicorn says of start and end, where it is about a server beside another one."""
+    return record.levelno > logging.INFO or not _IS_BESIDE.get()
 
 
 class EndForSure(threading.Thread):

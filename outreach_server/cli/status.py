@@ -21,7 +21,7 @@ EXIT_STATUS: Final = {None: 0, "warning": 3, "critical": 4}
 _PROCESSES: Final = {
     "this_process": "this process dispatches",
     "another_process": "a process dispatches",
-    "nobody": "nobody is dispatching",
+    "no_process": "nobody is dispatching",
 }
 
 _LONGER: Final = {

@@ -27,7 +27,7 @@ _HINT_SECONDS: Final = 10.0
 _REPORT_SECONDS: Final = 10.0
 """How long to wait after a call's end for the provider's analysis, which reports voicemail."""
 
-_NOBODY: Final = f"It has not been sent yet. Is a server running on this database ({SERVE})?"
+_NOT_SENT: Final = f"It has not been sent yet. Is a server running on this database ({SERVE})?"
 
 
 @click.command("test-send", cls=Command)
@@ -94,17 +94,17 @@ async def watch(engine: Outreach, item: Message | Call, wait: float) -> Message 
     """Print each change of status, and why it waits, until it has ended or the time is over."""
     began = time.monotonic()
     ended_at: float | None = None
-    told: str | None = None
+    shown: str | None = None
     hinted: str | None = None
     while True:
         passed = time.monotonic() - began
-        if item.status != told:
-            told = item.status
-            note(f"{passed:5.1f} s  {told}")
+        if item.status != shown:
+            shown = item.status
+            note(f"{passed:5.1f} s  {shown}")
         if item.status in QUEUED:
             hint = await why_queued(engine, item)
             if hint is None and 0 < min(_HINT_SECONDS, wait) <= passed:
-                hint = _NOBODY
+                hint = _NOT_SENT
             if hint is not None and hint != hinted:
                 hinted = hint
                 note(hint)

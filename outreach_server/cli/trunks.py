@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from outreach import TrunkUpdate
+from outreach import NewTrunk, TrunkUpdate
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, collect, with_engine
 from outreach_server.cli.output import show, show_list
@@ -25,7 +25,7 @@ def create_trunk(workspace_id: str, name: str, address: str, provider_trunk_id: 
     """Create a trunk called NAME."""
     made = with_engine(
         lambda engine: engine.trunks.create(
-            workspace_id, name, address=address, provider_trunk_id=provider_trunk_id, actor=actor()
+            workspace_id, NewTrunk(name=name, address=address, provider_trunk_id=provider_trunk_id), actor=actor()
         )
     )
     show(documents.trunk(made))

@@ -9,8 +9,8 @@ import anyio
 import click
 
 from outreach import InvalidRequest, NewRecipient, Outreach
-from outreach.http import prepare_recipient, read_number_cell
-from outreach.models import RegisterImport
+from outreach.models import UnsubscribeImport
+from outreach.server_support import prepare_recipient, read_number_cell
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Group, actor, collect, state, with_engine
 from outreach_server.cli.contact_columns import find_phone_column
@@ -86,7 +86,7 @@ def held(workspace_id: str) -> None:
 @click.argument("phone")
 @click.option("--opted-out", "meaning", flag_value="opted_out", help="It was an opt-out: unsubscribe the number.")
 @click.option("--not-opted-out", "meaning", flag_value="other", help="It was not: campaigns continue with the number.")
-def decide(workspace_id: str, phone: str, meaning: str | None) -> None:
+def resolve(workspace_id: str, phone: str, meaning: str | None) -> None:
     """Decide whether the message of a held number was an opt-out."""
     if meaning is None:
         raise click.UsageError("Give --opted-out or --not-opted-out.")
@@ -108,13 +108,13 @@ def import_(workspace_id: str, file: BinaryIO, scope: Scope, sheet: str | None, 
     """Unsubscribe the numbers of a file; - is stdin.
 
     One number a line, or an XLSX or CSV file: with a header that names the phone column, else the first column counts.
-    Numbers are mended as for campaigns; invalid rows are reported, and the others are written.
+    Numbers are corrected as for campaigns; invalid rows are reported, and the others are written.
     """
     with Rejects() as rejects, open_table(file, name=name_of(file), encoding=encoding, sheet=sheet) as table:
         for text in table.notes:
             note(text)
 
-        async def work(engine: Outreach) -> RegisterImport:
+        async def work(engine: Outreach) -> UnsubscribeImport:
             region = (await engine.workspaces.get(workspace_id)).default_region
             numbers = _possible(table, rejects, region)
             return await engine.unsubscribes.import_numbers(workspace_id, _async(numbers), scope=scope, actor=actor())

@@ -24,14 +24,14 @@ ENDED: Final = frozenset(
 
 _TAKEN: Final = frozenset({MessageStatus.ACCEPTED, MessageStatus.SENT, MessageStatus.DELIVERED})
 _TALKED: Final = frozenset({CallStatus.IN_PROGRESS, CallStatus.COMPLETED})
-_NOBODY: Final = frozenset({"voicemail", "busy", "no_answer", "declined", "failed"})
+_NOT_SPOKEN_TO: Final = frozenset({"voicemail", "busy", "no_answer", "declined", "failed"})
 
 
 def succeeded(item: Message | Call) -> bool:
     """Return whether a message was accepted or delivered, or a person answered a call."""
     if isinstance(item, Message):
         return item.status in _TAKEN
-    return item.status in _TALKED and item.outcome not in _NOBODY and item.answered_by != "machine"
+    return item.status in _TALKED and item.outcome not in _NOT_SPOKEN_TO and item.answered_by != "machine"
 
 
 def pending_text(item: Message | Call) -> str | None:

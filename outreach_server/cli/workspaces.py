@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from outreach import Outreach, Workspace, WorkspaceMode, WorkspaceStatus, WorkspaceUpdate
+from outreach import NewWorkspace, Outreach, Workspace, WorkspaceMode, WorkspaceStatus, WorkspaceUpdate
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, collect, state, with_engine
 from outreach_server.cli.database_place import place_of
@@ -62,13 +62,15 @@ def create(
         if not same_name:
             await _require_other_name(engine, name)
         return await engine.workspaces.create(
-            name,
-            mode=WorkspaceMode.SANDBOX if sandbox else WorkspaceMode.LIVE,
-            sms_campaigns_enabled=sms_campaigns,
-            request_limit=None if no_request_limit else request_limit,
-            default_region=default_region,
-            contact_hours=contact_hours,
-            frequency_cap=frequency_cap,
+            NewWorkspace(
+                name=name,
+                mode=WorkspaceMode.SANDBOX if sandbox else WorkspaceMode.LIVE,
+                sms_campaigns_enabled=sms_campaigns,
+                request_limit=None if no_request_limit else request_limit,
+                default_region=default_region,
+                contact_hours=contact_hours,
+                frequency_cap=frequency_cap,
+            ),
             actor=actor(),
         )
 

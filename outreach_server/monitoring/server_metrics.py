@@ -29,9 +29,18 @@ SECONDS: Final = Family(
 )
 SERVER_FAMILIES: Final = (REQUESTS, SECONDS)
 
-_PATHS: Final = {route.endpoint.__name__: route.path for route in ROUTES}
-_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-_ERRORS: Final = ("500", "503")
+OPERATIONS: Final = {
+    (method, route.endpoint.__name__): f"{method} {route.path}"
+    for route in ROUTES
+    for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
+    if hasattr(route.endpoint, method.lower())
+}
+"""The operations by method and endpoint."""
+
+OTHER: Final = "other"
+"""The operation of a request whose path is none, or does not know the method."""
+
+ERRORS: Final = ("500", "503")
 """Statuses that begin with a zero, so that alerts see the first one."""
 
 _NO_ANSWER: Final = "none"
@@ -61,12 +70,17 @@ class ServerMetrics:
         self.registry = CollectorRegistry()
         self._requests = Counts(REQUESTS)
         self._seconds = Histograms(SECONDS)
-        self._known: set[str] = set()
         self.registry.register(self.engine)
         self.registry.register(TallyCollector([self._requests, self._seconds]))
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
         GCCollector(registry=self.registry)
+
+    def start_requests(self) -> None:
+        """Show zeros for the errors of every operation; an app does so when it is created."""
+        for operation in (*OPERATIONS.values(), OTHER):
+            for error in ERRORS:
+                self._requests.start(operation, error)
 
     def request_ended(self, scope: Scope, status: int, seconds: float) -> None:
         """Count a request.
@@ -76,13 +90,9 @@ class ServerMetrics:
             status: The status of the response; 0 if there was none.
             seconds: How long it took.
         """
-        method = scope["method"] if scope["method"] in _METHODS else "other"
-        path = _PATHS.get(getattr(scope.get("endpoint"), "__name__", ""), "other")
-        operation = f"{method} {path}"
-        if operation not in self._known:
-            self._known.add(operation)
-            for error in _ERRORS:
-                self._requests.start(operation, error)
+        # A HEAD is answered as a GET whose body is left out.
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        operation = OPERATIONS.get((method, getattr(scope.get("endpoint"), "__name__", "")), OTHER)
         self._requests.add(operation, str(status) if status else _NO_ANSWER)
         self._seconds.observe(seconds, operation)
 

@@ -8,10 +8,15 @@ import psycopg
 import pytest
 
 from benchmarks.sides.counting import count_round_trips, count_statements
+from benchmarks.sides.scraped import Telling
+from outreach import Outreach
 from outreach.clock import SystemClock
+from outreach.metrics import EngineMetrics
 from outreach.protocols.storage import OneQuery
 from outreach.storage.postgres import postgres_storage_from_url
 from outreach.storage.postgres.asking import Asker
+from outreach.storage.sqlite.memory import MemoryStorage
+from tests.monitoring.exposition import exposed, value
 from tests.postgres import empty_database, server
 
 
@@ -81,3 +86,14 @@ async def test_questions_of_the_event_loop_are_counted(monkeypatch: pytest.Monke
         before = counts.statements, counts.round_trips
         await storage.read(OneQuery(lambda tx: tx.stops.count()))
         assert (counts.statements, counts.round_trips) == (before[0] + 1, before[1] + 1)
+
+
+def test_the_engine_tells_its_metrics_nothing_while_they_are_off() -> None:
+    """As if it had none; turned on again they count."""
+    metrics = EngineMetrics()
+    engine = Outreach(MemoryStorage(), instrumentation=[metrics])
+    telling = Telling(engine)
+    for on, leases_lost in ((False, 0), (True, 1), (False, 1)):
+        telling.turn(on=on)
+        engine._instruments.lease_lost()
+        assert value(exposed(metrics), "outreach_leases_lost_total") == leases_lost

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import sqlite3
 import ssl
@@ -41,6 +42,10 @@ def tells_what_it_is(place: Place) -> None:
         assert f"{part} " in told, told
     licences = place.run("--licences")
     assert "Apache License" in licences
+    for part in ("psycopg", "psycopg-binary", "psycopg-pool"):
+        assert re.search(rf"(?m)^{part} [\d.]+\nLicence: LGPL-3.0-only$", licences), part
+    assert re.search(r"(?m)^psycopg_binary.libs/libpq-\S+\nLicence: PostgreSQL$", licences)
+    assert "The text of the GPL-3.0" in licences
     assert "PYTHON SOFTWARE FOUNDATION LICENSE" in licences.upper()
     if place.jail.enter:
         place.run("workspaces", "create", "Nowhere", "--database", "sqlite:////app/x.db", status=1)
@@ -54,7 +59,7 @@ def demonstrates(place: Place) -> None:
 def goes_an_operators_round(place: Place) -> None:
     """From a workspace to a campaign that was sent, with what an operator looks at on the way."""
     workspace = place.ask("workspaces", "create", "Clinic", "--default-region", "US")["id"]
-    place.ask("numbers", "add", workspace, SENDER, "--carrier", "twilio")
+    place.ask("numbers", "create", workspace, SENDER, "--carrier", "twilio")
     agent = place.ask("agents", "create", workspace, "Ann", "--provider", "simulator")["id"]
     place.ask("unsubscribes", "add", workspace, "+12015550001")
     (place.jail.data / "contacts.csv").write_text(
@@ -139,7 +144,7 @@ def goes_on_after_it_was_killed(place: Place) -> None:
     """Nobody is reached twice, and what was under way is sent or unknown; what it had unpacked is deleted."""
     place = Place(jail=place.jail, name="killed")
     workspace = place.ask("workspaces", "create", "Killed", "--default-region", "US")["id"]
-    place.ask("numbers", "add", workspace, SENDER, "--carrier", "twilio")
+    place.ask("numbers", "create", workspace, SENDER, "--carrier", "twilio")
     (place.jail.data / "many.csv").write_text(
         "phone\n" + "".join(f"+1{3_015_550_000 + number}\n" for number in range(SENT)), "utf-8"
     )
@@ -237,7 +242,7 @@ def sends_by_a_worker_on_postgresql(place: Place) -> None:
         )
         with here.serving("--no-dispatch") as server:
             workspace = here.ask("workspaces", "create", "Cluster", "--default-region", "US")["id"]
-            here.ask("numbers", "add", workspace, SENDER, "--carrier", "twilio")
+            here.ask("numbers", "create", workspace, SENDER, "--carrier", "twilio")
             contacts = place.jail.data / "cluster.csv"
             contacts.write_text("phone\n" + "".join(f"+1{4_155_550_100 + number}\n" for number in range(50)), "utf-8")
             place.jail.give()

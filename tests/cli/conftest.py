@@ -158,7 +158,7 @@ def cli(database: str) -> Cli:
 def workspace_id(cli: Cli) -> str:
     """Return a sandbox workspace that has a number."""
     identifier: str = cli.ask("workspaces", "create", "Acme")["id"]
-    cli.ask("numbers", "add", identifier, "+14155550100", "--carrier", "twilio")
+    cli.ask("numbers", "create", identifier, "+14155550100", "--carrier", "twilio")
     return identifier
 
 

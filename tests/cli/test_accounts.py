@@ -110,7 +110,7 @@ def test_an_account_that_is_not_there(cli: Cli, workspace_id: str) -> None:
 
 def test_a_test_message_in_a_live_workspace_without_an_account(cli: Cli, live_id: str, fake: FakeAdapter) -> None:
     """It says which command connects one."""
-    cli.ask("numbers", "add", live_id, "+14155550100", "--carrier", "twilio")
+    cli.ask("numbers", "create", live_id, "+14155550100", "--carrier", "twilio")
     assert "accounts connect" in cli.refuse("test-send", live_id, "--to", "+14155550101")
 
 
@@ -161,7 +161,7 @@ def test_a_test_message_that_nothing_takes_has_failed(
     cli: Cli, live_id: str, credentials: str, fake: FakeAdapter
 ) -> None:
     """It says why: the provider throttles, or no process serves; one that was to be queued only is not waited for."""
-    cli.ask("numbers", "add", live_id, "+14155550100", "--carrier", "twilio")
+    cli.ask("numbers", "create", live_id, "+14155550100", "--carrier", "twilio")
     cli.ask("accounts", "connect", live_id, "twilio", "--file", credentials)
     send = ("test-send", live_id, "--to", "+14155550101", "--wait")
     result = cli.run(*send, "0.1")
@@ -216,7 +216,7 @@ def test_a_sandbox_says_that_nothing_leaves_it(
     cli: Cli, workspace_id: str, live_id: str, credentials: str, fake: FakeAdapter
 ) -> None:
     """Beside the answers of a real account that look like success, and with the command that makes a live workspace."""
-    cli.ask("numbers", "add", live_id, "+14155550100", "--carrier", "twilio")
+    cli.ask("numbers", "create", live_id, "+14155550100", "--carrier", "twilio")
     for identifier in (live_id, workspace_id):
         runs = [cli.run("accounts", "connect", identifier, "twilio", "--file", credentials)]
         (account,) = cli.ask("accounts", "list", identifier)

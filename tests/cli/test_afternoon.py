@@ -29,9 +29,9 @@ def spreadsheet(path: Path) -> str:
 
 
 def test_a_campaign_managers_afternoon(cli: Cli, tmp_path: Path) -> None:
-    """Mapped, mended, looked at, tried, started, paused, changed, resumed, reported, exported and followed up."""
+    """Mapped, corrected, looked at, tried, started, paused, changed, resumed, reported, exported and followed up."""
     workspace = cli.ask("workspaces", "create", "Acme", "--default-region", "US", "--no-contact-hours")["id"]
-    cli.ask("numbers", "add", workspace, afternoon.SENDER, "--carrier", "twilio")
+    cli.ask("numbers", "create", workspace, afternoon.SENDER, "--carrier", "twilio")
     cli.ask("unsubscribes", "add", workspace, afternoon.OPTED_OUT)
     cli.ask("settings", "prices", "set", workspace, "--currency", "USD", "--price", "sms=0.0079")
     load = (
@@ -42,7 +42,7 @@ def test_a_campaign_managers_afternoon(cli: Cli, tmp_path: Path) -> None:
     looked = cli.ask(*load, "--dry-run")
     assert len(looked["rejected"]) == afternoon.REJECTED
     assert looked["mapping"]
-    assert looked["mended"]
+    assert looked["corrected"]
     assert cli.ask("campaigns", "list", workspace) == []
     rejects = tmp_path / "rejects.csv"
     campaign = cli.ask(*load, "--rejects", str(rejects))["id"]

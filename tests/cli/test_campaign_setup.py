@@ -116,7 +116,7 @@ def test_a_calling_campaign_is_imported_with_all_that_it_has(
     assert made["cli_group_config"] == [{"phoneNumberId": number["id"], "phoneE164": SENDER, "count": 20}]
     assert (made["cli_mode"], made["batch_concurrency"]) == ("group", 3)
     assert made["double_dial"] is made["ivr_enabled"] is made["call_screen_enabled"] is True
-    assert "numbers add" in cli.refuse(
+    assert "numbers create" in cli.refuse(
         "campaigns", "import", workspace_id, file, "--name", "C", "--channel", "call", "--agent", agent_id,
         "--caller-id", "+14155550199",
     )  # fmt: skip
@@ -298,7 +298,7 @@ def test_what_is_in_the_way_of_a_ready_campaign_is_reported_before_its_start(
 
 def test_a_new_sending_number_brings_its_carrier(cli: Cli, workspace_id: str, file: str) -> None:
     """As at an import, however it is written; a named carrier counts, and a number of nobody's changes none."""
-    cli.ask("numbers", "add", workspace_id, "+14155550111", "--carrier", "telnyx")
+    cli.ask("numbers", "create", workspace_id, "+14155550111", "--carrier", "telnyx")
     made = load(cli, workspace_id, file, "--message", "Hi")
     changed = cli.ask("campaigns", "update", made["id"], "--from", "+1 (415) 555-0111")
     assert (changed["sms_carrier"], changed["status"], changed["missing"]) == ("telnyx", "ready", [])

@@ -31,3 +31,17 @@ def test_a_wrong_configuration_is_reported_in_words(monkeypatch: pytest.MonkeyPa
     """As by every other command."""
     monkeypatch.setenv("OUTREACH_CHANGE_POLL_SECONDS", "soon")
     assert "OUTREACH_CHANGE_POLL_SECONDS is 'soon'" in Cli("").refuse("config")
+
+
+def test_a_misspelt_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the one that was meant; those of others, and those that are read elsewhere, are not."""
+    for name in (
+        "OUTREACH_UDS",
+        "OUTREACH_SERVICE_HOST_8000_TCP_ADDR",
+        "OUTREACH_SECRET_KEY_FILE",
+        "OUTREACH_LOG_LEVEL",
+    ):
+        monkeypatch.setenv(name, "info")
+    told = Cli("").tell("config")
+    assert "OUTREACH_UDS is set, and is not read; did you mean OUTREACH_LISTEN_UDS?" in told
+    assert told.count("is not read") == 1

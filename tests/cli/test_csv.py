@@ -7,7 +7,7 @@ import re
 import click
 import pytest
 
-from outreach.http import escape_formula
+from outreach.server_support import escape_formula
 from outreach_server.cli.contacts import CHUNK, ContactFile
 from outreach_server.cli.csv_lines import MAX_LINE_LENGTH, Source
 from outreach_server.cli.csv_records import Record, detect_delimiter, records

@@ -60,7 +60,7 @@ def test_the_key_is_mentioned_and_an_account_that_needs_another_one_is_named(
 
 
 def test_a_check_ends_with_1_where_something_is_wrong(cli: Cli, database: str, workspace_id: str) -> None:
-    """And says how to mend it."""
+    """And says how to fix it."""
     found = cli.ask("db", "check")
     assert (found["ok"], found["problems"], found["pending_migrations"]) == (True, [], [])
     assert cli.ask("db", "check", "--quick")["ok"]
@@ -136,6 +136,17 @@ def test_campaigns_are_archived_and_read_from_the_archive(cli: Cli, database: st
     assert (done["campaigns"], done["rows_of_tables"]["recipients"], done["kept_back"]) == (1, 1, {})
     assert [cli.ask(*words) for words in asked] == before
     assert [one["campaigns"] for one in cli.ask("db", "archives")] == [1]
+    archive = Cli(f"sqlite:///{file}")
+    for refused in (["serve", "--port", "0"], ["worker"], ["workspaces", "list"], ["db", "archives"]):
+        assert f"'{file}' is an archive of ended campaigns" in archive.refuse(*refused)
+    assert "no backup of a database" in cli.refuse("db", "restore", str(file))
+    assert (archive.ask("db", "check")["is_archive"], cli.ask("db", "check")["is_archive"]) == (True, False)
+    with closing(sqlite3.connect(file)) as raw:
+        raw.execute("PRAGMA writable_schema = ON")
+        raw.execute("DELETE FROM sqlite_schema WHERE name = (SELECT min(name) FROM sqlite_schema WHERE type = 'index')")
+        raw.commit()
+    damaged = archive.run("db", "check")
+    assert (damaged.exit_code, "put your backup of it in its place" in damaged.stderr) == (1, True)
     moved = file.with_name("moved.db")
     file.rename(moved)
     for words in asked:

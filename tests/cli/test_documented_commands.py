@@ -70,7 +70,7 @@ def test_every_option_that_the_reference_names_is_one_of_its_command() -> None:
         "serve --public-urls https://outreach.example.com",
         "accounts connects WORKSPACE_ID twilio",
         "test-send WORKSPACE_ID --to",
-        "numbers add WORKSPACE_ID +14155550199 --carrier pigeon",
+        "numbers create WORKSPACE_ID +14155550199 --carrier pigeon",
         "accounts check",
         "calls show 17",
     ],

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import anyio
 
-from outreach import Outreach
+from outreach import NewWorkspace, Outreach
 from tests.cli.conftest import Cli
 
 
@@ -13,7 +13,7 @@ def test_subscriptions_are_listed_and_removed(cli: Cli) -> None:
         async with Outreach.open(cli.database) as engine:
             async with engine.events.subscribe(name="billing"):
                 pass
-            workspace = await engine.workspaces.create("Acme")
+            workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
             await engine.unsubscribes.add(workspace.id, "+14155550101")
 
     assert "There are no named subscriptions" in _after_creation(cli)

@@ -22,15 +22,15 @@ def test_an_operator_decides_about_who_is_held_back(
     anyio.run(receive)
     [held] = cli.ask("unsubscribes", "held", workspace_id)
     assert (held["phone"], held["scope"], "bus stop?" in held["evidence"]) == (PERSON, "held", True)
-    assert cli.ask("unsubscribes", "decide", workspace_id, PERSON, option)["opted_out"] is (option == "--opted-out")
+    assert cli.ask("unsubscribes", "resolve", workspace_id, PERSON, option)["opted_out"] is (option == "--opted-out")
     assert "No number is held" in cli.tell("unsubscribes", "held", workspace_id)
     assert [entry["scope"] for entry in cli.ask("unsubscribes", "list", workspace_id)] == scopes
     why = "nothing to decide" if option == "--opted-out" else "no number on the register"
-    assert why in cli.refuse("unsubscribes", "decide", workspace_id, PERSON, option)
+    assert why in cli.refuse("unsubscribes", "resolve", workspace_id, PERSON, option)
     [newest] = cli.ask("audit", workspace_id, "--limit", "1")
     assert (newest["action"], newest["detail"]) == ("unsubscribes.resolve", option[2:].replace("-", " "))
 
 
 def test_a_decision_must_be_named(cli: Cli, workspace_id: str) -> None:
     """Neither is what is meant by leaving it out."""
-    assert "--opted-out" in cli.refuse("unsubscribes", "decide", workspace_id, PERSON, code=2)
+    assert "--opted-out" in cli.refuse("unsubscribes", "resolve", workspace_id, PERSON, code=2)

@@ -467,12 +467,12 @@ SPOILED = (
 
 
 def test_what_a_spreadsheet_did_to_numbers_is_mended_or_named(cli: Cli, workspace_id: str, csv_file: Write) -> None:
-    """Each mend is counted with its first row; a number that cannot be known is rejected, never guessed."""
+    """Each correction is counted with its first row; a number that cannot be known is rejected, never guessed."""
     made = load(cli, workspace_id, csv_file(SPOILED))
     assert [each["phone"] for each in cli.ask("campaigns", "recipients", made["id"])] == [
         "+14155550101", "+14155550103", "+14155550104",
     ]  # fmt: skip
-    assert [(one["what"], one["count"], one["row"], one["before"], one["after"]) for one in made["mended"]] == [
+    assert [(one["what"], one["count"], one["row"], one["before"], one["after"]) for one in made["corrected"]] == [
         ("formula", 1, 2, '="+14155550101"', "+14155550101"),
         ("decimals", 2, 4, "14155550103.0", "14155550103"),
     ]
@@ -490,13 +490,13 @@ def test_what_a_spreadsheet_did_to_numbers_is_mended_or_named(cli: Cli, workspac
 
 
 def test_people_see_the_columns_and_first_rows_before_the_load(cli: Cli, workspace_id: str, csv_file: Write) -> None:
-    """On stderr, with what is mended in them."""
+    """On stderr, with what is corrected in them."""
     path = Path(csv_file(SPOILED))
     contacts = path.rename(path.with_name(f"[bold] {'long ' * 30}.csv"))
     result = cli.run("campaigns", "import", workspace_id, str(contacts), "--name", "C", "--message", "Hi")
     for words in (
         f"{contacts}: separated by semicolons, cp1252\n", "row 2", "row 4", "first_name", "{{Montant}}",
-        '="+14155550101" → +14155550101', "2 numbers were mended: zeros behind the decimal point taken away",
+        '="+14155550101" → +14155550101', "2 numbers were corrected: zeros behind the decimal point taken away",
     ):  # fmt: skip
         assert words in result.stderr
     assert result.exit_code == 0
@@ -505,7 +505,7 @@ def test_people_see_the_columns_and_first_rows_before_the_load(cli: Cli, workspa
 def test_a_dry_run_reads_the_whole_file_and_creates_nothing(
     cli: Cli, workspace_id: str, csv_file: Write, tmp_path: Path
 ) -> None:
-    """What would be loaded, mended and rejected, for people and for programs."""
+    """What would be loaded, corrected and rejected, for people and for programs."""
     args = ("campaigns", "import", workspace_id, csv_file(SPOILED), "--name", "C", "--message", "Hi", "--dry-run")
     rejects = tmp_path / "rejects.csv"
     found = cli.ask(*args, "--rejects", str(rejects))
@@ -523,7 +523,7 @@ def test_a_dry_run_reads_the_whole_file_and_creates_nothing(
 def test_campaigns_of_calls_and_flows_are_loaded_in_the_same_way(
     cli: Cli, workspace_id: str, csv_file: Write, tmp_path: Path
 ) -> None:
-    """With the same mapping, mends and rejects."""
+    """With the same mapping, corrections and rejects."""
     agent = cli.ask("agents", "create", workspace_id, "Ada", "--provider", "vapi")["id"]
     steps = tmp_path / "flow.json"
     steps.write_text('[{"kind": "send", "body": "Hi {{first_name}}"}]')
@@ -531,7 +531,7 @@ def test_campaigns_of_calls_and_flows_are_loaded_in_the_same_way(
     file = csv_file(SPOILED)
     for more in (("--channel", "call", "--agent", agent), ("--flow", flow)):
         made = cli.ask("campaigns", "import", workspace_id, file, "--name", "C", *more)
-        assert (made["total_recipients"], made["rejected_count"], len(made["mended"])) == (3, 4, 2)
+        assert (made["total_recipients"], made["rejected_count"], len(made["corrected"])) == (3, 4, 2)
         people = cli.ask("campaigns", "recipients", made["id"])
         assert [each["first_name"] for each in people] == ["Zoë", "Cleo", "Dan"]
 

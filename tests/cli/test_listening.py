@@ -135,6 +135,11 @@ def test_healthcheck_asks_the_server_of_the_configuration(
     assert cli.tell("healthcheck", "--ready") == "ready\n"
     told: Any = cli.ask("healthcheck", "--ready")
     assert told["dispatcher"]["state"] == "dispatching"
+    if how != "tls":
+        for name in settings:
+            monkeypatch.delenv(name)
+        assert cli.tell("healthcheck", "--url", url) == "ok\n"
+        assert cli.refuse("healthcheck", "--url", "nowhere").endswith("protocol.\n")
 
 
 def test_healthcheck_fails_where_the_server_cannot_work(

@@ -105,7 +105,7 @@ def test_two_workspaces_have_one_name_only_where_that_is_said(cli: Cli, workspac
 
 def test_a_number_is_changed_and_removed(cli: Cli, workspace_id: str, file: str) -> None:
     """One that was added without carrier gets one; one in use stays, and what uses it is named."""
-    number = cli.ask("numbers", "add", workspace_id, "+14155550120", "--rate", "30")
+    number = cli.ask("numbers", "create", workspace_id, "+14155550120", "--rate", "30")
     changed = cli.ask("numbers", "update", workspace_id, "+14155550120", "--carrier", "telnyx", "--no-rate")
     assert (changed["id"], changed["carrier"], changed["rate_per_minute"]) == (number["id"], "telnyx", None)
     args = ("numbers", "update", workspace_id, "+14155550120")
@@ -120,7 +120,7 @@ def test_a_number_is_changed_and_removed(cli: Cli, workspace_id: str, file: str)
     cli.ask("agents", "update", agent, "--inactive")
     assert cli.ask("numbers", "remove", workspace_id, "+14155550120")["removed"] is True
     assert [one["phone"] for one in cli.ask("numbers", "list", workspace_id)] == [SENDER]
-    assert cli.ask("numbers", "add", workspace_id, "+14155550120")["carrier"] is None
+    assert cli.ask("numbers", "create", workspace_id, "+14155550120")["carrier"] is None
 
 
 def test_a_trunk_is_changed_and_removed(cli: Cli, workspace_id: str, file: str) -> None:

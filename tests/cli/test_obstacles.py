@@ -25,7 +25,7 @@ AGENT = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
     ],
 )
 def test_each_obstacle_that_a_command_mends_comes_with_it(paths: list[str], commands: list[str]) -> None:
-    """The library names the field, and the command line what to type; what no command mends stands by itself."""
+    """The library names the field, and the command line what to type; what no command fixes stands by itself."""
     campaign = make_call_campaign(agent_id=AGENT)
     error = CannotStart([ErrorDetail(path, f"Sentence about {path}.") for path in paths])
     told = explain_start(error, campaign).splitlines()

@@ -30,7 +30,7 @@ def test_an_installed_carrier_is_connected_like_any_other(cli: Cli) -> None:
     made = cli.ask("accounts", "connect", workspace, "mycarrier", "--file", "-", "--set", "account=AC1", stdin=given)
     assert (made["provider"], made["kind"]) == ("mycarrier", "carrier")
     assert cli.ask("accounts", "check", made["id"])["ok"]
-    assert cli.ask("numbers", "add", workspace, "+14155550100", "--carrier", "mycarrier")["carrier"] == "mycarrier"
+    assert cli.ask("numbers", "create", workspace, "+14155550100", "--carrier", "mycarrier")["carrier"] == "mycarrier"
 
 
 def test_the_providers_are_listed_with_where_they_come_from(cli: Cli) -> None:

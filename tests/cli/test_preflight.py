@@ -28,7 +28,7 @@ OPTIONS = ("--name", "Spring", "--message", "Hi {{first_name}} \u2013 {{city}}, 
 def workspace_id(cli: Cli) -> str:
     """Return a sandbox workspace in the United States that has a number."""
     identifier: str = cli.ask("workspaces", "create", "Acme", "--default-region", "US")["id"]
-    cli.ask("numbers", "add", identifier, "+14155550100", "--carrier", "twilio")
+    cli.ask("numbers", "create", identifier, "+14155550100", "--carrier", "twilio")
     return identifier
 
 

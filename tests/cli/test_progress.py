@@ -19,6 +19,7 @@ from outreach import (
     MessageStatus,
     NewRecipient,
     NewSmsCampaign,
+    NewWorkspace,
     Outreach,
     RecipientStatus,
 )
@@ -373,7 +374,7 @@ async def test_what_is_costly_is_looked_at_less_often(monkeypatch: pytest.Monkey
     clock = iter([0.0, 1.0, 5.0, 25.0, 26.0, 27.0, 28.0])
     monkeypatch.setattr("outreach_server.cli.campaign_picture.time", SimpleNamespace(monotonic=lambda: next(clock)))
     async with Outreach.open("memory://") as engine:
-        workspace = await engine.workspaces.create("Acme")
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
         new = NewSmsCampaign(name="C", body="Hi", carrier="twilio", from_number="+14155550100")
         made = await engine.campaigns.create_sms(workspace.id, new, [NewRecipient(phone_number="+14155550101")])
         looks: list[str] = []
@@ -399,7 +400,7 @@ async def test_a_forecast_is_made_anew_now_and_then_and_when_the_state_changes()
     """Not with each picture, and not at all where nobody looks; a slow one less often."""
     clock = ManualClock()
     async with Outreach.open("memory://") as engine:
-        workspace = await engine.workspaces.create("Acme")
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
         new = NewSmsCampaign(name="C", body="Hi", carrier="twilio", from_number="+14155550100")
         made = await engine.campaigns.create_sms(workspace.id, new, [NewRecipient(phone_number="+14155550101")])
         looks: list[float] = []

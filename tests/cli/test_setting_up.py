@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from outreach import Outreach
+from outreach import NewMessage, Outreach
 from tests.cli.conftest import Cli
 
 NOBODY = str(uuid.UUID(int=7))
@@ -67,17 +67,17 @@ def test_a_frequency_cap_is_set_and_taken_away(cli: Cli) -> None:
 
 def test_a_number_may_have_a_rate_of_its_own(cli: Cli, workspace_id: str) -> None:
     """Messages a minute, over all campaigns; none unless it is named."""
-    assert cli.ask("numbers", "add", workspace_id, "+14155550120", "--rate", "30")["rate_per_minute"] == 30
-    assert cli.ask("numbers", "add", workspace_id, "+14155550121")["rate_per_minute"] is None
+    assert cli.ask("numbers", "create", workspace_id, "+14155550120", "--rate", "30")["rate_per_minute"] == 30
+    assert cli.ask("numbers", "create", workspace_id, "+14155550121")["rate_per_minute"] is None
     assert [number["rate_per_minute"] for number in cli.ask("numbers", "list", workspace_id)][-2:] == [30, None]
-    assert "601" in cli.refuse("numbers", "add", workspace_id, "+14155550122", "--rate", "601", code=2)
+    assert "601" in cli.refuse("numbers", "create", workspace_id, "+14155550122", "--rate", "601", code=2)
 
 
 def test_what_people_wrote_back_is_listed(cli: Cli, workspace_id: str) -> None:
     """Nobody has, before anybody does."""
-    assert cli.ask("messages", "list", workspace_id) == []
-    assert "There are no messages." in cli.tell("messages", "list", workspace_id)
-    assert "There is no workspace" in cli.refuse("messages", "list", NOBODY)
+    assert cli.ask("messages", "inbound", workspace_id) == []
+    assert "There are no messages." in cli.tell("messages", "inbound", workspace_id)
+    assert "There is no workspace" in cli.refuse("messages", "inbound", NOBODY)
 
 
 def test_a_stop_is_listed_with_what_was_written_and_by_whom(cli: Cli, workspace_id: str) -> None:
@@ -85,6 +85,8 @@ def test_a_stop_is_listed_with_what_was_written_and_by_whom(cli: Cli, workspace_
 
     async def write() -> None:
         async with Outreach.open(cli.database) as engine:
+            new = NewMessage(to="+14155550102", body="Hi", from_number="+14155550100", carrier="twilio")
+            await engine.messages.send(workspace_id, new)
             for provider_id, body in (("SM1", "please stop"), ("SM2", "thanks")):
                 await engine.messages.receive(
                     workspace_id,
@@ -97,10 +99,13 @@ def test_a_stop_is_listed_with_what_was_written_and_by_whom(cli: Cli, workspace_
                 )
 
     anyio.run(write)
-    thanks, stop = cli.ask("messages", "list", workspace_id)
+    thanks, stop = cli.ask("messages", "inbound", workspace_id)
     assert (stop["keyword"], stop["provider"], stop["provider_id"]) == ("stop", "twilio", "SM1")
     assert (thanks["keyword"], stop["written_at"]) == (None, "2026-03-02T09:30:00.000000Z")
-    told = cli.tell("messages", "list", workspace_id)
+    (sent,) = cli.ask("messages", "list", workspace_id)
+    assert (sent["to"], sent["purpose"], sent["status"]) == ("+14155550102", "message", "queued")
+    assert "+14155550102" in cli.tell("messages", "list", workspace_id)
+    told = cli.tell("messages", "inbound", workspace_id)
     assert "please stop" in told
     assert "twilio" in told
     (entry,) = cli.ask("unsubscribes", "list", workspace_id)
@@ -227,7 +232,7 @@ def test_a_change_of_nothing_is_wrong_usage(cli: Cli, args: str) -> None:
         ("agents list ID", "workspace"),
         ("trunks create ID T --address sip.example.com", "workspace"),
         ("trunks list ID", "workspace"),
-        ("numbers add ID +14155550100", "workspace"),
+        ("numbers create ID +14155550100", "workspace"),
         ("numbers list ID", "workspace"),
         ("flows list ID", "workspace"),
         ("settings show ID", "workspace"),

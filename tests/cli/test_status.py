@@ -1,4 +1,4 @@
-"""`status`: what needs a person, with a command that mends it."""
+"""`status`: what needs a person, with a command that fixes it."""
 
 from __future__ import annotations
 
@@ -110,12 +110,12 @@ def follow(cli: Cli, command: str) -> None:
 
 
 def test_nobody_dispatches_until_a_server_is_started(cli: Cli, start: Callable[..., Process]) -> None:
-    """The command that is named mends it."""
+    """The command that is named fixes it."""
     cli.ask("workspaces", "create", "Acme")
     found = asked(cli)
     [finding] = found["findings"]
     assert (finding["kind"], finding["commands"]) == ("no_dispatcher", ["outreach-server serve"])
-    assert found["dispatching"]["by"] == "nobody"
+    assert found["dispatching"]["by"] == "no_process"
     # Nothing is to be sent, so it can wait.
     assert found["severity"] == "warning"
     told = told_by(cli)
@@ -132,7 +132,7 @@ def test_nobody_dispatches_until_a_server_is_started(cli: Cli, start: Callable[.
     # A server that was stopped dispatches no more, however young its last heartbeat is.
     server.signal(signal.SIGTERM)
     assert server.wait() == 0
-    assert asked(cli)["dispatching"]["by"] == "nobody"
+    assert asked(cli)["dispatching"]["by"] == "no_process"
 
 
 @pytest.mark.parametrize(

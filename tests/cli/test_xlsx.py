@@ -120,7 +120,7 @@ def test_a_workbook_becomes_a_campaign(cli: Cli, workspace_id: str, xlsx: Callab
         ("+14155550105", "Fay", {"Paid": "FALSE"}),
     ]
     assert [(bad["row"], bad["column"]) for bad in made["rejected"]] == [(4, "電話"), (6, "名")]
-    assert [(one["what"], one["row"]) for one in made["mended"]] == [("apostrophe", 7)]
+    assert [(one["what"], one["row"]) for one in made["corrected"]] == [("apostrophe", 7)]
 
 
 def test_a_workbook_comes_through_a_pipe(cli: Cli, workspace_id: str, xlsx: Callable[..., Path]) -> None:

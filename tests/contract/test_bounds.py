@@ -10,7 +10,6 @@ import pytest
 
 from outreach import (
     BusinessHours,
-    CallerIdAllocation,
     CallSettings,
     FlowStep,
     NewCallCampaign,
@@ -21,7 +20,7 @@ from outreach import (
     SmsSettings,
     Workspace,
 )
-from outreach.models import Length, NewAgent, NewFlow, NewNumber, NewUnsubscribes, bounds_of
+from outreach.models import CallerIdAllocation, Length, NewAgent, NewFlow, NewNumber, NewUnsubscribes, bounds_of
 from outreach.models.base import bounded_fields
 from outreach_server.cli.root import main
 from tests.contract.document import SCHEMAS as DESCRIBED
@@ -70,7 +69,7 @@ OPTIONS = [
     ("campaigns import", "--rate", NewSmsCampaign, "rate_per_minute"),
     ("campaigns import", "--batch-concurrency", NewCallCampaign, "batch_concurrency"),
     ("campaigns update", "--rate", NewSmsCampaign, "rate_per_minute"),
-    ("numbers add", "--rate", Number, "rate_per_minute"),
+    ("numbers create", "--rate", Number, "rate_per_minute"),
     ("numbers update", "--rate", Number, "rate_per_minute"),
     ("settings set", "--max-segments", SmsSettings, "max_segments"),
     ("settings set", "--retry-max-attempts", SmsSettings, "retry_max_attempts"),

@@ -11,7 +11,6 @@ import pytest
 
 from outreach import (
     Call,
-    CallerIdAllocation,
     Campaign,
     CampaignCreated,
     CampaignStatus,
@@ -25,7 +24,7 @@ from outreach import (
     SmsSettings,
     SmsSettingsUpdate,
 )
-from outreach.convert.manage.copies import CampaignClone, CampaignFollowUp
+from outreach.convert.manage.copies import CampaignClone
 from outreach.http import (
     EVENT_TYPES,
     write_account,
@@ -53,8 +52,9 @@ from outreach.http import (
     write_unsubscribe,
 )
 from outreach.models import (
-    AccountSummary,
+    Account,
     AgentUpdate,
+    CallerIdAllocation,
     CallSettings,
     CallSettingsUpdate,
     CampaignBlocker,
@@ -76,7 +76,9 @@ from outreach.models import (
     LeftOut,
     NewAgent,
     NewFlow,
+    NewFollowUp,
     NewNumber,
+    NewTestMessage,
     NewUnsubscribes,
     NumberUpdate,
     Preflight,
@@ -86,7 +88,6 @@ from outreach.models import (
     ReplySettings,
     ReplySettingsUpdate,
     SegmentShare,
-    TrialMessage,
 )
 from outreach.models.campaign import AgentSnapshot, CampaignUpdate
 from outreach.models.campaign_report import (
@@ -116,9 +117,9 @@ MESSAGE = Message(
     status=MessageStatus.QUEUED, created_at=NOW,
 )  # fmt: skip
 
-ACCOUNT = AccountSummary(
+ACCOUNT = Account(
     id="a", workspace_id="w", provider="twilio", kind="carrier", credentials={}, replies_to_keywords=True,
-    callback_url=None, throttled_by=None, throttled_until=None, problem=None, created_at="", updated_at="",
+    callback_url=None, throttled_by=None, throttled_until=None, problem=None, created_at=NOW, updated_at=NOW,
 )  # fmt: skip
 RECIPIENT = Recipient(
     campaign_id="c", position=0, phone_number="1", phone=None, first_name=None, last_name=None, email=None,
@@ -262,8 +263,8 @@ NOT_OVER_HTTP = {("Recipient", "external_id")}
         ("CliGroupEntry", CallerIdAllocation, set()),
         ("CampaignUpdate", CampaignUpdate, set()),
         ("CampaignClone", CampaignClone, set()),
-        ("CampaignFollowUp", CampaignFollowUp, set()),
-        ("TestMessage", TrialMessage, set()),
+        ("CampaignFollowUp", NewFollowUp, set()),
+        ("TestMessage", NewTestMessage, set()),
         ("PriceTableSet", PriceTable, set()),
         ("PriceSet", Price, set()),
         ("UnsubscribesCreate", NewUnsubscribes, set()),

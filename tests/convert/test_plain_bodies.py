@@ -11,8 +11,9 @@ import pytest
 
 from outreach import InvalidRequest
 from outreach.convert.field_rules import MAX_DEPTH
-from outreach.http import parse_json, prepare_recipient, read_simple_body, read_sms_campaign
+from outreach.http import parse_json, read_sms_campaign
 from outreach.models import PreparedRecipient
+from outreach.server_support import prepare_recipient, read_simple_body
 
 REGIONS = [None, "US", "DE"]
 TEXTS = ["", "Ada", "Zoë", "李", "a:b", 'say "x": y', " :", "\x7f", "😀", "a\\b", None]

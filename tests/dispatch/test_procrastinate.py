@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from procrastinate.exceptions import ConnectorException
 
-from outreach import CampaignStatus, ConfigError, EngineConfig, NewCall, NewMessage, Outreach, SimulatorConfig
+from outreach import CampaignStatus, ConfigError, EngineConfig, NewAgent, NewCall, NewMessage, Outreach, SimulatorConfig
 from outreach.database import check_database, migrate_database
 from outreach.dispatch import procrastinate
 from outreach.dispatch.procrastinate.dispatcher import _as_storage_error
@@ -235,7 +235,7 @@ async def test_a_node_that_does_not_dispatch_answers_with_the_providers_id(url: 
     """docs/interface.md#4.1: a worker takes the job while the request waits, whichever drives its workspace."""
     async with _engine(url), _engine(url), _engine(url, dispatch=False) as node:
         workspace = await given_workspace(node)
-        agent = await node.agents.create(workspace.id, "Ada", from_number="+14155550199")
+        agent = await node.agents.create(workspace.id, NewAgent(name="Ada", from_number="+14155550199"))
         for n in range(3):
             with anyio.fail_after(15):
                 call = await node.calls.create(workspace.id, NewCall(agent_id=agent.id, to=f"1415555010{n}"))

@@ -11,7 +11,16 @@ from typing import Any, Final, TypeVar
 import attrs
 import httpx
 
-from outreach import Campaign, NewRecipient, NewSmsCampaign, Outreach, SimulatorConfig, WorkspaceMode
+from outreach import (
+    Campaign,
+    NewNumber,
+    NewRecipient,
+    NewSmsCampaign,
+    NewWorkspace,
+    Outreach,
+    SimulatorConfig,
+    WorkspaceMode,
+)
 from outreach.clock import SystemClock
 from outreach.models import Diagnosis
 from outreach.models.work import Lease, WorkerLease
@@ -136,8 +145,10 @@ async def healthy(directory: Path, provider: StandIn) -> System:
     system.settings = settings_of(system)
 
     async def set_up(engine: Outreach) -> None:
-        workspace = await engine.workspaces.create("Clinic", mode=WorkspaceMode.LIVE, default_region="US")
-        await engine.numbers.create(workspace.id, NUMBER, carrier="twilio")
+        workspace = await engine.workspaces.create(
+            NewWorkspace(name="Clinic", mode=WorkspaceMode.LIVE, default_region="US")
+        )
+        await engine.numbers.create(workspace.id, NewNumber(phone=NUMBER, carrier="twilio"))
         account = await engine.accounts.connect(
             workspace.id, "twilio", {**CREDENTIALS["twilio"], "api_base": provider.url}
         )

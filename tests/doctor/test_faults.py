@@ -13,7 +13,7 @@ import anyio
 import httpx
 import pytest
 
-from outreach import Outreach, WorkspaceStatus, WorkspaceUpdate
+from outreach import NewWorkspace, Outreach, WorkspaceStatus, WorkspaceUpdate
 from outreach.models import EngineCode
 from outreach.models.diagnosis import DatabaseCode
 from outreach.services.diagnosis import snapshot
@@ -85,7 +85,7 @@ async def test_only_accounts_that_send_are_asked_about(system: System) -> None:
     system.provider.status = 401
 
     async def change(engine: Outreach) -> None:
-        sandbox = await engine.workspaces.create("Trial")
+        sandbox = await engine.workspaces.create(NewWorkspace(name="Trial"))
         credentials = {**CREDENTIALS["twilio"], "api_base": system.provider.url}
         await engine.accounts.connect(sandbox.id, "twilio", credentials)
         await engine.workspaces.update(system.workspace_id, WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED))
@@ -141,7 +141,7 @@ async def test_a_public_address_that_gives_no_answer_is_told_so(error: Exception
 async def test_a_lost_key_is_mended_where_it_was(
     kept: str, system: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command says where, and mends it; connecting is named where a new key is made for that."""
+    """The command says where, and fixes it; connecting is named where a new key is made for that."""
     own = system.directory / "outreach.db.key"
     copy = tmp_path / "copy of the key"
     shutil.copy2(own, copy)

@@ -55,7 +55,7 @@ def codes(url: str) -> Sequence[str]:
 
 
 def test_a_new_database_is_well(url: str) -> None:
-    """But for the server's settings, which name what mends them."""
+    """But for the server's settings, which name what fixes them."""
     assert codes(url) == []
     first = diagnose_database(url)[0]
     assert first.commands[0].endswith('-c "ALTER SYSTEM SET fsync = on"')
@@ -115,4 +115,4 @@ async def test_the_engine_finds_the_same(url: str) -> None:
         await engine._storage.write(somebody_dispatches)
         assert [one.code for one in (await engine.diagnose()).findings] == UNSAFE
         await engine._storage.write(lambda tx: workers.end(tx, 1))
-        assert (await engine.status()).dispatching.by == "nobody"
+        assert (await engine.status()).dispatching.by == "no_process"

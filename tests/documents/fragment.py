@@ -24,7 +24,7 @@ from typing import Any
 import outreach
 import outreach.events
 import outreach.models
-from outreach import NewRecipient, NewSmsCampaign, Outreach
+from outreach import NewRecipient, NewSmsCampaign, NewWorkspace, Outreach
 
 PATIENCE_SECONDS = 120
 
@@ -44,7 +44,7 @@ async def main(path: Path) -> None:
     code = compiled(path.read_text("utf-8"), path.name)
     async with asyncio.timeout(PATIENCE_SECONDS):
         async with Outreach.open("sqlite:///fragment.db", dispatch=True) as engine:
-            workspace = await engine.workspaces.create("Fragment", default_region="US")
+            workspace = await engine.workspaces.create(NewWorkspace(name="Fragment", default_region="US"))
             campaign = NewSmsCampaign(
                 name="Spring", body="Hi {{first_name}}!", carrier="twilio", from_number="+14155550199"
             )

@@ -10,7 +10,7 @@ from typing import Final
 import anyio
 import pytest
 
-from outreach import NewRecipient, NewSmsCampaign, Outreach
+from outreach import NewAgent, NewNumber, NewRecipient, NewSmsCampaign, NewWorkspace, Outreach
 from outreach.models import API_SCOPES
 from tests.documents.blocks import PAGES, PYTHON, ROOT, SHELL, blocks, blocks_of
 from tests.documents.session import Session
@@ -42,9 +42,9 @@ def session(tmp_path: Path) -> Iterator[Session]:
 async def furnish(path: Path) -> dict[str, str]:
     """Make a database with one of everything that a page may name, and return what has no list to be found in."""
     async with Outreach.open(f"sqlite:///{path}") as engine:
-        workspace = await engine.workspaces.create("Documentation", default_region="US")
-        await engine.agents.create(workspace.id, "Ann", from_number="+14155550199")
-        await engine.numbers.create(workspace.id, "+14155550199", carrier="twilio")
+        workspace = await engine.workspaces.create(NewWorkspace(name="Documentation", default_region="US"))
+        await engine.agents.create(workspace.id, NewAgent(name="Ann", from_number="+14155550199"))
+        await engine.numbers.create(workspace.id, NewNumber(phone="+14155550199", carrier="twilio"))
         campaign = NewSmsCampaign(
             name="Documented", body="Hi {{first_name}}", carrier="twilio", from_number="+14155550199"
         )

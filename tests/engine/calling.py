@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import attrs
 
-from outreach import NewRecipient, Outreach
+from outreach import NewAgent, NewRecipient, Outreach
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign, NewCallCampaign
 from outreach.models.dispatch import Dispatch
@@ -40,7 +40,7 @@ FAILED: Final[dict[str, Any]] = {"status": CallStatus.FAILED, "error": "No route
 async def given_agent(engine: Outreach, workspace: Workspace, **changes: Any) -> str:
     """Make an agent that may call out."""
     fields: dict[str, Any] = {"provider": "simulator", "direction": "outbound", **changes}
-    return (await engine.agents.create(workspace.id, "Ada", **fields)).id
+    return (await engine.agents.create(workspace.id, NewAgent(name="Ada", **fields))).id
 
 
 async def given_calls(

@@ -15,16 +15,21 @@ from outreach import (
     Call,
     FlowStep,
     Message,
+    NewAgent,
     NewCall,
     NewCallCampaign,
+    NewFlow,
     NewMessage,
+    NewNumber,
     NewRecipient,
     NewSmsCampaign,
+    NewTrunk,
+    NewWorkspace,
     Outreach,
     Workspace,
 )
 from outreach.http import StoredAnswer
-from outreach.models import NewAgent, NewFlow, NewNumber, NewUnsubscribes, Price, PriceTable, TrialMessage
+from outreach.models import NewFollowUp, NewTestMessage, NewUnsubscribes, Price, PriceTable
 from outreach.testing.builders import make_call, make_message, make_workspace, new_id
 
 _BY_NAME: dict[str, Any] = {
@@ -36,8 +41,6 @@ _BY_NAME: dict[str, Any] = {
     "channel": "sms",
     "provider": "twilio",
     "credentials": {"account_sid": f"AC{'0' * 32}", "auth_token": "0" * 32},
-    "address": "sip.example.com",
-    "steps": (FlowStep(kind="send", body="Hi"),),
     "decision": "retry",
     "api_key": "outreach_00000000",
     "actor": "library",
@@ -46,10 +49,7 @@ _BY_NAME: dict[str, Any] = {
     "from_number": "+14155550101",
     "to": "+14155550102",
     "body": "Hi",
-    "results": ["failed"],
-    "include": [],
     "archived": True,
-    "test": TrialMessage(contact="+14155550101", to="+14155550102"),
     "kind": "csv",
     "recipients": [NewRecipient(phone_number="+14155550101")],
     "url": "https://example.com/",
@@ -73,6 +73,10 @@ _BY_TYPE: dict[type, Callable[[], Any]] = {
     NewAgent: lambda: NewAgent(name="Ada"),
     NewNumber: lambda: NewNumber(phone="+14155550101"),
     NewFlow: lambda: NewFlow(name="Welcome", steps=(FlowStep(kind="send", body="Hi"),)),
+    NewTrunk: lambda: NewTrunk(name="Main", address="sip.example.com"),
+    NewWorkspace: lambda: NewWorkspace(name="Acme"),
+    NewTestMessage: lambda: NewTestMessage(contact="+14155550101", to="+14155550102"),
+    NewFollowUp: lambda: NewFollowUp(results=["failed"]),
     NewUnsubscribes: lambda: NewUnsubscribes(phone_numbers=["+14155550101"]),
     Call: make_call,
     Message: make_message,

@@ -12,10 +12,11 @@ from typing import Any, Self, TypeVar
 import anyio
 import attrs
 
-from outreach import EngineConfig, NewRecipient, NewSmsCampaign, Outreach
+from outreach import EngineConfig, NewRecipient, NewSmsCampaign, NewWorkspace, Outreach
 from outreach.clock import Clock
 from outreach.dispatch.in_process import InProcessDispatcher
 from outreach.ids import UuidV7Source
+from outreach.models.account import Account, StoredAccount
 from outreach.models.campaign import Campaign
 from outreach.models.recipient import Recipient
 from outreach.models.workspace import Workspace
@@ -26,6 +27,7 @@ from outreach.runners.worker import Worker
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
 from outreach.testing.virtual_time import clock_of_loop
+from outreach.working_set import Transaction
 from tests.engine.provider_pool import provider_pool_of
 
 T = TypeVar("T")
@@ -165,9 +167,16 @@ def contacts(count: int, *, first: int = 0) -> list[NewRecipient]:
     return [NewRecipient(phone_number=f"+1415555{first + n:04d}", first_name=f"N{first + n}") for n in range(count)]
 
 
+def stored_account(tx: Transaction, account: Account) -> StoredAccount:
+    """Return an account as the database holds it."""
+    found = tx.accounts.get(account.workspace_id, account.id)
+    assert found is not None
+    return found
+
+
 async def given_workspace(engine: Outreach, **changes: Any) -> Workspace:
     """Make a sandbox without a request limit."""
-    return await engine.workspaces.create("Acme", request_limit=None, default_region="US", **changes)
+    return await engine.workspaces.create(NewWorkspace(name="Acme", request_limit=None, default_region="US", **changes))
 
 
 async def given_campaign(

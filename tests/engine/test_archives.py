@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -11,17 +12,30 @@ from typing import Any, Final
 
 import attrs
 import pytest
+from sqlite_utils import Database, Migrations
 
 from outreach import InvalidRequest, NotFound, Outreach, WorkspaceUpdate
-from outreach.database import archive_campaigns, check_database, list_archives, move_archive
-from outreach.errors import ArchiveUnavailable, ConfigError, DatabaseMissing, StorageError
-from outreach.models import TrailStepKind
+from outreach.database import (
+    archive_campaigns,
+    backup_database,
+    check_database,
+    compact_database,
+    copy_database,
+    diagnose_database,
+    list_archives,
+    migrate_database,
+    move_archive,
+    restore_database,
+)
+from outreach.errors import ArchiveUnavailable, ConfigError, DatabaseMissing, DatabaseOlder, StorageError
+from outreach.models import NewFollowUp, TrailStepKind
 from outreach.models.archive import ArchiveResult
 from outreach.models.campaign import Campaign
 from outreach.models.states import DispatchState
 from outreach.models.trail import TrailEntry, TrailRule
 from outreach.operations.archives import mover
-from outreach.storage.sqlite import SqliteStorage, archive_file
+from outreach.storage.sqlite import SqliteStorage, archive_file, schema
+from outreach.storage.sqlite.archive_mark import mark_as_archive
 from outreach.testing.builders import (
     NOW,
     make_campaign,
@@ -126,7 +140,7 @@ async def told(engine: Outreach, campaign: Campaign) -> dict[str, Any]:
         "recount": await campaigns.recount(*where),
         "outcomes": [one async for one in campaigns.iter_outcomes(*where)],
         "known as": await campaigns.list_recipients(*where, external_id="=crm-2"),
-        "dispatches": await campaigns.dispatches(*where, 2),
+        "dispatches": await campaigns.list_dispatches(*where, 2),
         "provider failures": await campaigns.provider_failures(*where),
     }
 
@@ -408,7 +422,7 @@ async def test_only_an_archive_of_this_database_is_taken(place: Place, tmp_path:
     """Not the database itself, a copy of it, another database's, or what is none."""
     async with place.engine() as engine:
         await given_campaigns(engine)
-    copy, foreign, text = tmp_path / "copy.db", tmp_path / "foreign.db", tmp_path / "text.db"
+    copy, foreign, text, unused = (tmp_path / f"{name}.db" for name in ("copy", "foreign", "text", "unused"))
     with closing(sqlite3.connect(place.path)) as raw:
         raw.execute("VACUUM INTO ?", (str(copy),))
     text.write_text("no database at all, but a text that is longer than a header " * 20)
@@ -417,9 +431,12 @@ async def test_only_an_archive_of_this_database_is_taken(place: Place, tmp_path:
         await given_workspaces(engine._storage)
         await given_campaigns(engine)
     other.archive()
+    async with Place(tmp_path / "unused.db", foreign, clock).engine() as engine:
+        await given_workspaces(engine._storage)
     for file, said in (
         (place.path, "is the database itself"),
-        (copy, "is a copy of the database"),
+        (copy, "is a database or a backup of one, and no archive"),
+        (unused, "is a database or a backup of one, and no archive"),
         (foreign, "of another database"),
         (text, "Name another file for the archive"),
         (tmp_path / "none" / "archive.db", "Create it first"),
@@ -446,6 +463,110 @@ async def test_only_an_archive_of_this_database_is_taken(place: Place, tmp_path:
     with pytest.raises(DatabaseMissing, match="it is empty"):
         move_archive(f"sqlite:///{empty}", place.file)
     assert (empty.stat().st_size, new.exists()) == (0, False)
+
+
+@pytest.fixture
+async def archived(place: Place) -> Place:
+    """A database whose campaigns are archived."""
+    async with place.engine() as engine:
+        await given_campaigns(engine)
+    place.archive()
+    return place
+
+
+async def test_an_archive_is_not_opened_as_a_database(archived: Place, tmp_path: Path) -> None:
+    """Neither it nor a copy of it by SQLite's tools is served, copied or archived from; both stay as they were."""
+    copies = [tmp_path / f"{name}.db" for name in ("backup", "vacuumed", "compacted", "copied")]
+    backup_database(f"sqlite:///{archived.file}", copies[0])
+    with closing(sqlite3.connect(archived.file)) as raw:
+        raw.execute("VACUUM INTO ?", (str(copies[1]),))
+    shutil.copy(copies[0], copies[2])
+    compact_database(f"sqlite:///{copies[2]}", clock=archived.clock)
+    shutil.copy(copies[0], copies[3])
+    assert migrate_database(f"sqlite:///{copies[3]}") == []
+    for file in (archived.file, *copies):
+        url, kept = f"sqlite:///{file}", ledger(file)
+        assert check_database(url).is_archive
+        for ask in (
+            lambda url=url: copy_database(url, f"sqlite:///{tmp_path}/other.db"),
+            lambda url=url: archive_campaigns(url, tmp_path / "more.db", before=NOW, clock=archived.clock),
+            lambda url=url: list_archives(url),
+            lambda url=url: move_archive(url, archived.file),
+        ):
+            with pytest.raises(StorageError, match=f"'{file}' is an archive of ended campaigns"):
+                ask()
+        for dispatch in (False, True):
+            with pytest.raises(StorageError, match="Name the database that it was made from"):
+                async with Outreach.open(url, dispatch=dispatch):
+                    raise AssertionError
+        [finding] = diagnose_database(url)
+        assert finding.code == "database_foreign"
+        assert "is an archive of ended campaigns" in finding.why
+        assert ledger(file) == kept
+    assert not check_database(archived.url).is_archive
+
+
+async def test_an_archive_and_a_database_do_not_replace_each_other(archived: Place, tmp_path: Path) -> None:
+    """`restore` takes neither from nor to an archive, and `backup` does not overwrite one by a database."""
+    backup, again, archive = tmp_path / "backup.db", tmp_path / "again.db", f"sqlite:///{archived.file}"
+    backup_database(archived.url, backup)
+    kept = ledger(archived.file)
+    with pytest.raises(StorageError, match=r"no backup of a database.*`db archives` names"):
+        restore_database(archived.url, archived.file)
+    with pytest.raises(StorageError, match="Name the database to replace"):
+        restore_database(archive, backup)
+    with pytest.raises(StorageError, match="Name another file for the backup"):
+        backup_database(archived.url, archived.file, overwrite=True)
+    assert ledger(archived.file) == kept
+    assert list_archives(archived.url)[0].problem is None
+    # An archive is backed up like a database.
+    backup_database(archive, again)
+    backup_database(archive, again, overwrite=True)
+    shutil.move(again, archived.file)
+    assert list_archives(archived.url)[0].problem is None
+
+
+async def test_a_database_that_appears_meanwhile_is_not_made_an_archive(place: Place) -> None:
+    """After the file was looked at; and an archive of which a killed run has left the mark alone is completed."""
+    with pytest.raises(StorageError, match="is a database, and no archive"):
+        archive_file.make_archive(place.path)
+    assert not check_database(place.url).is_archive
+    with closing(sqlite3.connect(place.file)) as raw:
+        mark_as_archive(raw)
+    with pytest.raises(StorageError, match="is an archive of ended campaigns"):
+        async with Outreach.open(f"sqlite:///{place.file}"):
+            raise AssertionError
+    async with place.engine() as engine:
+        await given_campaigns(engine)
+    assert place.archive().campaigns == 2
+
+
+async def test_an_archive_of_an_older_version_names_the_command_that_migrates_it(archived: Place) -> None:
+    """Neither a run that would move into it nor one that compacts it changes it; what reads it says the same."""
+    with closing(sqlite3.connect(archived.file)) as raw, raw:
+        raw.execute("DELETE FROM _sqlite_migrations WHERE name = '0011_held_numbers'")
+    for ask in (archived.archive, lambda: compact_database(f"sqlite:///{archived.file}")):
+        with pytest.raises(DatabaseOlder, match=f"--database sqlite:///{archived.file} db migrate"):
+            ask()
+    (listed,) = list_archives(archived.url)
+    assert f"--database sqlite:///{archived.file} db migrate" in str(listed.problem)
+
+
+async def test_an_older_archive_is_migrated_and_stays_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the command that the error names."""
+    file, first = tmp_path / "archive.db", Migrations("outreach")
+    migration = schema.MIGRATIONS.pending(Database(memory=True))[0]
+    first(name=migration.name)(migration.fn)
+    with (
+        monkeypatch.context() as patched,
+        closing(sqlite3.connect(file, isolation_level=None)) as raw,
+    ):
+        patched.setattr(schema, "MIGRATIONS", first)
+        mark_as_archive(raw)
+        schema.apply_migrations(raw, archives=True)
+    assert migrate_database(f"sqlite:///{file}")[0] == "0002_early_events"
+    found = check_database(f"sqlite:///{file}")
+    assert (found.is_archive, found.pending_migrations, found.problems) == (True, [], [])
 
 
 async def test_only_one_run_moves_into_an_archive(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -537,5 +658,5 @@ async def test_a_follow_up_of_an_archived_campaign_reads_the_archive(place: Plac
     async with place.engine() as engine:
         campaigns = await given_campaigns(engine)
         place.archive()
-        made = await engine.campaigns.follow_up(THIS_WORKSPACE, campaigns[0].id, results=["failed"])
+        made = await engine.campaigns.follow_up(THIS_WORKSPACE, campaigns[0].id, NewFollowUp(results=["failed"]))
         assert made.created.campaign.counters.total > 0

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from outreach import NewMessage, NotFound, Outreach
+from outreach import NewMessage, NewWorkspace, NotFound, Outreach
 from outreach.errors import CallbackRejected, RecipientUnsubscribed
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import MessageStatus
@@ -80,6 +80,11 @@ async def test_a_receipt_moves_its_message_once(open_storage: OpenStorage, fake:
             ("e2", "unchanged"),
             ("e1", "merged"),
         ]
+        first = (await engine.callbacks.list(workspace_id)).items[-1]
+        assert await engine.callbacks.get(workspace_id, first.account_id, "e1") == first
+        for elsewhere, event_id in ((workspace_id, "e3"), ("elsewhere", "e1")):
+            with pytest.raises(NotFound, match="callback"):
+                await engine.callbacks.get(elsewhere, first.account_id, event_id)
 
 
 @pytest.mark.field(11)
@@ -140,7 +145,7 @@ async def test_a_workspace_learns_nothing_from_anothers_account(open_storage: Op
     """An account's events are read in its own workspace, whatever dispatch they name."""
     async with live(open_storage) as (engine, workspace_id):
         _, message_id, dispatch_id = await _given(engine, workspace_id)
-        other = await engine.workspaces.create("Other")
+        other = await engine.workspaces.create(NewWorkspace(name="Other"))
         stranger = Caller(engine, (await engine.accounts.connect(other.id, "twilio", CREDENTIALS)).id)
         event = {"kind": "report", "id": "e1", "dispatch": dispatch_id, "status": "delivered"}
         assert await stranger.call(event) == ["unmatched"]

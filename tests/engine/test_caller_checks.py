@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from outreach import CallerIdAllocation, Outreach, WorkspaceMode
+from outreach import NewAgent, NewNumber, NewTrunk, Outreach, WorkspaceMode
 from outreach.errors import CannotStart
+from outreach.models import CallerIdAllocation
 from tests.engine.calling import given_calls
 from tests.engine.rig import given_workspace
 
@@ -34,20 +35,16 @@ async def start(
     await engine.accounts.connect(workspace.id, provider, account)
     options: dict[str, Any] = {"from_number": sender} if sender else {}
     agent = await engine.agents.create(
-        workspace.id,
-        "Ada",
-        provider=provider,
-        provider_agent_id="agent-1",
-        **options,
+        workspace.id, NewAgent(name="Ada", provider=provider, provider_agent_id="agent-1", **options)
     )
     changes: dict[str, Any] = {"agent_id": agent.id}
     if group:
-        numbers = [await engine.numbers.create(workspace.id, phone) for phone in (ONE, OTHER)]
+        numbers = [await engine.numbers.create(workspace.id, NewNumber(phone=phone)) for phone in (ONE, OTHER)]
         entries = [CallerIdAllocation(number_id=each.id, phone=each.phone, count=1) for each in numbers]
         changes |= {"cli_mode": "group", "cli_group": entries}
     if trunk:
         made = await engine.trunks.create(
-            workspace.id, "T", address="sip.example.com", provider_trunk_id=trunk_identifier
+            workspace.id, NewTrunk(name="T", address="sip.example.com", provider_trunk_id=trunk_identifier)
         )
         changes["trunk_id"] = made.id
     campaign = await given_calls(engine, workspace, **changes)

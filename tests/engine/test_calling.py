@@ -7,7 +7,7 @@ import anyio
 import attrs
 import pytest
 
-from outreach import AgentUpdate, NewCall, NewRecipient
+from outreach import AgentUpdate, NewCall, NewNumber, NewRecipient, NewTrunk
 from outreach.errors import CannotStart
 from outreach.models.campaign import CallerIdAllocation, Counters
 from outreach.models.states import CallStatus, RecipientStatus
@@ -154,7 +154,7 @@ async def test_each_number_of_a_group_gets_its_recipients_and_a_retry_keeps_its_
         ends(voice, lambda _, count: (NO_ANSWER, POSITIVE)[count])
         workspace = await given_workspace(rig.engine)
         await given_call_settings(rig, workspace, attempts=2)
-        numbers = [await rig.engine.numbers.create(workspace.id, f"+1415555999{n}") for n in range(2)]
+        numbers = [await rig.engine.numbers.create(workspace.id, NewNumber(phone=f"+1415555999{n}")) for n in range(2)]
         group = tuple(
             CallerIdAllocation(number_id=number.id, phone=number.phone, count=count)
             for number, count in zip(numbers, (2, 1), strict=True)
@@ -181,7 +181,7 @@ async def test_everything_that_the_campaign_says_reaches_the_provider(open_stora
             voicemail_message="Please call back.",
             max_call_seconds=120,
         )
-        trunk = await rig.engine.trunks.create(workspace.id, "Main", address="sip.example.com")
+        trunk = await rig.engine.trunks.create(workspace.id, NewTrunk(name="Main", address="sip.example.com"))
         person = NewRecipient(
             phone_number="(415) 555-0102", first_name="Ann", last_name="Lee", custom_variables={"plan": "gold", "n": 3}
         )

@@ -14,10 +14,12 @@ from outreach import (
     InvalidRequest,
     NewRecipient,
     NewSmsCampaign,
+    NewWorkspace,
     NotFound,
     Outreach,
     RecipientStatus,
 )
+from outreach.models import NewFollowUp
 from outreach.models.campaign import Campaign
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.protocols.storage import Storage
@@ -200,7 +202,7 @@ async def test_the_rest_of_a_campaign_gets_the_new_text(open_storage: OpenStorag
     carrier = ScriptedCarrier()
     async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
         engine = rig.engine
-        workspace = await engine.workspaces.create("Acme")
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
         new = NewSmsCampaign(name="C", body="old", carrier="twilio", from_number="+14155550100", rate_per_minute=1)
         contacts = [NewRecipient(phone_number=f"+141555501{n:02}") for n in range(6)]
         campaign = (await engine.campaigns.create_sms(workspace.id, new, contacts)).campaign
@@ -343,7 +345,7 @@ async def test_a_follow_up_takes_those_with_the_results_and_leaves_others_alone(
     """Who opted out, replied or was reached is left out unless asked for; the register has the last word."""
     campaign, numbers = await given_results(storage)
     made = await writing.campaigns.follow_up(
-        THIS_WORKSPACE, campaign.id, results=results, include=include, body="Again"
+        THIS_WORKSPACE, campaign.id, NewFollowUp(results=results, include=include, body="Again")
     )
     assert await contacts_of(writing, made.created.campaign) == [numbers[name] for name in names]
     assert made.created.campaign.body == "Again"
@@ -368,7 +370,7 @@ async def test_a_follow_up_of_nobody_says_why(writing: Outreach, storage: Storag
     """And creates nothing."""
     campaign, _ = await given_results(storage)
     with pytest.raises((InvalidRequest, Conflict), match=match):
-        await writing.campaigns.follow_up(THIS_WORKSPACE, campaign.id, results=results)
+        await writing.campaigns.follow_up(THIS_WORKSPACE, campaign.id, NewFollowUp(results=results))
     assert (await writing.campaigns.list(THIS_WORKSPACE)).total == 1
 
 
@@ -396,10 +398,10 @@ async def test_who_spoke_in_an_earlier_call_was_reached(writing: Outreach, stora
                 )
 
     await storage.write(write)
-    made = await writing.campaigns.follow_up(THIS_WORKSPACE, campaign.id, results=["no_answer"])
+    made = await writing.campaigns.follow_up(THIS_WORKSPACE, campaign.id, NewFollowUp(results=["no_answer"]))
     assert await contacts_of(writing, made.created.campaign) == [machine.phone]
     with pytest.raises(InvalidRequest, match="channel call"):
-        await writing.campaigns.follow_up(THIS_WORKSPACE, campaign.id, results=["no_answer"], body="x")
+        await writing.campaigns.follow_up(THIS_WORKSPACE, campaign.id, NewFollowUp(results=["no_answer"], body="x"))
 
 
 async def test_campaigns_of_other_workspaces_are_not_found(writing: Outreach, storage: Storage) -> None:
@@ -409,7 +411,7 @@ async def test_campaigns_of_other_workspaces_are_not_found(writing: Outreach, st
         writing.campaigns.archive(OTHER_WORKSPACE, campaign.id),
         writing.campaigns.unarchive(OTHER_WORKSPACE, campaign.id),
         writing.campaigns.clone(OTHER_WORKSPACE, campaign.id),
-        writing.campaigns.follow_up(OTHER_WORKSPACE, campaign.id, results=["failed"]),
+        writing.campaigns.follow_up(OTHER_WORKSPACE, campaign.id, NewFollowUp(results=["failed"])),
     ):
         with pytest.raises(NotFound):
             await asked

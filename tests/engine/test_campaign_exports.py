@@ -13,10 +13,11 @@ from openpyxl import load_workbook
 from outreach import Outreach
 from outreach.convert.exports import workbook
 from outreach.convert.exports.columns import Table
-from outreach.http import EXPORT_CONTENT_TYPES, escape_formula
+from outreach.http import EXPORT_CONTENT_TYPES
 from outreach.models.campaign import Campaign
 from outreach.models.campaign_report import ExportedContact, ExportFormat
 from outreach.protocols.storage import Storage
+from outreach.server_support import escape_formula
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from tests.engine.all_endings import given_endings

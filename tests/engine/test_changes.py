@@ -13,9 +13,9 @@ from outreach import (
     BusinessHours,
     CallSettingsUpdate,
     CampaignUpdate,
-    Holiday,
-    HolidayCalendar,
     InvalidRequest,
+    NewAgent,
+    NewWorkspace,
     Outreach,
     ReplySettingsUpdate,
     SmsSettingsUpdate,
@@ -23,6 +23,7 @@ from outreach import (
     WorkspaceUpdate,
 )
 from outreach.clock import SystemClock
+from outreach.models import Holiday, HolidayCalendar
 from tests.engine.rig import given_campaign, given_workspace
 
 pytestmark = pytest.mark.virtual_time
@@ -71,20 +72,22 @@ TOGETHER = {"voicemail_message", "agent_id"}
 async def given(engine: Outreach, change: type[Any]) -> tuple[Any, Update]:
     """Return a thing whose every field is set, and what changes it."""
     workspace = await engine.workspaces.create(
-        "Acme", request_limit=10, default_region="US", frequency_cap=3, contact_hours=True
+        NewWorkspace(name="Acme", request_limit=10, default_region="US", frequency_cap=3, contact_hours=True)
     )
     if change is WorkspaceUpdate:
         return workspace, lambda some: engine.workspaces.update(workspace.id, some)
     if change is AgentUpdate:
         agent = await engine.agents.create(
             workspace.id,
-            "Ada",
-            from_number="+14155550100",
-            provider_agent_id="a1",
-            placeholders=["name"],
-            voicemail="leave_message",
-            voicemail_message="Hello",
-            max_call_seconds=60,
+            NewAgent(
+                name="Ada",
+                from_number="+14155550100",
+                provider_agent_id="a1",
+                placeholders=["name"],
+                voicemail="leave_message",
+                voicemail_message="Hello",
+                max_call_seconds=60,
+            ),
         )
         return agent, lambda some: engine.agents.update(workspace.id, agent.id, some)
     if change is CampaignUpdate:

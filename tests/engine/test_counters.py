@@ -26,7 +26,7 @@ from outreach.operations.campaigns import closing
 from outreach.operations.campaigns import transitions as moves
 from outreach.operations.settling import ledger
 from outreach.policy.call_settlement import ProviderAnalyser
-from outreach.policy.dispatch_history import REACHED_NOBODY
+from outreach.policy.dispatch_history import NOT_REACHED
 from outreach.protocols.storage import Storage
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.sqlite.memory import MemoryStorage
@@ -229,7 +229,7 @@ class CountersMachine(RuleBasedStateMachine):
         *earlier, latest = self._opened(tx)[dispatch.position]
         assert latest == dispatch
         for one in earlier:
-            assert one.state in REACHED_NOBODY or (one.state, one.report) == (
+            assert one.state in NOT_REACHED or (one.state, one.report) == (
                 DispatchState.ACCEPTED,
                 MessageStatus.FAILED,
             )

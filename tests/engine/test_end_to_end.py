@@ -11,7 +11,7 @@ import attrs
 import pytest
 from anyio.abc import TaskStatus
 
-from outreach import CallStatus, ConfigError, NewCall, NewMessage, Outreach, SimulatorConfig
+from outreach import CallStatus, ConfigError, NewAgent, NewCall, NewMessage, Outreach, SimulatorConfig
 from outreach.config import EngineConfig
 from outreach.policy.deciding import spacing
 from outreach.storage.sqlite.memory import MemoryStorage
@@ -45,7 +45,7 @@ async def test_every_contacts_message_reaches_the_carrier_exactly_once(
         ledger = {
             dispatch.id: dispatch.to
             for position in range(23)
-            for dispatch in await engine.campaigns.dispatches(workspace.id, campaign.id, position)
+            for dispatch in await engine.campaigns.list_dispatches(workspace.id, campaign.id, position)
         }
     assert sorted(entry["to"] for entry in entries) == [f"+1415555{n:04d}" for n in range(20) if n != 3]
     assert {entry["dispatch_id"]: entry["to"] for entry in entries} == ledger
@@ -93,7 +93,7 @@ async def test_a_sandbox_takes_every_carrier_to_the_simulator(open_storage: Open
             campaign = await given_campaign(engine, workspace, contacts(1, first=n), carrier=carrier)
             await engine.campaigns.start(workspace.id, campaign.id)
             await reaches(engine, campaign, "completed")
-            (dispatch,) = await engine.campaigns.dispatches(workspace.id, campaign.id, 0)
+            (dispatch,) = await engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
             assert dispatch.provider == carrier
     assert len(_entries(log)) == 3
 
@@ -103,7 +103,7 @@ async def test_a_single_call_is_placed_and_followed_to_its_end(open_storage: Ope
     log = tmp_path / "calls.jsonl"
     async with _engine(open_storage, log) as engine:
         workspace = await given_workspace(engine)
-        agent = await engine.agents.create(workspace.id, "Ada", from_number="+14155550199")
+        agent = await engine.agents.create(workspace.id, NewAgent(name="Ada", from_number="+14155550199"))
         call = await engine.calls.create(workspace.id, NewCall(agent_id=agent.id, to="14155550100"))
         assert call.provider_call_id is not None
         assert call.provider_call_id.startswith("sim_call_")

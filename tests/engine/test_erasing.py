@@ -15,12 +15,14 @@ from outreach import (
     InvalidRequest,
     NewRecipient,
     NewSmsCampaign,
+    NewWorkspace,
     NotFound,
     Outreach,
     RecipientStatus,
     WorkspaceUpdate,
 )
 from outreach.convert.json_reports import read_campaign_report, write_campaign_report
+from outreach.models import NewFollowUp
 from outreach.models.campaign import Campaign
 from outreach.models.campaign_report import CampaignReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
@@ -93,7 +95,7 @@ async def test_a_draft_is_deleted_whole(writing: Outreach, storage: Storage) -> 
 
 async def test_a_campaign_that_was_scheduled_once_is_deleted_too(writing: Outreach) -> None:
     """With its unit of work, so that no dispatcher looks for it."""
-    workspace = await writing.workspaces.create("Acme")
+    workspace = await writing.workspaces.create(NewWorkspace(name="Acme"))
     new = NewSmsCampaign(
         name="C",
         body="Hi",
@@ -145,7 +147,7 @@ async def test_an_ended_campaign_is_erased_and_keeps_its_figures(
     assert await writing.campaigns.delete(THIS_WORKSPACE, campaign.id) is not None
     for asked in (
         writing.campaigns.clone(THIS_WORKSPACE, campaign.id),
-        writing.campaigns.follow_up(THIS_WORKSPACE, campaign.id, results=["failed"]),
+        writing.campaigns.follow_up(THIS_WORKSPACE, campaign.id, NewFollowUp(results=["failed"])),
     ):
         with pytest.raises(Conflict, match="erased"):
             await asked

@@ -8,7 +8,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from outreach import Conflict, InvalidRequest, NewCall, NewMessage, NewRecipient, NotFound, Outreach
+from outreach import Conflict, InvalidRequest, NewCall, NewMessage, NewRecipient, NewWorkspace, NotFound, Outreach
 from outreach.errors import StorageError
 from outreach.events import (
     CallEnded,
@@ -51,7 +51,7 @@ async def take(stream: EventStream[E], count: int) -> list[E]:
 
 async def rest(engine: Outreach, *kinds: type[Event], since: int = 0, workspace_id: str | None = None) -> list[Event]:
     """Return all that there is to hear after a number: up to a mark that is set now."""
-    mark = (await engine.workspaces.create("Mark")).id
+    mark = (await engine.workspaces.create(NewWorkspace(name="Mark"))).id
     await engine.unsubscribes.add(mark, "+14155550999")
     found: list[Event] = []
     async with engine.events.subscribe(since=since) as stream:
@@ -87,7 +87,7 @@ async def test_a_campaign_is_heard_from_its_creation_to_its_end(open_storage: Op
         assert isinstance(started, CampaignStatusChanged)
         assert (started.status, started.rule, started.actor, started.reason) == ("active", "operator", "cli:ann", None)
         assert isinstance(ended, RecipientEnded)
-        (dispatch,) = await rig.engine.campaigns.dispatches(workspace.id, campaign.id, 0)
+        (dispatch,) = await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
         assert (ended.campaign_id, ended.position, ended.status, ended.reason, ended.rule, ended.dispatch_id) == (
             campaign.id, 0, "completed", None, "provider_answer", dispatch.id,
         )  # fmt: skip

@@ -297,7 +297,7 @@ async def test_the_delivery_of_an_earlier_step_does_not_mend_a_later_one(storage
 async def test_a_step_that_cannot_be_composed_ends_the_recipient_as_failed_and_not_as_successful(
     storage: Storage, clock: ManualClock, body: str, reason: str
 ) -> None:
-    """docs/interface.md#counters: successful is accepted and not failed; an earlier step that arrives mends it not."""
+    """docs/interface.md#counters: successful is accepted and not failed; an earlier step that arrives fixes it not."""
     await given_settings(storage, footer_enabled=False)
     course = await Course.begin(storage, clock, HELLO, FlowStep(kind="send", body=body))
     (first,) = await course.wave()

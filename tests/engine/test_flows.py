@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from outreach import FlowStep, InvalidRequest, Outreach
+from outreach import FlowStep, InvalidRequest, NewFlow, Outreach
 from outreach.models.campaign import Campaign
 from outreach.models.states import RecipientStatus
 from outreach.storage.sqlite import SqliteStorage
@@ -28,7 +28,7 @@ FOOTER = "\nReply STOP to opt out"
 async def given_flow_campaign(engine: Outreach, *steps: FlowStep, count: int = 3, **changes: Any) -> Campaign:
     """Create a campaign that a flow drives, ready to start."""
     workspace = await given_workspace(engine)
-    flow = await engine.flows.create(workspace.id, "Reminder", steps=steps)
+    flow = await engine.flows.create(workspace.id, NewFlow(name="Reminder", steps=steps))
     return await given_campaign(engine, workspace, count, message_source="flow", flow_id=flow.id, **changes)
 
 
@@ -56,7 +56,7 @@ async def test_a_flow_is_checked_when_it_is_made(engine: Outreach, steps: list[F
     """What could not be run is refused, and nothing is stored."""
     workspace = await given_workspace(engine)
     with pytest.raises(InvalidRequest):
-        await engine.flows.create(workspace.id, "Reminder", steps=steps)
+        await engine.flows.create(workspace.id, NewFlow(name="Reminder", steps=steps))
     assert list(await engine.flows.list(workspace.id)) == []
 
 
@@ -75,7 +75,7 @@ async def test_a_text_that_cannot_be_kept_is_named_with_its_step(
     """docs/interface.md#text: what cannot be stored everywhere is refused where it comes in."""
     workspace = await given_workspace(engine)
     with pytest.raises(InvalidRequest) as raised:
-        await engine.flows.create(workspace.id, "Reminder", steps=[HELLO, step])
+        await engine.flows.create(workspace.id, NewFlow(name="Reminder", steps=[HELLO, step]))
     assert [(detail.path, detail.message) for detail in raised.value.details] == [(place, problem)]
     assert list(await engine.flows.list(workspace.id)) == []
 

@@ -16,7 +16,10 @@ from outreach import (
     Campaign,
     FlowStep,
     InvalidRequest,
+    NewAgent,
     NewCallCampaign,
+    NewFlow,
+    NewNumber,
     NewRecipient,
     Outreach,
     SmsSettingsUpdate,
@@ -130,12 +133,14 @@ async def test_messages_end_when_it_was_told(seed: int) -> None:
         if drawn.random() < 0.3:
             wait = FlowStep(kind="wait", wait_minutes=drawn.choice((10, 300)))
             steps = (FlowStep(kind="send", body="One"), wait, FlowStep(kind="send", body="Two"))
-            flow = await engine.flows.create(workspace.id, name="Flow", steps=steps)
+            flow = await engine.flows.create(workspace.id, NewFlow(name="Flow", steps=steps))
             fields |= {"body": None, "message_source": "flow", "flow_id": flow.id}
             # A failure in a flow comes again at its next step: the plan of the carrier knows no steps.
             share = 0.0
         if drawn.random() < 0.4:
-            await engine.numbers.create(workspace.id, SENDER, carrier="twilio", rate_per_minute=drawn.choice((30, 90)))
+            await engine.numbers.create(
+                workspace.id, NewNumber(phone=SENDER, carrier="twilio", rate_per_minute=drawn.choice((30, 90)))
+            )
         campaigns = []
         for number in range(drawn.choice((1, 1, 2, 3))):
             contacts = drawn_contacts(drawn, drawn.randrange(100, 250), first=1000 * number)
@@ -176,7 +181,9 @@ async def test_calls_end_about_when_it_was_told(seed: int) -> None:
         await engine.call_settings.update(
             workspace.id, CallSettingsUpdate(retry_max_attempts=attempts, retry_delay_minutes=drawn.choice((10, 60)))
         )
-        agent = await engine.agents.create(workspace.id, "Ada", provider="simulator", direction="outbound")
+        agent = await engine.agents.create(
+            workspace.id, NewAgent(name="Ada", provider="simulator", direction="outbound")
+        )
         new = NewCallCampaign(
             name="Calls",
             agent_id=agent.id,

@@ -36,6 +36,7 @@ async def test_an_account_of_another_workspace_is_neither_asked_nor_removed(engi
             await call(here.id, account.id)
     assert await engine.accounts.get(there.id, account.id) == account
     assert await engine.accounts.get_anywhere(account.id) == account
+    assert list(await engine.accounts.list(there.id)) == [account]
 
 
 async def test_a_key_of_another_workspace_is_not_revoked(engine: Outreach) -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from outreach import Outreach
+from outreach import NewWorkspace, Outreach
 from outreach.errors import Conflict, NotFound
 from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignStatus, RecipientStatus
@@ -108,7 +108,7 @@ async def test_somebody_decides(open_storage: OpenStorage, opted_out: bool) -> N
     """An opt-out skips those that wait; anything else lets them go on. It is decided once."""
     clock = ManualClock()
     async with Outreach(open_storage(clock), clock=clock) as engine:
-        workspace = await engine.workspaces.create("Acme")
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
         await engine.messages.receive(workspace.id, from_number=PERSON, to="+14155550199", body=UNCLEAR)
         [held] = await engine.unsubscribes.list_held(workspace.id)
         assert held.phone == PERSON
@@ -127,7 +127,7 @@ async def test_who_is_held_back_is_found_behind_a_thousand_other_messages(open_s
     clock = ManualClock()
     storage = open_storage(clock)
     async with Outreach(storage, clock=clock) as engine:
-        workspace = await engine.workspaces.create("Acme")
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
         await engine.messages.receive(workspace.id, from_number=PERSON, to="+14155550199", body=UNCLEAR)
 
         def write_more(tx: Transaction) -> None:

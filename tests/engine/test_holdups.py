@@ -6,16 +6,8 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach import (
-    BusinessHours,
-    Campaign,
-    Holiday,
-    HolidayCalendar,
-    Outreach,
-    TimeWindow,
-    WorkspaceStatus,
-    WorkspaceUpdate,
-)
+from outreach import BusinessHours, Campaign, Outreach, TimeWindow, WorkspaceStatus, WorkspaceUpdate
+from outreach.models import Holiday, HolidayCalendar
 from outreach.models.states import DispatchState, RecipientStatus
 from outreach.models.work import Lease, WorkerLease
 from outreach.protocols.storage import Storage

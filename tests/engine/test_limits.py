@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from outreach import NewMessage
+from outreach import NewMessage, NewNumber
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.message import Message
@@ -260,7 +260,7 @@ async def test_the_rate_of_a_number_holds_over_campaigns_and_single_messages(ope
         outboxes.append(runner._outbox)
         workspace = await given_workspace(rig.engine)
         workspaces.append(workspace)
-        await rig.engine.numbers.create(workspace.id, SENDER, carrier="twilio", rate_per_minute=600)
+        await rig.engine.numbers.create(workspace.id, NewNumber(phone=SENDER, carrier="twilio", rate_per_minute=600))
         campaign = await given_campaign(rig.engine, workspace, 6, from_number=SENDER)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         singles_sent = [
@@ -271,7 +271,9 @@ async def test_the_rate_of_a_number_holds_over_campaigns_and_single_messages(ope
         ]
         await reaches(rig.engine, campaign, "completed")
         await rig.carrier.wait_for_requests(12)
-        found = [one for n in range(6) for one in await rig.engine.campaigns.dispatches(workspace.id, campaign.id, n)]
+        found = [
+            one for n in range(6) for one in await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, n)
+        ]
         for message in singles_sent:
             found += await rig.storage.read(lambda tx, it=message: tx.dispatches.of_message(workspace.id, it.id))  # type: ignore[misc]
     slots = sorted(one.slot_at for one in found)

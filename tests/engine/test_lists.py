@@ -29,6 +29,7 @@ from outreach.testing.builders import (
     make_message,
     make_number,
     make_prepared,
+    make_subscription,
     make_trunk,
     make_unsubscribe,
     make_workspace,
@@ -53,9 +54,12 @@ LISTS = {
     "calls.list",
     "campaigns.list",
     "campaigns.list_appearances",
+    "campaigns.list_dispatches",
     "campaigns.list_recipients",
     "dispatches.list_unknown",
+    "events.list_subscriptions",
     "flows.list",
+    "messages.list",
     "messages.list_inbound",
     "numbers.list",
     "trunks.list",
@@ -63,9 +67,15 @@ LISTS = {
     "unsubscribes.list_held",
     "workspaces.list",
 }
-ARGUMENTS = {"workspaces.list": (), "campaigns.list_appearances": (THIS_WORKSPACE, "crm-7")}
-
 CAMPAIGN = make_campaign(id="0195554e-0000-7000-8000-00000000ca11")
+
+ARGUMENTS = {
+    "workspaces.list": (),
+    "events.list_subscriptions": (),
+    "campaigns.list_appearances": (THIS_WORKSPACE, "crm-7"),
+    "campaigns.list_dispatches": (THIS_WORKSPACE, CAMPAIGN.id, 0),
+    "campaigns.list_recipients": (THIS_WORKSPACE, CAMPAIGN.id),
+}
 
 
 def methods(engine: object) -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -79,9 +89,8 @@ def methods(engine: object) -> Iterator[tuple[str, Callable[..., Any]]]:
 def of(engine: Outreach, name: str) -> tuple[Callable[..., Any], Callable[..., AsyncIterator[Any]], tuple[Any, ...]]:
     """Return a list, its iterator, and what both take first."""
     service, _, method = name.partition(".")
-    within = (THIS_WORKSPACE, CAMPAIGN.id) if method == "list_recipients" else (THIS_WORKSPACE,)
     listed = getattr(engine, service)
-    return getattr(listed, method), getattr(listed, iterator_of(method)), ARGUMENTS.get(name, within)
+    return getattr(listed, method), getattr(listed, iterator_of(method)), ARGUMENTS.get(name, (THIS_WORKSPACE,))
 
 
 def iterator_of(method: str) -> str:
@@ -106,6 +115,9 @@ def fill(tx: Transaction) -> None:
         tx.audit.append(make_audit_entry(subject=str(number)))
         tx.calls.insert(make_call(agent_id=agent.id, **at))
         tx.dispatches.insert(make_dispatch(state=DispatchState.UNKNOWN, message_id=message.id, **at))
+        of_recipient = {"campaign_id": CAMPAIGN.id, "position": 0, "state": DispatchState.ACCEPTED}
+        tx.dispatches.insert(make_dispatch(attempt=number + 1, try_number=number + 1, **of_recipient, **at))
+        tx.subscriptions.put(make_subscription(name=f"billing {number}"))
         tx.inbound.insert(make_inbound(received_at=at["created_at"]))
         tx.callbacks.insert(make_callback(event_id=f"a~{number}", received_at=at["created_at"]))
         tx.register.put(make_unsubscribe(phone=f"+1415555020{number}", **at))
@@ -182,7 +194,7 @@ async def test_a_place_of_another_list_is_refused(filled: Outreach) -> None:
     """Where places have a form; a number or an identifier is a place by itself, whether or not something is there."""
     for name in sorted(LISTS):
         listed, _, arguments = of(filled, name)
-        if name in {"calls.list", "unsubscribes.list"}:
+        if name in {"calls.list", "events.list_subscriptions", "messages.list", "unsubscribes.list"}:
             assert (await listed(*arguments, after="nonsense")).next is None
             continue
         for after in ("nonsense", "", "~", "2026-13-01T00:00:00Z~a", "2026-01-01T00:00:00~a", "-1", "1" * 20, "²"):

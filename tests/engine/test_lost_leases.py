@@ -90,7 +90,7 @@ class OldWorker:
         found: list[Dispatch] = []
         workspace_id, campaign_id = self.campaign.workspace_id, self.campaign.id
         for one in await people(self.engine, self.campaign):
-            found += await self.engine.campaigns.dispatches(workspace_id, campaign_id, one.position)
+            found += await self.engine.campaigns.list_dispatches(workspace_id, campaign_id, one.position)
         return found
 
     async def settled(self) -> None:

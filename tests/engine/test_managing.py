@@ -13,7 +13,10 @@ from outreach import (
     Conflict,
     FlowStep,
     InvalidRequest,
+    NewAgent,
     NewCall,
+    NewFlow,
+    NewNumber,
     NewSmsCampaign,
     NotFound,
     Outreach,
@@ -22,7 +25,7 @@ from outreach import (
 from outreach.errors import IllegalTransition
 from outreach.events import CampaignStatusChanged, Event, OptedOut
 from outreach.http import IdempotentRequest, StoredAnswer
-from outreach.models import NewAgent, NewFlow, NewNumber, NewUnsubscribes
+from outreach.models import NewUnsubscribes
 from outreach.models.states import CampaignAction
 from outreach.testing.builders import new_id
 from tests.engine.rig import contacts, given_campaign, given_workspace
@@ -192,7 +195,7 @@ async def test_recipients_are_found_by_number_and_by_the_applications_id(engine:
 async def test_calls_and_inbound_messages_are_paged_newest_first(engine: Outreach) -> None:
     """An inbound message that is not there is no place to go on from."""
     workspace = await given_workspace(engine)
-    agent = await engine.agents.create(workspace.id, "Ada")
+    agent = await engine.agents.create(workspace.id, NewAgent(name="Ada"))
     calls = [await engine.calls.create(workspace.id, NewCall(agent_id=agent.id, to=f"+1415555010{n}")) for n in "123"]
     assert [one.id for one in await engine.calls.list(workspace.id, limit=2)] == [calls[2].id, calls[1].id]
     assert [one.id for one in await engine.calls.list(workspace.id, after=calls[1].id)] == [calls[0].id]

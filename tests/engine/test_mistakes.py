@@ -15,6 +15,7 @@ from outreach import (
     NewMessage,
     NewRecipient,
     NewSmsCampaign,
+    NewWorkspace,
     Outreach,
     TimeWindow,
     WorkspaceMode,
@@ -51,7 +52,7 @@ async def test_an_engine_that_is_not_open_says_so() -> None:
 
 async def test_a_start_that_would_have_no_effect_is_refused(engine: Outreach) -> None:
     """Or the campaign would go out as soon as it is started, years before the time that was given."""
-    workspace = await engine.workspaces.create("Acme")
+    workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
     start = datetime(2030, 1, 1, tzinfo=UTC)
     with pytest.raises(InvalidRequest, match=r"scheduled_start_at: has no effect .* schedule_type='scheduled'"):
         await engine.campaigns.create_sms(workspace.id, new_campaign(scheduled_start_at=start), ADA)
@@ -66,7 +67,7 @@ async def test_business_hours_are_written_with_times_of_the_day(engine: Outreach
     assert (OFFICE.start_minute, OFFICE.end_minute) == (540, 1050)
     assert TimeWindow.between(time(18), time(0)).end_minute == 1440
     assert (hours.enabled, hours.batch_concurrency) == (True, 10)
-    workspace = await engine.workspaces.create("Acme")
+    workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
     created = await engine.campaigns.create_sms(workspace.id, new_campaign(business_hours=hours), ADA)
     assert created.campaign.business_hours == hours
 
@@ -74,7 +75,7 @@ async def test_business_hours_are_written_with_times_of_the_day(engine: Outreach
 @pytest.mark.parametrize("windows", [OFFICE, ["09:00"], "09:00-17:00"])
 async def test_windows_that_are_none_are_named_with_their_day(engine: Outreach, windows: Any) -> None:
     """Rather than a `TypeError` from the depths."""
-    workspace = await engine.workspaces.create("Acme")
+    workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
     hours = BusinessHours(timezone="UTC", schedule={"monday": windows})
     with pytest.raises(InvalidRequest, match=r"schedule\.monday: must be a tuple of outreach\.TimeWindow"):
         await engine.campaigns.create_sms(workspace.id, new_campaign(business_hours=hours), ADA)
@@ -161,7 +162,7 @@ async def test_an_adapter_that_connects_nothing_sends_nothing() -> None:
     """What was certainly not asked for is not `unknown`."""
     engine = Outreach.open("memory://", dispatch=True, adapters=[ConnectsNothing()])
     async with engine:
-        workspace = await engine.workspaces.create("Acme", mode=WorkspaceMode.LIVE)
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme", mode=WorkspaceMode.LIVE))
         await engine.accounts.connect(workspace.id, "mycarrier", CREDENTIALS)
         new = NewMessage(to="+14155550102", body="Hi", carrier="mycarrier", from_number="+14155550199")
         message = await engine.messages.send(workspace.id, new)
@@ -174,7 +175,7 @@ async def test_an_adapter_that_connects_nothing_sends_nothing() -> None:
 async def test_a_callback_is_read_however_its_headers_are_written(header: str) -> None:
     """Django and WSGI write them in another way than ASGI."""
     async with Outreach.open("memory://", adapters=[OwnAdapter()]) as engine:
-        workspace = await engine.workspaces.create("Acme", mode=WorkspaceMode.LIVE)
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme", mode=WorkspaceMode.LIVE))
         account = await engine.accounts.connect(workspace.id, "mycarrier", CREDENTIALS)
         url, body = "https://acme.example/webhooks/1", b"[]"
         headers = {header: sign(url, body)}

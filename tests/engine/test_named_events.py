@@ -66,8 +66,11 @@ async def test_a_named_subscription_goes_on_where_it_was_acknowledged(open_stora
         async with engine.events.subscribe(OptedOut, name="billing") as stream:
             assert await take(stream, 2) == [4, 5]
             assert await stream.ack()
-        (found,) = await engine.events.subscriptions()
+        (found,) = await engine.events.list_subscriptions()
         assert (found.name, found.workspace_id, found.behind, found.active) == ("billing", None, 0, False)
+        assert await engine.events.get_subscription("billing") == found
+        with pytest.raises(NotFound, match="subscription"):
+            await engine.events.get_subscription("crm")
 
 
 async def test_of_two_readers_one_gets_each_event(open_storage: OpenStorage) -> None:
@@ -99,7 +102,7 @@ async def test_of_two_readers_one_gets_each_event(open_storage: OpenStorage) -> 
 
 
 async def _is_active(engine: Outreach) -> bool:
-    return any(one.active for one in await engine.events.subscriptions())
+    return any(one.active for one in await engine.events.list_subscriptions())
 
 
 async def _has(found: list[int], count: int) -> bool:
@@ -170,7 +173,7 @@ async def test_what_was_not_asked_for_is_passed_over(
 
 
 async def _is_up_to_date(engine: Outreach) -> bool:
-    (found,) = await engine.events.subscriptions()
+    (found,) = await engine.events.list_subscriptions()
     return found.behind == 0 and found.position > 0
 
 
@@ -202,7 +205,7 @@ async def test_a_subscription_is_removed(open_storage: OpenStorage) -> None:
             assert not await stream.ack()
             with pytest.raises(NotFound, match="subscription"):
                 await anext(stream)
-        assert await engine.events.subscriptions() == []
+        assert list(await engine.events.list_subscriptions()) == []
         with pytest.raises(NotFound, match="subscription"):
             await engine.events.remove_subscription("n")
         async with engine.events.subscribe(OptedOut, name="n", since=0) as stream:

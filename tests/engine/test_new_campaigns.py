@@ -9,15 +9,16 @@ import pytest
 
 from outreach import (
     BusinessHours,
-    CallerIdAllocation,
     EngineConfig,
     InvalidRequest,
+    NewAgent,
     NewCallCampaign,
     NewRecipient,
     NewSmsCampaign,
     Outreach,
 )
-from outreach.http import prepare_recipient
+from outreach.models import CallerIdAllocation
+from outreach.server_support import prepare_recipient
 from outreach.testing.builders import NOW
 from outreach.working_set import Transaction
 from tests.engine.rig import contacts, given_workspace
@@ -120,7 +121,7 @@ async def test_a_calling_campaign_made_in_python_has_the_bounds_of_a_body(
 ) -> None:
     """docs/interface.md#8: batch_concurrency is 1 to 40, the name 1 to 100 characters; a number has 1 turn or more."""
     workspace = await given_workspace(engine)
-    agent = await engine.agents.create(workspace.id, "Ada")
+    agent = await engine.agents.create(workspace.id, NewAgent(name="Ada"))
     campaign = NewCallCampaign(**{"name": "Spring", "agent_id": agent.id, **fields})
     with pytest.raises(InvalidRequest) as caught:
         await engine.campaigns.create_call(workspace.id, campaign, contacts(1))
@@ -131,7 +132,7 @@ async def test_a_calling_campaign_made_in_python_has_the_bounds_of_a_body(
 async def test_a_number_of_a_group_may_have_a_million_turns(engine: Outreach) -> None:
     """The bounds of `count` in openapi.yaml are inclusive."""
     workspace = await given_workspace(engine)
-    agent = await engine.agents.create(workspace.id, "Ada")
+    agent = await engine.agents.create(workspace.id, NewAgent(name="Ada"))
     group = [_turns(1), _turns(1_000_000)]
     campaign = NewCallCampaign(name="Spring", agent_id=agent.id, cli_mode="group", cli_group=group)
     created = (await engine.campaigns.create_call(workspace.id, campaign, contacts(1))).campaign

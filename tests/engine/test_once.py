@@ -17,11 +17,15 @@ from outreach import (
     FlowStep,
     InvalidRequest,
     Message,
+    NewAgent,
     NewCall,
     NewCallCampaign,
+    NewFlow,
     NewMessage,
+    NewNumber,
     NewRecipient,
     NewSmsCampaign,
+    NewTrunk,
     NotFound,
     Number,
     Outreach,
@@ -30,8 +34,9 @@ from outreach import (
     Workspace,
 )
 from outreach.errors import RequestInProgress, StorageError
-from outreach.http import IdempotentRequest, StoredAnswer, prepare_recipient
-from outreach.models import FollowUpCreated, PreparedRecipient
+from outreach.http import IdempotentRequest, StoredAnswer
+from outreach.models import FollowUpCreated, NewFollowUp, NewTestMessage, PreparedRecipient
+from outreach.server_support import prepare_recipient
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.testing.builders import new_id
 from outreach.testing.clock import ManualClock
@@ -80,14 +85,14 @@ async def _clone(engine: Outreach, workspace: Workspace, key: str) -> CampaignCr
 async def _follow_up(engine: Outreach, workspace: Workspace, key: str) -> FollowUpCreated:
     earlier = await _earlier(engine, workspace)
     return await engine.campaigns.follow_up(
-        workspace.id, earlier, results=["invalid_number"], include={"replied"}, idempotency_key=key
+        workspace.id, earlier, NewFollowUp(results=["invalid_number"], include={"replied"}), idempotency_key=key
     )
 
 
 async def _send_test(engine: Outreach, workspace: Workspace, key: str) -> Message:
     earlier = await _earlier(engine, workspace)
     return await engine.messages.send_test(
-        workspace.id, earlier, contact="12", to="+14155550142", at_any_hour=True, idempotency_key=key
+        workspace.id, earlier, NewTestMessage(contact="12", to="+14155550142", at_any_hour=True), idempotency_key=key
     )
 
 
@@ -102,16 +107,16 @@ CREATING: dict[str, Create] = {
     "messages.send": lambda engine, workspace, key: engine.messages.send(workspace.id, MESSAGE, idempotency_key=key),
     "calls.create": _call,
     "agents.create": lambda engine, workspace, key: engine.agents.create(
-        workspace.id, "Ada", placeholders=["name"], idempotency_key=key
+        workspace.id, NewAgent(name="Ada", placeholders=["name"]), idempotency_key=key
     ),
     "trunks.create": lambda engine, workspace, key: engine.trunks.create(
-        workspace.id, "Main", address="sip.example.com", idempotency_key=key
+        workspace.id, NewTrunk(name="Main", address="sip.example.com"), idempotency_key=key
     ),
     "flows.create": lambda engine, workspace, key: engine.flows.create(
-        workspace.id, "Hello", steps=[FlowStep(kind="send", body="Hi")], idempotency_key=key
+        workspace.id, NewFlow(name="Hello", steps=[FlowStep(kind="send", body="Hi")]), idempotency_key=key
     ),
     "numbers.create": lambda engine, workspace, key: engine.numbers.create(
-        workspace.id, "+14155550101", carrier="twilio", idempotency_key=key
+        workspace.id, NewNumber(phone="+14155550101", carrier="twilio"), idempotency_key=key
     ),
 }
 """Every method that makes something and takes a key."""
@@ -120,7 +125,7 @@ CREATING: dict[str, Create] = {
 async def given_keyed_workspace(engine: Outreach) -> Workspace:
     """Make a workspace that has an agent, and a campaign with a contact that has no number."""
     workspace = await given_workspace(engine)
-    await engine.agents.create(workspace.id, "First")
+    await engine.agents.create(workspace.id, NewAgent(name="First"))
     await engine.campaigns.create_sms(workspace.id, SPRING, [*contacts(2), NewRecipient(phone_number="12")])
     return workspace
 
@@ -207,26 +212,39 @@ async def test_other_copies_under_the_same_key_are_refused(engine: Outreach) -> 
         await CREATING[name](engine, workspace, "k")
     copies, results = engine.campaigns, ["invalid_number"]
     other = (await copies.list(workspace.id)).items[0].id
-    known: Any = {"results": results, "include": {"replied"}, "idempotency_key": "k"}
-    test: Any = {"contact": "12", "to": "+14155550142", "at_any_hour": True, "idempotency_key": "k"}
+    known: Any = {"results": results, "include": {"replied"}}
+    test: Any = {"contact": "12", "to": "+14155550142", "at_any_hour": True}
     for attempt in (
         copies.clone(workspace.id, earlier, name="Another", idempotency_key="k"),
         copies.clone(workspace.id, other, idempotency_key="k"),
-        copies.follow_up(workspace.id, other, **known),
-        copies.follow_up(workspace.id, earlier, **known | {"results": ["skipped"]}),
-        copies.follow_up(workspace.id, earlier, **known | {"include": {"replied", "reached"}}),
-        copies.follow_up(workspace.id, earlier, **known, name="Another"),
-        copies.follow_up(workspace.id, earlier, **known, body="Hello again"),
-        engine.messages.send_test(workspace.id, other, **test),
-        engine.messages.send_test(workspace.id, earlier, **test | {"to": "+14155550143"}),
-        engine.messages.send_test(workspace.id, earlier, **test | {"contact": "+14155550000"}),
-        engine.messages.send_test(workspace.id, earlier, **test | {"at_any_hour": False}),
+        copies.follow_up(workspace.id, other, NewFollowUp(**known), idempotency_key="k"),
+        copies.follow_up(workspace.id, earlier, NewFollowUp(**known | {"results": ["skipped"]}), idempotency_key="k"),
+        copies.follow_up(
+            workspace.id, earlier, NewFollowUp(**known | {"include": {"replied", "reached"}}), idempotency_key="k"
+        ),
+        copies.follow_up(workspace.id, earlier, NewFollowUp(**known, name="Another"), idempotency_key="k"),
+        copies.follow_up(workspace.id, earlier, NewFollowUp(**known, body="Hello again"), idempotency_key="k"),
+        engine.messages.send_test(workspace.id, other, NewTestMessage(**test), idempotency_key="k"),
+        engine.messages.send_test(
+            workspace.id, earlier, NewTestMessage(**test | {"to": "+14155550143"}), idempotency_key="k"
+        ),
+        engine.messages.send_test(
+            workspace.id, earlier, NewTestMessage(**test | {"contact": "+14155550000"}), idempotency_key="k"
+        ),
+        engine.messages.send_test(
+            workspace.id, earlier, NewTestMessage(**test | {"at_any_hour": False}), idempotency_key="k"
+        ),
     ):
         with pytest.raises(InvalidRequest, match="was used before with other") as caught:
             await attempt
         assert [detail.path for detail in caught.value.details] == ["idempotency_key"]
     # What is said twice is no other content.
-    again = await copies.follow_up(workspace.id, earlier, **known | {"include": ["replied"], "results": results * 2})
+    again = await copies.follow_up(
+        workspace.id,
+        earlier,
+        NewFollowUp(**known | {"include": ["replied"], "results": results * 2}),
+        idempotency_key="k",
+    )
     assert again.selected == 1
     assert (await copies.list(workspace.id)).total == 3
 
@@ -284,9 +302,13 @@ async def test_a_write_that_failed_leaves_neither_the_thing_nor_the_key(open_sto
 
         storage.before_write = fail_second
         with pytest.raises(StorageError):
-            await engine.trunks.create(workspace.id, "Main", address="sip.example.com", idempotency_key="k")
+            await engine.trunks.create(
+                workspace.id, NewTrunk(name="Main", address="sip.example.com"), idempotency_key="k"
+            )
         storage.before_write = lambda: None
-        made = await engine.trunks.create(workspace.id, "Main", address="sip.example.com", idempotency_key="k")
+        made = await engine.trunks.create(
+            workspace.id, NewTrunk(name="Main", address="sip.example.com"), idempotency_key="k"
+        )
         assert list(await engine.trunks.list(workspace.id)) == [made]
 
 
@@ -321,11 +343,13 @@ async def test_what_the_key_made_and_was_removed_is_not_made_again(engine: Outre
     async def make(key: str) -> Trunk | Flow | Number:
         match kind:
             case "trunk":
-                return await engine.trunks.create(workspace.id, "A", address="sip.example.com", idempotency_key=key)
+                return await engine.trunks.create(
+                    workspace.id, NewTrunk(name="A", address="sip.example.com"), idempotency_key=key
+                )
             case "flow":
-                return await engine.flows.create(workspace.id, "A", steps=steps, idempotency_key=key)
+                return await engine.flows.create(workspace.id, NewFlow(name="A", steps=steps), idempotency_key=key)
             case _:
-                return await engine.numbers.create(workspace.id, "+14155550199", idempotency_key=key)
+                return await engine.numbers.create(workspace.id, NewNumber(phone="+14155550199"), idempotency_key=key)
 
     made = await make("k")
     service = getattr(engine, f"{kind}s")

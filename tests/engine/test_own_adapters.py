@@ -14,9 +14,12 @@ from outreach import (
     CampaignUpdate,
     ConfigError,
     InvalidRequest,
+    NewAgent,
     NewCall,
     NewCallCampaign,
     NewMessage,
+    NewNumber,
+    NewTrunk,
     NumberUpdate,
     Outreach,
     WorkspaceMode,
@@ -28,7 +31,7 @@ from outreach.protocols.storage import Storage
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
 from outreach.vault import Vault
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import QUICK, contacts, given_campaign, given_workspace, reaches, until
+from tests.engine.rig import QUICK, contacts, given_campaign, given_workspace, reaches, stored_account, until
 from tests.fake_provider import CREDENTIALS, FakeAdapter, sign
 from tests.own_adapter import OwnAdapter, OwnVoiceAdapter, package
 
@@ -51,7 +54,7 @@ async def live(
                 engine, mode=WorkspaceMode.LIVE, sms_campaigns_enabled=True, contact_hours=False
             )
             workspace_id = workspace.id
-            await engine.numbers.create(workspace_id, "+14155550100", carrier="mycarrier")
+            await engine.numbers.create(workspace_id, NewNumber(phone="+14155550100", carrier="mycarrier"))
         yield engine, workspace_id
 
 
@@ -96,17 +99,17 @@ async def test_a_call_goes_to_a_voice_provider_of_ones_own(open_storage: OpenSto
     own = OwnVoiceAdapter()
     async with live(open_storage, [OwnAdapter(), own]) as (engine, workspace_id):
         await engine.accounts.connect(workspace_id, "myvoice", {"key": "k"})
-        agent = await engine.agents.create(workspace_id, "Ada", provider="myvoice")
+        agent = await engine.agents.create(workspace_id, NewAgent(name="Ada", provider="myvoice"))
         call = await engine.calls.create(workspace_id, NewCall(agent_id=agent.id, to="+14155550101"))
         assert call.provider == "myvoice"
         await until(lambda: _called(own))
-        trunk = await engine.trunks.create(workspace_id, "Line", address="sip.example.com")
+        trunk = await engine.trunks.create(workspace_id, NewTrunk(name="Line", address="sip.example.com"))
         new = NewCallCampaign(name="Calls", agent_id=agent.id, trunk_id=trunk.id)
         made = await engine.campaigns.create_call(workspace_id, new, contacts(1))
         with pytest.raises(CannotStart, match="needs its identifier at myvoice"):
             await engine.campaigns.start(workspace_id, made.campaign.id)
         with pytest.raises(InvalidRequest, match="must be one of twilio, telnyx, vonage, mycarrier"):
-            await engine.numbers.create(workspace_id, "+14155550177", carrier="myvoice")
+            await engine.numbers.create(workspace_id, NewNumber(phone="+14155550177", carrier="myvoice"))
 
 
 async def _called(own: OwnVoiceAdapter) -> bool:
@@ -122,13 +125,13 @@ async def test_a_carrier_of_ones_own_is_taken_wherever_a_carrier_is_named(open_s
             workspace_id, NewMessage(to="+14155550101", body="x", from_number="+14155550100", carrier="mycarrier")
         )
         assert sent.carrier == "mycarrier"
-        number = await engine.numbers.create(workspace_id, "+14155550199")
+        number = await engine.numbers.create(workspace_id, NewNumber(phone="+14155550199"))
         await engine.numbers.update(workspace_id, number.id, NumberUpdate(carrier="mycarrier"))
         campaign = await given_campaign(engine, await engine.workspaces.get(workspace_id), 1)
         changed = await engine.campaigns.update(workspace_id, campaign.id, CampaignUpdate(carrier="mycarrier"))
         assert changed.carrier == "mycarrier"
         with pytest.raises(InvalidRequest, match=r"must be one of simulator, vapi, retell, elevenlabs"):
-            await engine.agents.create(workspace_id, "Ada", provider="mycarrier")
+            await engine.agents.create(workspace_id, NewAgent(name="Ada", provider="mycarrier"))
 
 
 async def test_an_unknown_name_is_refused_with_those_that_there_are(open_storage: OpenStorage) -> None:
@@ -289,6 +292,7 @@ async def test_open_takes_what_the_engine_takes(tmp_path: Path) -> None:
         await reaches(engine, campaign, "completed")
         assert len(sandbox.requests) == 1
         account = await engine.accounts.connect(workspace.id, "mycarrier", CREDENTIALS)
-        assert Vault(keys="A" * 43 + "=").open(account.id, account.sealed, provider="mycarrier") == CREDENTIALS
+        sealed = (await engine._storage.read(lambda tx: stored_account(tx, account))).sealed
+        assert Vault(keys="A" * 43 + "=").open(account.id, sealed, provider="mycarrier") == CREDENTIALS
     parameters = inspect.signature(Outreach).parameters.keys() - {"storage"}
     assert parameters <= inspect.signature(Outreach.open).parameters.keys()

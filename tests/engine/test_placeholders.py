@@ -6,7 +6,9 @@ import pytest
 
 from outreach import (
     FlowStep,
+    NewAgent,
     NewCallCampaign,
+    NewFlow,
     NewRecipient,
     NewSmsCampaign,
     Outreach,
@@ -79,7 +81,7 @@ async def test_every_message_of_a_flow_is_looked_at(engine: Outreach) -> None:
         FlowStep(kind="wait", wait_minutes=5),
         FlowStep(kind="send", body="{{two}} {{one}}"),
     ]
-    flow = await engine.flows.create(workspace.id, "F", steps=steps)
+    flow = await engine.flows.create(workspace.id, NewFlow(name="F", steps=steps))
     assert (await create(engine, workspace, None, flow.id)).unknown_placeholders == ("one", "two")
 
 
@@ -101,13 +103,15 @@ async def test_a_campaign_with_blanks_starts_only_where_that_is_allowed(engine: 
 async def test_the_placeholders_of_an_agent_are_looked_at_too(engine: Outreach) -> None:
     """An agent would say a blank; the engine's own variables are filled by the engine."""
     workspace = await given_workspace(engine)
-    agent = await engine.agents.create(workspace.id, "Ada", placeholders=["Slot", "offer", "_ivr_navigation"])
+    agent = await engine.agents.create(
+        workspace.id, NewAgent(name="Ada", placeholders=["Slot", "offer", "_ivr_navigation"])
+    )
     new = NewCallCampaign(name="Calls", agent_id=agent.id)
     created = await engine.campaigns.create_call(workspace.id, new, PEOPLE)
     assert created.unknown_placeholders == ("offer",)
     with pytest.raises(CannotStart, match="offer"):
         await engine.campaigns.start(workspace.id, created.campaign.id)
-    any_agent = await engine.agents.create(workspace.id, "Bob")
+    any_agent = await engine.agents.create(workspace.id, NewAgent(name="Bob"))
     new = NewCallCampaign(name="Calls", agent_id=any_agent.id)
     assert (await engine.campaigns.create_call(workspace.id, new, PEOPLE)).unknown_placeholders == ()
 

@@ -10,7 +10,17 @@ from typing import Any
 import anyio
 import pytest
 
-from outreach import FlowStep, InvalidRequest, NewCallCampaign, NewRecipient, NewSmsCampaign, NotFound, Outreach
+from outreach import (
+    FlowStep,
+    InvalidRequest,
+    NewAgent,
+    NewCallCampaign,
+    NewFlow,
+    NewRecipient,
+    NewSmsCampaign,
+    NotFound,
+    Outreach,
+)
 from outreach.config import EngineConfig
 from outreach.models import BusinessHours, Holiday, HolidayCalendar, Price, PriceTable, TimeWindow, WorkspaceUpdate
 from outreach.models.campaign import Campaign
@@ -112,7 +122,7 @@ async def test_it_leaves_out_whom_the_run_leaves_out(seed: int) -> None:
         fields: dict[str, Any] = {"body": drawn.choice(TEXTS), "business_hours": drawn_hours(drawn)}
         if drawn.random() < 0.3:
             steps = (FlowStep(kind="wait", wait_minutes=5), FlowStep(kind="send", body=drawn.choice(TEXTS)))
-            flow = await engine.flows.create(workspace.id, name="Flow", steps=steps)
+            flow = await engine.flows.create(workspace.id, NewFlow(name="Flow", steps=steps))
             fields |= {"body": None, "message_source": "flow", "flow_id": flow.id}
         if drawn.random() < 0.3:
             fields["scheduled_expires_at"] = clock.now() + timedelta(hours=drawn.choice((5, 30)))
@@ -146,7 +156,7 @@ async def test_it_leaves_out_whom_the_run_leaves_out(seed: int) -> None:
         texts = {
             one.body
             for position in sent
-            for one in await engine.campaigns.dispatches(workspace.id, campaign.id, position)
+            for one in await engine.campaigns.list_dispatches(workspace.id, campaign.id, position)
         }
         assert texts == {message.text for position in sent for message in found[position].messages}
 
@@ -257,7 +267,8 @@ async def test_a_calling_campaign_is_reported_too(engine: Outreach) -> None:
     """Without texts, with the placeholders of its agent, and by the minute."""
     workspace = await given_workspace(engine)
     agent = await engine.agents.create(
-        workspace.id, "Ada", provider="simulator", direction="outbound", placeholders=["first_name", "plan"]
+        workspace.id,
+        NewAgent(name="Ada", provider="simulator", direction="outbound", placeholders=["first_name", "plan"]),
     )
     price = Price(kind="call", amount=Decimal("0.1"))
     await engine.prices.update(workspace.id, PriceTable(currency="USD", prices=(price,)))

@@ -10,7 +10,7 @@ from typing import TypeVar
 import anyio
 import pytest
 
-from outreach import Outreach, Workspace, WorkspaceUpdate
+from outreach import NewWorkspace, Outreach, Workspace, WorkspaceUpdate
 from outreach.errors import RateLimited, StorageBusy, Unauthorized
 from outreach.http import RateLimitState
 from outreach.operations.access import request_limits as limits
@@ -101,7 +101,7 @@ async def test_what_was_not_settled_is(
 async def test_a_minutes_requests_may_come_in_one_burst_and_no_more(clocked: Clocked) -> None:
     """docs/interface.md#request-limit: N a minute, all in one burst; then 429 until the minute ends."""
     async with clocked.engine() as engine:
-        workspace = await engine.workspaces.create("Acme", request_limit=100)
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme", request_limit=100))
         quotas = [await engine.http.count_request(workspace) for _ in range(100)]
         assert quotas == [RateLimitState(limit=100, remaining=n, reset_seconds=60) for n in reversed(range(100))]
         clocked.clock.advance(59.5)
@@ -117,7 +117,7 @@ async def test_a_minutes_requests_may_come_in_one_burst_and_no_more(clocked: Clo
 async def test_most_requests_are_counted_without_a_write(clocked: Clocked, monkeypatch: pytest.MonkeyPatch) -> None:
     """A list of campaigns writes nothing as a rule."""
     async with clocked.engine() as engine:
-        workspace = await engine.workspaces.create("Acme", request_limit=600)
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme", request_limit=600))
         writes = 0
         write = engine._storage.write
 
@@ -137,7 +137,7 @@ async def test_processes_together_never_exceed_the_limit(clocked: Clocked, limit
     """Every request that is let in was counted before; what one process holds unused is little."""
     async with AsyncExitStack() as stack:
         engines = [await stack.enter_async_context(clocked.engine()) for _ in range(3)]
-        workspace = await engines[0].workspaces.create("Acme", request_limit=limit)
+        workspace = await engines[0].workspaces.create(NewWorkspace(name="Acme", request_limit=limit))
         taken = 0
         for number in range(limit * 2):
             try:
@@ -152,7 +152,7 @@ async def test_processes_together_never_exceed_the_limit(clocked: Clocked, limit
 
 async def test_many_requests_at_once_never_exceed_the_limit(engine: Outreach) -> None:
     """The count is exact also when the requests come together."""
-    workspace = await engine.workspaces.create("Acme", request_limit=10)
+    workspace = await engine.workspaces.create(NewWorkspace(name="Acme", request_limit=10))
     refused = 0
 
     async def request() -> None:
@@ -170,7 +170,7 @@ async def test_many_requests_at_once_never_exceed_the_limit(engine: Outreach) ->
 
 async def test_a_changed_limit_counts_at_once(engine: Outreach) -> None:
     """docs/rules.md#due-work: it takes effect in the running server; what was granted before is given back."""
-    workspace = await engine.workspaces.create("Acme", request_limit=200)
+    workspace = await engine.workspaces.create(NewWorkspace(name="Acme", request_limit=200))
     for _ in range(5):
         await engine.http.count_request(workspace)
     lower = await engine.workspaces.update(workspace.id, WorkspaceUpdate(request_limit=6))
@@ -188,7 +188,7 @@ async def test_a_changed_limit_counts_at_once(engine: Outreach) -> None:
 async def test_a_limit_that_is_gone_is_none(clocked: Clocked) -> None:
     """Another process has lifted it; this one has read the workspace before that."""
     async with clocked.engine() as engine, clocked.engine() as other:
-        workspace = await engine.workspaces.create("Acme", request_limit=1)
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme", request_limit=1))
         await other.workspaces.update(workspace.id, WorkspaceUpdate(request_limit=None))
         for _ in range(3):
             assert await engine.http.count_request(workspace) is None
@@ -200,7 +200,7 @@ async def test_a_foreign_lock_stops_no_request(clocked: Clocked, monkeypatch: py
     monkeypatch.setattr(service, "_MAX_WAIT_SECONDS", 0.2)
     monkeypatch.setattr(service, "_SETTLING_SECONDS", 0.1)
     async with clocked.engine() as engine:
-        workspace = await engine.workspaces.create("Acme", request_limit=160)
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme", request_limit=160))
         await engine.http.count_request(workspace)
         with clocked.locked():
             let_in = await _until_busy(engine, workspace)
@@ -218,7 +218,7 @@ async def test_processes_settle_before_more_is_granted(clocked: Clocked, monkeyp
     monkeypatch.setattr(service, "_WAIT_SECONDS", 0.1)
     monkeypatch.setattr(service, "_MAX_WAIT_SECONDS", 0.2)
     async with clocked.engine() as first, clocked.engine() as second:
-        workspace = await first.workspaces.create("Acme", request_limit=80)
+        workspace = await first.workspaces.create(NewWorkspace(name="Acme", request_limit=80))
         with clocked.locked():
             taken = await _until_busy(first, workspace) + await _until_busy(second, workspace)
         assert taken == 20
@@ -240,8 +240,8 @@ async def test_a_minute_that_begins_under_a_foreign_lock(clocked: Clocked, monke
     monkeypatch.setattr(service, "_WAIT_SECONDS", 0.05)
     monkeypatch.setattr(service, "_MAX_WAIT_SECONDS", 0.1)
     async with clocked.engine() as engine:
-        workspace = await engine.workspaces.create("Acme", request_limit=80)
-        small = await engine.workspaces.create("Small", request_limit=1)
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme", request_limit=80))
+        small = await engine.workspaces.create(NewWorkspace(name="Small", request_limit=1))
         await engine.http.count_request(small)
         with clocked.locked():
             with pytest.raises(RateLimited):
@@ -256,7 +256,7 @@ async def test_a_minute_that_begins_under_a_foreign_lock(clocked: Clocked, monke
 async def test_a_key_is_looked_up_now_and_then(clocked: Clocked, monkeypatch: pytest.MonkeyPatch) -> None:
     """Revoked elsewhere, it is worthless within a second; revoked here, at once."""
     async with clocked.engine() as engine, clocked.engine() as other:
-        workspace = await engine.workspaces.create("Acme")
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
         keys = [await engine.api_keys.create(workspace.id) for _ in range(2)]
         reads = 0
         read = engine._storage.read
@@ -285,7 +285,7 @@ async def test_a_key_is_looked_up_now_and_then(clocked: Clocked, monkeypatch: py
 async def test_an_answer_from_before_a_change_is_not_kept(clocked: Clocked, monkeypatch: pytest.MonkeyPatch) -> None:
     """A key that is revoked while it is being looked up is not believed for longer than that."""
     async with clocked.engine() as engine:
-        workspace = await engine.workspaces.create("Acme")
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
         key = await engine.api_keys.create(workspace.id)
         read = engine._storage.read
 

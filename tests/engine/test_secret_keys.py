@@ -11,7 +11,7 @@ import attrs
 import pytest
 from cryptography.fernet import Fernet
 
-from outreach import ConfigError, Outreach, WorkspaceMode
+from outreach import ConfigError, NewWorkspace, Outreach, WorkspaceMode
 from outreach.models import RekeyResult
 from outreach.secret_keys import CREDENTIAL_NAME
 from outreach.services import account_rekeying
@@ -19,6 +19,7 @@ from outreach.storage.opening import key_file_for
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.vault import Vault
+from tests.engine.rig import stored_account
 from tests.fake_provider import CREDENTIALS, FakeAdapter
 
 pytestmark = pytest.mark.virtual_time
@@ -161,7 +162,7 @@ class Rotation:
 
         async def work(engine: Outreach) -> None:
             for _ in range(count):
-                workspace = await engine.workspaces.create("Acme", mode=WorkspaceMode.LIVE)
+                workspace = await engine.workspaces.create(NewWorkspace(name="Acme", mode=WorkspaceMode.LIVE))
                 await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)
 
         await self.engine_with(keys, work)
@@ -258,7 +259,8 @@ async def test_a_server_that_knows_both_keys_works_meanwhile(rotation: Rotation)
         assert (await rotation.rekey(both, actor="olga")).rekeyed == 1
         assert (await server.accounts.check(workspace.id, before.id)).ok
         assert list(await server.accounts.list(workspace.id)) == [before]
-        assert (await server.accounts.get(workspace.id, before.id)).revision == 0
+        assert await server.accounts.get(workspace.id, before.id) == before
+        assert (await server._storage.read(lambda tx: stored_account(tx, before))).revision == 0
         (entry, *_) = await server.audit.list(workspace.id)
         assert (entry.action, entry.actor, entry.subject) == ("account.rekey", "olga", before.id)
 

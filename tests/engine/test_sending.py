@@ -137,7 +137,7 @@ async def test_a_deferral_spends_no_attempt_and_is_tried_again(open_storage: Ope
         await reaches(rig.engine, campaign, "completed")
         (one,) = await people(rig.engine, campaign)
         assert (one.status, one.attempts) == (R.COMPLETED, 1)
-        tried = await rig.engine.campaigns.dispatches(workspace.id, campaign.id, 0)
+        tried = await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
         assert [(each.attempt, each.try_number, each.state) for each in tried] == [
             (1, 1, step.outcome.state if step.outcome else None),
             (1, 2, step.outcome.state if step.outcome else None),
@@ -213,7 +213,7 @@ async def test_an_opt_out_between_the_commit_and_the_request_is_heard(open_stora
         await rig.engine.unsubscribes.add(workspace.id, "+14155550001")
         await reaches(rig.engine, campaign, "completed")
         second = (await people(rig.engine, campaign))[1]
-        (withdrawn,) = await rig.engine.campaigns.dispatches(workspace.id, campaign.id, 1)
+        (withdrawn,) = await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 1)
         assert (second.status, second.reason, second.attempts) == (R.SKIPPED, "opted_out", 0)
         assert (withdrawn.state, withdrawn.reason) == (DispatchState.WITHDRAWN, "opted_out")
         assert [message.to for message in rig.carrier.requests] == ["+14155550000"]
@@ -441,7 +441,7 @@ async def test_an_outcome_is_merged_after_the_lease_has_gone_to_another(open_sto
         campaign = await given_campaign(rig.engine, workspace, 1)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await rig.carrier.wait_for_requests(1)
-        (dispatch,) = await rig.engine.campaigns.dispatches(workspace.id, campaign.id, 0)
+        (dispatch,) = await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
         accepted = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id="elsewhere")
         await rig.storage.write(
             lambda tx: ledger.settle(

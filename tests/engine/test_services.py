@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +9,23 @@ import anyio
 import pytest
 
 from outreach import (
+    Agent,
     AgentUpdate,
     CampaignStatus,
     CampaignUpdate,
     Conflict,
     FlowStep,
     InvalidRequest,
+    NewAgent,
     NewCall,
     NewCallCampaign,
+    NewFlow,
     NewMessage,
+    NewNumber,
     NewRecipient,
     NewSmsCampaign,
+    NewTrunk,
+    NewWorkspace,
     NotFound,
     Outreach,
     SmsSettingsUpdate,
@@ -29,8 +34,8 @@ from outreach import (
     WorkspaceUpdate,
 )
 from outreach.errors import RecipientUnsubscribed, SmsCampaignsDisabled, Unauthorized, WorkspaceUnavailable
-from outreach.http import prepare_recipient
 from outreach.models.recipient import PreparedRecipient
+from outreach.server_support import prepare_recipient
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import NOW, make_dispatch, new_id
 from outreach.testing.clock import ManualClock
@@ -117,7 +122,7 @@ async def test_a_suspended_workspace_is_authenticated_so_that_it_can_be_told(eng
 async def test_a_workspace_out_of_its_bounds_is_refused(engine: Outreach, fields: dict[str, Any], path: str) -> None:
     """Bounds are checked where the value comes in, and the place is named."""
     with pytest.raises(InvalidRequest) as caught:
-        await engine.workspaces.create(**{"name": "Acme", **fields})
+        await engine.workspaces.create(NewWorkspace(**{"name": "Acme", **fields}))
     assert [detail.path for detail in caught.value.details] == [path]
 
 
@@ -269,20 +274,24 @@ async def test_an_entry_of_the_register_carries_the_time_of_its_commit() -> None
 async def test_agents_trunks_numbers_and_flows_are_kept_as_they_were_given(engine: Outreach) -> None:
     """The directory: what an application sets up is there afterwards, oldest first."""
     workspace = await given_workspace(engine)
-    agent = await engine.agents.create(workspace.id, "Ada", placeholders=["name"], from_number="(415) 555-0100")
+    agent = await engine.agents.create(
+        workspace.id, NewAgent(name="Ada", placeholders=["name"], from_number="(415) 555-0100")
+    )
     assert agent.from_number == "+14155550100"
     changed = await engine.agents.update(workspace.id, agent.id, AgentUpdate(is_active=False, name="Eve"))
     assert (changed.name, changed.is_active, changed.revision, changed.placeholders) == ("Eve", False, 1, ("name",))
-    trunk = await engine.trunks.create(workspace.id, "Main", address="sip.example.com")
-    number = await engine.numbers.create(workspace.id, "415 555 0101", carrier="telnyx", trunk_id=trunk.id)
+    trunk = await engine.trunks.create(workspace.id, NewTrunk(name="Main", address="sip.example.com"))
+    number = await engine.numbers.create(
+        workspace.id, NewNumber(phone="415 555 0101", carrier="telnyx", trunk_id=trunk.id)
+    )
     assert number.phone == "+14155550101"
     with pytest.raises(InvalidRequest, match="already"):
-        await engine.numbers.create(workspace.id, "+14155550101")
+        await engine.numbers.create(workspace.id, NewNumber(phone="+14155550101"))
     with pytest.raises(InvalidRequest):
-        await engine.numbers.create(workspace.id, "nobody")
+        await engine.numbers.create(workspace.id, NewNumber(phone="nobody"))
     with pytest.raises(InvalidRequest):
-        await engine.flows.create(workspace.id, "Empty", steps=[])
-    flow = await engine.flows.create(workspace.id, "Hello", steps=[FlowStep(kind="send", body="Hi")])
+        await engine.flows.create(workspace.id, NewFlow(name="Empty", steps=[]))
+    flow = await engine.flows.create(workspace.id, NewFlow(name="Hello", steps=[FlowStep(kind="send", body="Hi")]))
     assert [list(await service.list(workspace.id)) for service in (engine.agents, engine.trunks)] == [
         [changed],
         [trunk],
@@ -301,7 +310,10 @@ async def test_agents_trunks_numbers_and_flows_are_kept_as_they_were_given(engin
 async def test_what_an_agents_calls_do_is_checked_as_a_whole(engine: Outreach) -> None:
     """A message needs the policy that leaves it, and a call has a length that every provider takes."""
     workspace = await given_workspace(engine)
-    make = partial(engine.agents.create, workspace.id, "Ada")
+
+    async def make(**fields: Any) -> Agent:
+        return await engine.agents.create(workspace.id, NewAgent(name="Ada", **fields))
+
     agent = await make(voicemail="leave_message", voicemail_message="Hello", max_call_seconds=10)
     assert (agent.voicemail, agent.voicemail_message, agent.max_call_seconds) == ("leave_message", "Hello", 10)
     quiet = await engine.agents.update(workspace.id, agent.id, AgentUpdate(voicemail="hang_up"))
@@ -332,8 +344,8 @@ async def test_a_word_that_could_not_be_read_again_is_not_stored(engine: Outreac
     for path, asked in (
         ("scope", engine.unsubscribes.add(workspace.id, "+14155550102", scope=unknown)),
         ("scope", engine.unsubscribes.import_numbers(workspace.id, rows(), scope=unknown)),
-        ("provider", engine.agents.create(workspace.id, "Ada", provider=unknown)),
-        ("direction", engine.agents.create(workspace.id, "Ada", direction=unknown)),
+        ("provider", engine.agents.create(workspace.id, NewAgent(name="Ada", provider=unknown))),
+        ("direction", engine.agents.create(workspace.id, NewAgent(name="Ada", direction=unknown))),
         ("status", engine.workspaces.update(workspace.id, WorkspaceUpdate(status=unknown))),
     ):
         with pytest.raises(InvalidRequest) as caught:
@@ -350,7 +362,7 @@ async def test_the_list_of_campaigns_pages_filters_and_searches(engine: Outreach
     names = ["Été 100%", "Winter_1", "Winter 1", "Σίσυφος"]
     made = [await given_campaign(engine, workspace, 1, name=name) for name in names]
     await engine.campaigns.cancel(workspace.id, made[0].id)
-    agent = await engine.agents.create(workspace.id, "Ada")
+    agent = await engine.agents.create(workspace.id, NewAgent(name="Ada"))
     call = (
         await engine.campaigns.create_call(workspace.id, NewCallCampaign(name="Calls", agent_id=agent.id), contacts(1))
     ).campaign
@@ -452,10 +464,10 @@ async def test_a_creation_that_is_cancelled_leaves_nothing(engine: Outreach) -> 
 async def test_a_flow_or_a_trunk_of_nobody_is_refused_before_anything_is_written(engine: Outreach) -> None:
     """docs/interface.md#flow-id: unknown or foreign is a 400; agents and trunks are 404."""
     mine, other = await given_workspace(engine), await given_workspace(engine)
-    foreign = await engine.flows.create(other.id, "Theirs", steps=[FlowStep(kind="send", body="Hi")])
-    trunk = await engine.trunks.create(other.id, "Theirs", address="sip.example.com")
-    theirs = await engine.agents.create(other.id, "Theirs")
-    ours = await engine.agents.create(mine.id, "Ours")
+    foreign = await engine.flows.create(other.id, NewFlow(name="Theirs", steps=[FlowStep(kind="send", body="Hi")]))
+    trunk = await engine.trunks.create(other.id, NewTrunk(name="Theirs", address="sip.example.com"))
+    theirs = await engine.agents.create(other.id, NewAgent(name="Theirs"))
+    ours = await engine.agents.create(mine.id, NewAgent(name="Ours"))
     for flow_id in (foreign.id, new_id()):
         with pytest.raises(InvalidRequest, match="flow_id"):
             await engine.campaigns.create_sms(mine.id, _new(flow_id=flow_id), contacts(1))
@@ -524,8 +536,8 @@ async def test_everything_of_another_workspace_counts_as_absent(engine: Outreach
     """
     mine, other = await given_workspace(engine), await given_workspace(engine)
     campaign = await given_campaign(engine, other, 2)
-    agent = await engine.agents.create(other.id, "Theirs")
-    trunk = await engine.trunks.create(other.id, "Theirs", address="sip.example.com")
+    agent = await engine.agents.create(other.id, NewAgent(name="Theirs"))
+    trunk = await engine.trunks.create(other.id, NewTrunk(name="Theirs", address="sip.example.com"))
     await engine.unsubscribes.add(other.id, "+14155550777")
     message = await engine.messages.send(other.id, NewMessage(to="+14155550001", body="x"))
     call = await engine.calls.create(other.id, NewCall(agent_id=agent.id, to="+14155550001"))
@@ -545,11 +557,11 @@ async def test_everything_of_another_workspace_counts_as_absent(engine: Outreach
         campaigns.update(mine.id, campaign.id, CampaignUpdate(name="Mine")),
         campaigns.count_recipients(mine.id, campaign.id),
         campaigns.recount(mine.id, campaign.id),
-        campaigns.dispatches(mine.id, campaign.id, 0),
+        campaigns.list_dispatches(mine.id, campaign.id, 0),
         anext(campaigns.iter_recipients(mine.id, campaign.id)),
         engine.agents.get(mine.id, agent.id),
         engine.agents.update(mine.id, agent.id, AgentUpdate(name="Mine")),
-        engine.numbers.create(mine.id, "+14155550100", trunk_id=trunk.id),
+        engine.numbers.create(mine.id, NewNumber(phone="+14155550100", trunk_id=trunk.id)),
         engine.trunks.get(mine.id, trunk.id),
         engine.api_keys.get(mine.id, key.id),
         engine.dispatches.get(mine.id, dispatch.id),
@@ -603,7 +615,7 @@ async def _hint(path: Path, workspace_id: str) -> str:
 
 async def test_words_are_taken_where_an_enumeration_has_them(engine: Outreach) -> None:
     """`"suspended"` is what the enumeration's member is equal to, and is as good."""
-    workspace = await engine.workspaces.create("Acme", mode="live")  # type: ignore[arg-type]
+    workspace = await engine.workspaces.create(NewWorkspace(name="Acme", mode="live"))  # type: ignore[arg-type]
     assert (workspace.mode, workspace.contact_hours) == (WorkspaceMode.LIVE, True)
     suspended = await engine.workspaces.update(workspace.id, WorkspaceUpdate(status="suspended"))  # type: ignore[arg-type]
     assert suspended.status is WorkspaceStatus.SUSPENDED

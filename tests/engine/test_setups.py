@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from outreach import AgentUpdate, NewCallCampaign, NewRecipient, Outreach, Workspace
+from outreach import AgentUpdate, NewAgent, NewCallCampaign, NewRecipient, Outreach, Workspace
 from outreach.errors import CannotStart
 from outreach.events import CampaignStatusChanged
 from tests.engine.rig import contacts, given_workspace
@@ -24,19 +24,19 @@ async def status_of(engine: Outreach, workspace: Workspace, campaign_id: str) ->
 
 
 @pytest.mark.parametrize(
-    ("lacking", "mended"),
+    ("lacking", "fixed"),
     [
         ({"is_active": False}, AgentUpdate(is_active=True)),
         ({"direction": "inbound"}, AgentUpdate(allow_outbound=True)),
     ],
 )
 async def test_an_agent_that_may_call_makes_its_drafts_ready(
-    engine: Outreach, lacking: dict[str, str], mended: AgentUpdate
+    engine: Outreach, lacking: dict[str, str], fixed: AgentUpdate
 ) -> None:
     """docs/interface.md#campaigns: ready when its agent is active and may call out."""
     workspace = await given_workspace(engine)
-    agent = await engine.agents.create(workspace.id, "Ada", **lacking)  # type: ignore[arg-type]
-    other = await engine.agents.create(workspace.id, "Bob", is_active=False)
+    agent = await engine.agents.create(workspace.id, NewAgent(name="Ada", **lacking))  # type: ignore[arg-type]
+    other = await engine.agents.create(workspace.id, NewAgent(name="Bob", is_active=False))
     mine = await given_calls(engine, workspace, agent.id)
     foreign = await given_calls(engine, workspace, other.id)
     assert await status_of(engine, workspace, mine) == "draft"
@@ -46,7 +46,7 @@ async def test_an_agent_that_may_call_makes_its_drafts_ready(
         await engine.campaigns.start(workspace.id, mine)
     assert caught.value.details == (obstacle,)
     async with engine.events.subscribe(CampaignStatusChanged) as stream:
-        await engine.agents.update(workspace.id, agent.id, mended, actor="cli:ann")
+        await engine.agents.update(workspace.id, agent.id, fixed, actor="cli:ann")
         moved = await anext(stream)
     assert (moved.campaign_id, moved.status, moved.actor) == (mine, "ready", "cli:ann")
     assert await status_of(engine, workspace, mine) == "ready"
@@ -59,7 +59,7 @@ async def test_an_agent_that_may_not_call_any_more_makes_drafts_of_those_that_ha
 ) -> None:
     """And ready ones again as it may; what has started, or is over, keeps its state."""
     workspace = await given_workspace(engine)
-    agent = await engine.agents.create(workspace.id, "Ada")
+    agent = await engine.agents.create(workspace.id, NewAgent(name="Ada"))
     ready, active, over = [await given_calls(engine, workspace, agent.id) for _ in range(3)]
     await engine.campaigns.start(workspace.id, active)
     await engine.campaigns.cancel(workspace.id, over)
@@ -76,7 +76,7 @@ async def test_an_agents_change_while_a_campaign_is_loaded_counts(
 ) -> None:
     """The state of a new campaign is that of its agent when it becomes visible."""
     workspace = await given_workspace(engine)
-    agent = await engine.agents.create(workspace.id, "Ada", is_active=before)
+    agent = await engine.agents.create(workspace.id, NewAgent(name="Ada", is_active=before))
 
     async def people() -> AsyncIterator[NewRecipient]:
         for one in contacts(2):

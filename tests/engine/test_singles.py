@@ -11,6 +11,7 @@ from outreach import (
     CallStatus,
     InvalidRequest,
     MessageStatus,
+    NewAgent,
     NewCall,
     NewMessage,
     NotFound,
@@ -301,10 +302,10 @@ async def test_a_call_is_refused_where_it_cannot_be_placed(engine: Outreach) -> 
     """docs/interface.md#4.1, #agents: 404, 409 with their finer codes, 400, 403."""
     workspace, new = await _caller(engine)
     agents, calls = engine.agents, engine.calls
-    inactive = await agents.create(workspace, "Off", is_active=False)
-    inbound = await agents.create(workspace, "In", direction="inbound")
-    allowed = await agents.create(workspace, "In and out", direction="inbound", allow_outbound=True)
-    strict = await agents.create(workspace, "Strict", placeholders=["name"])
+    inactive = await agents.create(workspace, NewAgent(name="Off", is_active=False))
+    inbound = await agents.create(workspace, NewAgent(name="In", direction="inbound"))
+    allowed = await agents.create(workspace, NewAgent(name="In and out", direction="inbound", allow_outbound=True))
+    strict = await agents.create(workspace, NewAgent(name="Strict", placeholders=["name"]))
     for agent_id, error in ((inactive.id, AgentInactive), (inbound.id, AgentNotOutbound), (new_id(), NotFound)):
         with pytest.raises(error):
             await calls.create(workspace, NewCall(agent_id=agent_id, to=TO))
@@ -356,7 +357,7 @@ async def test_a_message_is_refused_where_it_cannot_be_sent(engine: Outreach) ->
 
 async def _caller(engine: Outreach) -> tuple[str, NewCall]:
     workspace = await given_workspace(engine)
-    agent = await engine.agents.create(workspace.id, "Ada")
+    agent = await engine.agents.create(workspace.id, NewAgent(name="Ada"))
     return workspace.id, NewCall(agent_id=agent.id, to=TO)
 
 

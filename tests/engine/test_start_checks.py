@@ -9,7 +9,9 @@ from outreach import (
     Campaign,
     CampaignUpdate,
     FlowStep,
+    NewAgent,
     NewCallCampaign,
+    NewFlow,
     NewRecipient,
     Outreach,
     SmsSettingsUpdate,
@@ -85,7 +87,7 @@ async def test_every_message_of_a_flow_has_to_fit(engine: Outreach) -> None:
     workspace = await given_workspace(engine)
     await engine.sms_settings.update(workspace.id, SmsSettingsUpdate(max_segments=1))
     steps = [FlowStep(kind="send", body="Hi"), FlowStep(kind="send", body=LONG)]
-    flow = await engine.flows.create(workspace.id, "F", steps=steps)
+    flow = await engine.flows.create(workspace.id, NewFlow(name="F", steps=steps))
     source: dict[str, Any] = {"message_source": "flow", "flow_id": flow.id, "body": None}
     campaign = await given_campaign(engine, workspace, 2, **source)
     with pytest.raises(CannotStart, match="max_segments"):
@@ -114,7 +116,7 @@ async def test_calls_have_no_text_to_look_at(engine: Outreach) -> None:
     """Their agent speaks."""
     workspace, campaign = await given(engine, contacts(2))
     assert (await engine.campaigns.check_start(workspace.id, campaign.id)).checked == 2
-    agent = await engine.agents.create(workspace.id, "Ada")
+    agent = await engine.agents.create(workspace.id, NewAgent(name="Ada"))
     created = await engine.campaigns.create_call(
         workspace.id, NewCallCampaign(name="C", agent_id=agent.id), contacts(2)
     )

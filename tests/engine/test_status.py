@@ -9,7 +9,7 @@ import attrs
 import pytest
 from cryptography.fernet import Fernet
 
-from outreach import Campaign, EngineStatus, NewCallCampaign, NewMessage, NotFound, Outreach, Workspace
+from outreach import Campaign, EngineStatus, NewCallCampaign, NewMessage, NewWorkspace, NotFound, Outreach, Workspace
 from outreach.config import EngineConfig
 from outreach.models import UnknownDispatchCount
 from outreach.models.campaign import PauseReason
@@ -27,7 +27,7 @@ from outreach.vault import Vault
 from outreach.working_set import Transaction
 from tests.engine.calling import given_agent
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import dispatching, given_campaign, given_workspace, until
+from tests.engine.rig import dispatching, given_campaign, given_workspace, stored_account, until
 
 pytestmark = pytest.mark.virtual_time
 
@@ -62,16 +62,16 @@ async def test_the_leases_say_who_dispatches(open_storage: OpenStorage) -> None:
     storage = open_storage(clock)
     async with Outreach(storage, clock=clock) as engine:
         told = (await engine.status()).dispatching
-        assert (told.by, told.epoch, told.heartbeat_at, told.heartbeat_seconds_ago) == ("nobody", None, None, None)
+        assert (told.by, told.epoch, told.heartbeat_at, told.heartbeat_seconds_ago) == ("no_process", None, None, None)
         assert told.problem == "No process sends from this database, and none ever has."
-        for ago, by in ((10.0, "another_process"), (0.0, "another_process"), (16.0, "nobody"), (-60.0, "")):
+        for ago, by in ((10.0, "another_process"), (0.0, "another_process"), (16.0, "no_process"), (-60.0, "")):
             at = NOON - timedelta(seconds=ago)
             await storage.write(lambda tx, at=at: beat(tx, at, epoch=3))  # type: ignore[misc]
             told = (await engine.status()).dispatching
             assert (told.by, told.epoch) == (by or "another_process", 3)
             assert (told.heartbeat_at, told.heartbeat_seconds_ago) == (at, max(ago, 0.0))
             assert told.problem == (
-                "No process sends from this database, since 2026-11-18 11:59:44 UTC." if by == "nobody" else None
+                "No process sends from this database, since 2026-11-18 11:59:44 UTC." if by == "no_process" else None
             )
 
 
@@ -86,7 +86,7 @@ async def test_who_has_stopped_dispatches_no_more(open_storage: OpenStorage) -> 
         assert (await engine.status()).dispatching.by == "another_process"
         await storage.write(lambda tx: workers.end(tx, 2))
         told = (await engine.status()).dispatching
-        assert told.by == "nobody"
+        assert told.by == "no_process"
         assert told.heartbeat_seconds_ago is not None
         assert told.heartbeat_seconds_ago < 1
         assert told.problem is not None
@@ -140,7 +140,7 @@ async def test_each_workspace_is_told_its_own_and_all_of_them_together(open_stor
     clock = ManualClock(NOON)
     storage = open_storage(clock)
     async with Outreach(storage, clock=clock) as engine:
-        ours, theirs = await given_workspace(engine), await engine.workspaces.create("Other")
+        ours, theirs = await given_workspace(engine), await engine.workspaces.create(NewWorkspace(name="Other"))
 
         async def given(workspace: Workspace, name: str) -> Campaign:
             campaign = await given_campaign(engine, workspace, name=name)
@@ -294,7 +294,8 @@ async def test_an_account_that_cannot_be_used_here_is_reported(open_storage: Ope
         workspace = await given_workspace(engine)
         account = await engine.accounts.connect(workspace.id, "twilio", credentials)
         assert (await engine.status(workspace.id)).accounts == []
-        gone = attrs.evolve(account, id=new_id(), provider="nowhere")
+        known = await engine._storage.read(lambda tx: stored_account(tx, account))
+        gone = attrs.evolve(known, id=new_id(), provider="nowhere")
         await engine._storage.write(lambda tx: tx.accounts.insert(gone))
         [found] = (await engine.status()).accounts
         assert (found.id, found.provider, found.installed) == (gone.id, "nowhere", False)

@@ -7,9 +7,19 @@ from typing import Any
 
 import pytest
 
-from outreach import Conflict, FlowStep, InvalidRequest, NewCallCampaign, NewRecipient, NotFound, Outreach
+from outreach import (
+    Conflict,
+    FlowStep,
+    InvalidRequest,
+    NewAgent,
+    NewCallCampaign,
+    NewFlow,
+    NewRecipient,
+    NotFound,
+    Outreach,
+)
 from outreach.errors import RecipientUnsubscribed
-from outreach.models import BusinessHours, TimeWindow, WorkspaceUpdate
+from outreach.models import BusinessHours, NewTestMessage, TimeWindow, WorkspaceUpdate
 from outreach.models.hours import DAYS
 from outreach.models.settings import SmsSettingsUpdate
 from outreach.storage.sqlite.memory import MemoryStorage
@@ -32,7 +42,9 @@ async def test_it_arrives_as_the_contact_would_get_it_and_counts_nowhere() -> No
         mine = NewRecipient(phone_number=MINE, first_name="Me")
         campaign = await given_campaign(engine, workspace, [ANA, mine], body="Hi {{first_name}} in {{city|town}}")
         before = await engine.campaigns.get(workspace.id, campaign.id)
-        sent = await engine.messages.send_test(workspace.id, campaign.id, contact="415-555-0101", to=MINE)
+        sent = await engine.messages.send_test(
+            workspace.id, campaign.id, NewTestMessage(contact="415-555-0101", to=MINE)
+        )
         assert (sent.purpose, sent.body, sent.segments) == ("test", "Hi Ana in Rome\nReply STOP to opt out", 1)
         assert (sent.to, sent.from_number) == (MINE, campaign.from_number)
 
@@ -54,10 +66,10 @@ async def test_the_register_holds_for_it(engine: Outreach) -> None:
     workspace = await given_workspace(engine)
     campaign = await given_campaign(engine, workspace, [ANA])
     await engine.unsubscribes.add(workspace.id, ANA.phone_number)
-    await engine.messages.send_test(workspace.id, campaign.id, contact=ANA.phone_number, to=MINE)
+    await engine.messages.send_test(workspace.id, campaign.id, NewTestMessage(contact=ANA.phone_number, to=MINE))
     await engine.unsubscribes.add(workspace.id, MINE)
     with pytest.raises(RecipientUnsubscribed):
-        await engine.messages.send_test(workspace.id, campaign.id, contact=ANA.phone_number, to=MINE)
+        await engine.messages.send_test(workspace.id, campaign.id, NewTestMessage(contact=ANA.phone_number, to=MINE))
 
 
 @pytest.mark.parametrize("contact_hours", [True, False])
@@ -74,12 +86,16 @@ async def test_hours_hold_for_it_unless_it_is_asked_otherwise(contact_hours: boo
         changes: dict[str, Any] = {} if contact_hours else {"business_hours": hours}
         campaign = await given_campaign(engine, workspace, [ANA], **changes)
         with pytest.raises(Conflict, match="begin at 2026-07-01T12" if contact_hours else "closed until 2026-07-01T13"):
-            await engine.messages.send_test(workspace.id, campaign.id, contact=ANA.phone_number, to="+12125550100")
+            await engine.messages.send_test(
+                workspace.id, campaign.id, NewTestMessage(contact=ANA.phone_number, to="+12125550100")
+            )
         if contact_hours:
             with pytest.raises(Conflict, match="time zone is unknown"):
-                await engine.messages.send_test(workspace.id, campaign.id, contact=ANA.phone_number, to="+999123456")
+                await engine.messages.send_test(
+                    workspace.id, campaign.id, NewTestMessage(contact=ANA.phone_number, to="+999123456")
+                )
         sent = await engine.messages.send_test(
-            workspace.id, campaign.id, contact=ANA.phone_number, to="+12125550100", at_any_hour=True
+            workspace.id, campaign.id, NewTestMessage(contact=ANA.phone_number, to="+12125550100", at_any_hour=True)
         )
         assert sent.status == "queued"
 
@@ -92,15 +108,21 @@ async def test_any_message_of_a_flow_can_be_tried(engine: Outreach) -> None:
         FlowStep(kind="wait", wait_minutes=5),
         FlowStep(kind="send", body="Two {{first_name}}"),
     )
-    flow = await engine.flows.create(workspace.id, name="Flow", steps=steps)
+    flow = await engine.flows.create(workspace.id, NewFlow(name="Flow", steps=steps))
     campaign = await given_campaign(engine, workspace, [ANA], body=None, message_source="flow", flow_id=flow.id)
-    sent = await engine.messages.send_test(workspace.id, campaign.id, contact=ANA.phone_number, to=MINE, message=2)
+    sent = await engine.messages.send_test(
+        workspace.id, campaign.id, NewTestMessage(contact=ANA.phone_number, to=MINE, message=2)
+    )
     assert sent.body.startswith("Two Ana\n")
     with pytest.raises(InvalidRequest, match="has 2 messages"):
-        await engine.messages.send_test(workspace.id, campaign.id, contact=ANA.phone_number, to=MINE, message=3)
+        await engine.messages.send_test(
+            workspace.id, campaign.id, NewTestMessage(contact=ANA.phone_number, to=MINE, message=3)
+        )
     single = await given_campaign(engine, workspace, [ANA])
     with pytest.raises(InvalidRequest, match=r"has 1 message$"):
-        await engine.messages.send_test(workspace.id, single.id, contact=ANA.phone_number, to=MINE, message=2)
+        await engine.messages.send_test(
+            workspace.id, single.id, NewTestMessage(contact=ANA.phone_number, to=MINE, message=2)
+        )
 
 
 async def test_what_cannot_be_sent_is_said(engine: Outreach) -> None:
@@ -116,10 +138,12 @@ async def test_what_cannot_be_sent_is_said(engine: Outreach) -> None:
         (ANA.phone_number, "me", "to: is not a phone number"),
     ):
         with pytest.raises(InvalidRequest, match=error):
-            await engine.messages.send_test(workspace.id, campaign.id, contact=contact, to=to)
+            await engine.messages.send_test(workspace.id, campaign.id, NewTestMessage(contact=contact, to=to))
     with pytest.raises(NotFound):
-        await engine.messages.send_test(workspace.id, campaign.id, contact="+14155550777", to=MINE)
-    agent = await engine.agents.create(workspace.id, "Ada", provider="simulator", direction="outbound")
+        await engine.messages.send_test(workspace.id, campaign.id, NewTestMessage(contact="+14155550777", to=MINE))
+    agent = await engine.agents.create(workspace.id, NewAgent(name="Ada", provider="simulator", direction="outbound"))
     calls = await engine.campaigns.create_call(workspace.id, NewCallCampaign(name="C", agent_id=agent.id), [ANA])
     with pytest.raises(Conflict, match="no messages"):
-        await engine.messages.send_test(workspace.id, calls.campaign.id, contact=ANA.phone_number, to=MINE)
+        await engine.messages.send_test(
+            workspace.id, calls.campaign.id, NewTestMessage(contact=ANA.phone_number, to=MINE)
+        )

@@ -10,8 +10,6 @@ from outreach import (
     BusinessHours,
     CallSettings,
     CampaignCreated,
-    Holiday,
-    HolidayCalendar,
     NewRecipient,
     NewSmsCampaign,
     NotFound,
@@ -19,7 +17,7 @@ from outreach import (
     SmsSettings,
     TimeWindow,
 )
-from outreach.models import ContactHistory, TrailRule
+from outreach.models import ContactHistory, Holiday, HolidayCalendar, TrailRule
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.hours import DAYS

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from outreach import NewNumber
 from outreach.runners.sender_rotation import SenderRotation
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier
@@ -60,7 +61,9 @@ async def test_a_fast_campaign_does_not_take_every_slot_of_a_number_from_a_slow_
     carrier = ScriptedCarrier()
     async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
         workspace = await given_workspace(rig.engine)
-        await rig.engine.numbers.create(workspace.id, "+14155550199", carrier="twilio", rate_per_minute=300)
+        await rig.engine.numbers.create(
+            workspace.id, NewNumber(phone="+14155550199", carrier="twilio", rate_per_minute=300)
+        )
         campaigns = [
             await given_campaign(rig.engine, workspace, contacts(100, first=1000 * index), rate_per_minute=rate)
             for index, rate in enumerate((600, 200))
@@ -88,7 +91,9 @@ async def test_a_clock_that_is_set_back_holds_no_campaign_up(
     async with dispatching(open_storage(clock), carrier=carrier, clock=clock) as rig:
         workspace = await given_workspace(rig.engine)
         clock.shift(timedelta(hours=1))
-        await rig.engine.numbers.create(workspace.id, "+14155550199", carrier="twilio", rate_per_minute=rate)
+        await rig.engine.numbers.create(
+            workspace.id, NewNumber(phone="+14155550199", carrier="twilio", rate_per_minute=rate)
+        )
         campaign = await given_campaign(rig.engine, workspace, 100, rate_per_minute=pace)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await carrier.wait_for_requests(3)

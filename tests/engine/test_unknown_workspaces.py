@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from outreach import InvalidRequest, NotFound, Outreach
+from outreach import InvalidRequest, NewWorkspace, NotFound, Outreach
 from tests.engine.every_method import every_method
 
 pytestmark = pytest.mark.virtual_time
@@ -24,7 +24,7 @@ async def test_a_workspace_that_is_not_there_is_reported(engine: Outreach, name:
 
 async def test_a_workspace_in_the_place_of_its_identifier_is_reported(engine: Outreach) -> None:
     """By every method, and in the words of the engine, not of the database."""
-    workspace: Any = await engine.workspaces.create("Acme")
+    workspace: Any = await engine.workspaces.create(NewWorkspace(name="Acme"))
     for method in every_method(engine):
         if method.takes_workspace:
             with pytest.raises((InvalidRequest, NotFound), match=r"must be a text|There is no key"):

@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach import NewRecipient, Outreach
+from outreach import NewFlow, NewRecipient, Outreach
 from outreach.models.campaign import Campaign
 from outreach.models.plans import Postponement
 from outreach.models.recipient import Recipient
@@ -165,7 +165,7 @@ async def test_an_opt_out_in_a_long_wait_ends_it_and_an_opt_in_does_not_bring_it
     )
     async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
-        flow = await rig.engine.flows.create(workspace.id, "Reminder", steps=steps)
+        flow = await rig.engine.flows.create(workspace.id, NewFlow(name="Reminder", steps=steps))
         person = [NewRecipient(phone_number=PHONE)]
         campaign = await given_campaign(
             rig.engine, workspace, person, message_source="flow", flow_id=flow.id, body=None

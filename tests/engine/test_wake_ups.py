@@ -8,7 +8,7 @@ import anyio
 import attrs
 import pytest
 
-from outreach import CampaignStatus, NewCall, Outreach, SimulatorConfig
+from outreach import CampaignStatus, NewAgent, NewCall, Outreach, SimulatorConfig
 from outreach.protocols.wake_ups import WakeUps
 from outreach.storage.postgres.storage import PostgresStorage
 from tests import postgres
@@ -70,7 +70,7 @@ async def test_a_node_that_does_not_dispatch_answers_with_the_providers_id() -> 
     """docs/interface.md#4.1: whichever node is asked, the call is placed while the request waits."""
     async with _two() as (_, node):
         workspace = await given_workspace(node)
-        agent = await node.agents.create(workspace.id, "Ada", from_number="+14155550199")
+        agent = await node.agents.create(workspace.id, NewAgent(name="Ada", from_number="+14155550199"))
         with anyio.fail_after(15):
             call = await node.calls.create(workspace.id, NewCall(agent_id=agent.id, to="14155550100"))
         assert call.provider_call_id is not None
@@ -80,7 +80,7 @@ async def test_without_a_worker_nobody_waits_for_an_id(tmp_path: Path) -> None:
     """A call that nobody places yet is answered at once, as queued."""
     async with Outreach.open(f"sqlite:///{tmp_path / 'x.db'}", config=DEAF) as node:
         workspace = await given_workspace(node)
-        agent = await node.agents.create(workspace.id, "Ada", from_number="+14155550199")
+        agent = await node.agents.create(workspace.id, NewAgent(name="Ada", from_number="+14155550199"))
         with anyio.fail_after(10):
             call = await node.calls.create(workspace.id, NewCall(agent_id=agent.id, to="14155550100"))
         assert call.provider_call_id is None

@@ -388,7 +388,7 @@ async def test_a_stop_at_one_engine_is_heard_by_the_other_before_its_next_commit
         for campaign in campaigns:
             open_states = {DispatchState.DISPATCHING, DispatchState.UNKNOWN}
             for person in await people(one.engine, campaign):
-                made = await one.engine.campaigns.dispatches(campaign.workspace_id, campaign.id, person.position)
+                made = await one.engine.campaigns.list_dispatches(campaign.workspace_id, campaign.id, person.position)
                 assert not open_states & {dispatch.state for dispatch in made}
 
 

@@ -11,17 +11,22 @@ from outreach import (
     CallSettingsUpdate,
     CampaignUpdate,
     InvalidRequest,
+    NewAgent,
     NewCall,
     NewCallCampaign,
+    NewFlow,
     NewMessage,
+    NewNumber,
     NewRecipient,
     NewSmsCampaign,
+    NewTrunk,
+    NewWorkspace,
     Outreach,
     ReplySettingsUpdate,
     SmsSettingsUpdate,
     WorkspaceUpdate,
 )
-from outreach.http import prepare_recipient
+from outreach.server_support import prepare_recipient
 from outreach.testing.builders import new_id
 from tests.engine.rig import given_campaign, given_workspace
 
@@ -38,24 +43,34 @@ CALLS = NewCallCampaign(name="Spring", agent_id=new_id())
 
 async def call_with(engine: Outreach, workspace_id: str, variables: Any) -> None:
     """Call with variables."""
-    agent = await engine.agents.create(workspace_id, "Ada")
+    agent = await engine.agents.create(workspace_id, NewAgent(name="Ada"))
     await engine.calls.create(workspace_id, NewCall(agent_id=agent.id, to="+14155550101", variables=variables))
 
 
 Wrong = Callable[[Outreach, str], Awaitable[Any]]
 
 WRONG: list[tuple[str, Wrong]] = [
-    ("phone", lambda e, w: e.numbers.create(w, NUMBER)),
-    ("carrier", lambda e, w: e.numbers.create(w, "+14155550101", carrier=FAX)),
-    ("rate_per_minute", lambda e, w: e.numbers.create(w, "+14155550101", rate_per_minute=TEXT)),
-    ("from_number", lambda e, w: e.agents.create(w, "Ada", from_number=NUMBER)),
-    ("placeholders", lambda e, w: e.agents.create(w, "Ada", placeholders="name")),
-    ("placeholders[1]", lambda e, w: e.agents.create(w, "Ada", placeholders=["name", NUMBER])),
-    ("is_active", lambda e, w: e.agents.create(w, "Ada", is_active=YES)),
-    ("max_call_seconds", lambda e, w: e.agents.create(w, "Ada", max_call_seconds=TEXT)),
-    ("provider_agent_id", lambda e, w: e.agents.create(w, "Ada", provider_agent_id=NUMBER)),
-    ("name", lambda e, w: e.agents.create(w, NUMBER)),
-    ("steps[0]", lambda e, w: e.flows.create(w, "F", steps=[DICT])),
+    ("new", lambda e, w: e.agents.create(w, DICT)),
+    ("new", lambda e, w: e.agents.create(w, DICT, idempotency_key="k")),
+    ("new", lambda e, w: e.numbers.create(w, DICT)),
+    ("new", lambda e, w: e.flows.create(w, DICT)),
+    ("new", lambda e, w: e.trunks.create(w, DICT)),
+    ("new", lambda e, w: e.workspaces.create(DICT)),
+    ("new", lambda e, w: e.messages.send_test(w, new_id(), DICT)),
+    ("new", lambda e, w: e.campaigns.follow_up(w, new_id(), DICT)),
+    ("name", lambda e, w: e.trunks.create(w, NewTrunk(name=NUMBER, address="sip.example.com"))),
+    ("address", lambda e, w: e.trunks.create(w, NewTrunk(name="Main", address=""))),
+    ("phone", lambda e, w: e.numbers.create(w, NewNumber(phone=NUMBER))),
+    ("carrier", lambda e, w: e.numbers.create(w, NewNumber(phone="+14155550101", carrier=FAX))),
+    ("rate_per_minute", lambda e, w: e.numbers.create(w, NewNumber(phone="+14155550101", rate_per_minute=TEXT))),
+    ("from_number", lambda e, w: e.agents.create(w, NewAgent(name="Ada", from_number=NUMBER))),
+    ("placeholders", lambda e, w: e.agents.create(w, NewAgent(name="Ada", placeholders="name"))),
+    ("placeholders[1]", lambda e, w: e.agents.create(w, NewAgent(name="Ada", placeholders=["name", NUMBER]))),
+    ("is_active", lambda e, w: e.agents.create(w, NewAgent(name="Ada", is_active=YES))),
+    ("max_call_seconds", lambda e, w: e.agents.create(w, NewAgent(name="Ada", max_call_seconds=TEXT))),
+    ("provider_agent_id", lambda e, w: e.agents.create(w, NewAgent(name="Ada", provider_agent_id=NUMBER))),
+    ("name", lambda e, w: e.agents.create(w, NewAgent(name=NUMBER))),
+    ("steps[0]", lambda e, w: e.flows.create(w, NewFlow(name="F", steps=[DICT]))),
     ("to", lambda e, w: e.messages.send(w, NewMessage(to=NUMBER, body="Hi"))),
     ("body", lambda e, w: e.messages.send(w, NewMessage(to="+14155550101", body=NUMBER))),
     ("from_number", lambda e, w: e.messages.send(w, NewMessage(to="+14155550101", body="Hi", from_number=NUMBER))),
@@ -75,10 +90,10 @@ WRONG: list[tuple[str, Wrong]] = [
     ("campaign", lambda e, w: e.campaigns.create_sms(w, NewCallCampaign(name="x", agent_id="x"), [])),  # type: ignore[arg-type]
     ("credentials", lambda e, w: e.accounts.connect(w, "twilio", TEXT)),
     ("credentials.account_sid", lambda e, w: e.accounts.connect(w, "twilio", {"account_sid": NUMBER})),
-    ("request_limit", lambda e, w: e.workspaces.create("A", request_limit=TEXT)),
-    ("sms_campaigns_enabled", lambda e, w: e.workspaces.create("A", sms_campaigns_enabled=YES)),
-    ("contact_hours", lambda e, w: e.workspaces.create("A", contact_hours=YES)),
-    ("default_region", lambda e, w: e.workspaces.create("A", default_region=NUMBER)),
+    ("request_limit", lambda e, w: e.workspaces.create(NewWorkspace(name="A", request_limit=TEXT))),
+    ("sms_campaigns_enabled", lambda e, w: e.workspaces.create(NewWorkspace(name="A", sms_campaigns_enabled=YES))),
+    ("contact_hours", lambda e, w: e.workspaces.create(NewWorkspace(name="A", contact_hours=YES))),
+    ("default_region", lambda e, w: e.workspaces.create(NewWorkspace(name="A", default_region=NUMBER))),
     ("frequency_cap", lambda e, w: e.workspaces.update(w, WorkspaceUpdate(frequency_cap=TEXT))),
     ("contact_hours", lambda e, w: e.workspaces.update(w, WorkspaceUpdate(contact_hours=YES))),
     ("retry_max_attempts", lambda e, w: e.sms_settings.update(w, SmsSettingsUpdate(retry_max_attempts=TEXT))),
@@ -111,7 +126,7 @@ WRONG: list[tuple[str, Wrong]] = [
         "written_at",
         lambda e, w: e.messages.receive(w, from_number="+14155550101", to="+14155550102", body="Hi", written_at=TEXT),
     ),
-    ("steps", lambda e, w: e.flows.create(w, "F", steps=NUMBER)),
+    ("steps", lambda e, w: e.flows.create(w, NewFlow(name="F", steps=NUMBER))),
     ("variables", lambda e, w: call_with(e, w, NUMBER)),
     ("variables.plan", lambda e, w: call_with(e, w, {"plan": object()})),
     ("double_dial", lambda e, w: e.campaigns.create_call(w, attrs.evolve(CALLS, double_dial=YES), [])),
@@ -150,7 +165,7 @@ async def test_a_changed_campaign_is_checked_too(engine: Outreach, path: str, ch
 async def test_a_changed_agent_is_checked_too(engine: Outreach) -> None:
     """A text is no list of texts, and a word no truth."""
     workspace = await given_workspace(engine)
-    agent = await engine.agents.create(workspace.id, "Ada")
+    agent = await engine.agents.create(workspace.id, NewAgent(name="Ada"))
     for change in (AgentUpdate(placeholders="name"), AgentUpdate(is_active=YES), AgentUpdate(from_number=NUMBER)):
         with pytest.raises(InvalidRequest):
             await engine.agents.update(workspace.id, agent.id, change)

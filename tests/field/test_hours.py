@@ -77,7 +77,7 @@ async def test_a_slot_that_comes_a_second_after_closing_is_not_used(open_storage
         await rig.engine.campaigns.resume(workspace.id, campaign.id)
         await rests(rig, campaign)
         assert len(rig.carrier.requests) == 1
-        assert (await rig.engine.campaigns.dispatches(workspace.id, campaign.id, 1)) == []
+        assert not await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 1)
         clock.shift(timedelta(hours=16))
         await reaches(rig.engine, campaign, "completed")
         assert len(rig.carrier.requests) == 2

@@ -45,7 +45,7 @@ class Aftermath:
 
     async def ledger(self) -> list[Dispatch]:
         """Return the requests for the contact."""
-        found = await self.rig.engine.campaigns.dispatches(self.campaign.workspace_id, self.campaign.id, 0)
+        found = await self.rig.engine.campaigns.list_dispatches(self.campaign.workspace_id, self.campaign.id, 0)
         return list(found)
 
     async def contact(self) -> tuple[RecipientStatus, str | None, int]:

@@ -48,7 +48,7 @@ async def test_what_the_values_and_the_footer_make_of_a_text_is_counted_and_capp
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         await reaches(rig.engine, campaign, "completed")
         first = (await people(rig.engine, campaign))[0]
-        made = await rig.engine.campaigns.dispatches(workspace.id, campaign.id, 0)
+        made = await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
         if segments > cap:
             assert (first.status, first.reason, list(made)) == (R.FAILED, "over_segment_cap", [])
         else:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from outreach import NewRecipient
+from outreach import NewNumber, NewRecipient
 from outreach.models.states import RecipientStatus
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier, Step, accept
@@ -59,7 +59,7 @@ async def test_two_campaigns_with_one_sender_keep_its_rate(open_storage: OpenSto
 
     async with dispatching(open_storage(clock), carrier=ScriptedCarrier(note), clock=clock) as rig:
         workspace = await given_workspace(rig.engine)
-        await rig.engine.numbers.create(workspace.id, SENDER, carrier="twilio", rate_per_minute=200)
+        await rig.engine.numbers.create(workspace.id, NewNumber(phone=SENDER, carrier="twilio", rate_per_minute=200))
         campaigns = [
             await given_campaign(rig.engine, workspace, contacts(5, first=50 * n), from_number=spelling)
             for n, spelling in enumerate(spellings)

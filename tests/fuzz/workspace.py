@@ -10,7 +10,18 @@ import attrs
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from outreach import FlowStep, NewMessage, NewRecipient, NewSmsCampaign, Outreach
+from outreach import (
+    FlowStep,
+    NewAgent,
+    NewFlow,
+    NewMessage,
+    NewNumber,
+    NewRecipient,
+    NewSmsCampaign,
+    NewTrunk,
+    NewWorkspace,
+    Outreach,
+)
 from outreach.models import API_SCOPES
 from outreach_server import create_app
 from tests.fuzz.hooks import Known
@@ -56,8 +67,8 @@ class Target:
 async def furnish(engine: Outreach, workspace_id: str, agent_id: str) -> Known:
     """Add what bodies may name, and return it."""
     steps = [FlowStep(kind="send", body="Hi {{first_name}}"), FlowStep(kind="stop_if_replied")]
-    flow = await engine.flows.create(workspace_id, "Welcome", steps=steps)
-    trunk = await engine.trunks.create(workspace_id, "Office", address="sip.example.com")
+    flow = await engine.flows.create(workspace_id, NewFlow(name="Welcome", steps=steps))
+    trunk = await engine.trunks.create(workspace_id, NewTrunk(name="Office", address="sip.example.com"))
     await engine.unsubscribes.add(workspace_id, OPTED_OUT)
     [number] = await engine.numbers.list(workspace_id)
     people = [NewRecipient(phone_number=f"+1415555020{last}", first_name="Ana") for last in range(3)]
@@ -95,9 +106,11 @@ def make_app(target: Target) -> ASGIApp:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with engine, own(app):
-            workspace = await engine.workspaces.create("Fuzzed", request_limit=None, default_region="US")
-            agent = await engine.agents.create(workspace.id, "Ada", from_number=SENDER)
-            await engine.numbers.create(workspace.id, SENDER, carrier="twilio")
+            workspace = await engine.workspaces.create(
+                NewWorkspace(name="Fuzzed", request_limit=None, default_region="US")
+            )
+            agent = await engine.agents.create(workspace.id, NewAgent(name="Ada", from_number=SENDER))
+            await engine.numbers.create(workspace.id, NewNumber(phone=SENDER, carrier="twilio"))
             target.known = await furnish(engine, workspace.id, agent.id)
             target.api_key = (await engine.api_keys.create(workspace.id, scopes=API_SCOPES)).api_key
             yield

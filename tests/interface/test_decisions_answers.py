@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from outreach import AgentUpdate, WorkspaceStatus, WorkspaceUpdate
+from outreach import AgentUpdate, NewAgent, NewWorkspace, WorkspaceStatus, WorkspaceUpdate
 from tests.contract.document import SCHEMAS
 from tests.interface.conftest import Sending
 from tests.interface.sentences import CAMPAIGN_FIELDS
@@ -31,8 +31,8 @@ def test_codes_of_conflicts(service: Service) -> None:
     tenant, other = service.tenant(), service.tenant()
     service.run(service.engine.unsubscribes.add, tenant.workspace.id, "+14155550109")
     create = service.engine.agents.create
-    inactive = service.run(create, tenant.workspace.id, "I", is_active=False)
-    inbound = service.run(create, tenant.workspace.id, "N", direction="inbound")
+    inactive = service.run(create, tenant.workspace.id, NewAgent(name="I", is_active=False))
+    inbound = service.run(create, tenant.workspace.id, NewAgent(name="N", direction="inbound"))
     for agent_id, to, status, code in (
         (other.agent.id, "+14155550102", 404, "not_found"),
         (inactive.id, "+14155550102", 409, "agent_inactive"),
@@ -122,7 +122,7 @@ def test_the_request_limit(service: Service) -> None:
     assert answers[0].headers["RateLimit-Policy"] == '"workspace";q=2;w=60'
     assert answers[0].headers["RateLimit"].startswith('"workspace";r=1;')
     assert int(answers[2].headers["Retry-After"]) >= 1
-    assert service.run(service.engine.workspaces.create, "Default").request_limit == 600
+    assert service.run(service.engine.workspaces.create, NewWorkspace(name="Default")).request_limit == 600
 
 
 @pytest.mark.sentence("row safe retry")
@@ -169,7 +169,7 @@ def test_a_call_record(tenant: Tenant) -> None:
 def test_campaigns_of_both_channels(service: Service) -> None:
     """Row "GET /campaigns, POST /campaigns": channel selects the body, default call; ready when its agent may call."""
     tenant = service.tenant()
-    inactive = service.run(service.engine.agents.create, tenant.workspace.id, "I", is_active=False)
+    inactive = service.run(service.engine.agents.create, tenant.workspace.id, NewAgent(name="I", is_active=False))
     people = [{"phone_number": "1"}]
     call = {"agent_id": tenant.agent.id, "name": "voice", "recipients": people}
     answers = [

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from outreach import FlowStep
+from outreach import FlowStep, NewFlow, NewTrunk
 from tests.interface.conftest import Sending
 from tests.interface.sentences import CAMPAIGN_FIELDS, RECIPIENT_FIELDS, SETTINGS_FIELDS
 from tests.server.conftest import Service, Tenant, sms_body
@@ -81,8 +81,10 @@ def campaigns(service: Service) -> list[dict[str, Any]]:
     """Create one campaign of each channel with everything, and return them as the list shows them."""
     tenant = service.tenant()
     workspace_id = tenant.workspace.id
-    flow = service.run(service.engine.flows.create, workspace_id, "F", steps=[FlowStep(kind="send", body="x")])
-    trunk = service.run(service.engine.trunks.create, workspace_id, "T", address="sip.example.com")
+    flow = service.run(
+        service.engine.flows.create, workspace_id, NewFlow(name="F", steps=[FlowStep(kind="send", body="x")])
+    )
+    trunk = service.run(service.engine.trunks.create, workspace_id, NewTrunk(name="T", address="sip.example.com"))
     shared = {
         "name": "All", "description": "notes", "schedule_type": "scheduled", "csv_column_headers": ["phone", "plan"],
         "scheduled_start_at": "2099-01-01T09:00:00Z", "scheduled_expires_at": "2099-02-01T00:00:00Z",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from outreach import CampaignStatus, FlowStep
+from outreach import CampaignStatus, FlowStep, NewFlow
 from tests.interface.conftest import Sending
 from tests.server.conftest import Service, Tenant
 
@@ -27,7 +27,7 @@ def test_a_new_campaign_is_ready_or_draft(service: Service) -> None:
     """Section 3: ready when a message is composed and number and carrier are set; else a draft."""
     tenant = service.tenant()
     steps = [FlowStep(kind="send", body="Hi")]
-    flow = service.run(service.engine.flows.create, tenant.workspace.id, "F", steps=steps)
+    flow = service.run(service.engine.flows.create, tenant.workspace.id, NewFlow(name="F", steps=steps))
     by_flow = {"sms_message_source": "flow", "sms_flow_id": flow.id, "message_body": ...}
     cases: list[tuple[dict[str, Any], str]] = [
         (NUMBERS, "ready"),

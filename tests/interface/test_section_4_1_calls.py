@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from outreach import NewAgent
 from tests.interface.conftest import Sending, until
 from tests.server.conftest import Service, Tenant
 from tests.server.test_errors import check_envelope
@@ -13,7 +14,7 @@ from tests.server.test_errors import check_envelope
 
 def make_agent(service: Service, tenant: Tenant, **fields: Any) -> str:
     """Make an agent and return its id."""
-    return str(service.run(service.engine.agents.create, tenant.workspace.id, "A", **fields).id)
+    return str(service.run(service.engine.agents.create, tenant.workspace.id, NewAgent(name="A", **fields)).id)
 
 
 @pytest.mark.sentence("4.1 queues", "4.1 201")

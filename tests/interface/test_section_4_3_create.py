@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from outreach import FlowStep
+from outreach import FlowStep, NewFlow
 from tests.interface.conftest import Sending
 from tests.interface.sentences import CREATE_FIELDS
 from tests.server.conftest import Service, Tenant, sms_body
@@ -121,7 +121,7 @@ def test_a_flow_is_named(service: Service) -> None:
     """Section 4.3: `flow` names the automation flow by sms_flow_id, required then; it must be the workspace's own."""
     tenant, other = service.tenant(), service.tenant()
     steps = [FlowStep(kind="send", body="From the flow")]
-    flow = service.run(service.engine.flows.create, tenant.workspace.id, "F", steps=steps)
+    flow = service.run(service.engine.flows.create, tenant.workspace.id, NewFlow(name="F", steps=steps))
     body = sms_body(sms_message_source="flow", message_body=...)
     created = tenant.post("/sms-campaigns", body | {"sms_flow_id": flow.id}).json()
     assert (created["sms_message_source"], created["sms_flow_id"]) == ("flow", flow.id)

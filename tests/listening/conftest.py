@@ -14,7 +14,7 @@ import pytest
 import uvicorn.server
 from starlette.applications import Starlette
 
-from outreach import Outreach
+from outreach import NewWorkspace, Outreach
 from outreach.models import API_SCOPES
 from outreach_server import create_app
 from outreach_server.cli.serving import Server, bind
@@ -103,7 +103,7 @@ async def serving(
 ) -> AsyncIterator[Place]:
     """Serve an engine in memory, with further options of the server."""
     async with Outreach.open("memory://") as engine:
-        workspace = await engine.workspaces.create("Acme")
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
         key = await engine.api_keys.create(workspace.id, scopes=API_SCOPES)
         with bind("127.0.0.1", 0) as listener:
             up = asyncio.Event()

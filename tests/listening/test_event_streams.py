@@ -14,7 +14,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.types import Message
 
-from outreach import Outreach, WorkspaceStatus, WorkspaceUpdate
+from outreach import NewWorkspace, Outreach, WorkspaceStatus, WorkspaceUpdate
 from outreach_server import create_app
 from outreach_server.streams import MAX_STREAMS_EACH, Streams, end_streams
 from tests.listening.conftest import PATIENCE, Client, Place, serving
@@ -251,7 +251,7 @@ async def test_an_app_that_ends_ends_its_streams() -> None:
 
 
 async def _app(engine: Outreach) -> tuple[Starlette, list[tuple[bytes, bytes]]]:
-    workspace = await engine.workspaces.create("Acme")
+    workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
     key = await engine.api_keys.create(workspace.id, scopes=["read"])
     return create_app(engine=engine), [
         (b"authorization", f"Bearer {key.api_key}".encode()),

@@ -158,16 +158,19 @@ class _Reader:
         return {frozenset(one.labels.items()): one.value for scrape in latest for one in scrape.samples if matches(one)}
 
     def _selector(self, name: str) -> Callable[[Sample], bool]:
-        wanted: list[tuple[str, re.Pattern[str]]] = []
+        wanted: list[tuple[str, re.Pattern[str], bool]] = []
         if self._next() == "{":
             self._take()
             while (label := self._take()) != "}":
                 if label == ",":
                     continue
                 sign, text = self._take(), self._take()[1:-1]
-                wanted.append((label, re.compile(text if sign == "=~" else re.escape(text))))
+                wanted.append((label, re.compile(text if sign == "=~" else re.escape(text)), sign != "!="))
         return lambda one: (
-            one.name == name and all(pattern.fullmatch(one.labels.get(label, "")) for label, pattern in wanted)
+            one.name == name
+            and all(
+                (pattern.fullmatch(one.labels.get(label, "")) is not None) == like for label, pattern, like in wanted
+            )
         )
 
     def _next(self) -> str:

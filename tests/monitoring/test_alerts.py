@@ -16,6 +16,7 @@ import attrs
 import httpx
 import pytest
 import yaml
+from starlette.applications import Starlette
 
 from outreach import EngineConfig, Outreach, Workspace, WorkspaceMode
 from outreach.errors import StorageError
@@ -30,6 +31,7 @@ from outreach.testing.clock import ShiftedClock
 from outreach.testing.fault_server import Answer, Fault, FaultServer
 from outreach.testing.scripted import ScriptedCarrier, accept, refuse
 from outreach_server import ServerMetrics, create_app
+from outreach_server.endpoints.campaigns import Campaigns
 from outreach_server.monitoring.server_metrics import SERVER_FAMILIES
 from tests.engine.rig import QUICK, WatchedStorage, contacts, given_campaign, given_workspace, reaches, until
 from tests.monitoring.promql import evaluate, names_in
@@ -148,7 +150,7 @@ async def test_each_fault_of_a_provider_fires_its_alert_and_no_other(tmp_path: P
 
         async def happened() -> bool:
             found = await here.engine.campaigns.get(campaign.workspace_id, campaign.id)
-            dispatches = await here.engine.campaigns.dispatches(campaign.workspace_id, campaign.id, 0)
+            dispatches = await here.engine.campaigns.list_dispatches(campaign.workspace_id, campaign.id, 0)
             settled = any(one.state != "dispatching" for one in dispatches)
             return settled and (fault in {"400", "401", "402"}) == (found.status == "paused")
 
@@ -266,22 +268,55 @@ async def test_an_event_loop_that_is_blocked_fires_its_alert_and_no_other(monkey
         assert await here.watcher.follow(minutes=3) == {"OutreachEventLoopBlocked"}
 
 
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("error", ["SQLITE_IOERR_WRITE", "SQLITE_READONLY", "DiskFull", "OperationalError", "Unheard"])
+async def test_the_first_write_that_fails_fires_its_alert_and_no_other(error: str) -> None:
+    """Whatever fails: SQLite's extended codes, PostgreSQL's errors, and those that nobody knows."""
+    async with scene(MemoryStorage()) as here:
+        here.watcher.metrics.engine.transaction_failed(operations=1, error=error)
+        assert await here.watcher.follow(minutes=3, sleep=True) == {"OutreachDatabaseWritesFail"}
+
+
 @pytest.mark.anyio
-async def test_errors_of_the_server_fire_their_alert_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the first one on of an operation that was asked for before."""
+@pytest.mark.parametrize("path", ["/campaigns", "/nowhere"])
+async def test_the_first_error_of_the_server_fires_its_alert_and_no_other(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an operation that nobody has asked for since the start, or of a path that is none."""
     async with scene(MemoryStorage()) as here:
         app = create_app(engine=here.engine, metrics=here.watcher.metrics)
-        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as client:
-            assert (await client.get("/readyz")).status_code == 200
-            here.watcher.scrape()
+        here.watcher.scrape()
 
-            async def fail() -> None:
-                raise ZeroDivisionError("0")
+        async def fail(*_: object) -> None:
+            raise ZeroDivisionError("0")
 
-            monkeypatch.setattr(here.engine, "readiness", fail)
-            assert (await client.get("/readyz")).status_code == 500
+        monkeypatch.setattr(Campaigns, "list", fail)
+        monkeypatch.setattr(app.router, "default", fail)
+        assert await asked(app, path) == 500
         assert await here.watcher.follow(minutes=3) == {"OutreachServerErrors"}
+
+
+@pytest.mark.virtual_time
+async def test_a_server_that_is_not_ready_fires_the_alert_of_the_fault_alone() -> None:
+    """What asks `/readyz` every few seconds gets a 503, which is an answer and no error of the server."""
+    storage = WatchedStorage(MemoryStorage())
+    async with scene(storage) as here:
+        app = create_app(engine=here.engine, metrics=here.watcher.metrics)
+        here.watcher.scrape()
+
+        def fail() -> None:
+            raise StorageError("gone")
+
+        storage.before_write = fail
+        assert await asked(app, "/readyz") == 503
+        assert await here.watcher.follow(minutes=0.25, sleep=True) == {"OutreachHeartbeatLate"}
+
+
+async def asked(app: Starlette, path: str) -> int:
+    """Ask an app; return the status."""
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as client:
+        return (await client.get(path)).status_code
 
 
 @pytest.mark.virtual_time

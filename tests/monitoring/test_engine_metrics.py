@@ -11,7 +11,7 @@ import attrs
 import pytest
 from prometheus_client import CollectorRegistry
 
-from outreach import Outreach
+from outreach import NewWorkspace, Outreach
 from outreach.errors import ConfigError, StorageError
 from outreach.metrics import EngineMetrics
 from outreach.metrics import engine_metrics as module
@@ -182,7 +182,7 @@ async def test_the_writer_and_the_files_are_seen_in_the_metrics(tmp_path: Path) 
     metrics = EngineMetrics(database=path)
     storage = SqliteStorage(path, clock=ShiftedClock())
     async with Outreach(storage, instrumentation=[metrics]) as engine, metrics.watching(engine):
-        await engine.workspaces.create("Acme")
+        await engine.workspaces.create(NewWorkspace(name="Acme"))
         text = exposed(metrics)
         assert value(text, "outreach_transaction_duration_seconds_count") >= 1
         assert value(text, "outreach_transaction_operations_sum") >= 1
@@ -205,7 +205,7 @@ def _limit(tx: Any, more: int) -> None:
 
 async def _fill(engine: Outreach) -> None:
     for number in range(1000):
-        await engine.workspaces.create(f"Acme {number}" * 10)
+        await engine.workspaces.create(NewWorkspace(name=f"Acme {number}" * 10))
 
 
 @pytest.mark.anyio

@@ -3,18 +3,24 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import sqlite3
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
+import yaml
 from starlette.testclient import TestClient
 
 from outreach.errors import ConfigError
+from outreach.metrics.write_errors import POSTGRES_ERRORS, SQLITE_ERRORS, WRITE_ERRORS, write_error
 from outreach_server import ServerMetrics, create_app
 from outreach_server.cli.metrics_address import metrics_of
 from outreach_server.config import ServerConfig, host_and_port
+from outreach_server.contract import contract_bytes
+from outreach_server.monitoring.server_metrics import ERRORS, OPERATIONS, OTHER
 from tests.cli.conftest import Cli, Process, database, start, until
-from tests.monitoring.exposition import value
+from tests.monitoring.exposition import samples, value
 
 __all__ = ["database", "start"]
 
@@ -41,7 +47,7 @@ def test_metrics_have_an_address_of_their_own_and_the_log_is_json(start: Any) ->
 
     text = until(shown, "figures")
     assert value(text, "outreach_http_requests_total", operation="GET /healthz", status="200") == 1
-    assert value(text, "outreach_http_requests_total", operation="GET other", status="404") == 1
+    assert value(text, "outreach_http_requests_total", operation="other", status="404") == 1
     assert value(text, "outreach_dispatcher_state", state="dispatching") == 1
     assert value(text, "outreach_database_file_bytes", file="main") > 0
     assert value(text, "process_resident_memory_bytes") > 0
@@ -51,6 +57,9 @@ def test_metrics_have_an_address_of_their_own_and_the_log_is_json(start: Any) ->
     lines = [json.loads(line) for line in server.stderr.splitlines()]
     assert {"lease_taken", "http_request", "serving"} <= {line["action"] for line in lines}
     assert {line["request_id"] is None for line in lines if line["action"] == "http_request"} == {False}
+    told_once = [line["message"] for line in lines if line["logger"] == "uvicorn.error"]
+    assert "Application shutdown complete." in told_once
+    assert len(told_once) == len(set(told_once))
     with pytest.raises(httpx.ConnectError):
         get(told["metrics_url"])
 
@@ -85,11 +94,46 @@ def test_requests_are_counted_by_operation_however_many_paths_and_methods_there_
             client.get(f"/calls/{number}")
             client.get(f"/nowhere/{number}")
             client.request(f"METHOD{number}", "/calls")
+            client.head("/healthz")
         text = metrics.text()[0].decode()
         scraper = TestClient(metrics.app())
         assert scraper.get("/metrics", headers={"accept": "application/openmetrics-text"}).text.endswith("# EOF\n")
     assert value(text, "outreach_http_requests_total", operation="GET /calls/{id:path}", status="401") == 50
-    assert value(text, "outreach_http_requests_total", operation="GET other", status="404") == 50
-    assert value(text, "outreach_http_requests_total", operation="other /calls", status="405") == 50
-    assert value(text, "outreach_http_request_duration_seconds_count", operation="GET other") == 50
-    assert len([line for line in text.splitlines() if line.startswith("outreach_http_requests_total")]) < 12
+    assert value(text, "outreach_http_requests_total", operation="GET /healthz", status="200") == 50
+    assert value(text, "outreach_http_requests_total", operation="other", status="404") == 50
+    assert value(text, "outreach_http_requests_total", operation="other", status="405") == 50
+    assert value(text, "outreach_http_request_duration_seconds_count", operation="other") == 100
+    counted = [one for one in samples(text) if one.name == "outreach_http_requests_total"]
+    begun = {(one.labels["operation"], one.labels["status"]) for one in counted if not one.value}
+    assert begun == {(operation, error) for operation in (*OPERATIONS.values(), OTHER) for error in ERRORS}
+    assert len(counted) == len(begun) + 4
+
+
+def test_every_operation_of_the_interface_has_a_name_of_its_own() -> None:
+    """As openapi.yaml has them, the documents and the callbacks beside them."""
+    paths = yaml.safe_load(contract_bytes())["paths"]
+    documented = {
+        (method.upper(), path)
+        for path, item in paths.items()
+        for method in item
+        if method in {"get", "post", "put", "patch", "delete"}
+    }
+    counted = {
+        (method, path.replace(":path", "")) for method, _, path in (one.partition(" ") for one in OPERATIONS.values())
+    }
+    assert documented <= counted
+    assert len(set(OPERATIONS.values())) == len(OPERATIONS)
+
+
+def test_errors_of_the_database_are_those_that_its_libraries_name() -> None:
+    """A name that neither of them has would stay at zero for ever; the page knows what stands for all others."""
+    assert all(hasattr(sqlite3, name) for name in SQLITE_ERRORS)
+    assert all(hasattr(psycopg.errors, name) or hasattr(psycopg, name) for name in POSTGRES_ERRORS)
+    assert [write_error(name) for name in ("SQLITE_IOERR_FSYNC", "SQLITE_FULL", "DiskFull", "SQLITE_ODD", "Odd")] == [
+        "SQLITE_IOERR",
+        "SQLITE_FULL",
+        "DiskFull",
+        "other",
+        "other",
+    ]
+    assert len(WRITE_ERRORS) == 40

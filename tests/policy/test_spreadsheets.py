@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach.policy.phones import normalise
-from outreach.policy.spreadsheets import NumberMend, is_cell_error, read_cell, read_number_cell
+from outreach.policy.spreadsheets import NumberCorrection, is_cell_error, read_cell, read_number_cell
 
 NUMBER = "+14155550102"
 
 
 @pytest.mark.parametrize(
-    ("cell", "mends"),
+    ("cell", "corrections"),
     [
         ("+14155550102", []),
         ("14155550102", []),
@@ -49,12 +49,12 @@ NUMBER = "+14155550102"
         ("+1Â 415Â 555Â 0102", ["spaces"]),
     ],
 )  # fmt: skip
-def test_what_was_done_to_a_number_is_undone(cell: str, mends: list[str]) -> None:
+def test_what_was_done_to_a_number_is_undone(cell: str, corrections: list[str]) -> None:
     """Each gives the number that was meant, and says what was done."""
     read = read_number_cell(cell)
     assert read.problem is None
     assert normalise(read.text, "US") == NUMBER
-    assert [str(mend) for mend in read.mends] == mends
+    assert [str(correction) for correction in read.corrections] == corrections
 
 
 @pytest.mark.parametrize(
@@ -87,14 +87,14 @@ def test_what_cannot_be_known_is_named(cell: str, problem: str) -> None:
     read = read_number_cell(cell)
     assert read.problem is not None
     assert problem in read.problem
-    assert read.mends == ()
+    assert read.corrections == ()
 
 
 @pytest.mark.parametrize("cell", ["", "call me", "n/a", "415-555", "555-0102", "+1415555010x", "020/1234567"])
 def test_what_a_spreadsheet_did_not_do_is_left_alone(cell: str) -> None:
     """Whether it is a number is decided elsewhere."""
     read = read_number_cell(cell)
-    assert (read.text, read.mends, read.problem) == (cell, (), None)
+    assert (read.text, read.corrections, read.problem) == (cell, (), None)
 
 
 def test_digits_that_a_program_wrote_out_are_all_there() -> None:
@@ -120,13 +120,15 @@ def test_any_text_is_read_and_a_mended_one_needs_no_more(cell: str) -> None:
     read = read_number_cell(cell)
     if read.problem is None:
         again = read_number_cell(read.text)
-        assert (again.text, again.mends) == (read.text, ())
+        assert (again.text, again.corrections) == (read.text, ())
 
 
 def test_every_mend_is_in_the_table_above() -> None:
     """None is there without a vector."""
     marks = test_what_was_done_to_a_number_is_undone.pytestmark  # type: ignore[attr-defined]
-    assert {mend for _, mends in marks[0].args[1] for mend in mends} == {str(mend) for mend in NumberMend}
+    assert {correction for _, corrections in marks[0].args[1] for correction in corrections} == {
+        str(correction) for correction in NumberCorrection
+    }
 
 
 def test_other_cells_lose_only_the_formula_that_kept_them_text() -> None:

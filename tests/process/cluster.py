@@ -12,7 +12,7 @@ from typing import Final
 import attrs
 import psycopg
 
-from outreach import Outreach, WorkspaceMode
+from outreach import NewWorkspace, Outreach, WorkspaceMode
 from outreach.models import API_SCOPES
 from tests import postgres
 from tests.cutting_proxy import CuttingProxy
@@ -171,15 +171,17 @@ class Cluster:
 async def _furnish(engine: Outreach, carrier_url: str, request_limit: int) -> tuple[str, str, str]:
     """Make the workspace that sends and the one that asks; return their first id, and a key of each."""
     sending = await engine.workspaces.create(
-        "Sending",
-        mode=WorkspaceMode.LIVE,
-        sms_campaigns_enabled=True,
-        contact_hours=False,
-        request_limit=None,
-        default_region="US",
+        NewWorkspace(
+            name="Sending",
+            mode=WorkspaceMode.LIVE,
+            sms_campaigns_enabled=True,
+            contact_hours=False,
+            request_limit=None,
+            default_region="US",
+        )
     )
     await engine.accounts.connect(sending.id, "twilio", {**CREDENTIALS, "api_base": carrier_url})
-    asking = await engine.workspaces.create("Asking", request_limit=request_limit)
+    asking = await engine.workspaces.create(NewWorkspace(name="Asking", request_limit=request_limit))
     keys = [await engine.api_keys.create(one.id, scopes=API_SCOPES) for one in (sending, asking)]
     return sending.id, keys[0].api_key, keys[1].api_key
 

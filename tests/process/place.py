@@ -15,7 +15,7 @@ import anyio
 import attrs
 import httpx
 
-from outreach import NewCallCampaign, NewRecipient, NewSmsCampaign, Outreach
+from outreach import NewAgent, NewCallCampaign, NewRecipient, NewSmsCampaign, NewWorkspace, Outreach
 from tests.process.books import Books
 from tests.process.server import EngineProcess, ServerProcess, start_engine, start_server, start_worker
 from tests.process.waiting import PATIENCE
@@ -151,7 +151,7 @@ class Place:
         """Create calling campaigns of one agent and start them; return their ids."""
 
         async def work(engine: Outreach) -> list[str]:
-            agent = await engine.agents.create(self.workspace_id, "Ada")
+            agent = await engine.agents.create(self.workspace_id, NewAgent(name="Ada"))
             made: list[str] = []
             for number in range(campaigns):
                 people = [NewRecipient(phone_number=phone) for phone in self.phones(recipients)]
@@ -174,7 +174,9 @@ class Place:
         """Make the workspace and its key."""
 
         async def work(engine: Outreach) -> tuple[str, str]:
-            workspace = await engine.workspaces.create("Acme", request_limit=request_limit, default_region="US")
+            workspace = await engine.workspaces.create(
+                NewWorkspace(name="Acme", request_limit=request_limit, default_region="US")
+            )
             key = await engine.api_keys.create(workspace.id, name="tests")
             return workspace.id, key.api_key
 

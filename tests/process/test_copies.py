@@ -144,7 +144,7 @@ def test_a_crash_alone_is_no_restore(place: Place) -> None:
 
 
 def test_a_damaged_file_is_not_sent_from_after_a_crash(place: Place) -> None:
-    """The server answers, says what is wrong and how to mend it, and sends nothing."""
+    """The server answers, says what is wrong and how to fix it, and sends nothing."""
     place.create(campaigns=1, recipients=200)
     server = place.serve()
     wait_for("some messages", lambda: place.books.sent() >= 5)

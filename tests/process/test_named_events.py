@@ -10,7 +10,7 @@ from typing import Final
 import anyio
 import pytest
 
-from outreach import Outreach
+from outreach import NewWorkspace, Outreach
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
@@ -54,7 +54,7 @@ def test_the_events_of_a_killed_process_go_to_the_other_within_seconds(tmp_path:
 
     async def given() -> None:
         async with Outreach.open(url) as engine:
-            workspace = await engine.workspaces.create("Acme")
+            workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
             for number in numbers:
                 await engine.unsubscribes.add(workspace.id, number)
 

@@ -16,7 +16,7 @@ import httpx
 from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
 
-from outreach import EngineConfig, Outreach, WorkspaceMode
+from outreach import EngineConfig, NewWorkspace, Outreach, WorkspaceMode
 from outreach.testing.fault_server import FaultServer
 from tests.process.place import Place
 from tests.process.server import ServerProcess
@@ -116,12 +116,14 @@ async def staged(place: Place, part: P, notice: Callable[[Stage[P], Taken], None
         anyio.create_task_group() as tasks,
     ):
         workspace = await engine.workspaces.create(
-            "Live",
-            mode=WorkspaceMode.LIVE,
-            sms_campaigns_enabled=True,
-            contact_hours=False,
-            request_limit=None,
-            default_region="US",
+            NewWorkspace(
+                name="Live",
+                mode=WorkspaceMode.LIVE,
+                sms_campaigns_enabled=True,
+                contact_hours=False,
+                request_limit=None,
+                default_region="US",
+            )
         )
         credentials = {**part.credentials, "api_base": listening.url}
         account = await engine.accounts.connect(workspace.id, part.name, credentials)

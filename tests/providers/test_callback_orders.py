@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from outreach import EngineConfig, NewCall, NewMessage, Outreach, WorkspaceMode
+from outreach import EngineConfig, NewAgent, NewCall, NewMessage, NewWorkspace, Outreach, WorkspaceMode
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.operations.waves import singles
@@ -110,7 +110,9 @@ async def line(part: P) -> AsyncIterator[Line[P]]:
     config = EngineConfig(public_url=PUBLIC_URL)
     storage = MemoryStorage(clock=SystemClock())
     async with Outreach(storage, config=config) as engine:
-        workspace = await engine.workspaces.create("Live", mode=WorkspaceMode.LIVE, contact_hours=False)
+        workspace = await engine.workspaces.create(
+            NewWorkspace(name="Live", mode=WorkspaceMode.LIVE, contact_hours=False)
+        )
         account = await engine.accounts.connect(workspace.id, part.name, part.credentials)
         await storage.write(lambda tx: tx.leases.put(make_lease(epoch=EPOCH)))
         await storage.write(lambda tx: tx.workers.put(make_worker(epoch=EPOCH)))
@@ -127,10 +129,7 @@ async def line(part: P) -> AsyncIterator[Line[P]]:
             item_id = (await engine.messages.send(workspace.id, new)).id
         else:
             agent = await engine.agents.create(
-                workspace.id,
-                "Ada",
-                provider=part.name,
-                provider_agent_id="agent-1",
+                workspace.id, NewAgent(name="Ada", provider=part.name, provider_agent_id="agent-1")
             )
             item_id = (await engine.calls.create(workspace.id, NewCall(agent_id=agent.id, to=PERSON))).id
 

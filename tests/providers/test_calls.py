@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from outreach import NewCallCampaign, NewRecipient
+from outreach import NewAgent, NewCallCampaign, NewRecipient
 from outreach.models.settings import CallSettings
 from tests.process.place import Place
 from tests.providers.parts import Taken
@@ -50,10 +50,7 @@ async def test_a_calling_campaign_hears_how_its_calls_end(place: Place, part_of:
         await engine._storage.write(lambda tx: tx.call_settings.put(workspace_id, AT_ONCE))
         agent = await engine.agents.create(
             workspace_id,
-            "Ada",
-            provider=part_of.name,
-            provider_agent_id="agent-1",
-            from_number="+14155550199",
+            NewAgent(name="Ada", provider=part_of.name, provider_agent_id="agent-1", from_number="+14155550199"),
         )
         new = NewCallCampaign(name="Calls", agent_id=agent.id, batch_concurrency=2)
         contacts = [NewRecipient(phone_number=phone) for phone in PEOPLE]
@@ -74,7 +71,7 @@ async def test_a_calling_campaign_hears_how_its_calls_end(place: Place, part_of:
         assert done.counters == await engine.campaigns.recount(workspace_id, campaign.id)
 
         for position, phone in enumerate(PEOPLE):
-            dispatches = await engine.campaigns.dispatches(workspace_id, campaign.id, position)
+            dispatches = await engine.campaigns.list_dispatches(workspace_id, campaign.id, position)
             calls = [await engine.calls.get(workspace_id, one.call_id or "") for one in dispatches]
             ends = [(call.status, call.outcome) for call in calls]
             if phone == NO_MORE:

@@ -81,11 +81,11 @@ async def test_a_campaign_goes_out_once_is_receipted_and_hears_a_stop(place: Pla
         assert (done.counters.successful, done.counters.failed) == (reached - 1, 1)
 
         for position, phone in enumerate(PEOPLE[:-1]):
-            (dispatch,) = await engine.campaigns.dispatches(workspace_id, campaign.id, position)
+            (dispatch,) = await engine.campaigns.list_dispatches(workspace_id, campaign.id, position)
             (taken,) = [one for one in stage.taken if one.to == phone]
             assert (dispatch.id, dispatch.provider_id) == (taken.dispatch_id, taken.provider_id)
             assert dispatch.report == ("failed" if phone == FAILS else "delivered")
-        assert list(await engine.campaigns.dispatches(workspace_id, campaign.id, reached)) == []
+        assert list(await engine.campaigns.list_dispatches(workspace_id, campaign.id, reached)) == []
 
         assert [entry.source async for entry in engine.unsubscribes.iter_all(workspace_id)] == ["keyword"]
         (written,) = await engine.messages.list_inbound(workspace_id)

@@ -13,9 +13,11 @@ import pytest
 from outreach import (
     Campaign,
     EngineConfig,
+    NewAgent,
     NewCallCampaign,
     NewRecipient,
     NewSmsCampaign,
+    NewWorkspace,
     Outreach,
     WorkspaceMode,
 )
@@ -71,10 +73,7 @@ class Rig:
         else:
             agent = await self.engine.agents.create(
                 self.workspace_id,
-                "Ada",
-                provider=self.part.name,
-                provider_agent_id="agent-1",
-                from_number=SENDER,
+                NewAgent(name="Ada", provider=self.part.name, provider_agent_id="agent-1", from_number=SENDER),
             )
             call = NewCallCampaign(name="Calls", agent_id=agent.id, batch_concurrency=40)
             made = (await self.engine.campaigns.create_call(self.workspace_id, call, person)).campaign
@@ -87,7 +86,7 @@ class Rig:
 
     async def dispatches(self, campaign: Campaign, position: int = 0) -> list[Dispatch]:
         """Return what the ledger holds of a contact, oldest first."""
-        return list(await self.engine.campaigns.dispatches(self.workspace_id, campaign.id, position))
+        return list(await self.engine.campaigns.list_dispatches(self.workspace_id, campaign.id, position))
 
     async def settled(self, campaign: Campaign, count: int = 1) -> list[Dispatch]:
         """Wait until so many dispatches have an outcome, and return all."""
@@ -114,12 +113,14 @@ async def rig(path: Path, part: Part, config: EngineConfig = PATIENT) -> AsyncIt
         Outreach(SqliteStorage(path / "o.db", clock=SystemClock()), dispatch=True, config=config) as engine,
     ):
         workspace = await engine.workspaces.create(
-            "Live",
-            mode=WorkspaceMode.LIVE,
-            sms_campaigns_enabled=True,
-            contact_hours=False,
-            request_limit=None,
-            default_region="US",
+            NewWorkspace(
+                name="Live",
+                mode=WorkspaceMode.LIVE,
+                sms_campaigns_enabled=True,
+                contact_hours=False,
+                request_limit=None,
+                default_region="US",
+            )
         )
         await engine.accounts.connect(workspace.id, part.name, {**part.credentials, "api_base": provider.url})
         yield Rig(part=part, engine=engine, workspace_id=workspace.id, provider=provider)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from anyio.to_thread import run_sync
 
+from outreach import NewAgent
 from tests.process.place import Place
 from tests.process.waiting import PATIENCE
 from tests.providers.carriers import CARRIERS, SENDER, CarrierPart
@@ -52,10 +53,7 @@ async def test_one_message_or_call_to_oneself_tells_its_steps(place: Place, part
         if part_of.channel == "call":
             agent = await stage.engine.agents.create(
                 stage.workspace_id,
-                "Ada",
-                provider=part_of.name,
-                provider_agent_id="agent-1",
-                from_number=SENDER,
+                NewAgent(name="Ada", provider=part_of.name, provider_agent_id="agent-1", from_number=SENDER),
             )
             options = ["--agent", agent.id]
         send = partial(_send, place, stage.workspace_id, "--to", PERSON, *options)

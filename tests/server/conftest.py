@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.testclient import TestClient
 
-from outreach import Agent, Outreach, Workspace
+from outreach import Agent, NewAgent, NewWorkspace, Outreach, Workspace
 from outreach.models import API_SCOPES
 from outreach.protocols import Carrier, SystemClock
 from outreach_server import create_app
@@ -93,9 +93,11 @@ class Service:
 
     def tenant(self, **workspace: Any) -> Tenant:
         """Make a workspace that may send many requests."""
-        made = self.run(self.engine.workspaces.create, "Acme", **({"request_limit": None} | workspace))
+        made = self.run(
+            self.engine.workspaces.create, NewWorkspace(name="Acme", **({"request_limit": None} | workspace))
+        )
         key = self.run(self.engine.api_keys.create, made.id, scopes=API_SCOPES)
-        agent = self.run(self.engine.agents.create, made.id, "Renewals")
+        agent = self.run(self.engine.agents.create, made.id, NewAgent(name="Renewals"))
         return Tenant(client=self.client, workspace=made, key=key.api_key, agent=agent)
 
 

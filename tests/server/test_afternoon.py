@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from outreach.http import read_number_cell
+from outreach.server_support import read_number_cell
 from tests import afternoon
 from tests.server.conftest import Service, serve
 from tests.server.test_errors import check_envelope
@@ -35,7 +35,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 
 def test_a_campaign_managers_afternoon(service: Service) -> None:
-    """Mended, looked at, tried, started, paused, changed, resumed, reported, exported and followed up."""
+    """Corrected, looked at, tried, started, paused, changed, resumed, reported, exported and followed up."""
     tenant = service.tenant(contact_hours=False, default_region="US")
     tenant.post("/manage/numbers", {"phone": afternoon.SENDER, "carrier": "twilio"})
     tenant.post("/manage/unsubscribes", {"phone_numbers": [afternoon.OPTED_OUT]})

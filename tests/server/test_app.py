@@ -6,7 +6,6 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,9 @@ from starlette.routing import Mount
 from starlette.testclient import TestClient
 from starlette.types import Message
 
-from outreach import ConfigError, Outreach, __version__
+from outreach import ConfigError, NewWorkspace, Outreach, __version__
 from outreach.errors import StorageError
-from outreach.http import log_throttle_of
+from outreach.server_support import log_throttle_of
 from outreach.storage.sqlite import lock
 from outreach.testing.clock import ManualClock
 from outreach_server import create_app, running
@@ -274,7 +273,7 @@ def test_an_engine_that_was_closed_may_be_opened_again(tmp_path: Path) -> None:
     for _ in range(2):
         with TestClient(Starlette(routes=[Mount("", create_app(engine=engine))], lifespan=lifespan)) as client:
             assert client.portal is not None
-            workspace = client.portal.call(partial(engine.workspaces.create, "Acme"))
+            workspace = client.portal.call(engine.workspaces.create, NewWorkspace(name="Acme"))
             key = client.portal.call(engine.api_keys.create, workspace.id).api_key
             answer = client.post("/sms-campaigns", json=sms_body(), headers={"Authorization": f"Bearer {key}"})
             assert answer.status_code == 201, answer.text

@@ -11,7 +11,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.types import Message
 
-from outreach import Outreach, WorkspaceMode
+from outreach import NewWorkspace, Outreach, WorkspaceMode
 from outreach_server import body, create_app, fair_semaphore
 from outreach_server.context import Server
 from outreach_server.fair_semaphore import FairSemaphore
@@ -90,7 +90,7 @@ async def house(monkeypatch: pytest.MonkeyPatch, fake: FakeAdapter) -> AsyncIter
     """A server with one turn."""
     monkeypatch.setattr("outreach_server.context.MAX_LARGE_CALLBACKS", 1)
     async with Outreach.open("memory://") as engine:
-        workspace = await engine.workspaces.create("Acme", mode=WorkspaceMode.LIVE)
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme", mode=WorkspaceMode.LIVE))
         account = await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)
         yield House(app=create_app(engine=engine), path=f"/webhooks/{account.id}")
 

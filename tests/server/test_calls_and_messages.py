@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from outreach import Agent, AgentUpdate, WorkspaceMode
+from outreach import Agent, AgentUpdate, NewAgent, NewNumber, WorkspaceMode
 from tests.server.conftest import Service, Tenant, serve
 from tests.server.test_errors import check_envelope
 
@@ -24,7 +24,7 @@ def dispatching(database_url: str) -> Iterator[Service]:
 
 def agent(service: Service, tenant: Tenant, **fields: Any) -> Agent:
     """Make another agent."""
-    return service.run(service.engine.agents.create, tenant.workspace.id, "Other", **fields)
+    return service.run(service.engine.agents.create, tenant.workspace.id, NewAgent(name="Other", **fields))
 
 
 def test_a_call_is_queued_and_can_be_looked_up(service: Service) -> None:
@@ -201,7 +201,7 @@ def test_a_live_workspace_needs_something_to_send_with(service: Service) -> None
     tenant = service.tenant(mode=WorkspaceMode.LIVE)
     for body in ({}, {"carrier": "telnyx"}):
         check_envelope(tenant.post("/sms", {"to": "14155550102", "body": "x"} | body), 409, "conflict")
-    service.run(service.engine.numbers.create, tenant.workspace.id, "+14155550199", carrier="telnyx")
+    service.run(service.engine.numbers.create, tenant.workspace.id, NewNumber(phone="+14155550199", carrier="telnyx"))
     answer = tenant.post("/sms", {"to": "14155550102", "body": "x"})
     check_envelope(answer, 409, "conflict")
     assert "no account at telnyx" in answer.json()["error"]["message"]

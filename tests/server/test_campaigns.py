@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from outreach import FlowStep
+from outreach import FlowStep, NewFlow, NewTrunk
 from tests.server.conftest import Service, Tenant, sms_body
 from tests.server.test_errors import check_envelope
 
@@ -65,7 +65,7 @@ def test_a_flow_must_be_the_workspaces_own(service: Service) -> None:
     """docs/interface.md#flow-id: unknown or foreign is a 400 whenever it is given."""
     mine, other = service.tenant(), service.tenant()
     steps = [FlowStep(kind="send", body="Hi")]
-    flow = service.run(service.engine.flows.create, mine.workspace.id, "Welcome", steps=steps)
+    flow = service.run(service.engine.flows.create, mine.workspace.id, NewFlow(name="Welcome", steps=steps))
     ready = {"sms_message_source": "flow", "sms_carrier": "twilio", "sms_from_number": "+14155550199"}
     created = mine.create(**ready, sms_flow_id=flow.id, message_body="stored and not used")
     assert (created["status"], created["sms_flow_id"]) == ("ready", flow.id)
@@ -317,7 +317,9 @@ def test_the_channel_is_ignored_where_the_path_selects_it(memory_tenant: Tenant)
 def test_what_a_calling_campaign_names_must_be_the_workspaces_own(service: Service) -> None:
     """docs/interface.md#agents: of another workspace 404; the same for a trunk."""
     mine, other = service.tenant(), service.tenant()
-    trunk = service.run(service.engine.trunks.create, other.workspace.id, "Trunk", address="sip.example.com")
+    trunk = service.run(
+        service.engine.trunks.create, other.workspace.id, NewTrunk(name="Trunk", address="sip.example.com")
+    )
     check_envelope(mine.post("/campaigns", call_body(other)), 404, "not_found")
     check_envelope(mine.post("/campaigns", call_body(mine, sip_trunk_id=trunk.id)), 404, "not_found")
     assert other.post("/campaigns", call_body(other, sip_trunk_id=trunk.id)).json()["sip_trunk_id"] == trunk.id

@@ -11,7 +11,7 @@ import anyio
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from outreach import NotFound, Outreach
+from outreach import NewWorkspace, NotFound, Outreach
 from outreach_server import body, create_app
 from outreach_server.context import MAX_LARGE_BODIES, MAX_LARGE_EACH, RequestState, set_request_state
 from outreach_server.errors import FaultMiddleware
@@ -47,7 +47,7 @@ async def post(
 async def with_app(test: Callable[[ASGIApp, str], Awaitable[Any]], **options: Any) -> Any:
     """Run a test with an app and a key."""
     async with Outreach.open("memory://") as engine:
-        workspace = await engine.workspaces.create("Acme")
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
         key = await engine.api_keys.create(workspace.id)
         return await test(create_app(engine=engine, **options), key.api_key)
 
@@ -172,7 +172,7 @@ async def test_one_workspace_does_not_keep_all_turns() -> None:
         app, read = create_app(engine=engine), list[str]()
         keys = []
         for name in ("Slow", "Other"):
-            workspace = await engine.workspaces.create(name)
+            workspace = await engine.workspaces.create(NewWorkspace(name=name))
             keys.append((await engine.api_keys.create(workspace.id)).api_key)
         raw = large_body()
         async with anyio.create_task_group() as tasks:

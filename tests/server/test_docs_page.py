@@ -95,7 +95,7 @@ def test_only_files_of_the_page_are_served(memory_service: Service) -> None:
 
 
 def test_a_missing_viewer_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An installation without the package is told to be mended."""
+    """An installation without the package is told to be fixed."""
     monkeypatch.setattr(docs, "find_spec", lambda name: None)
     docs.page_files.cache_clear()
     try:

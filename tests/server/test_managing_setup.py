@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from outreach import FlowStep
+from outreach import FlowStep, NewFlow
 from tests.server.conftest import Service, Tenant
 from tests.server.test_errors import check_envelope
 
@@ -236,7 +236,7 @@ def test_a_flow_that_runs_keeps_its_steps(service: Service) -> None:
     """Its contacts stand at them."""
     tenant = service.tenant()
     steps = [FlowStep(kind="send", body="Hi")]
-    flow = service.run(service.engine.flows.create, tenant.workspace.id, "F", steps=steps)
+    flow = service.run(service.engine.flows.create, tenant.workspace.id, NewFlow(name="F", steps=steps))
     campaign = tenant.create(
         message_body=..., sms_message_source="flow", sms_flow_id=flow.id, sms_carrier="twilio",
         sms_from_number="+14155550100",

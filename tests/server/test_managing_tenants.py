@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from outreach import FlowStep, NewCall, NewMessage
+from outreach import FlowStep, NewCall, NewFlow, NewMessage, NewNumber
 from outreach.testing.builders import new_id
 from tests.contract.document import DOCUMENT, operations, resolve
 from tests.server.conftest import Service, Tenant
@@ -38,8 +38,8 @@ class Property:
     def __init__(self, service: Service, tenant: Tenant) -> None:
         run, engine, workspace_id = service.run, service.engine, tenant.workspace.id
         self.campaign = tenant.create(recipients=[{"phone_number": "+14155550101"}])
-        flow = run(engine.flows.create, workspace_id, "F", steps=[FlowStep(kind="send", body="Hi")])
-        number = run(engine.numbers.create, workspace_id, "+14155550100", carrier="twilio")
+        flow = run(engine.flows.create, workspace_id, NewFlow(name="F", steps=[FlowStep(kind="send", body="Hi")]))
+        number = run(engine.numbers.create, workspace_id, NewNumber(phone="+14155550100", carrier="twilio"))
         call = run(engine.calls.create, workspace_id, NewCall(agent_id=tenant.agent.id, to="+14155550103"))
         message = run(engine.messages.send, workspace_id, NewMessage(to="+14155550104", body="Hi"))
         run(

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from functools import partial
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.testclient import TestClient
 
-from outreach import ConfigError, Outreach
+from outreach import ConfigError, NewWorkspace, Outreach
 from outreach_server import create_app
 from tests.contract.document import read_yaml
 from tests.own_adapter import OwnAdapter
@@ -29,7 +28,7 @@ def served(*carriers: str) -> Iterator[tuple[TestClient, dict[str, str]]]:
     host = Starlette(routes=[Mount("/", create_app(engine=engine, carriers=carriers))], lifespan=lifespan)
     with TestClient(host) as client:
         assert client.portal is not None
-        workspace = client.portal.call(partial(engine.workspaces.create, "Acme", sms_campaigns_enabled=True))
+        workspace = client.portal.call(engine.workspaces.create, NewWorkspace(name="Acme", sms_campaigns_enabled=True))
         key = client.portal.call(engine.api_keys.create, workspace.id)
         yield client, {"Authorization": f"Bearer {key.api_key}"}
 

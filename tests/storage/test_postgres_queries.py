@@ -114,6 +114,7 @@ def test_a_query_takes_the_same_values_and_returns_the_same_columns(
 
 _TEXTS = {
     "calls.list": {"after"},
+    "messages.list": {"after"},
     "register.list": {"after"},
     "recipients.in_progress_after": {"after"},
     "recipients.in_progress_beyond": {"after"},

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from outreach import ConfigError, Outreach
+from outreach import ConfigError, NewWorkspace, Outreach
 from outreach.clock import SystemClock
 from outreach.database import backup_database, check_database, migrate_database, restore_database, shown_url
 from outreach.errors import DatabaseInUse, DatabaseMissing, DatabaseNewer, DatabaseOlder, StorageError
@@ -196,7 +196,7 @@ async def test_credentials_need_a_key_that_every_process_has(url: str, monkeypat
     """One that this process makes up would be lost with it."""
     monkeypatch.delenv("OUTREACH_SECRET_KEY", raising=False)
     async with Outreach.open(url, dispatch=False) as engine:
-        workspace = await engine.workspaces.create("Acme")
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
         with pytest.raises(ConfigError, match="set OUTREACH_SECRET_KEY"):
             await engine.accounts.connect(
                 workspace.id, "twilio", {"account_sid": "AC" + "1" * 32, "auth_token": "t" * 32}

@@ -174,6 +174,8 @@ async def test_two_that_open_a_new_file_at_once_both_succeed(database: Path) -> 
         "0023_report_indexes",
         "0024_throttles",
         "0025_permits",
+        "0026_messages_of_workspace",
+        "0027_removed_agents",
     ]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from outreach import Outreach
+from outreach import NewWorkspace, Outreach
 from outreach.clock import SystemClock
 from outreach.errors import ConfigError, DatabaseMissing
 from outreach.storage.sqlite import SqliteStorage, sqlite_storage_from_url
@@ -63,6 +63,6 @@ async def test_a_database_is_made_only_where_that_is_asked_for(tmp_path: Path) -
         await Outreach.open(url, create=False).__aenter__()
     assert list(tmp_path.iterdir()) == []
     async with Outreach.open(url) as engine:
-        await engine.workspaces.create("Acme")
+        await engine.workspaces.create(NewWorkspace(name="Acme"))
     async with Outreach.open(url, create=False) as engine:
         assert [one.name for one in await engine.workspaces.list()] == ["Acme"]

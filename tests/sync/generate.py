@@ -40,7 +40,7 @@ ENGINE: Final = """The engine for synchronous code: Django, Flask, scripts.
     of your program or as a context manager:
 
         engine = Outreach.open("sqlite:///app.db", dispatch=True)
-        workspace = engine.workspaces.create("Acme")
+        workspace = engine.workspaces.create(NewWorkspace(name="Acme"))
 
     The first call opens it, or `start`; the exit of the interpreter closes it, or `close`. A process that is forked
     before the first call opens it anew; one that is forked while it is open gets a `ConfigError`. Calls wait for as

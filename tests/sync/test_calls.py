@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import pytest
 
-from outreach import ConfigError, InvalidRequest, NewMessage, NewRecipient, NewSmsCampaign, NotFound
+from outreach import ConfigError, InvalidRequest, NewMessage, NewRecipient, NewSmsCampaign, NewWorkspace, NotFound
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.sync import Outreach, fail_after
 from outreach.testing.builders import new_id
@@ -36,7 +36,7 @@ def test_threads_share_one_engine() -> None:
     engine = Outreach.open("memory://")
     try:
         with ThreadPoolExecutor(8) as pool:
-            made = [pool.submit(engine.workspaces.create, f"Acme {number}") for number in range(40)]
+            made = [pool.submit(engine.workspaces.create, NewWorkspace(name=f"Acme {number}")) for number in range(40)]
             names = {one.result(60).name for one in made}
         assert {workspace.name for workspace in engine.workspaces.list()} == names
         assert len(names) == 40
@@ -46,7 +46,7 @@ def test_threads_share_one_engine() -> None:
 
 def test_contacts_are_drawn_in_the_thread_that_calls(engine: Outreach) -> None:
     """An SQLite cursor of the host, which no other thread may touch, is a source of contacts."""
-    workspace = engine.workspaces.create("Acme")
+    workspace = engine.workspaces.create(NewWorkspace(name="Acme"))
     database = sqlite3.connect(":memory:")
     database.execute("create table people (phone text)")
     database.executemany("insert into people values (?)", [(one.phone_number,) for one in people(250)])
@@ -60,7 +60,7 @@ def test_contacts_are_drawn_in_the_thread_that_calls(engine: Outreach) -> None:
 
 def test_contacts_may_come_from_the_engine_itself(engine: Outreach) -> None:
     """A generator calls the engine while the engine draws from it."""
-    workspace = engine.workspaces.create("Acme")
+    workspace = engine.workspaces.create(NewWorkspace(name="Acme"))
     first = engine.campaigns.create_sms(workspace.id, CAMPAIGN, people(120))
     again = (
         NewRecipient(phone_number=recipient.phone_number)
@@ -71,7 +71,7 @@ def test_contacts_may_come_from_the_engine_itself(engine: Outreach) -> None:
 
 def test_an_error_of_the_source_is_raised_and_nothing_is_created(engine: Outreach) -> None:
     """Itself, with the place where it was raised."""
-    workspace = engine.workspaces.create("Acme")
+    workspace = engine.workspaces.create(NewWorkspace(name="Acme"))
 
     def broken() -> Iterator[NewRecipient]:
         yield from people(150)
@@ -86,7 +86,7 @@ def test_an_error_of_the_source_is_raised_and_nothing_is_created(engine: Outreac
 @pytest.mark.parametrize("source", [None, "+14155550102", {"phone_number": "+14155550102"}, 5])
 def test_what_is_no_source_of_contacts_is_refused_as_ever(engine: Outreach, source: Any) -> None:
     """In the words of the service."""
-    workspace = engine.workspaces.create("Acme")
+    workspace = engine.workspaces.create(NewWorkspace(name="Acme"))
     with pytest.raises(InvalidRequest, match="must be an iterable of contacts"):
         engine.campaigns.create_sms(workspace.id, CAMPAIGN, source)
 
@@ -110,7 +110,7 @@ def test_items_end_with_their_error_after_what_came_before(engine: Outreach) -> 
 
 def test_a_call_that_takes_too_long_is_cancelled(engine: Outreach) -> None:
     """`fail_after` bounds the calls within it; the engine goes on."""
-    workspace = engine.workspaces.create("Acme")
+    workspace = engine.workspaces.create(NewWorkspace(name="Acme"))
 
     def endless() -> Iterator[NewRecipient]:
         while True:
@@ -150,7 +150,7 @@ def test_a_result_of_the_last_moment_is_not_thrown_away(engine: Outreach) -> Non
 
 def test_an_interrupt_cancels_the_call(engine: Outreach) -> None:
     """Ctrl-C while contacts are drawn: nothing is created, and the engine goes on."""
-    workspace = engine.workspaces.create("Acme")
+    workspace = engine.workspaces.create(NewWorkspace(name="Acme"))
 
     def interrupted() -> Iterator[NewRecipient]:
         yield from people(300)
@@ -178,7 +178,7 @@ def test_an_adapter_that_calls_the_engine_is_refused_in_words() -> None:
 
     engine = Outreach(MemoryStorage(), dispatch=True, config=QUICK, sandbox_carrier=Calling())
     with engine:
-        workspace = engine.workspaces.create("Acme")
+        workspace = engine.workspaces.create(NewWorkspace(name="Acme"))
         engine.messages.send(workspace.id, MESSAGE)
         for _ in range(3):
             assert "thread of its own event loop" in said.get(timeout=60)

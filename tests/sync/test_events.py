@@ -8,7 +8,7 @@ from typing import assert_type
 
 import pytest
 
-from outreach import InvalidRequest, NewRecipient, NewSmsCampaign
+from outreach import InvalidRequest, NewRecipient, NewSmsCampaign, NewWorkspace
 from outreach.events import CampaignStatusChanged, OptedOut, RecipientEnded
 from outreach.sync import NamedStream, Outreach, fail_after
 
@@ -17,7 +17,7 @@ CAMPAIGN = NewSmsCampaign(name="Spring", body="Hi", carrier="twilio", from_numbe
 
 def test_a_campaign_is_followed_to_its_end(engine: Outreach) -> None:
     """In the order of the commits, as a loop over the stream."""
-    workspace = engine.workspaces.create("Acme")
+    workspace = engine.workspaces.create(NewWorkspace(name="Acme"))
     created = engine.campaigns.create_sms(workspace.id, CAMPAIGN, [NewRecipient(phone_number="+14155550102")])
     told: list[str] = []
     with engine.events.subscribe(CampaignStatusChanged, RecipientEnded) as stream, fail_after(60):
@@ -31,7 +31,7 @@ def test_a_campaign_is_followed_to_its_end(engine: Outreach) -> None:
 
 def test_a_stream_goes_on_after_a_timeout_and_from_a_position(engine: Outreach) -> None:
     """Nothing is lost between."""
-    workspace = engine.workspaces.create("Acme")
+    workspace = engine.workspaces.create(NewWorkspace(name="Acme"))
     with engine.events.subscribe(OptedOut) as stream:
         with pytest.raises(TimeoutError):
             stream.next(timeout=0.05)
@@ -84,7 +84,7 @@ def test_a_thread_that_listens_ends_with_the_engine(engine: Outreach) -> None:
 
 def test_a_named_subscription_goes_on_where_it_was_acknowledged(engine: Outreach) -> None:
     """What was not acknowledged is told again."""
-    workspace = engine.workspaces.create("Acme")
+    workspace = engine.workspaces.create(NewWorkspace(name="Acme"))
     with engine.events.subscribe(OptedOut, name="billing") as stream:
         assert_type(stream, NamedStream[OptedOut])
         engine.unsubscribes.add(workspace.id, "+14155550102", "+14155550103")
@@ -96,6 +96,6 @@ def test_a_named_subscription_goes_on_where_it_was_acknowledged(engine: Outreach
         assert stream.name == "billing"
     assert isinstance(first, OptedOut)
     assert first != second == again
-    assert [one.name for one in engine.events.subscriptions()] == ["billing"]
+    assert [one.name for one in engine.events.list_subscriptions()] == ["billing"]
     engine.events.remove_subscription("billing")
-    assert engine.events.subscriptions() == []
+    assert list(engine.events.list_subscriptions()) == []

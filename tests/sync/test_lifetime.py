@@ -28,6 +28,7 @@ import logging, os, signal, sys, threading, time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from outreach import ConfigError, NewRecipient, NewSmsCampaign
+from outreach import NewWorkspace
 from outreach.sync import Outreach
 engine = Outreach.open(sys.argv[1], dispatch=True)
 
@@ -304,7 +305,7 @@ def work():
     print(len(engine.workspaces.list()))
     engine.close()
 in_child(work)
-engine.workspaces.create("Acme")
+engine.workspaces.create(NewWorkspace(name="Acme"))
 engine.close()
 in_child(work)
 in_child(work)
@@ -321,7 +322,7 @@ def work():
             use()
         except ConfigError as error:
             print(error.message)
-engine.workspaces.create("Acme")
+engine.workspaces.create(NewWorkspace(name="Acme"))
 in_child(work)
 print(len(engine.workspaces.list()))
 """
@@ -339,7 +340,7 @@ def work():
         print(len(Outreach.open(sys.argv[1]).workspaces.list()))
     except ConfigError as error:
         print(error.message)
-engine.workspaces.create("Acme")
+engine.workspaces.create(NewWorkspace(name="Acme"))
 in_child(work)
 engine.close()
 in_child(work)
@@ -363,7 +364,7 @@ def test_a_process_of_multiprocessing_closes_its_engine(tmp_path: Path) -> None:
     """It runs no handlers of atexit."""
     forking = """
 import multiprocessing
-child = multiprocessing.get_context("fork").Process(target=lambda: engine.workspaces.create("Acme"))
+child = multiprocessing.get_context("fork").Process(target=lambda: engine.workspaces.create(NewWorkspace(name="Acme")))
 child.start()
 child.join()
 print(child.exitcode, closed())
@@ -372,7 +373,7 @@ print(child.exitcode, closed())
 
 
 INTERRUPTED = """
-workspace = engine.workspaces.create("Acme")
+workspace = engine.workspaces.create(NewWorkspace(name="Acme"))
 with engine.events.subscribe() as stream:
     try:
         print("waiting", flush=True)

@@ -10,7 +10,7 @@ from typing import Any, assert_type
 import attrs
 import pytest
 
-from outreach import Call, NotFound, OutreachError, Recipient, Unsubscribe, Workspace
+from outreach import Call, NewWorkspace, NotFound, OutreachError, Recipient, Unsubscribe, Workspace
 from outreach import Outreach as AsyncOutreach
 from outreach.events import CampaignStatusChanged, RecipientEnded
 from outreach.sync import EventStream, Outreach
@@ -58,17 +58,17 @@ async def async_answer_of(method: Method, workspace_id: str) -> object:
 async def test_a_method_answers_as_the_asynchronous_one_does(name: str) -> None:
     """With the same arguments, for a workspace that is there."""
     async with AsyncOutreach.open("memory://") as asynchronous:
-        workspace = await asynchronous.workspaces.create("Acme")
+        workspace = await asynchronous.workspaces.create(NewWorkspace(name="Acme"))
         method = next(one for one in every_method(asynchronous) if one.name == name)
         expected = await async_answer_of(method, workspace.id)
     with Outreach.open("memory://") as engine:
-        found = answer_of(counterpart(engine, name), engine.workspaces.create("Acme").id)
+        found = answer_of(counterpart(engine, name), engine.workspaces.create(NewWorkspace(name="Acme")).id)
     assert found == expected
 
 
 def test_what_type_checkers_see_is_what_is_there(engine: Outreach) -> None:
     """A type checker reads this test too."""
-    workspace = assert_type(engine.workspaces.create("Acme"), Workspace)
+    workspace = assert_type(engine.workspaces.create(NewWorkspace(name="Acme")), Workspace)
     assert_type(engine.campaigns.iter_recipients(workspace.id, new_id()), Iterator[Recipient])
     assert list(assert_type(engine.unsubscribes.iter_all(workspace.id), Iterator[Unsubscribe])) == []
     stream = engine.events.subscribe(RecipientEnded, CampaignStatusChanged)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from outreach import Campaign, NewCall, NewCallCampaign, NewRecipient, NewSmsCampaign, Outreach, Workspace
+from outreach import Campaign, NewAgent, NewCall, NewCallCampaign, NewRecipient, NewSmsCampaign, Outreach, Workspace
 from outreach.models.states import CallStatus, MessageStatus
 from outreach.testing.scripted import (
     ScriptedCarrier,
@@ -26,7 +26,7 @@ async def _texted(engine: Outreach, workspace: Workspace) -> Campaign:
 
 
 async def _called(engine: Outreach, workspace: Workspace) -> Campaign:
-    agent = await engine.agents.create(workspace.id, "Ada")
+    agent = await engine.agents.create(workspace.id, NewAgent(name="Ada"))
     created = await engine.campaigns.create_call(workspace.id, NewCallCampaign(name="Calls", agent_id=agent.id), [ADA])
     return await engine.campaigns.start(workspace.id, created.campaign.id)
 
@@ -43,7 +43,7 @@ async def test_a_receipt_comes_at_its_time(
     for wait in (0, 119, 2):
         past = (outreach_engine.now() - outreach_carrier.requested_at[0]).total_seconds()
         await anyio.sleep(max(wait - past, 0) if wait == 119 else wait)
-        [dispatch] = await outreach_engine.campaigns.dispatches(campaign.workspace_id, campaign.id, 0)
+        [dispatch] = await outreach_engine.campaigns.list_dispatches(campaign.workspace_id, campaign.id, 0)
         reports.append((dispatch.report, dispatch.reason))
     assert reports == [(None, None), (None, None), (MessageStatus.FAILED, "invalid_number")]
 
@@ -91,7 +91,7 @@ async def test_a_call_takes_its_course(
 ) -> None:
     """Each course ends the call as it says."""
     outreach_voice.script([step])
-    agent = await outreach_engine.agents.create(outreach_workspace.id, "Ada")
+    agent = await outreach_engine.agents.create(outreach_workspace.id, NewAgent(name="Ada"))
     call = await outreach_engine.calls.create(outreach_workspace.id, NewCall(agent_id=agent.id, to="+14155550102"))
     ended = await call_ended(outreach_engine, call)
     assert ended.status is status

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from outreach.http import PUBLIC_URL_VARIABLE
+from outreach.server_support import PUBLIC_URL_VARIABLE
 from outreach.voice import base
 
 GUIDES = Path(__file__).resolve().parents[2] / "docs" / "voice"

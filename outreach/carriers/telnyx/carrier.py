@@ -98,10 +98,10 @@ class TelnyxCarrier:
             return None
         candidates = [row for row in rows if _fits(row, lookup)]
         ours = [row for row in candidates if _dispatch_of(row) == lookup.dispatch_id]
-        nobodys = [row for row in candidates if _dispatch_of(row) is None]
+        unclaimed = [row for row in candidates if _dispatch_of(row) is None]
         if ours:
             return _recorded(ours[0]) if len(ours) == 1 else None
-        return base.as_circumstantial(_recorded(nobodys[0])) if len(nobodys) == 1 else None
+        return base.as_circumstantial(_recorded(unclaimed[0])) if len(unclaimed) == 1 else None
 
     def _read(self, response: httpx.Response) -> DispatchOutcome:
         if response.is_success:

@@ -47,7 +47,7 @@ UPDATE_NAMES: Final[Mapping[str, str]] = {
 }
 """The JSON names of the fields of `CampaignUpdate` that have another one there."""
 
-_TOLD_BY: Final = frozenset({TrailStepKind.OUTCOME, TrailStepKind.REPORTED, TrailStepKind.CALL_ENDED})
+_WITH_FAILURE: Final = frozenset({TrailStepKind.OUTCOME, TrailStepKind.REPORTED, TrailStepKind.CALL_ENDED})
 """The steps that a provider's failure belongs to."""
 
 
@@ -204,8 +204,8 @@ def _last_report(steps: Sequence[TrailStep]) -> MessageStatus | None:
 
 
 def _step(step: TrailStep, failure: ProviderFailure | None) -> Document:
-    told = failure if step.what in _TOLD_BY else None
-    return {**document_of(step), "rule_text": TRAIL_RULES[step.rule], **write_failure(told)}
+    shown = failure if step.what in _WITH_FAILURE else None
+    return {**document_of(step), "rule_text": TRAIL_RULES[step.rule], **write_failure(shown)}
 
 
 def _name(kind: type[Event]) -> str:

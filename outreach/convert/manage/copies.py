@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final, get_args
 
@@ -12,8 +11,8 @@ from outreach.convert.field_rules import Array, FieldRule, Integer, OneOf, OrNul
 from outreach.convert.manage.bodies import document_of, read_object
 from outreach.convert.manage.campaigns import in_update_names, write_managed_campaign
 from outreach.convert.request_converter import make_request_converter
-from outreach.models.campaign import CampaignCreated, FollowUpCreated, FollowUpExclusion
-from outreach.models.message import TrialMessage
+from outreach.models.campaign import CampaignCreated, FollowUpCreated, FollowUpExclusion, NewFollowUp
+from outreach.models.message import NewTestMessage
 
 _MAX_RESULTS: Final = 100
 _LEFT_OUT: Final = get_args(FollowUpExclusion)
@@ -32,23 +31,6 @@ class CampaignClone:
     name: str | None = None
 
 
-@attrs.frozen(kw_only=True)
-class CampaignFollowUp:
-    """How to follow a campaign up.
-
-    Attributes:
-        results: States and reasons of the contacts to take.
-        include: Whom not to leave out.
-        name: The new name; None for the earlier one with "(follow-up)".
-        body: Another text; None for the same text or flow.
-    """
-
-    results: Sequence[str]
-    include: Sequence[FollowUpExclusion] = ()
-    name: str | None = None
-    body: str | None = None
-
-
 def _at_most(most: int, rule: FieldRule) -> FieldRule:
     def read(value: Any) -> Any:
         if type(value) is list and len(value) > most:
@@ -60,7 +42,7 @@ def _at_most(most: int, rule: FieldRule) -> FieldRule:
 
 _read_clone: Final = make_request_converter(CampaignClone, {"name": _NAME}, closed="a clone")
 _read_follow_up: Final = make_request_converter(
-    CampaignFollowUp,
+    NewFollowUp,
     {
         "results": _at_most(_MAX_RESULTS, Array(Text(minimum=1, maximum=100), minimum=1)),
         "include": _at_most(_MAX_RESULTS, Array(OneOf(_LEFT_OUT))),
@@ -70,23 +52,24 @@ _read_follow_up: Final = make_request_converter(
     renamed={"body": "message_body"},
     closed="a follow-up",
 )
-_read_trial: Final = make_request_converter(
-    TrialMessage,
+_read_test: Final = make_request_converter(
+    NewTestMessage,
     {"contact": _PHONE, "to": _PHONE, "message": Integer(1, 50), "at_any_hour": boolean},
     closed="a test message",
 )
 
 
-def read_campaign_clone(data: Any) -> CampaignClone:
-    """Return how to clone, by a body of POST /manage/campaigns/{id}/clone.
+def read_campaign_clone(data: Any) -> str | None:
+    """Return the name of the clone, if it gets one of its own, by a body of POST /manage/campaigns/{id}/clone.
 
     Raises:
         InvalidRequest: A field is unknown or out of its bounds; the details name each place.
     """
-    return read_object(_read_clone, data)
+    clone: CampaignClone = read_object(_read_clone, data)
+    return clone.name
 
 
-def read_campaign_follow_up(data: Any) -> CampaignFollowUp:
+def read_new_follow_up(data: Any) -> NewFollowUp:
     """Return how to follow up, by a body of POST /manage/campaigns/{id}/follow-up.
 
     Raises:
@@ -95,13 +78,13 @@ def read_campaign_follow_up(data: Any) -> CampaignFollowUp:
     return read_object(_read_follow_up, data)
 
 
-def read_trial_message(data: Any) -> TrialMessage:
+def read_new_test_message(data: Any) -> NewTestMessage:
     """Return the message of a body of POST /manage/campaigns/{id}/test-messages.
 
     Raises:
         InvalidRequest: A field is unknown or out of its bounds; the details name each place.
     """
-    return read_object(_read_trial, data)
+    return read_object(_read_test, data)
 
 
 def write_campaign_copy(created: CampaignCreated, *, now: datetime) -> dict[str, Any]:

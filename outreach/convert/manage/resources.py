@@ -13,7 +13,7 @@ from outreach.convert.json_responses import write_sms_settings
 from outreach.convert.manage.bodies import document_of, in_array, read_object
 from outreach.convert.manage.campaigns import write_failure
 from outreach.convert.request_converter import make_request_converter, rules_or_null
-from outreach.models.account import AccountSummary
+from outreach.models.account import Account
 from outreach.models.base import CARRIERS
 from outreach.models.message import InboundMessage, Message, ReplyPurpose
 from outreach.models.reports import ProviderFailure
@@ -144,7 +144,7 @@ def read_flow_update(data: Any) -> FlowUpdate:
 
 def write_agent(agent: Agent) -> dict[str, Any]:
     """Return an agent."""
-    return document_of(agent, "workspace_id", "revision")
+    return document_of(agent, "workspace_id", "revision", "removed_at")
 
 
 def write_number(number: Number) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def write_flow(flow: Flow) -> dict[str, Any]:
     return document_of(flow, "workspace_id", "removed_at")
 
 
-def write_account(account: AccountSummary) -> dict[str, Any]:
+def write_account(account: Account) -> dict[str, Any]:
     """Return an account; secrets are not in its summary."""
     return document_of(account, "workspace_id")
 

@@ -1,4 +1,4 @@
-"""The users of a number, trunk or flow, as text: what is in use is not removed."""
+"""The users of an agent, number, trunk or flow, as text: what is in use is not removed."""
 
 from __future__ import annotations
 
@@ -36,6 +36,13 @@ def users_of_number(tx: Transaction, number: Number) -> Sequence[str]:
         if agent.is_active and agent.from_number == number.phone
     ]
     return [*_campaigns(tx, number.workspace_id, uses), *agents]
+
+
+def users_of_agent(tx: Transaction, workspace_id: str, agent_id: str) -> Sequence[str]:
+    """Return the open campaigns that use an agent, and its oldest open call."""
+    call = tx.calls.open_of_agent(workspace_id, agent_id)
+    calls = [] if call is None else [f"call {call.id} ({call.status})"]
+    return [*_campaigns(tx, workspace_id, lambda campaign: campaign.agent_id == agent_id), *calls]
 
 
 def users_of_trunk(tx: Transaction, workspace_id: str, trunk_id: str) -> Sequence[str]:

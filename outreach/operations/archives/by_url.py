@@ -60,13 +60,15 @@ def list_archives(url: str) -> Sequence[ListedArchive]:
     Raises:
         ConfigError: The URL names no file.
         DatabaseMissing: There is no database.
-        StorageError: It cannot be read.
+        StorageError: It cannot be read, or is an archive itself.
     """
     path = _path(url)
+    from outreach.storage.sqlite.archive_mark import require_no_archive
     from outreach.storage.sqlite.backend import Session
     from outreach.storage.sqlite.copying import open_read_only
 
     with open_read_only(path) as raw:
+        require_no_archive(raw)
         session = Session(raw, read_only=True)
         session.rows.begin()
         return listed(session.transaction, None)

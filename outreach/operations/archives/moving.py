@@ -16,6 +16,7 @@ from outreach.operations.archives.mover import Mover, transaction
 from outreach.operations.campaigns.reporting import REPLY_WINDOW
 from outreach.storage.base.progress import Progress, ProgressCallback
 from outreach.storage.sqlite.archive_file import identity_of, lock_archive, make_archive
+from outreach.storage.sqlite.archive_mark import is_archive
 from outreach.storage.sqlite.connect import BUSY_SECONDS
 from outreach.storage.sqlite.copying import is_empty, open_read_only, require_database
 from outreach.storage.sqlite.errors import translate
@@ -106,12 +107,11 @@ def _require_own(raw: sqlite3.Connection, file: Path) -> None:
             version = version_of(archive)
             if version.is_foreign:
                 why = "holds the tables of something else"
+            elif version.applied and not is_archive(archive):
+                why = "is a database or a backup of one, and no archive"
             elif not version.pending_migrations and not version.newer:
-                identity = identity_of(archive)
-                known = raw.execute("SELECT 1 FROM archives WHERE id = ?", (identity,)).fetchone() is not None
-                if identity == identity_of(raw):
-                    why = "is a copy of the database"
-                elif not known and archive.execute("SELECT 1 FROM campaigns LIMIT 1").fetchone() is not None:
+                known = raw.execute("SELECT 1 FROM archives WHERE id = ?", (identity_of(archive),)).fetchone()
+                if known is None and archive.execute("SELECT 1 FROM campaigns LIMIT 1").fetchone() is not None:
                     why = "holds campaigns of another database"
     except StorageError as error:
         raise StorageError(f"{error.message} Name another file for the archive.") from error

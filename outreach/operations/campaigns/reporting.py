@@ -207,14 +207,14 @@ def _cost(table: PriceTable, kind: PriceKind, quantities: Iterable[_Quantity], *
 
 def _failures(rows: Sequence[RequestRow]) -> Sequence[FailureCount]:
     """Return the messages that failed by cause."""
-    told = [
+    failed = [
         (row, row.requests)
         for row in rows
         if (row.reason or row.error_code) and row.reason != ASSUMED_SENT and row.state is not DispatchState.WITHDRAWN
     ]
     found: Counter[tuple[str, str | None, str | None, bool]] = Counter()
     words: dict[tuple[str, str | None, str | None, bool], str | None] = {}
-    for row, requests in told:
+    for row, requests in failed:
         unknown = row.state is DispatchState.UNKNOWN and row.reason == "provider_error"
         key = (row.provider, row.reason, row.error_code, unknown)
         found[key] += requests

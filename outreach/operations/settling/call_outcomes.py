@@ -14,7 +14,7 @@ from outreach.models.trail import TrailRule
 from outreach.models.work import WorkUnit
 from outreach.operations.campaigns import trail
 from outreach.operations.common import quarantine_reason
-from outreach.policy.dispatch_history import REACHED_NOBODY, earlier_acceptance, is_authoritative
+from outreach.policy.dispatch_history import NOT_REACHED, earlier_acceptance, is_authoritative
 from outreach.policy.trail_rules import rule_of_outcome
 from outreach.protocols.voice import Analyser
 from outreach.working_set import Transaction
@@ -175,7 +175,7 @@ def _call_if_authoritative(tx: Transaction, dispatch: Dispatch) -> Call | None:
 
 
 def _earlier_acceptance(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome) -> Dispatch | None:
-    if outcome.state not in REACHED_NOBODY or dispatch.try_number == 1 or dispatch.campaign_id is not None:
+    if outcome.state not in NOT_REACHED or dispatch.try_number == 1 or dispatch.campaign_id is not None:
         return None
     return earlier_acceptance(dispatch, tx.dispatches.of_call(dispatch.workspace_id, dispatch.call_id or ""))
 

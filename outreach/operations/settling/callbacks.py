@@ -9,7 +9,7 @@ from typing import Final, TypeGuard
 import attrs
 
 from outreach.ids import IdSource
-from outreach.models.account import Account, CallbackRecord, CallbackResult
+from outreach.models.account import CallbackRecord, CallbackResult, StoredAccount
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.trail import TrailRule
@@ -36,7 +36,7 @@ class CallbackContext:
     adapters: Adapters
 
 
-def prefetch_for_events(tx: Transaction, calls: Sequence[tuple[Account, Sequence[CallbackEvent]]]) -> None:
+def prefetch_for_events(tx: Transaction, calls: Sequence[tuple[StoredAccount, Sequence[CallbackEvent]]]) -> None:
     """Read the rows that these callbacks concern, in one go."""
     all_events = [(account, event) for account, events in calls for event in events]
     tx.callbacks.prefetch((account.workspace_id, account.id, event.event_id) for account, event in all_events)
@@ -46,7 +46,7 @@ def prefetch_for_events(tx: Transaction, calls: Sequence[tuple[Account, Sequence
 
 def process_events(
     tx: Transaction,
-    account: Account,
+    account: StoredAccount,
     events: Sequence[CallbackEvent],
     body: bytes,
     *,
@@ -89,7 +89,7 @@ def _has_provider_id(content: object) -> TypeGuard[Report]:
 
 
 def _process(
-    tx: Transaction, account: Account, event: CallbackEvent, context: CallbackContext, now: datetime
+    tx: Transaction, account: StoredAccount, event: CallbackEvent, context: CallbackContext, now: datetime
 ) -> CallbackResult:
     adapters = context.adapters
     match event.content:

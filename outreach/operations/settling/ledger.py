@@ -15,7 +15,7 @@ from outreach.operations.campaigns import closing, trail
 from outreach.operations.register import entries
 from outreach.operations.settling import call_outcomes, message_outcomes, recipient_outcomes
 from outreach.operations.waves.clock_steps import corrected_created_at
-from outreach.policy.dispatch_history import LOCAL_INTERRUPTIONS, REACHED_NOBODY
+from outreach.policy.dispatch_history import LOCAL_INTERRUPTIONS, NOT_REACHED
 from outreach.policy.settlement import Backoff, may_settle
 from outreach.protocols.voice import Analyser
 from outreach.working_set import Transaction
@@ -42,7 +42,7 @@ def settle(
     dispatch = tx.dispatches.get(workspace_id, dispatch_id)
     if dispatch is None:
         return None
-    accepted_after_all = proven and outcome.state is DispatchState.ACCEPTED and dispatch.state in REACHED_NOBODY
+    accepted_after_all = proven and outcome.state is DispatchState.ACCEPTED and dispatch.state in NOT_REACHED
     if not may_settle(dispatch.state, outcome.state) and not accepted_after_all:
         if dispatch.provider_id is None and outcome.provider_id is not None:
             dispatch = attrs.evolve(dispatch, provider_id=outcome.provider_id)
@@ -123,7 +123,7 @@ def apply_report(tx: Transaction, event: Report, *, backoff: Backoff, analyser: 
     no_more = isinstance(event, CallReport) and event.do_not_call
     opted_out = no_more and entries.record_opt_out_in_call(tx, dispatch, event.at, event.provider_id, now)
     if dispatch.state is not DispatchState.ACCEPTED:
-        if dispatch.state in REACHED_NOBODY and not _proves_acceptance(dispatch, event):
+        if dispatch.state in NOT_REACHED and not _proves_acceptance(dispatch, event):
             return opted_out
         # Keep the identifier from the answer: later reports may name that alone.
         accepted = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=dispatch.provider_id or event.provider_id)

@@ -12,7 +12,7 @@ from outreach.models.reports import MessageReport
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.models.work import WorkUnit
 from outreach.operations.common import quarantine_reason
-from outreach.policy.dispatch_history import REACHED_NOBODY, earlier_acceptance, is_authoritative
+from outreach.policy.dispatch_history import NOT_REACHED, earlier_acceptance, is_authoritative
 from outreach.working_set import Transaction
 
 
@@ -71,7 +71,7 @@ def _message_if_authoritative(tx: Transaction, dispatch: Dispatch) -> Message | 
 
 
 def _earlier_acceptance(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome) -> Dispatch | None:
-    if outcome.state not in REACHED_NOBODY or dispatch.try_number == 1:
+    if outcome.state not in NOT_REACHED or dispatch.try_number == 1:
         return None
     return earlier_acceptance(dispatch, tx.dispatches.of_message(dispatch.workspace_id, dispatch.message_id or ""))
 

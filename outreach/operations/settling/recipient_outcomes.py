@@ -24,7 +24,7 @@ from outreach.operations.campaigns.recipients import advance_in_flow, put_recipi
 from outreach.operations.campaigns.transitions import complete_if_done
 from outreach.operations.common import call_settings_of, campaign_unit, settings_of
 from outreach.policy.call_settlement import apply_late_analysis, end_call, settle_call_recipient
-from outreach.policy.dispatch_history import REACHED_NOBODY, earlier_acceptance, is_authoritative, is_earlier_acceptance
+from outreach.policy.dispatch_history import NOT_REACHED, earlier_acceptance, is_authoritative, is_earlier_acceptance
 from outreach.policy.settlement import (
     TRANSIENT_FAILURES,
     Backoff,
@@ -200,7 +200,7 @@ def _recipient_past_step(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient
         return None
     others = tx.dispatches.of_recipient(dispatch.workspace_id, dispatch.campaign_id or "", dispatch.position or 0)
     behind = [other for other in others if other.step > dispatch.step]
-    if any(other.state not in REACHED_NOBODY for other in behind):
+    if any(other.state not in NOT_REACHED for other in behind):
         return None
     if found[0].status is RecipientStatus.FAILED:
         # It failed in a later step, which the delivery of an earlier one does not change.
@@ -258,7 +258,7 @@ def _recipient_of(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campa
 
 
 def _earlier_acceptance(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome) -> Dispatch | None:
-    if outcome.state not in REACHED_NOBODY or (dispatch.attempt, dispatch.try_number) == (1, 1):
+    if outcome.state not in NOT_REACHED or (dispatch.attempt, dispatch.try_number) == (1, 1):
         return None
     return earlier_acceptance(dispatch, _siblings(tx, dispatch))
 

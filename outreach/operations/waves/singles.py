@@ -24,7 +24,7 @@ from outreach.operations.common import require_worker
 from outreach.operations.register.entries import block_reason
 from outreach.operations.waves import claims, provider_throttles
 from outreach.operations.waves.pace import pace_of_number
-from outreach.policy.dispatch_history import REACHED_NOBODY
+from outreach.policy.dispatch_history import NOT_REACHED
 from outreach.policy.settlement import Backoff
 from outreach.working_set import AlreadyExists, Transaction
 
@@ -240,7 +240,7 @@ def _backoff_until(before: Sequence[Dispatch], backoff: Backoff, now: datetime) 
     A time that the provider named is the throttle of its account instead.
     """
     last = before[-1] if before else None
-    if last is None or last.settled_at is None or last.state not in REACHED_NOBODY:
+    if last is None or last.settled_at is None or last.state not in NOT_REACHED:
         return None
     until = last.settled_at + backoff.delay(last.try_number, None)
     # After a clock step backwards the rest of the backoff is unknown.

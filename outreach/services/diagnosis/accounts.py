@@ -11,7 +11,7 @@ import anyio
 import attrs
 
 from outreach.errors import ConfigError
-from outreach.models.account import Account, ProviderKind
+from outreach.models.account import ProviderKind, StoredAccount
 from outreach.models.diagnosis import DiagnosisFinding, EngineCode
 from outreach.protocols.adapter import AccountCheck, CheckFault
 from outreach.protocols.diagnosis import CallbackSetting, CallbackSettings
@@ -116,7 +116,7 @@ class AccountExaminer:
         ]
 
 
-def _of_failure(account: Account, error: Exception) -> DiagnosisFinding:
+def _of_failure(account: StoredAccount, error: Exception) -> DiagnosisFinding:
     _log.error("check of an account failed", exc_info=error, extra={"action": "check_failed"})
     return DiagnosisFinding(
         code="check_failed",
@@ -128,7 +128,7 @@ def _of_failure(account: Account, error: Exception) -> DiagnosisFinding:
     )
 
 
-def _of_check(account: Account, check: AccountCheck) -> DiagnosisFinding:
+def _of_check(account: StoredAccount, check: AccountCheck) -> DiagnosisFinding:
     code = _CODES[check.fault or "refused"]
     checking = f"outreach-server accounts check {account.id}"
     connecting = f"outreach-server accounts connect {account.workspace_id} {account.provider}"
@@ -143,7 +143,7 @@ def _of_check(account: Account, check: AccountCheck) -> DiagnosisFinding:
 
 
 def of_setting(
-    account: Account, kind: ProviderKind, setting: CallbackSetting, ours: str | None
+    account: StoredAccount, kind: ProviderKind, setting: CallbackSetting, ours: str | None
 ) -> Iterator[DiagnosisFinding]:
     """Yield what is wrong with a provider's setting; `ours` is our callback URL."""
     code: EngineCode

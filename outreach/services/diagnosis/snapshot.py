@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-from outreach.models.account import Account
+from outreach.models.account import StoredAccount
 from outreach.models.archive import ListedArchive
 from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignStatus, WorkspaceMode, WorkspaceStatus
@@ -40,7 +40,7 @@ class LiveAccount:
         agents: The provider's ids of the active agents that its workspace has there.
     """
 
-    account: Account
+    account: StoredAccount
     senders: Sequence[str]
     agents: Sequence[str]
 

@@ -109,7 +109,7 @@ def of_work(
             where=listed.archive.file,
             commands=["outreach-server db archives --moved-to FILE"],
         )
-    if status.dispatching.by == "nobody":
+    if status.dispatching.by == "no_process":
         yield from _of_copies(snapshot, home)
         return
     for campaign in snapshot.overdue:

@@ -11,6 +11,7 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from outreach.errors import ArchiveUnavailable, DatabaseMissing, StorageError
+from outreach.storage.sqlite.archive_mark import is_archive, mark_as_archive, needs_migration
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.connect import BUSY_SECONDS, create_private
 from outreach.storage.sqlite.copying import open_read_only
@@ -65,7 +66,14 @@ def make_archive(file: Path) -> str:
     try:
         with closing(sqlite3.connect(file, isolation_level=None, timeout=BUSY_SECONDS)) as raw:
             _set_up(raw)
-            apply_migrations(raw, migrate=False)
+            if not is_archive(raw):
+                if version_of(raw).applied:
+                    raise StorageError(
+                        f"{str(file)!r} is a database, and no archive. Name another file for the archive."
+                    )
+                # Marked first: killed in between, it is an archive without tables, and is completed by the next run.
+                mark_as_archive(raw)
+            apply_migrations(raw, migrate=False, archives=True)
             return identity_of(raw)
     except sqlite3.Error as error:
         raise StorageError(f"The archive {str(file)!r} cannot be used. {translate(error).message}") from error
@@ -107,10 +115,7 @@ def _set_up(raw: sqlite3.Connection) -> None:
 def _check(raw: sqlite3.Connection, file: str, identity: str) -> None:
     version = version_of(raw)
     if version.pending_migrations and version.applied:
-        raise ArchiveUnavailable(
-            f"The archive {file} was written by an older version of this package. Bring it up to date: "
-            f"outreach-server --database sqlite:///{file} db migrate"
-        )
+        raise ArchiveUnavailable(needs_migration(raw))
     if not version.applied or identity_of(raw) != identity:
         raise ArchiveUnavailable(f"The file {file} is not the archive that was there. Put that back. {_MOVED}")
 

@@ -42,7 +42,7 @@ class Compacted:
 def compact(
     path: Path, *, delete_old: bool = False, now: datetime, on_progress: ProgressCallback | None = None
 ) -> Compacted:
-    """Put a compact copy (`VACUUM INTO`) in a database's place, after it was checked.
+    """Put a compact copy (`VACUUM INTO`) in the place of a database, or of an archive, after it was checked.
 
     The old file is kept beside it under a name with the time. Its rows are the same, so that work goes on with it.
 
@@ -69,7 +69,7 @@ def compact(
     progress = Progress("Compacting the database", on_progress)
     try:
         with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)) as raw:
-            apply_migrations(raw, migrate=False)
+            apply_migrations(raw, migrate=False, archives=True)
             with locked_without_log(raw):
                 before = path.stat().st_size
                 _require_room(raw, path)

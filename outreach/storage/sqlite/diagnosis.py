@@ -16,6 +16,7 @@ from outreach.clock import SystemClock
 from outreach.errors import DatabaseReplaced, StorageError
 from outreach.models.diagnosis import DatabaseCode, DiagnosisFinding, DiagnosisSeverity
 from outreach.policy.status_findings import FULL_BYTES, LOW_BYTES
+from outreach.storage.sqlite.archive_mark import is_archive
 from outreach.storage.sqlite.copying import integrity_problems, is_empty, open_read_only, sibling_path
 from outreach.storage.sqlite.lock import NETWORK_FILE_SYSTEMS, SqliteDispatchLock, file_system_of, system_mounts
 from outreach.storage.sqlite.schema import version_of
@@ -155,7 +156,15 @@ def _content(path: Path) -> Iterator[DiagnosisFinding]:
 
 def _version(raw: sqlite3.Connection, path: Path) -> Iterator[DiagnosisFinding]:
     version = version_of(raw)
-    if version.is_foreign:
+    if is_archive(raw):
+        yield _finding(
+            "database_foreign",
+            f"The file {str(path)!r} is an archive of ended campaigns, and no database to work with. Name the database "
+            "that it was made from.",
+            path,
+            "outreach-server config",
+        )
+    elif version.is_foreign:
         yield _finding(
             "database_foreign",
             f"The file {str(path)!r} holds the tables of something else.",

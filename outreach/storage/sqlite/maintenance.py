@@ -13,6 +13,7 @@ import attrs
 from outreach.clock import SystemClock
 from outreach.errors import StorageError
 from outreach.storage.base.progress import ProgressCallback
+from outreach.storage.sqlite.archive_mark import is_archive, is_archive_file
 from outreach.storage.sqlite.connect import BUSY_SECONDS
 from outreach.storage.sqlite.copying import (
     copy_database,
@@ -37,12 +38,14 @@ class Checked:
         size: Bytes of the file.
         log_size: Bytes of the log beside it.
         pending_migrations: The migrations that it needs.
+        is_archive: Whether it is an archive of ended campaigns.
     """
 
     problems: Sequence[str]
     size: int
     log_size: int
     pending_migrations: Sequence[str]
+    is_archive: bool
 
 
 def back_up(path: Path, file: Path, *, overwrite: bool = False) -> int:
@@ -57,6 +60,8 @@ def back_up(path: Path, file: Path, *, overwrite: bool = False) -> int:
         raise StorageError(f"The file {str(file)!r} exists already and was not changed.")
     if file.exists() and path.exists() and os.path.samefile(file, path):
         raise StorageError(f"{str(file)!r} is the database itself. Name another file for the backup.")
+    if is_archive_file(file) and not is_archive_file(path):
+        raise StorageError(f"{str(file)!r} is an archive of ended campaigns. Name another file for the backup.")
     if not file.absolute().parent.is_dir():
         raise StorageError(f"The directory {str(file.absolute().parent)!r} does not exist. Create it first.")
     SqliteDispatchLock(path, watch=FileWatch(path, clock=SystemClock())).check_before_opening()
@@ -97,15 +102,19 @@ def check(path: Path, *, quick: bool = False) -> Checked:
             size=path.stat().st_size,
             log_size=log.stat().st_size if log.exists() else 0,
             pending_migrations=pending_migrations,
+            is_archive=is_archive(raw),
         )
 
 
 def migrate(path: Path, *, on_progress: ProgressCallback | None = None) -> Sequence[str]:
-    """Migrate an older database; return the names of the applied migrations. See `apply_migrations` for the errors."""
+    """Migrate an older database or archive; return the names of the applied migrations.
+
+    See `apply_migrations` for the errors.
+    """
     require_database(path)
     SqliteDispatchLock(path, watch=FileWatch(path, clock=SystemClock())).check_before_opening()
     try:
         with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)) as raw:
-            return apply_migrations(raw, on_progress=on_progress)
+            return apply_migrations(raw, archives=True, on_progress=on_progress)
     except sqlite3.Error as error:
         raise StorageError(f"The database {str(path)!r} cannot be used. {translate(error).message}") from error

@@ -13,6 +13,7 @@ import attrs
 
 from outreach.errors import DatabaseInUse, DatabaseNewer, DispatchRefused, StorageError
 from outreach.models.work import HighWaterMark
+from outreach.storage.sqlite.archive_mark import is_archive, is_archive_file
 from outreach.storage.sqlite.copying import copy_database, open_read_only, sibling_path, sync
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.schema import version_of
@@ -41,17 +42,28 @@ def restore(path: Path, source: Path, *, now: datetime) -> Restored:
     Raises:
         DatabaseInUse: A process has the database open.
         DatabaseNewer: A newer version of this package wrote the file.
-        StorageError: The file is missing, foreign, damaged or cannot be copied; nothing was changed.
+        StorageError: The file is missing, foreign, damaged, an archive or cannot be copied; nothing was changed.
     """
     path = Path(os.path.realpath(path))
     if source.exists() and path.exists() and os.path.samefile(source, path):
         raise StorageError(f"{str(source)!r} is the database itself. Name the backup to restore.")
     if not source.is_file():
         raise StorageError(f"There is no file {str(source.absolute())!r} to restore.")
+    if is_archive_file(path):
+        raise StorageError(
+            f"{str(path)!r} is an archive of ended campaigns, and no database. Nothing was changed. Name the database "
+            "to replace; a copy of an archive is put back without this command, by copying it."
+        )
     draft = sibling_path(path, ".restoring")
     lock = SqliteDispatchLock(path)
     with _exclusively(lock, path):
         with open_read_only(source, at_rest=True) as raw:
+            if is_archive(raw):
+                raise StorageError(
+                    f"{str(source)!r} is an archive of ended campaigns, and no backup of a database. Nothing was "
+                    "changed. Name a backup of the database. To put an archive back, copy it to its place, which "
+                    "`db archives` names."
+                )
             version = version_of(raw)
             if version.newer:
                 raise DatabaseNewer(

@@ -25,7 +25,7 @@ class Reached:
         why: The failure class that the receipt names then.
         unanswered: The call rings out, is busy, is declined or goes to voicemail.
         denied: The provider has taken it and said that it has not.
-        told: Whether the engine has been told so: nobody may be contacted again before.
+        reported: Whether the engine has been told so: nobody may be contacted again before.
         course: When a call comes to which status.
         verdict: What the provider says of a call at its end.
     """
@@ -37,7 +37,7 @@ class Reached:
     why: str = "unreachable"
     unanswered: bool = False
     denied: bool = False
-    told: bool = False
+    reported: bool = False
     course: list[tuple[datetime, CallStatus]] = attrs.field(factory=list)
     verdict: CallOutcome | None = None
 
@@ -87,6 +87,6 @@ class Books:
         """Note that a living process has been told."""
         self.heard.setdefault(dispatch_id, []).append(outcome)
 
-    def was_told(self, dispatch_id: str, state: DispatchState, reason: str | None) -> bool:
+    def was_reported(self, dispatch_id: str, state: DispatchState, reason: str | None) -> bool:
         """Return whether a living process has been told just this about a dispatch."""
         return any((one.state, one.reason) == (state, reason) for one in self.heard.get(dispatch_id, ()))

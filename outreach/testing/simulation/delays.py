@@ -11,7 +11,7 @@ from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.operations.common import call_settings_of, settings_of
 from outreach.testing.simulation.bounds import Bounds
-from outreach.testing.simulation.intents import NOBODY_TALKED
+from outreach.testing.simulation.intents import NOT_SPOKEN_TO
 from outreach.testing.simulation.ledger import Broken, Ledger, named
 from outreach.working_set import Transaction
 
@@ -96,7 +96,7 @@ class DelayChecks:
         dispatches = list(self._ledger.dispatched(("recipient", before.campaign_id, before.position)))
         accepted = [one for one in dispatches if one.state is DispatchState.ACCEPTED]
         call = self._ledger.calls.get(accepted[-1].call_id or "") if accepted else None
-        return call is not None and call.status is CallStatus.NO_ANSWER and call.outcome in NOBODY_TALKED
+        return call is not None and call.status is CallStatus.NO_ANSWER and call.outcome in NOT_SPOKEN_TO
 
     def _has_second_call(self, tx: Transaction, campaign: Campaign, after: Recipient) -> bool:
         return after.reason == "double_dial" or self._is_kept_from(tx, campaign, after)

@@ -56,7 +56,7 @@ _MAX_STEP_SECONDS: Final = 7200.0
 _LEASE_LOST: Final = 0.03
 _LEASE_LOST_AT_REQUEST: Final = 0.05
 _POUNCE: Final = 0.3
-_TELLS: Final = 0.5
+_INFORMED_SHARE: Final = 0.5
 _MAX_SHIFT_SECONDS: Final = 8.0
 _LATEST_SECONDS: Final = 3.0
 
@@ -133,7 +133,7 @@ class _Simulation:
         self._rng = rng
         self._faults = faults
         self._database = database
-        self._machine = Machine(workers, tells=workers == 1 or self._team.random() < _TELLS)
+        self._machine = Machine(workers, tells=workers == 1 or self._team.random() < _INFORMED_SHARE)
         self._watched = Watched()
         self._broken: Broken | None = None
         self._held_up = anyio.Event()
@@ -364,8 +364,8 @@ class _Errors(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
         # Errors of the database are told without their traceback.
-        told_as = getattr(record, "error_type", None)
-        if not _is_explained(error) and told_as not in {kind.__name__ for kind in _EXPECTED}:
+        error_type = getattr(record, "error_type", None)
+        if not _is_explained(error) and error_type not in {kind.__name__ for kind in _EXPECTED}:
             self._hear(f"{record.getMessage()} {error!r}")
 
 

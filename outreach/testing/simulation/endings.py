@@ -13,7 +13,7 @@ from outreach.models.states import CallStatus, CampaignStatus, DispatchState, Me
 from outreach.operations.common import settings_of
 from outreach.testing.simulation.books import Books
 from outreach.testing.simulation.bounds import Bounds
-from outreach.testing.simulation.intents import ACCOUNT_TROUBLE, MAY_PASS, NOBODY_TALKED
+from outreach.testing.simulation.intents import ACCOUNT_TROUBLE, MAY_PASS, NOT_SPOKEN_TO
 from outreach.testing.simulation.ledger import Broken, Ledger, named
 from outreach.testing.simulation.moves import NOT_TAKEN
 from outreach.working_set import Transaction
@@ -64,7 +64,7 @@ class EndingChecks:
             case _S.CANCELED | _S.EXPIRED:
                 return campaign.status is _CLOSED_BY[after.status]
             case _S.UNCONFIRMED:
-                return self._nobody_knows(after)
+                return self._is_unknown_everywhere(after)
             case _S.FAILED:
                 return self._has_failed(tx, campaign, before, after)
             case _ if after.reason == "replied":
@@ -81,7 +81,7 @@ class EndingChecks:
             return stopped and self._books.asked_not_to_call(campaign.workspace_id, after.phone or "")
         return after.reason == "invalid_number" and after.phone is None
 
-    def _nobody_knows(self, after: Recipient) -> bool:
+    def _is_unknown_everywhere(self, after: Recipient) -> bool:
         latest = self._latest(after)
         if latest is not None and latest.state in NOT_TAKEN:
             # It had been tried again meanwhile, which gives way to what was taken after all.
@@ -99,10 +99,10 @@ class EndingChecks:
         if not any(self._failed_so(one, after.reason) for one in requests):
             return False
         # What was taken has had its turn: only a refusal for the account's sake leaves the contact another one.
-        if after.reason in ACCOUNT_TROUBLE and any(_told_later(one, after.reason) for one in requests):
+        if after.reason in ACCOUNT_TROUBLE and any(_reported_later(one, after.reason) for one in requests):
             return True
         # Spent, switched off, over with the campaign; or it had ended before, and does not begin again.
-        if after.reason not in MAY_PASS | NOBODY_TALKED or campaign.is_terminal or not before.is_open:
+        if after.reason not in MAY_PASS | NOT_SPOKEN_TO or campaign.is_terminal or not before.is_open:
             return True
         if campaign.channel == "call":
             return after.attempts >= self._bounds.call_attempts
@@ -129,7 +129,7 @@ class EndingChecks:
         if after.reason == ASSUMED_SENT:
             return latest.reason == ASSUMED_SENT and not after.successful
         call = self._ledger.calls.get(latest.call_id or "")
-        if call is None or call.is_open or call.outcome in NOBODY_TALKED:
+        if call is None or call.is_open or call.outcome in NOT_SPOKEN_TO:
             return False
         positive = call.outcome == "positive"
         return after.successful is positive and after.reason == (None if positive else call.outcome)
@@ -176,6 +176,6 @@ class EndingChecks:
         return self._ledger.dispatched(("recipient", recipient.campaign_id, recipient.position))
 
 
-def _told_later(dispatch: Dispatch, reason: str | None) -> bool:
+def _reported_later(dispatch: Dispatch, reason: str | None) -> bool:
     """Return whether a request was accepted, and then reported to have failed for a reason."""
     return dispatch.state is DispatchState.ACCEPTED and dispatch.reason == reason

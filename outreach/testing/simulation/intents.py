@@ -28,7 +28,7 @@ ACCOUNT_TROUBLE: Final = frozenset({"provider_auth", "provider_funds"})
 MAY_PASS: Final = ACCOUNT_TROUBLE | {"temporary", "unreachable", "rate_limited"}
 """Refusals after which the contact has another turn: those that may pass, and those that are our account's trouble."""
 
-NOBODY_TALKED: Final = frozenset({"busy", "no_answer", "declined", "voicemail"})
+NOT_SPOKEN_TO: Final = frozenset({"busy", "no_answer", "declined", "voicemail"})
 """Ends of a call after which another one may be placed."""
 
 
@@ -124,13 +124,13 @@ class IntentChecks:
             # Its provider has said no, and told of it only when the next request was out: two were, and either speaks.
             before = [one for one in before if one.unsettled]
         for earlier in before:
-            if not self._reached_nobody(earlier):
+            if not self._did_not_reach(earlier):
                 raise Broken(
                     f"{named(subject)} has intent {intent.id} after {earlier.id}, which is {earlier.state} "
                     f"({earlier.reason}, {earlier.report})."
                 )
 
-    def _reached_nobody(self, dispatch: Dispatch) -> bool:
+    def _did_not_reach(self, dispatch: Dispatch) -> bool:
         if dispatch.state in _NO_PROVIDER_ANSWER or dispatch.state is DispatchState.GIVEN_UP:
             return True
         if dispatch.campaign_id is None:
@@ -143,7 +143,7 @@ class IntentChecks:
         if dispatch.channel == "sms":
             return dispatch.report is MessageStatus.FAILED
         call = self._ledger.calls.get(dispatch.call_id or "")
-        return call is not None and not call.is_open and call.outcome in NOBODY_TALKED
+        return call is not None and not call.is_open and call.outcome in NOT_SPOKEN_TO
 
     def _check_recipient(self, intent: Dispatch, before: Recipient | None, campaign: Campaign, now: datetime) -> None:
         subject = named(subject_of(intent))

@@ -29,7 +29,7 @@ _MOVES: Final = {
 NOT_TAKEN: Final = frozenset({_D.REFUSED, _D.NOT_SENT, _D.WITHDRAWN, _D.DEFERRED})
 """What says that no provider has taken it."""
 
-_TOLD: Final = frozenset({_D.REFUSED, _D.NOT_SENT, _D.DEFERRED})
+_ANSWERED: Final = frozenset({_D.REFUSED, _D.NOT_SENT, _D.DEFERRED})
 """What only the provider can have told."""
 
 _STANDS_AFTER: Final = {
@@ -69,7 +69,7 @@ class MoveChecks:
             raise Broken(f"Dispatch {after.id} is {after.state} ({after.reason}), and the provider has taken it.")
         if after.state is _D.ACCEPTED:
             self._check_accepted(after, taken=taken)
-        elif after.state in _TOLD and not self._books.was_told(after.id, after.state, after.reason):
+        elif after.state in _ANSWERED and not self._books.was_reported(after.id, after.state, after.reason):
             raise Broken(f"Dispatch {after.id} is {after.state} ({after.reason}), and nobody has told so.")
         elif after.state is _D.WITHDRAWN and after.id in self._books.begun:
             raise Broken(f"Dispatch {after.id} is withdrawn ({after.reason}); its request had begun.")
@@ -119,7 +119,7 @@ class MoveChecks:
                 begun = self._books.begun.get(after.id)
                 explained = begun is not None and now >= begun + self._bounds.request_may_take
             case reason:
-                explained = self._books.was_told(after.id, _D.UNKNOWN, reason)
+                explained = self._books.was_reported(after.id, _D.UNKNOWN, reason)
         if not explained:
             raise Broken(f"Dispatch {after.id} is unknown ({after.reason}) at {now}, and nothing explains it.")
 

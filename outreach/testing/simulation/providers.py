@@ -69,7 +69,7 @@ class WorldCarrier(_Provider):
             entry.why = world.rng.choice(_BLAMES)
         world.record(entry)
         if world.faults.draw("answered_twice"):
-            world.tell_surely(world.rng.random(), self._receipt(message, entry, MessageStatus.ACCEPTED))
+            world.report_surely(world.rng.random(), self._receipt(message, entry, MessageStatus.ACCEPTED))
         sent = world.rng.random() * 30
         final = 0.0 if world.faults.draw("receipt_before_answer") else world.rng.random() * 30
         if world.faults.on and final < sent:
@@ -83,7 +83,7 @@ class WorldCarrier(_Provider):
     def _receipt(self, message: OutboundMessage, entry: Reached, status: MessageStatus) -> Callable[[], Report]:
         def make() -> MessageReport:
             failed = status is MessageStatus.FAILED
-            entry.told = entry.told or failed
+            entry.reported = entry.reported or failed
             return MessageReport(
                 workspace_id=message.workspace_id,
                 provider="simulated",
@@ -123,7 +123,7 @@ class WorldVoice(_Provider):
             entry.course, entry.verdict = self._course(entry)
         world.record(entry)
         if entry.course and world.faults.draw("answered_twice"):
-            world.tell_surely(world.rng.random(), self._event(request.workspace_id, entry, CallStatus.INITIATED))
+            world.report_surely(world.rng.random(), self._event(request.workspace_id, entry, CallStatus.INITIATED))
         for moment, status in () if world.faults.draw("receipts_all_lost") else entry.course:
             delay = (moment - world.now()).total_seconds()
             world.tell(delay + world.rng.random() * 3, self._event(request.workspace_id, entry, status))
@@ -145,7 +145,7 @@ class WorldVoice(_Provider):
     def _event(self, workspace_id: str, entry: Reached, status: CallStatus) -> Callable[[], CallReport]:
         def make() -> CallReport:
             ended = status is entry.course[-1][1]
-            entry.told = entry.told or (ended and entry.unanswered)
+            entry.reported = entry.reported or (ended and entry.unanswered)
             return CallReport(
                 workspace_id=workspace_id,
                 provider="simulated",

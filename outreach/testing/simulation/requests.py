@@ -110,7 +110,7 @@ class RequestChecks:
     def _came_to_nothing(self, dispatch: Dispatch, entry: Reached) -> bool:
         # What a provider denies to have taken may be sent again, until it reports on it. A single message or call is
         # not tried again otherwise, whatever came of it.
-        return entry.denied or (entry.told and dispatch.campaign_id is not None)
+        return entry.denied or (entry.reported and dispatch.campaign_id is not None)
 
     def _check_not_after(self, dispatch: Dispatch, campaign: Campaign, not_after: datetime | None) -> None:
         """Check that the provider is told until when the contact may be reached, and nothing later."""
@@ -123,14 +123,14 @@ class RequestChecks:
                 raise Broken(f"The request of {dispatch.id} does not say until when its contact may be reached.")
             return
         last = not_after - timedelta(microseconds=1)
-        told_rightly = (
+        reported_rightly = (
             bounded
             and not_after >= dispatch.valid_until
             and (expires is None or not_after <= expires)
             and campaign_is_open(campaign, last)
             and (not under_hours or person_is_awake(dispatch.to, last))
         )
-        if not told_rightly:
+        if not reported_rightly:
             raise Broken(f"The request of {dispatch.id} says that its contact may be reached until {not_after}.")
 
     def _check_spacing(self, now: datetime) -> None:

@@ -22,8 +22,9 @@ from outreach.models.hours import (
     TimeWindow,
 )
 from outreach.models.recipient import NewRecipient
-from outreach.models.resources import FlowStep
+from outreach.models.resources import FlowStep, NewAgent, NewFlow, NewNumber, NewTrunk
 from outreach.models.settings import CallSettingsUpdate, SmsSettingsUpdate
+from outreach.models.workspace import NewWorkspace
 from outreach.testing.simulation.loop import START
 
 CONFIG: Final = EngineConfig(
@@ -121,9 +122,9 @@ async def set_up(engine: Outreach, rng: random.Random) -> Setting:
     with_hours = rng.random() < 0.3
     cap = rng.choice((2, 3)) if rng.random() < 0.25 else None
     workspace = await engine.workspaces.create(
-        "Simulated", default_region="US", contact_hours=with_hours, frequency_cap=cap
+        NewWorkspace(name="Simulated", default_region="US", contact_hours=with_hours, frequency_cap=cap)
     )
-    agent = await engine.agents.create(workspace.id, "Agent")
+    agent = await engine.agents.create(workspace.id, NewAgent(name="Agent"))
     setting = Setting(
         workspace_id=workspace.id,
         agent_id=agent.id,
@@ -134,7 +135,9 @@ async def set_up(engine: Outreach, rng: random.Random) -> Setting:
         sms_attempts=rng.choice((2, 3)),
         call_attempts=rng.choice((1, 2, 3)),
     )
-    await engine.numbers.create(workspace.id, SENDER, carrier="twilio", rate_per_minute=setting.number_rate)
+    await engine.numbers.create(
+        workspace.id, NewNumber(phone=SENDER, carrier="twilio", rate_per_minute=setting.number_rate)
+    )
     await engine.sms_settings.update(
         workspace.id,
         SmsSettingsUpdate(
@@ -187,12 +190,12 @@ async def _callers(engine: Outreach, setting: Setting, rng: random.Random) -> di
     if rng.random() < 0.6:
         return {}
     if rng.random() < 0.3:
-        trunk = await engine.trunks.create(setting.workspace_id, "Trunk", address="sip.example.com")
+        trunk = await engine.trunks.create(setting.workspace_id, NewTrunk(name="Trunk", address="sip.example.com"))
         return {"trunk_id": trunk.id}
     known = {number.phone: number async for number in engine.numbers.iter_all(setting.workspace_id)}
     group = []
     for phone in _CALLERS[: rng.randint(1, 3)]:
-        number = known.get(phone) or await engine.numbers.create(setting.workspace_id, phone)
+        number = known.get(phone) or await engine.numbers.create(setting.workspace_id, NewNumber(phone=phone))
         group.append(CallerIdAllocation(number_id=number.id, phone=phone, count=rng.randint(1, 2)))
     return {"cli_mode": "group", "cli_group": group}
 
@@ -266,5 +269,7 @@ async def _flow(engine: Outreach, setting: Setting, rng: random.Random) -> str:
         steps.append(FlowStep(kind="wait", wait_minutes=1))
     if rng.random() < 0.7:
         steps.append(FlowStep(kind="stop_if_replied"))
-    flow = await engine.flows.create(setting.workspace_id, "Flow", steps=[*steps, FlowStep(kind="send", body="two")])
+    flow = await engine.flows.create(
+        setting.workspace_id, NewFlow(name="Flow", steps=[*steps, FlowStep(kind="send", body="two")])
+    )
     return flow.id

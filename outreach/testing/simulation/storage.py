@@ -38,7 +38,7 @@ T = TypeVar("T")
 _SPOILED: Final = 7
 """Every so many writes share their group with an operation that fails."""
 
-_NOBODY_WAITS: Final[Any] = None
+_NO_WAITER: Final[Any] = None
 
 _SLOW_SECONDS: Final = 2.0
 """How long an operation waits for its turn at the most."""
@@ -85,10 +85,10 @@ class Database:
         by = connection or self._shared
         if connection is None:
             by.begin()
-        jobs = [Job(operation=lambda _: operation(by.noting.fresh()), bulk=False, done=_NOBODY_WAITS)]
+        jobs = [Job(operation=lambda _: operation(by.noting.fresh()), bulk=False, done=_NO_WAITER)]
         self._writes += 1
         if self._writes % _SPOILED == 0:
-            jobs.insert(0, Job(operation=partial(_spoil, by.session), bulk=False, done=_NOBODY_WAITS))
+            jobs.insert(0, Job(operation=partial(_spoil, by.session), bulk=False, done=_NO_WAITER))
         asked = jobs[-1]
         commit_group(by.session, lambda: jobs.pop(0) if jobs else None, [], control=Transactions(by.session.connection))
         self._commits += 1

@@ -111,11 +111,11 @@ class World:
         """Have a report told after a delay, to whatever process listens then; it is kept until one does."""
         if self.faults.draw("receipt_lost"):
             return
-        self.tell_surely(delay, make)
+        self.report_surely(delay, make)
         if self.faults.draw("receipt_twice"):
-            self.tell_surely(delay + self.rng.random() * 20, make)
+            self.report_surely(delay + self.rng.random() * 20, make)
 
-    def tell_surely(self, delay: float, make: Callable[[], Report]) -> None:
+    def report_surely(self, delay: float, make: Callable[[], Report]) -> None:
         """Have a report told after a delay, once."""
 
         def due() -> None:

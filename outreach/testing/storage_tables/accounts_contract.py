@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach.models.account import Account, CallbackRecord
+from outreach.models.account import CallbackRecord, StoredAccount
 from outreach.models.states import CallStatus
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import (
@@ -63,7 +63,7 @@ class AccountsContract(ContractBase):
 
         await storage.write(insert)
 
-        async def found(workspace_id: str | None, limit: int = 9) -> list[Account]:
+        async def found(workspace_id: str | None, limit: int = 9) -> list[StoredAccount]:
             return list(await storage.read(lambda tx: tx.accounts.any_workspace(workspace_id, limit=limit)))
 
         assert await found(None) == [early, late]
@@ -76,7 +76,7 @@ class AccountsContract(ContractBase):
         for account in (second, first):
             await storage.write(lambda tx, account=account: tx.accounts.insert(account))  # type: ignore[misc]
 
-        async def page(after: str, limit: int = 9) -> list[Account]:
+        async def page(after: str, limit: int = 9) -> list[StoredAccount]:
             return list(await storage.read(lambda tx: tx.accounts.page(after=after, limit=limit)))
 
         assert await page("") == [first, second]

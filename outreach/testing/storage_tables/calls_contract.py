@@ -135,6 +135,23 @@ class CallsContract(ContractBase):
         assert await listed(campaign_id=campaign.id) == theirs
         assert await listed(campaign_id=campaign.id, after=theirs[0].id) == theirs[1:]
 
+    async def test_messages_are_listed_newest_first(self, storage: Storage) -> None:
+        """By id, descending, of one workspace, at most `limit`."""
+        made = sorted((make_message() for _ in range(4)), key=lambda message: message.id)
+
+        def insert(tx: Transaction) -> None:
+            for message in (made[2], made[0], made[3], made[1]):
+                tx.messages.insert(message)
+            tx.messages.insert(make_message(workspace_id=OTHER_WORKSPACE))
+
+        async def listed(**wanted: Any) -> list[Any]:
+            return list(await storage.read(lambda tx: tx.messages.list(THIS_WORKSPACE, **{"limit": 9, **wanted})))
+
+        await storage.write(insert)
+        assert await listed() == made[::-1]
+        assert await listed(limit=2) == [made[3], made[2]]
+        assert await listed(after=made[2].id) == [made[1], made[0]]
+
     async def test_a_provider_id_finds_the_newest_call(self, storage: Storage) -> None:
         """By (created_at, id), within the workspace."""
         agent_id = await given_agent(storage)
@@ -162,6 +179,9 @@ class CallsContract(ContractBase):
             await storage.read(lambda tx: tx.calls.open_call_between(THIS_WORKSPACE, agent_id, "+15550000001"))
             == expected
         )
+        assert await storage.read(lambda tx: tx.calls.open_of_agent(THIS_WORKSPACE, agent_id)) == expected
+        assert await storage.read(lambda tx: tx.calls.open_of_agent(OTHER_WORKSPACE, agent_id)) is None
+        assert await storage.read(lambda tx: tx.calls.open_of_agent(THIS_WORKSPACE, new_id())) is None
         for other in (
             (OTHER_WORKSPACE, agent_id, call.to),
             (THIS_WORKSPACE, new_id(), call.to),

@@ -258,6 +258,7 @@ class DirectoryContract(ContractBase):
             max_call_seconds=MAX_INTEGER,
             revision=7,
             updated_at=NOW + TICK,
+            removed_at=NOW + TICK,
         )
         await storage.write(lambda tx: tx.agents.insert(agent))
         await storage.write(lambda tx: tx.agents.update(changed))

@@ -135,8 +135,8 @@ class VapiVoice:
                 raise UnreadableResponse
             return outcome
         answer = json_object_or_empty(response)
-        told = answer.get("message")
-        message = "; ".join(str(one) for one in told) if isinstance(told, list) else text_at(told)
+        words = answer.get("message")
+        message = "; ".join(str(one) for one in words) if isinstance(words, list) else text_at(words)
         known = refusal_class(message) if message and response.status_code in _WORDED else None
         return refusal(known, response, now=self._connection.clock.now(), message=message)
 
@@ -224,17 +224,17 @@ def report_of_call(connection: Connection, call: Mapping[str, Any], *, dispatch_
     )
 
 
-def asked_not_to_call(told: Mapping[str, Any]) -> bool:
+def asked_not_to_call(message: Mapping[str, Any]) -> bool:
     """Return whether the analysis says that no more calls are wanted, in its structured data or a structured output.
 
     Args:
-        told: A call, or the message of its end.
+        message: A call, or the message of its end.
     """
-    outputs = object_at(told, "artifact", "structuredOutputs").values()
+    outputs = object_at(message, "artifact", "structuredOutputs").values()
     answers = [value_at(one, "result") for one in outputs if name_at(one, "name") == base.DO_NOT_CALL_FIELD]
     return any(
         base.is_do_not_call(found)
-        for found in (value_at(told, "analysis", "structuredData", base.DO_NOT_CALL_FIELD), *answers)
+        for found in (value_at(message, "analysis", "structuredData", base.DO_NOT_CALL_FIELD), *answers)
     )
 
 

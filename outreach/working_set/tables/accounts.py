@@ -10,38 +10,38 @@ import attrs
 
 from outreach.clock import format_timestamp
 from outreach.convert.columns import json_text
-from outreach.models.account import Account, CallbackRecord, ProviderThrottle
+from outreach.models.account import CallbackRecord, ProviderThrottle, StoredAccount
 from outreach.working_set.kinds import ACCOUNTS, CALLBACKS, PROVIDER_THROTTLES
 from outreach.working_set.tables.base import LAST, Table, WorkspaceTable
 
 
-class Accounts(WorkspaceTable[Account]):
+class Accounts(WorkspaceTable[StoredAccount]):
     """Accounts at carriers and voice providers; (workspace, provider) is unique."""
 
     _kind, _query = ACCOUNTS, "accounts"
 
-    def find(self, account_id: str) -> Account | None:
+    def find(self, account_id: str) -> StoredAccount | None:
         """Return an account of any workspace, for callbacks and operators' commands."""
         return self._one(ACCOUNTS, "accounts.find", account_id=account_id)
 
-    def any_workspace(self, workspace_id: str | None, *, limit: int) -> Sequence[Account]:
+    def any_workspace(self, workspace_id: str | None, *, limit: int) -> Sequence[StoredAccount]:
         """Return the accounts of one workspace or of all, oldest first by (created_at, id)."""
         return self._list(ACCOUNTS, "accounts.anywhere", workspace_id=workspace_id, limit=limit)
 
-    def page(self, *, after: str, limit: int) -> Sequence[Account]:
+    def page(self, *, after: str, limit: int) -> Sequence[StoredAccount]:
         """Return the accounts of all workspaces after an id, by id."""
         return self._list(ACCOUNTS, "accounts.page", after=after, limit=limit)
 
-    def of_provider(self, workspace_id: str, provider: str) -> Account | None:
+    def of_provider(self, workspace_id: str, provider: str) -> StoredAccount | None:
         """Return a workspace's account at a provider."""
         return self._one(ACCOUNTS, "accounts.at", workspace_id=workspace_id, provider=provider)
 
-    def update(self, account: Account) -> None:
+    def update(self, account: StoredAccount) -> None:
         """Replace an account; this counts as a stop for requests with its old credentials."""
         self._rows.count_stop()
         super().update(account)
 
-    def reseal(self, account: Account) -> None:
+    def reseal(self, account: StoredAccount) -> None:
         """Replace an account whose credentials are the same under another key; requests with them go on."""
         super().update(account)
 

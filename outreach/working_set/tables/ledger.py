@@ -258,6 +258,10 @@ class Calls(Table):
         number = None if campaign_id is None else self._rows.number(workspace_id, campaign_id)
         return self._list(CALLS, "calls.list", workspace_id=workspace_id, number=number, after=after, limit=limit)
 
+    def open_of_agent(self, workspace_id: str, agent_id: str) -> Call | None:
+        """Return the oldest open call, by (created_at, id), of this agent."""
+        return self._one(CALLS, "calls.open_of_agent", workspace_id=workspace_id, agent_id=agent_id)
+
     def open_call_between(self, workspace_id: str, agent_id: str, to: str) -> Call | None:
         """Return the oldest open call, by (created_at, id), of this agent to this number."""
         return self._one(CALLS, "calls.open_call_between", workspace_id=workspace_id, agent_id=agent_id, to_number=to)
@@ -277,6 +281,11 @@ class Messages(Table):
     def update(self, message: Message) -> None:
         """Replace a message."""
         self._rows.update(MESSAGES, MESSAGES.key_of(message), message)
+
+    def list(self, workspace_id: str, *, after: str | None = None, limit: int) -> Sequence[Message]:
+        """Return messages of a workspace by id, descending, below `after`."""
+        below = LAST if after is None else after
+        return self._list(MESSAGES, "messages.list", workspace_id=workspace_id, after=below, limit=limit)
 
     def last_reply(self, workspace_id: str, phone: str, purpose: ReplyPurpose) -> datetime | None:
         """Return when the newest reply with this purpose to a number was created, or None."""

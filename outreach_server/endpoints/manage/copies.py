@@ -12,7 +12,7 @@ from outreach import InvalidRequest
 from outreach.http import (
     in_update_names,
     read_campaign_clone,
-    read_campaign_follow_up,
+    read_new_follow_up,
     write_campaign_copy,
     write_follow_up,
     write_managed_campaign,
@@ -38,12 +38,12 @@ class CloneCampaign(HTTPEndpoint):
         workspace = await admit(request, "cloneCampaign")
         engine = server_of(request).engine
         campaign_id = path_id(request, "campaign")
-        wanted, body = await read_optional_body(request, read_campaign_clone, default=read_campaign_clone({}))
+        name, body = await read_optional_body(request, read_campaign_clone, default=read_campaign_clone({}))
         try:
             answer = await engine.http.clone_campaign(
                 workspace.id,
                 campaign_id,
-                name=wanted.name,
+                name=name,
                 request=keyed(request, "cloneCampaign", body),
                 render=lambda made: answer_of(write_campaign_copy(made, now=engine.now())),
                 actor=ACTOR,
@@ -61,15 +61,12 @@ class FollowUpCampaign(HTTPEndpoint):
         workspace = await admit(request, "followUpCampaign")
         engine = server_of(request).engine
         campaign_id = path_id(request, "campaign")
-        wanted, body = await read_body(request, read_campaign_follow_up)
+        new, body = await read_body(request, read_new_follow_up)
         try:
             answer = await engine.http.follow_up_campaign(
                 workspace.id,
                 campaign_id,
-                results=wanted.results,
-                include=wanted.include,
-                name=wanted.name,
-                body=wanted.body,
+                new,
                 request=keyed(request, "followUpCampaign", body),
                 render=lambda made: answer_of(write_follow_up(made, now=engine.now())),
                 actor=ACTOR,

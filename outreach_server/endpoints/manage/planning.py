@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from outreach import Message, NotFound
-from outreach.http import StoredAnswer, read_trial_message, write_forecast, write_preflight, write_sms
+from outreach.http import StoredAnswer, read_new_test_message, write_forecast, write_preflight, write_sms
 from outreach.models import ForecastAssumptions
 from outreach_server.auth import authenticate_request
 from outreach_server.context import server_of
@@ -63,7 +63,7 @@ class TestMessages(HTTPEndpoint):
         """Send what a contact would get to a number of one's own."""
         workspace = await admit(request, "sendTestMessage")
         campaign_id = path_id(request, "campaign")
-        trial, body = await read_body(request, read_trial_message)
+        trial, body = await read_body(request, read_new_test_message)
 
         def render(message: Message) -> StoredAnswer:
             return answer_of(write_sms(message, None))

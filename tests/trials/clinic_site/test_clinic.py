@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from outreach import NewWorkspace
+
 if TYPE_CHECKING:
     from django.test import Client
 
@@ -23,7 +25,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     from clinic import texts
     from clinic.models import Tenant
 
-    Tenant.objects.create(workspace_id=texts.engine.workspaces.create("Clinic", default_region="US").id)
+    Tenant.objects.create(
+        workspace_id=texts.engine.workspaces.create(NewWorkspace(name="Clinic", default_region="US")).id
+    )
     yield
     texts.engine.close()
 

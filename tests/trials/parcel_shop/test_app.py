@@ -9,7 +9,7 @@ import httpx
 import pytest
 from app import Shop, make_app
 
-from outreach import Outreach, Workspace
+from outreach import NewWorkspace, Outreach, Workspace
 from outreach.protocols import Clock
 from outreach.testing.scripted import ScriptedCarrier, accept, refuse
 from outreach.testing.waiting import campaign_ended
@@ -106,7 +106,7 @@ async def test_a_restart_loses_no_event_and_writes_none_twice(
     engine = opened()
     app = make_app(engine, shop)
     async with app.router.lifespan_context(app):
-        workspace = await engine.workspaces.create("Shop", default_region="US")
+        workspace = await engine.workspaces.create(NewWorkspace(name="Shop", default_region="US"))
         order(shop, workspace, "b1", 4)
         shop.ask("INSERT INTO staff VALUES ('boss', ?, 1)", workspace.id)
         transport = httpx.ASGITransport(app)

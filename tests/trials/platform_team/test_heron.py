@@ -14,7 +14,16 @@ from gateway import Gateway
 from heron import ADAPTERS, HeronCarrier, HeronVoice, Verdict
 from starlette.requests import Request
 
-from outreach import EngineConfig, NewCallCampaign, NewRecipient, NewSmsCampaign, Outreach, WorkspaceMode
+from outreach import (
+    EngineConfig,
+    NewAgent,
+    NewCallCampaign,
+    NewRecipient,
+    NewSmsCampaign,
+    NewWorkspace,
+    Outreach,
+    WorkspaceMode,
+)
 from outreach.errors import CallbackRejected
 from outreach.protocols import Connection, SystemClock
 from outreach.testing.carrier_contract import CarrierContract
@@ -68,7 +77,7 @@ async def test_a_campaign_of_texts_and_one_of_calls(tmp_path: Path) -> None:
         ) as engine,
     ):
         workspace = await engine.workspaces.create(
-            "Tenant", mode=WorkspaceMode.LIVE, default_region="US", contact_hours=False
+            NewWorkspace(name="Tenant", mode=WorkspaceMode.LIVE, default_region="US", contact_hours=False)
         )
         credentials = {"url": server.url, "token": "t0ken"}
         account = await engine.accounts.connect(workspace.id, "heron", credentials)
@@ -84,11 +93,13 @@ async def test_a_campaign_of_texts_and_one_of_calls(tmp_path: Path) -> None:
         )
         agent = await engine.agents.create(
             workspace.id,
-            "Ann",
-            provider="heron-voice",
-            provider_agent_id="ann-1",
-            allow_outbound=True,
-            from_number="+12125550199",
+            NewAgent(
+                name="Ann",
+                provider="heron-voice",
+                provider_agent_id="ann-1",
+                allow_outbound=True,
+                from_number="+12125550199",
+            ),
         )
         calls = await engine.campaigns.create_call(workspace.id, NewCallCampaign(name="C", agent_id=agent.id), people)
         for campaign in (texts.campaign, calls.campaign):

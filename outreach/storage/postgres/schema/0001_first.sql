@@ -59,7 +59,8 @@ CREATE TABLE agents (
     max_call_seconds BIGINT,
     revision BIGINT NOT NULL,
     created_at TEXT COLLATE "C" NOT NULL,
-    updated_at TEXT COLLATE "C" NOT NULL
+    updated_at TEXT COLLATE "C" NOT NULL,
+    removed_at TEXT COLLATE "C"
 );
 
 CREATE INDEX agents_of_workspace ON agents (workspace_id);
@@ -342,6 +343,9 @@ CREATE TABLE messages (
 );
 
 CREATE INDEX messages_replies ON messages (workspace_id, to_number, purpose, created_at) WHERE purpose <> 'message';
+
+-- A workspace's messages are listed newest first: identifiers sort in the order of their creation.
+CREATE INDEX messages_of_workspace ON messages (workspace_id, id);
 
 CREATE INDEX messages_to_erase ON messages (workspace_id, ended_at) WHERE ended_at IS NOT NULL AND to_number <> '';
 

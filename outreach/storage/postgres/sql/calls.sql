@@ -21,6 +21,15 @@ WHERE workspace_id = :workspace_id AND left(provider_call_id, 200) = left(:provi
 ORDER BY created_at DESC, id DESC
 LIMIT 1
 
+-- open_of_agent --
+-- The condition on the status is that of the index `calls_open`, word for word.
+SELECT {calls} FROM calls
+WHERE workspace_id = :workspace_id
+    AND agent_id = :agent_id
+    AND status NOT IN ('completed', 'busy', 'no-answer', 'failed', 'canceled', 'unconfirmed')
+ORDER BY created_at, id
+LIMIT 1
+
 -- open_call_between --
 -- The condition on the status is that of the index `calls_open`, word for word.
 SELECT {calls} FROM calls

@@ -19,6 +19,7 @@ from sqlite_utils import Database, Migrations
 from outreach.errors import DatabaseInUse, DatabaseNewer, DatabaseOlder, StorageError
 from outreach.storage.base.progress import Progress, ProgressCallback
 from outreach.storage.base.transfer import UNFINISHED, UNFINISHED_MESSAGE
+from outreach.storage.sqlite.archive_mark import is_archive, needs_migration, require_no_archive
 from outreach.storage.sqlite.copying import integrity_problems
 from outreach.storage.sqlite.migration_backup import backup_during_migration, remove_migration_backup
 
@@ -52,7 +53,11 @@ for _file in sorted(resources.files(__name__).iterdir(), key=lambda file: file.n
 
 
 def apply_migrations(
-    raw: sqlite3.Connection, *, migrate: bool = True, on_progress: ProgressCallback | None = None
+    raw: sqlite3.Connection,
+    *,
+    migrate: bool = True,
+    archives: bool = False,
+    on_progress: ProgressCallback | None = None,
 ) -> Sequence[str]:
     """Apply the pending migrations, all or none; return their names.
 
@@ -62,21 +67,26 @@ def apply_migrations(
     Args:
         raw: The only connection of this process, outside a transaction.
         migrate: Whether a database with content may be changed.
+        archives: Whether it may be an archive.
         on_progress: Receives the progress of a long migration; None logs it.
 
     Raises:
         DatabaseOlder: Migrations are pending and `migrate` is false.
         DatabaseInUse: Migrations are pending and another process has the database open; nothing was changed.
         DatabaseNewer: It has migrations that this version does not know; nothing was changed.
-        StorageError: It is a foreign or damaged database, there is no room for the backup, or a step failed; nothing
-            was changed.
+        StorageError: It is a foreign or damaged database or an archive, there is no room for the backup, or a step
+            failed; nothing was changed.
         sqlite3.Error: It is not a database, or cannot be written.
     """
     database = Database(raw, execute_plugins=False)
     # In a transaction, to see all or nothing of another process's migration.
     with _transaction(raw, "BEGIN"):
+        if not archives:
+            require_no_archive(raw)
         is_new, pending_migrations = _pending(database)
     if pending_migrations and not is_new:
+        if not migrate and is_archive(raw):
+            raise DatabaseOlder(needs_migration(raw))
         if not migrate:
             raise DatabaseOlder(
                 "This database was written by an older version of this package: its migrations "

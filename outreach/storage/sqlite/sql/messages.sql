@@ -1,5 +1,12 @@
 -- Single messages; campaigns' messages are in the ledger only.
 
+-- list --
+-- Newest first: identifiers sort in the order of their creation.
+SELECT {messages} FROM messages
+WHERE workspace_id = :workspace_id AND id < :after
+ORDER BY id DESC
+LIMIT :limit
+
 -- last_reply --
 -- The condition on the purpose allows the index of replies.
 SELECT max(created_at) FROM messages
