@@ -20,6 +20,9 @@ REQUEST_ID: Final = b"x-request-id"
 # Goes into log lines and headers, so it must be short and harmless.
 _ACCEPTABLE: Final = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._~:=+/-]{0,127}")
 
+_PROBES: Final = frozenset({"Health", "Ready", "metrics"})
+"""Endpoints that a supervisor or Prometheus asks every few seconds: a good answer is worth no line of its own."""
+
 _log = logging.getLogger("outreach_server.access")
 
 
@@ -85,11 +88,13 @@ def choose_request_id(headers: Iterable[tuple[bytes, bytes]]) -> str:
 
 
 def _log_exchange(scope: Scope, exchange: RequestState, status: int, seconds: float) -> None:
-    if not _log.isEnabledFor(logging.INFO):
-        return
     # The endpoint's name, because the path may contain a phone number given as a call's id.
     endpoint = getattr(scope.get("endpoint"), "__name__", "none")
-    _log.info(
+    level = logging.DEBUG if endpoint in _PROBES and status < 400 else logging.INFO
+    if not _log.isEnabledFor(level):
+        return
+    _log.log(
+        level,
         "%s %s %d in %.0f ms, request %s, workspace %s",
         scope["method"],
         endpoint,

@@ -186,3 +186,15 @@ def test_the_access_log_holds_ids_and_no_secrets(memory_service: Service, caplog
     assert tenant.workspace.id in caplog.text
     for secret in (tenant.key, "4155550102", "a private matter", "Somebody"):
         assert secret not in caplog.text
+
+
+def test_good_answers_to_probes_are_no_news(caplog: pytest.LogCaptureFixture) -> None:
+    """A supervisor asks every few seconds: they are logged at debug, any other answer at info."""
+    with (
+        TestClient(create_app("memory://", dispatch=False)) as client,
+        caplog.at_level(logging.DEBUG, "outreach_server"),
+    ):
+        assert client.get("/healthz").status_code == 200
+        assert client.get("/nowhere").status_code == 404
+    levels = {record.endpoint: record.levelname for record in caplog.records if hasattr(record, "endpoint")}
+    assert levels == {"Health": "DEBUG", "none": "INFO"}
