@@ -188,7 +188,7 @@ async def test_what_two_engines_have_on_their_way_is_no_more_than_one_may_have()
             for campaign in campaigns:
 
                 async def ended(of: str = campaign.id) -> bool:
-                    found = await one.engine.campaigns.dispatches(workspace.id, of, 0)
+                    found = await one.engine.campaigns.list_dispatches(workspace.id, of, 0)
                     await _on_their_way(storage, one, two)
                     return bool(found) and {dispatch.state for dispatch in found} <= {
                         DispatchState.ACCEPTED,

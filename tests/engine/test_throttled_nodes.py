@@ -84,7 +84,7 @@ async def test_a_pause_that_one_node_is_asked_for_holds_on_the_other(kind: str) 
         withdrawn = set()
         for campaign in campaigns:
             for position in range(40):
-                made = await one.engine.campaigns.dispatches(workspace.id, campaign.id, position)
+                made = await one.engine.campaigns.list_dispatches(workspace.id, campaign.id, position)
                 withdrawn |= {each.epoch for each in made if each.state is DispatchState.WITHDRAWN}
         assert epochs[1] in withdrawn
         for campaign in campaigns:
