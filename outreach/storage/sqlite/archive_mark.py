@@ -44,7 +44,7 @@ def require_no_archive(raw: sqlite3.Connection) -> None:
 
 
 def needs_migration(raw: sqlite3.Connection) -> str:
-    """Return what is wrong with an archive that needs a migration, and the command that mends it."""
+    """Return what is wrong with an archive that needs a migration, and the command that fixes it."""
     file = _named(raw)
     return (
         f"The archive {file} was written by an older version of this package. Nothing was changed. Bring it up to "
