@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ def test_a_wrong_configuration_is_reported_in_words(monkeypatch: pytest.MonkeyPa
 
 def test_a_misspelt_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the one that was meant; those of others, and those that are read elsewhere, are not."""
+    for name in [name for name in os.environ if name.startswith("OUTREACH_")]:
+        monkeypatch.delenv(name)
     for name in (
         "OUTREACH_UDS",
         "OUTREACH_SERVICE_HOST_8000_TCP_ADDR",
