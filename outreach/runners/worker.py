@@ -193,8 +193,8 @@ class Worker:
             home, noted, in_use = lock.home(), lock.high_water(), self.permits.held()
             lasts = timedelta(seconds=self._config.lease_seconds)
 
-            def operation(tx: Transaction) -> tuple[leases.Takeover, Permits, float]:
-                now, taken_at = self._clock.now(), self._clock.monotonic()
+            def operation(tx: Transaction) -> tuple[leases.Takeover, Permits]:
+                now = self._clock.now()
                 self._last_trail_number = tx.trail.last_number()
                 takeover = leases.take_over(
                     tx,
@@ -207,9 +207,11 @@ class Worker:
                 )
                 if takeover.reason is not None:
                     singles.cancel_queued_singles(tx, reason=takeover.reason, now=now)
-                return takeover, self.permits.share(tx, takeover.epoch, in_use), taken_at
+                return takeover, self.permits.share(tx, takeover.epoch, in_use)
 
-            takeover, portion, taken_at = await self._storage.write(operation)
+            takeover, portion = await self._storage.write(operation)
+            # From the commit on the earlier worker's last checks hear of it.
+            taken_at = self._clock.monotonic()
             self.permits.take_in(portion)
             self._takeover_starts.clear()
             for pace, spacing in takeover.spacings.items():

@@ -21,6 +21,7 @@ from outreach.models.trail import TrailRule
 from outreach.models.work import WorkUnit
 from outreach.operations.campaigns import closing, transitions
 from outreach.operations.campaigns.recipients import put_recipient
+from outreach.operations.waves import workers
 from outreach.operations.waves.intents import withdrawal_reason
 from outreach.policy.call_settlement import DOUBLE_DIAL
 from outreach.policy.settlement import waiting
@@ -204,6 +205,10 @@ def _touch_settings(tx: Transaction, campaign: Campaign) -> None:
     tx.settings.put(THIS_WORKSPACE, attrs.evolve(SmsSettings(), revision=1))
 
 
+def _end_lease(tx: Transaction, campaign: Campaign) -> None:
+    workers.end(tx, EPOCH)
+
+
 def _nothing(tx: Transaction, campaign: Campaign) -> None:
     pass
 
@@ -337,6 +342,7 @@ async def test_a_plan_of_what_is_not_active_has_nothing_due(storage: Storage) ->
     [
         (_pause, "campaign_stopped"),
         (_suspend, "workspace_unavailable"),
+        (_end_lease, "lease_over"),
         (_nothing, None),
     ],
 )

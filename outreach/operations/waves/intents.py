@@ -189,4 +189,7 @@ def withdrawal_reason(tx: Transaction, dispatch: Dispatch) -> str | None:
     current = tx.dispatches.get(dispatch.workspace_id, dispatch.id)
     if current is None or current.state is not DispatchState.DISPATCHING:
         return "settled_elsewhere"
+    if tx.workers.get(dispatch.epoch) is None:
+        # Another worker has taken over, and goes by its own pace: the clock of the database was set forth.
+        return "lease_over"
     return None
