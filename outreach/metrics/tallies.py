@@ -72,6 +72,7 @@ class Counts:
     def __init__(self, family: Family) -> None:
         self.family = family
         self.values: dict[Labels, float] = {}
+        self._shown: tuple[dict[Labels, float], Metric] | None = None
 
     def add(self, *labels: str, amount: float = 1) -> None:
         """Count something."""
@@ -83,11 +84,14 @@ class Counts:
         self.values.setdefault(labels, 0)
 
     def metric(self) -> Metric:
-        """Return it for Prometheus."""
-        made = CounterMetricFamily(self.family.name, self.family.help, labels=self.family.labels)
-        for labels, value in list(self.values.items()):
-            made.add_metric(labels, value)
-        return made
+        """Return it for Prometheus: the same object as the last time while nothing has been counted."""
+        if self._shown is None or self._shown[0] != self.values:
+            values = dict(self.values)
+            made = CounterMetricFamily(self.family.name, self.family.help, labels=self.family.labels)
+            for labels, value in values.items():
+                made.add_metric(labels, value)
+            self._shown = (values, made)
+        return self._shown[1]
 
 
 class Histograms:

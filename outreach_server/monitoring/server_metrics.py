@@ -12,6 +12,7 @@ from starlette.routing import Route
 from starlette.types import Scope
 
 from outreach.metrics import Counts, EngineMetrics, Family, Histograms, TallyCollector
+from outreach_server.monitoring.exposition import Exposition
 from outreach_server.routes import ROUTES
 
 REQUESTS: Final = Family(
@@ -75,6 +76,7 @@ class ServerMetrics:
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
         GCCollector(registry=self.registry)
+        self._exposition = Exposition(self.registry)
 
     def start_requests(self) -> None:
         """Show zeros for the errors of every operation; an app does so when it is created."""
@@ -102,10 +104,7 @@ class ServerMetrics:
         Args:
             accept: The header `Accept` of the request.
         """
-        from prometheus_client.exposition import choose_encoder
-
-        encode, content_type = choose_encoder(accept)
-        return encode(self.registry), content_type
+        return self._exposition.text(accept)
 
     def app(self) -> Starlette:
         """Return an app that answers `GET /metrics`, for an address of its own."""
