@@ -100,13 +100,13 @@ def assert_close(told: Forecast, done: Campaign, share: float, seconds: float) -
     assert wrong <= max(share * takes, seconds), (wrong / takes, wrong, told.ends_at, done.completed_at, told.phases)
 
 
-@pytest.mark.virtual_time(max_run=timedelta(days=90))
 def some_by_hand(count: int) -> list[Any]:
     """Return seeds, every other one for a bare `pytest` of this file: all of them take ten minutes of computing."""
     by_hand = pytest.mark.by_hand("pytest tests/engine/test_forecast.py")
     return [pytest.param(seed, marks=by_hand if seed % 2 else ()) for seed in range(count)]
 
 
+@pytest.mark.virtual_time(max_run=timedelta(days=90))
 @pytest.mark.sample(50)
 @pytest.mark.parametrize("seed", some_by_hand(120))
 async def test_messages_end_when_it_was_told(seed: int) -> None:
