@@ -1,7 +1,5 @@
 """Reads `/metrics` of a server once for each line that it is told, as Prometheus does at each interval.
 
-It keeps its connection, as Prometheus does.
-
 Told: `port`. It answers each line with one.
 """
 
@@ -15,8 +13,8 @@ from benchmarks.sides.telling import tell, told
 if __name__ == "__main__":
     address = ("127.0.0.1", told()["port"])
     raw = request("GET", "/metrics", headers={"Accept": "text/plain"})
-    with Client(address) as client:
-        for _ in sys.stdin.buffer:
+    for _ in sys.stdin.buffer:
+        with Client(address) as client:
             answer = client.ask(raw, expect=200)
-            assert b"outreach_dispatches_total" in answer.body
-            tell({"bytes": len(answer.body)})
+        assert b"outreach_dispatches_total" in answer.body
+        tell({"bytes": len(answer.body)})
