@@ -37,14 +37,17 @@ class Team:
     """The state of all workers at a heartbeat.
 
     Attributes:
-        size: How many there are.
         others: The places of the others, by epoch.
-        held: What they drive; empty while there is one.
+        held: What all of them drive; empty while there is one.
     """
 
-    size: int
-    others: Mapping[int, int] = attrs.field(factory=dict)
+    others: Mapping[int, int]
     held: Sequence[Claim] = ()
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.others) + 1
 
 
 class Claims:
@@ -180,9 +183,8 @@ class Claims:
         tx.claims.prefetch(free)
         for workspace_id, subject in free:
             claims.release(tx, workspace_id, subject, self._epoch or 0)
-        workers = tx.workers.list()
-        size, others = len(workers), {one.epoch: one.place for one in workers if one.epoch != self._epoch}
-        return Team(size=size, others=others, held=() if self.alone and size == 1 else tx.claims.held())
+        others = {one.epoch: one.place for one in tx.workers.list() if one.epoch != self._epoch}
+        return Team(others=others, held=() if self.alone and not others else tx.claims.held())
 
     def note(self, team: Team, freed: Sequence[Subject]) -> None:
         """Take in the state of the team, and choose what to hand over."""

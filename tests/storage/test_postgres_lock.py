@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection
-from typing import Literal
+from typing import Any, Literal
 
 import psycopg
 import pytest
@@ -60,6 +60,14 @@ def asks(one: PostgresDispatchLock) -> bool:
 def worker(url: str) -> PostgresStorage:
     """Return the storage of a node, one of two that may dispatch."""
     return postgres_storage_from_url(url, clock=SystemClock(), workers=2)
+
+
+async def cancel_once_asked(half_dead: PostgresDispatchLock, tasks: Collection[asyncio.Task[Any]]) -> None:
+    """Cancel tasks when the first of them has asked the server."""
+    await until(lambda: asks(half_dead))
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
 
 
 async def test_a_lost_connection_frees_the_dispatch_lock(
@@ -160,10 +168,7 @@ async def test_questions_that_nobody_waits_for_are_not_asked(
     monkeypatch.setattr(half_dead, "_find_free", noting)
     proxy.keeps = "answers"
     asking = [asyncio.create_task(half_dead.find_free({place})) for place in (1, 2)]
-    await until(lambda: asks(half_dead))
-    for task in asking:
-        task.cancel()
-    await asyncio.wait(asking)
+    await cancel_once_asked(half_dead, asking)
     proxy.keeps = None
     assert await half_dead.find_free({3}) == [3]
     assert asked == [1, 3]
@@ -177,10 +182,7 @@ async def test_giving_a_place_back_is_done_though_it_is_cancelled(
     assert [await half_dead.acquire(), await half_dead.acquire()] == [1, 2]
     proxy.keeps = "questions"
     releasing = [asyncio.create_task(half_dead.release(place)) for place in (1, 2)]
-    await until(lambda: asks(half_dead))
-    for task in releasing:
-        task.cancel()
-    await asyncio.wait(releasing)
+    await cancel_once_asked(half_dead, releasing)
     proxy.keeps = None
     assert await half_dead.find_free({1, 2}) == [1, 2]
     assert [await other.acquire(), await other.acquire()] == [1, 2]
