@@ -83,7 +83,8 @@ async def test_a_single_message_does_not_depend_on_what_is_read_after_its_commit
         async def go_away(result: object) -> None:
             nonlocal away
             if any(one.state is DispatchState.DISPATCHING for one in _dispatches(result)):
-                away = 1
+                # Once only: where the check before the request is what fails, the next try gets through.
+                rig.storage.after_write, away = None, 1
 
         monkeypatch.setattr(rig.storage, "read", away_for_a_while)
         rig.storage.after_write = go_away
@@ -98,6 +99,5 @@ async def test_a_single_message_does_not_depend_on_what_is_read_after_its_commit
 
         await until(asked)
         away = 0
-        rig.storage.after_write = None
         await until(accepted)
         assert [message.to for message in rig.carrier.requests] == [MESSAGE.to]

@@ -36,6 +36,17 @@ class Answer(NamedTuple):
     result: Any
 
 
+class Encoded(NamedTuple):
+    """A question as it is sent: the name of its prepared statement, and its values."""
+
+    name: bytes
+    values: Sequence[pq.abc.Buffer | None]
+    formats: Sequence[pq.Format]
+
+
+_MOST_ENCODED: Final = 1_000
+"""So many questions are kept as they are sent: most are asked again."""
+
 _Waiting = asyncio.Future[Sequence[Row] | None]
 
 
@@ -61,6 +72,7 @@ class Asker:
         # The library forgets it with the connection.
         self._socket = -1
         self._prepared: dict[tuple[str, tuple[int, ...]], bytes] = {}
+        self._encoded: dict[Question, Encoded] = {}
         self._unsent: dict[Question, list[_Waiting]] = {}
         self._sent: deque[list[_Waiting]] = deque()
         self._found: pq.abc.PGresult | None = None
@@ -128,25 +140,35 @@ class Asker:
 
     def _send_one(self, connection: PostgresConnection, question: Question) -> bool:
         """Put a question on its way; return False if it has values that the driver cannot write."""
-        transformer = Transformer(connection)
-        given = [list(value) if isinstance(value, tuple) else value for value in question.values]
         try:
-            values = transformer.dump_sequence(given, [PyFormat.AUTO] * len(given))
-        except (psycopg.Error, ValueError):  # the latter for half of a pair of surrogates
-            return False
-        types = tuple(transformer.types or ())
-        name = self._prepared.get((question.statement, types))
-        try:
-            if name is None:
-                name = b"question_%d" % len(self._prepared)
-                connection.pgconn.send_prepare(name, question.statement.encode(), types)
-                self._prepared[question.statement, types] = name
-            connection.pgconn.send_query_prepared(name, values, transformer.formats)
+            encoded = self._encoded.get(question) or self._encode(connection, question)
+            if encoded is None:
+                return False
+            connection.pgconn.send_query_prepared(*encoded)
             connection.pgconn.pipeline_sync()
         except psycopg.Error:
             self._drop()
             return False
         return True
+
+    def _encode(self, connection: PostgresConnection, question: Question) -> Encoded | None:
+        """Return a question as it is sent, after preparing its statement; None if its values cannot be written."""
+        transformer = Transformer(connection)
+        given = [list(value) if isinstance(value, tuple) else value for value in question.values]
+        try:
+            values = transformer.dump_sequence(given, [PyFormat.AUTO] * len(given))
+        except (psycopg.Error, ValueError):  # the latter for half of a pair of surrogates
+            return None
+        types = tuple(transformer.types or ())
+        name = self._prepared.get((question.statement, types))
+        if name is None:
+            name = b"question_%d" % len(self._prepared)
+            connection.pgconn.send_prepare(name, question.statement.encode(), types)
+            self._prepared[question.statement, types] = name
+        if len(self._encoded) >= _MOST_ENCODED:
+            self._encoded.clear()
+        encoded = self._encoded[question] = Encoded(name, values, list(transformer.formats or ()))
+        return encoded
 
     def _flush(self) -> None:
         connection = self._connection
@@ -245,6 +267,7 @@ class Asker:
             self._loop.remove_writer(self._socket)
             _close(connection)
         self._prepared.clear()
+        self._encoded.clear()
         self._found = None
         while self._sent:
             _give(self._sent.popleft(), None)
