@@ -5,10 +5,10 @@ is enough. Here both halves share all of it. Turns come as on, off, off, on, so 
 the size of the file, meets both alike.
 
 On is what `outreach-server serve --metrics` does: dispatches and transactions are counted, another process reads
-`/metrics` over HTTP once a turn, and the figures are read from the database every 15 s that it is on.
+`/metrics` over HTTP at even intervals, and the figures are read from the database every 15 s that it is on.
 
 Told: `database`, a file that is not there yet; `campaigns` and `recipients` of each; `rate` a minute; `latency_ms` of
-the carrier; `turn_seconds`; `most_seconds` to send; `off_first`, whether turns begin with off.
+the carrier; `turn_seconds`; `scrapes_a_turn`; `most_seconds` to send; `off_first`, whether turns begin with off.
 """
 
 from __future__ import annotations
@@ -144,12 +144,14 @@ async def send(task: dict[str, Any]) -> dict[str, Any]:
                 half = halves[on]
                 telling.turn(on=on)
                 begun, computing, sent = time.perf_counter(), time.process_time(), len(carrier.requests)
-                if on:
-                    scraper.ask()
-                    if half.seconds >= read_after:
-                        read_after += every_seconds
-                        await metrics.engine.refresh()
-                await anyio.sleep(begun + task["turn_seconds"] - time.perf_counter())
+                for scrape in range(1, task["scrapes_a_turn"] + 1):
+                    if on:
+                        scraper.ask()
+                        if half.seconds + time.perf_counter() - begun >= read_after:
+                            read_after += every_seconds
+                            await metrics.engine.refresh()
+                    until = begun + task["turn_seconds"] * scrape / task["scrapes_a_turn"]
+                    await anyio.sleep(until - time.perf_counter())
                 half.seconds += time.perf_counter() - begun
                 half.computing += time.process_time() - computing
                 half.messages += len(carrier.requests) - sent
@@ -168,7 +170,7 @@ async def send(task: dict[str, Any]) -> dict[str, Any]:
             a_message=metrics_cost.seconds_a_message(),
             a_look=await metrics_cost.seconds_a_look(f"sqlite:///{before}"),
             a_scrape=a_scrape,
-            scrapes_a_second=1 / task["turn_seconds"],
+            scrapes_a_second=task["scrapes_a_turn"] / task["turn_seconds"],
         ),
     }
 
