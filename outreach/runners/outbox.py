@@ -227,10 +227,7 @@ class Outbox:
         """Exchange an intent's permit for a request's; return False if none is free in time."""
         if not self._requests.acquire_nowait(request.account):
             left = (request.dispatch.valid_until - self._clock.now()).total_seconds()
-            granted = 0
-            with anyio.move_on_after(max(left, 0.0)):
-                granted = await self._requests.acquire(request.account, _NeverStopping())
-            if not granted:
+            if not await self._requests.acquire_within(request.account, max(left, 0.0)):
                 return False
         permit.move_to(self._requests)
         return True
@@ -339,17 +336,6 @@ class _Permit:
         if self._places is not None:
             self._places.release(self._account, 1)
         self._places = places
-
-
-class _NeverStopping:
-    """A wake signal that never stops: draining the outbox cancels the wait."""
-
-    @property
-    def stopping(self) -> bool:
-        return False
-
-    async def wait(self, seconds: float) -> None:
-        await anyio.sleep(seconds)
 
 
 def _kind(answer: object) -> str:
