@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar, cast
@@ -14,14 +15,19 @@ A = TypeVar("A")
 
 
 class _PendingItem(Generic[Q, A]):
-    """An item with its answer or error."""
+    """An item with its answer or error; `called` is what its task waits for, unless it leads from the start."""
 
     def __init__(self, item: Q) -> None:
         self.item = item
-        self.called = anyio.Event()
+        self.called: asyncio.Future[None] | None = None
         self.leads = False
         self.answer: A | None = None
         self.error: Exception | None = None
+
+    def call(self) -> None:
+        """Wake its task, if it waits."""
+        if self.called is not None and not self.called.done():
+            self.called.set_result(None)
 
 
 class Batcher(Generic[Q, A]):
@@ -64,8 +70,9 @@ class Batcher(Generic[Q, A]):
         return cast("A", asked.answer)
 
     async def _wait(self, asked: _PendingItem[Q, A]) -> None:
+        asked.called = asyncio.get_running_loop().create_future()
         try:
-            await asked.called.wait()
+            await asked.called
         except BaseException:
             if asked in self._waiting:
                 self._waiting.remove(asked)
@@ -91,7 +98,7 @@ class Batcher(Generic[Q, A]):
             raise
         finally:
             for asked in batch:
-                asked.called.set()
+                asked.call()
             self._hand_over()
 
     async def _answer_all(self, batch: Sequence[_PendingItem[Q, A]]) -> None:
@@ -112,6 +119,6 @@ class Batcher(Generic[Q, A]):
         """Let a waiting task lead the next batch."""
         if self._waiting:
             self._waiting[0].leads = True
-            self._waiting[0].called.set()
+            self._waiting[0].call()
         else:
             self._answering = False
