@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -202,11 +201,13 @@ class Outbox:
         await self._sleep_until_slot(dispatch)
         if not await self._acquire_request_permit(request, permit):
             return "too_late"
-        async with AsyncExitStack() as turns:
+        turns: list[anyio.Lock] = []
+        try:
             for key in request.paces:
                 # One request of a pace at a time, because the turn is taken only at the start.
                 pace = self._pace(key)
-                await turns.enter_async_context(pace.turn)
+                await pace.turn.acquire()
+                turns.append(pace.turn)
                 await self._wait_for_turn(key, pace)
             # After the wait, so that stops during it count.
             obstacle = await self._checks.submit((dispatch, request.stops))
@@ -221,6 +222,9 @@ class Outbox:
             if self._worker.lease_seconds_left <= 0:
                 return "lease_over"
             self._record_start(request)
+        finally:
+            for turn in turns:
+                turn.release()
         return None
 
     async def _acquire_request_permit(self, request: ProviderRequest, permit: _Permit) -> bool:
