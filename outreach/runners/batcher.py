@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar, cast
 
 import anyio
-from anyio.lowlevel import checkpoint
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -40,6 +39,7 @@ class Batcher(Generic[Q, A]):
         answer: Returns the answers to some items in order; its error for a single item is that item's.
         max_size: The largest size of a batch.
         size: Returns the size of an item.
+        pause_seconds: How long to collect after a batch before the next one; an item that comes later does not wait.
     """
 
     def __init__(
@@ -48,10 +48,13 @@ class Batcher(Generic[Q, A]):
         *,
         max_size: int,
         size: Callable[[Q], int] = lambda _: 1,
+        pause_seconds: float = 0.0,
     ) -> None:
         self._answer = answer
         self._max_size = max_size
         self._size = size
+        self._pause_seconds = pause_seconds
+        self._pause_ends = float("-inf")
         self._waiting: deque[_PendingItem[Q, A]] = deque()
         self._answering = False
 
@@ -84,13 +87,14 @@ class Batcher(Generic[Q, A]):
         """Answer a batch that includes one's own item."""
         batch: list[_PendingItem[Q, A]] = []
         try:
-            # Items submitted in the same turn of the loop join the batch.
-            await checkpoint()
+            # Items submitted meanwhile join the batch, at least those of the same turn of the loop.
+            await anyio.sleep(max(self._pause_ends - anyio.current_time(), 0.0))
             left = self._max_size
             while self._waiting and (not batch or self._size(self._waiting[0].item) <= left):
                 batch.append(self._waiting.popleft())
                 left -= self._size(batch[-1].item)
             await self._answer_all(batch)
+            self._pause_ends = anyio.current_time() + self._pause_seconds
         except BaseException:
             self._waiting.extendleft(reversed(batch))
             self._waiting.remove(own)
