@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar, cast
 
 import anyio
-from anyio.lowlevel import checkpoint
 
 Q = TypeVar("Q")
 A = TypeVar("A")
 
 
 class _PendingItem(Generic[Q, A]):
-    """An item with its answer or error."""
+    """An item with its answer or error; `called` is what its task waits for, unless it leads from the start."""
 
     def __init__(self, item: Q) -> None:
         self.item = item
-        self.called = anyio.Event()
+        self.called: asyncio.Future[None] | None = None
         self.leads = False
         self.answer: A | None = None
         self.error: Exception | None = None
+
+    def call(self) -> None:
+        """Wake its task, if it waits."""
+        if self.called is not None and not self.called.done():
+            self.called.set_result(None)
 
 
 class Batcher(Generic[Q, A]):
@@ -34,6 +39,7 @@ class Batcher(Generic[Q, A]):
         answer: Returns the answers to some items in order; its error for a single item is that item's.
         max_size: The largest size of a batch.
         size: Returns the size of an item.
+        pause_seconds: How long to collect after a batch before the next one; an item that comes later does not wait.
     """
 
     def __init__(
@@ -42,10 +48,13 @@ class Batcher(Generic[Q, A]):
         *,
         max_size: int,
         size: Callable[[Q], int] = lambda _: 1,
+        pause_seconds: float = 0.0,
     ) -> None:
         self._answer = answer
         self._max_size = max_size
         self._size = size
+        self._pause_seconds = pause_seconds
+        self._pause_ends = float("-inf")
         self._waiting: deque[_PendingItem[Q, A]] = deque()
         self._answering = False
 
@@ -64,8 +73,9 @@ class Batcher(Generic[Q, A]):
         return cast("A", asked.answer)
 
     async def _wait(self, asked: _PendingItem[Q, A]) -> None:
+        asked.called = asyncio.get_running_loop().create_future()
         try:
-            await asked.called.wait()
+            await asked.called
         except BaseException:
             if asked in self._waiting:
                 self._waiting.remove(asked)
@@ -77,13 +87,14 @@ class Batcher(Generic[Q, A]):
         """Answer a batch that includes one's own item."""
         batch: list[_PendingItem[Q, A]] = []
         try:
-            # Items submitted in the same turn of the loop join the batch.
-            await checkpoint()
+            # Items submitted meanwhile join the batch, at least those of the same turn of the loop.
+            await anyio.sleep(max(self._pause_ends - anyio.current_time(), 0.0))
             left = self._max_size
             while self._waiting and (not batch or self._size(self._waiting[0].item) <= left):
                 batch.append(self._waiting.popleft())
                 left -= self._size(batch[-1].item)
             await self._answer_all(batch)
+            self._pause_ends = anyio.current_time() + self._pause_seconds
         except BaseException:
             self._waiting.extendleft(reversed(batch))
             self._waiting.remove(own)
@@ -91,7 +102,7 @@ class Batcher(Generic[Q, A]):
             raise
         finally:
             for asked in batch:
-                asked.called.set()
+                asked.call()
             self._hand_over()
 
     async def _answer_all(self, batch: Sequence[_PendingItem[Q, A]]) -> None:
@@ -112,6 +123,6 @@ class Batcher(Generic[Q, A]):
         """Let a waiting task lead the next batch."""
         if self._waiting:
             self._waiting[0].leads = True
-            self._waiting[0].called.set()
+            self._waiting[0].call()
         else:
             self._answering = False

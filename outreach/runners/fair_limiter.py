@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter, deque
 from collections.abc import Callable
 from typing import Final
-
-import anyio
 
 from outreach.protocols.dispatcher import WakeSignal
 
@@ -21,12 +20,36 @@ _OTHERS_CHECK_SECONDS: Final = 2.0
 
 
 class _Waiting:
-    """A waiter: how many permits it wants and was granted."""
+    """A waiter.
 
-    def __init__(self, wanted: int) -> None:
+    Attributes:
+        wanted: How many permits it wants.
+        granted: How many it was granted.
+        checks: Whether it checks for permits by itself once it is first; otherwise they are granted to it.
+        has_left: Whether it has left the queue.
+    """
+
+    def __init__(self, wanted: int, *, checks: bool) -> None:
         self.wanted = wanted
         self.granted = 0
-        self.called = anyio.Event()
+        self.checks = checks
+        self.has_left = False
+        self._called: asyncio.Future[None] | None = None
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until called, at most this long."""
+        loop = asyncio.get_running_loop()
+        self._called = loop.create_future()
+        timer = loop.call_later(seconds, self.call)
+        try:
+            await self._called
+        finally:
+            timer.cancel()
+
+    def call(self) -> None:
+        """End its wait."""
+        if self._called is not None and not self._called.done():
+            self._called.set_result(None)
 
 
 class FairLimiter:
@@ -84,24 +107,31 @@ class FairLimiter:
         taken = self._take(account, wanted) if account not in self._waiting else 0
         if taken:
             return taken
-        waiting = _Waiting(wanted)
-        queue = self._waiting.setdefault(account, deque())
-        queue.append(waiting)
+        waiting = self._queue_up(account, _Waiting(wanted, checks=True))
         try:
             while not waiting.granted and not wake_signal.stopping:
-                first = queue[0] is waiting
-                with anyio.move_on_after(_FIRST_CHECKS_SECONDS if first else _OTHERS_CHECK_SECONDS):
-                    await waiting.called.wait()
+                first = self._waiting[account][0] is waiting
+                await waiting.wait(_FIRST_CHECKS_SECONDS if first else _OTHERS_CHECK_SECONDS)
                 if first and not waiting.granted:
                     waiting.granted = self._take(account, wanted)
-                waiting.called = anyio.Event()
         except BaseException:
-            self._leave(account, waiting)
-            if waiting.granted:
-                self.release(account, waiting.granted)
+            self._give_up(account, waiting)
             raise
         self._leave(account, waiting)
         return waiting.granted
+
+    async def acquire_within(self, account: str, seconds: float) -> bool:
+        """Wait for one permit, at most this long; return whether it was taken."""
+        if self.acquire_nowait(account):
+            return True
+        waiting = self._queue_up(account, _Waiting(1, checks=False))
+        try:
+            await waiting.wait(seconds)
+        except BaseException:
+            self._give_up(account, waiting)
+            raise
+        self._leave(account, waiting)
+        return waiting.granted == 1
 
     def release(self, account: str, places: int) -> None:
         """Release permits."""
@@ -120,8 +150,8 @@ class FairLimiter:
                 first = self._waiting[account][0]
                 first.granted = self._take(account, first.wanted, at_least=first.wanted)
                 if first.granted:
-                    first.called.set()
                     self._leave(account, first)
+                    first.call()
                     served = True
 
     def _take(self, account: str, wanted: int, *, at_least: int = 1) -> int:
@@ -139,12 +169,25 @@ class FairLimiter:
             del self._held[account]
         return taken
 
+    def _queue_up(self, account: str, waiting: _Waiting) -> _Waiting:
+        self._waiting.setdefault(account, deque()).append(waiting)
+        return waiting
+
+    def _give_up(self, account: str, waiting: _Waiting) -> None:
+        """Leave the queue, and release what was granted meanwhile."""
+        self._leave(account, waiting)
+        if waiting.granted:
+            self.release(account, waiting.granted)
+
     def _leave(self, account: str, waiting: _Waiting) -> None:
-        queue = self._waiting.get(account)
-        if queue is not None and waiting in queue:
-            first = queue[0] is waiting
-            queue.remove(waiting)
-            if not queue:
-                del self._waiting[account]
-            elif first:
-                queue[0].called.set()
+        """Leave the queue, unless that happened when permits were granted."""
+        if waiting.has_left:
+            return
+        waiting.has_left = True
+        queue = self._waiting[account]
+        first = queue[0] is waiting
+        queue.remove(waiting)
+        if not queue:
+            del self._waiting[account]
+        elif first and queue[0].checks:
+            queue[0].call()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -202,11 +201,13 @@ class Outbox:
         await self._sleep_until_slot(dispatch)
         if not await self._acquire_request_permit(request, permit):
             return "too_late"
-        async with AsyncExitStack() as turns:
+        turns: list[anyio.Lock] = []
+        try:
             for key in request.paces:
                 # One request of a pace at a time, because the turn is taken only at the start.
                 pace = self._pace(key)
-                await turns.enter_async_context(pace.turn)
+                await pace.turn.acquire()
+                turns.append(pace.turn)
                 await self._wait_for_turn(key, pace)
             # After the wait, so that stops during it count.
             obstacle = await self._checks.submit((dispatch, request.stops))
@@ -221,16 +222,16 @@ class Outbox:
             if self._worker.lease_seconds_left <= 0:
                 return "lease_over"
             self._record_start(request)
+        finally:
+            for turn in turns:
+                turn.release()
         return None
 
     async def _acquire_request_permit(self, request: ProviderRequest, permit: _Permit) -> bool:
         """Exchange an intent's permit for a request's; return False if none is free in time."""
         if not self._requests.acquire_nowait(request.account):
             left = (request.dispatch.valid_until - self._clock.now()).total_seconds()
-            granted = 0
-            with anyio.move_on_after(max(left, 0.0)):
-                granted = await self._requests.acquire(request.account, _NeverStopping())
-            if not granted:
+            if not await self._requests.acquire_within(request.account, max(left, 0.0)):
                 return False
         permit.move_to(self._requests)
         return True
@@ -339,17 +340,6 @@ class _Permit:
         if self._places is not None:
             self._places.release(self._account, 1)
         self._places = places
-
-
-class _NeverStopping:
-    """A wake signal that never stops: draining the outbox cancels the wait."""
-
-    @property
-    def stopping(self) -> bool:
-        return False
-
-    async def wait(self, seconds: float) -> None:
-        await anyio.sleep(seconds)
 
 
 def _kind(answer: object) -> str:

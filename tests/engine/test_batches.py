@@ -102,3 +102,23 @@ async def test_who_goes_away_leaves_the_others_their_answers(leader_goes: bool, 
             oracle.open.set()
         assert await batches.submit(9) == 18
     assert answers.items() >= {2: 4, 3: 6}.items()
+
+
+async def test_what_comes_within_the_pause_after_a_batch_is_the_next_one_and_what_comes_later_does_not_wait() -> None:
+    """It does not begin anew when whoever waits for its end goes away."""
+    oracle = Oracle()
+    oracle.open.set()
+    batches, began = Batcher(oracle.answer, max_size=10, pause_seconds=1.0), anyio.current_time()
+    assert await batches.submit(1) == 2
+    assert anyio.current_time() == began
+    async with anyio.create_task_group() as tasks:
+        with anyio.move_on_after(0.25):
+            await batches.submit(2)
+        tasks.start_soon(batches.submit, 3)
+        await anyio.sleep(0.25)
+        tasks.start_soon(batches.submit, 4)
+    assert oracle.batches == [[1], [3, 4]]
+    assert anyio.current_time() - began == pytest.approx(1.0)
+    await anyio.sleep(5.0)
+    assert await batches.submit(5) == 10
+    assert anyio.current_time() - began == pytest.approx(6.0)

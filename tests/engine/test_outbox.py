@@ -20,7 +20,7 @@ from outreach.protocols.storage import Storage
 from outreach.providers.pool import ProviderRequest, ResolveProvider, SendRequest
 from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
-from outreach.testing.builders import make_provider_throttle, make_workspace
+from outreach.testing.builders import make_dispatch, make_provider_throttle, make_workspace, new_id
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.wire.last_moment import present
@@ -190,6 +190,22 @@ async def test_whoever_cancels_does_not_wait_for_outcomes_that_cannot_be_recorde
         watched.before_write = fail
     # The outcome, and with the lease how far the database has come.
     assert len(attempts) == 2
+
+
+@pytest.mark.parametrize(("subject", "pauses"), [("campaign_id", True), ("message_id", False)])
+async def test_only_outcomes_of_campaigns_are_collected_for_a_moment(
+    open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch, subject: str, *, pauses: bool
+) -> None:
+    """Nobody waits for them, unlike for that of a single message."""
+    monkeypatch.setattr("outreach.runners.worker._SETTLING_PAUSE_SECONDS", 60.0)
+    storage = open_storage(clock_of_loop())
+    worker = Worker(storage=storage, clock=clock_of_loop(), config=QUICK, analyser=ProviderAnalyser())
+    async with Outreach(storage, clock=clock_of_loop()):
+        began = anyio.current_time()
+        for _ in range(2):
+            # It is in no ledger, and changes nothing.
+            await worker.settle(make_dispatch(**{subject: new_id()}), DispatchOutcome(state=DispatchState.ACCEPTED))
+        assert (anyio.current_time() - began > 30.0) is pauses
 
 
 @asynccontextmanager

@@ -147,6 +147,39 @@ async def test_who_goes_away_takes_no_place_along() -> None:
     assert places.acquire_nowait("a") or results == [False, True]
 
 
+async def test_whoever_waits_for_one_place_for_so_long_gets_it_in_turn_or_none() -> None:
+    """Whoever goes without one, too late or cancelled, holds up nobody, and takes no place along."""
+    places = FairLimiter(1)
+    assert await places.acquire_within("a", 0.0)
+    got: list[str] = []
+
+    async def wait(name: str, seconds: float) -> None:
+        if await places.acquire_within("a", seconds):
+            got.append(name)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait, "late", 1.0)
+        async with anyio.create_task_group() as cancelled:
+            cancelled.start_soon(wait, "cancelled", 60.0)
+            await checkpoint()
+            tasks.start_soon(wait, "second", 60.0)
+            tasks.start_soon(wait, "third", 60.0)
+            await anyio.sleep(2)
+            # Cancelled, and granted before it could leave.
+            cancelled.cancel_scope.cancel()
+            places.release("a", 1)
+        with anyio.fail_after(30):
+            while not got:
+                await checkpoint()
+            assert got == ["second"]
+            assert not places.acquire_nowait("a")
+            places.release("a", 1)
+            while len(got) < 2:
+                await checkpoint()
+    assert got == ["second", "third"]
+    assert places.held == 1
+
+
 async def test_a_provider_that_does_not_answer_delays_no_campaign_of_another(open_storage: OpenStorage) -> None:
     """Field, test 18: as many silent campaigns as would fill all places leave some to the others."""
     config = attrs.evolve(QUICK, max_requests_in_flight=8, stop_grace_seconds=0.05)
