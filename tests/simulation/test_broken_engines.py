@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 import pytest
@@ -15,14 +15,20 @@ from tests.simulation.broken_engines import BROKEN
 
 MAX_SEEDS = 300
 
+MAX_SEEDS_OF: Final[Mapping[str, int]] = {
+    # A request of a lost worker and a leap of the clock must meet: in about one seed of four hundred.
+    "that time which a clock has jumped over counts as passed": 1_000,
+}
+"""More for what few seeds can find."""
+
 FOUND_BY: Final[Mapping[str, int]] = {
-    "that time which a clock has jumped over counts as passed": 286,
+    "that time which a clock has jumped over counts as passed": 492,
     "a slot recedes after the clock was set back": 157,
-    "what a receipt says of the account is not heard": 84,
-    "two campaigns take one slot of a number": 76,
+    "what a receipt says of the account is not heard": 53,
+    "two campaigns take one slot of a number": 69,
     "a cap does not count what is committed with it": 71,
     "that nothing has arrived is believed too early": 44,
-    "the answers of a worker that was replaced are lost": 23,
+    "the answers of a worker that was replaced are lost": 85,
     "others go on without credentials or funds": 23,
     "what was stopped meanwhile is committed all the same": 21,
     "a single message counts as accepted that was not": 20,
@@ -38,7 +44,7 @@ FOUND_BY: Final[Mapping[str, int]] = {
 
 
 @pytest.mark.soak("simulates up to 300 seeds for each broken engine")
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1_200)
 @pytest.mark.parametrize(
     ("patch", "says", "workers"),
     [*((*one, 1) for one in BROKEN.values()), *((*one, 2) for one in CLUSTERS.values())],
@@ -52,25 +58,26 @@ def test_a_broken_engine_is_found_out(
     says: str,
     workers: int,
 ) -> None:
-    """Within 300 seeds, with the words for what is wrong and the command that replays it."""
+    """Within 300 seeds, or what a rare one needs, with the words for what is wrong and the command that replays it."""
     patch(monkeypatch)
     broken = request.node.callspec.id
-    found = _first_found(workers, FOUND_BY.get(broken, 0))
-    assert found is not None, f"{MAX_SEEDS} seeds have not found it."
+    seeds = MAX_SEEDS_OF.get(broken, MAX_SEEDS)
+    found = _first_found(workers, (FOUND_BY.get(broken, 0), *range(seeds)))
+    assert found is not None, f"{seeds} seeds have not found it."
     seed, words = found
     assert re.search(says, words), words
     assert f"--seed {seed}" in words
-    record_property("summary", f"simulation: seed {seed} of {MAX_SEEDS} found that {broken}")
+    record_property("summary", f"simulation: seed {seed} of {seeds} found that {broken}")
 
 
 def test_the_seeds_that_are_tried_first_are_among_the_others() -> None:
     """And belong to engines that there are."""
-    assert set(FOUND_BY) <= {*BROKEN, *CLUSTERS}
-    assert set(FOUND_BY.values()) <= set(range(MAX_SEEDS))
+    assert {*FOUND_BY, *MAX_SEEDS_OF} <= {*BROKEN, *CLUSTERS}
+    assert all(seed < MAX_SEEDS_OF.get(broken, MAX_SEEDS) for broken, seed in FOUND_BY.items())
 
 
-def _first_found(workers: int, first: int) -> tuple[int, str] | None:
-    for seed in (first, *range(MAX_SEEDS)):
+def _first_found(workers: int, seeds: Iterable[int]) -> tuple[int, str] | None:
+    for seed in seeds:
         try:
             simulate(seed, workers=workers)
         except Broken as broken:
