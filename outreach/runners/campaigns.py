@@ -407,7 +407,8 @@ class CampaignRunner:
             endings=[decision for decision in decisions if isinstance(decision, Ending)],
             advances=[decision for decision in decisions if isinstance(decision, Advance)],
             postponements=[decision for decision in decisions if isinstance(decision, Postponement)],
-            not_before=self._earliest_start(plan) or now,
+            # A clock that was set back meanwhile may show a time before the opening.
+            not_before=max(self._earliest_start(plan) or now, hours.reopens_at),
             look_ahead=timedelta(seconds=self._look_ahead(plan, channel)),
             latest=earliest(lease_end, hours.until, campaign.scheduled_expires_at) or lease_end,
             spacing=channel.spacing(campaign),

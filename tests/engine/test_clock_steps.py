@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import attrs
 import pytest
 
-from outreach import Outreach
+from outreach import BusinessHours, Outreach, TimeWindow
 from outreach.clock import Clock, StepWatch
 from outreach.models.campaign import Campaign
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.resources import FlowStep
 from outreach.models.states import DispatchState, RecipientStatus
 from outreach.models.work import WorkUnit
@@ -22,7 +23,10 @@ from outreach.operations.waves import (
 from outreach.operations.waves.pace import frequency_capped_until
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.policy.contact_hours import CONTACT_HOURS
+from outreach.protocols.carrier import OutboundMessage
+from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Storage
+from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.builders import (
@@ -39,7 +43,7 @@ from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import given_active, given_settings, recipient, reread
-from tests.engine.rig import QUICK, dispatching, given_campaign, given_workspace, people, until
+from tests.engine.rig import QUICK, dispatching, given_campaign, given_workspace, people, reaches, until
 from tests.engine.writing import entry, write
 
 pytestmark = pytest.mark.virtual_time
@@ -143,6 +147,42 @@ async def test_an_intent_from_before_the_clock_was_set_back_is_withdrawn_and_dec
         await rig.engine.campaigns.pause_all()
         tried = await rig.storage.read(lambda tx: tx.dispatches.of_recipient(workspace.id, campaign.id, position))
     assert (DispatchState.WITHDRAWN, "clock_set_back") in {(one.state, one.reason) for one in tried}
+
+
+async def test_hours_that_were_open_before_the_clock_was_set_back_are_looked_at_again(
+    open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was set back to before the opening while a campaign waited for its permits."""
+    opening = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+    clock = ShiftedClock(opening + timedelta(seconds=1))
+    hours = BusinessHours(
+        enabled=True,
+        timezone="UTC",
+        schedule={"monday": (TimeWindow(start_minute=9 * 60, end_minute=17 * 60),)},
+        batch_concurrency=10,
+    )
+    reserve, began, waited = Outbox.reserve, list[datetime](), 0
+
+    async def wait_and_reserve(self: Outbox, account: str, wake_signal: WakeSignal, *, wanted: int = 1) -> int:
+        nonlocal waited
+        waited += 1
+        if waited == 1:
+            clock.shift(timedelta(seconds=-3))
+        return await reserve(self, account, wake_signal, wanted=wanted)
+
+    class NotingCarrier(ScriptedCarrier):
+        async def send(self, message: OutboundMessage) -> DispatchOutcome:
+            began.append(clock.now())
+            return await super().send(message)
+
+    monkeypatch.setattr(Outbox, "reserve", wait_and_reserve)
+    async with dispatching(open_storage(clock), carrier=NotingCarrier(), clock=clock) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 2, business_hours=hours)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+    assert waited
+    assert min(began) >= opening
 
 
 @pytest.mark.parametrize(("back", "retry"), [(0, 15), (9, 15), (50, 10)])
