@@ -24,6 +24,7 @@ from outreach.ids import IdSource, UuidV7Source
 from outreach.log_throttle import LogThrottle
 from outreach.models.status import DispatcherHealth
 from outreach.models.work import WorkUnit
+from outreach.operations.archives.reading import list_archives
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.adapter import AnyAdapter
 from outreach.protocols.carrier import Carrier
@@ -379,6 +380,7 @@ class Outreach:
             self.campaigns._open_loading()
             stack.push_async_callback(self._end_creations)
             if self._dispatch:
+                await self._name_unreadable_archives()
                 await self._start_dispatching(stack)
             self._stack = stack.pop_all()
         return self
@@ -416,6 +418,13 @@ class Outreach:
         """Go by the clock of the database: machines that share it may differ by seconds."""
         if tx.own_clock:
             self._clock.follow(tx.now)
+
+    async def _name_unreadable_archives(self) -> None:
+        """Say at the start what nobody could read later, such as archives that an upgrade has left behind."""
+        with suppress(StorageError):
+            for one in await self._storage.read(lambda tx: list_archives(tx, None)):
+                if one.problem is not None:
+                    _log.warning("%s", one.problem, extra={"action": "archive_missing"})
 
     def _wake(self, unit: WorkUnit) -> None:
         self._instruments.unit_changed(unit)

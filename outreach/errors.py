@@ -292,9 +292,17 @@ class StorageBusy(StorageError):
 
 
 class ArchiveUnavailable(StorageError):
-    """A file that campaigns were moved into is not there, is another one, or is in use; the message names it."""
+    """A file that campaigns were moved into is not there, is another one, or is in use; the message names it.
+
+    Attributes:
+        command: What fixes it, as the message says too; None if no command does.
+    """
 
     code = "archive_unavailable"
+
+    def __init__(self, message: str, *, command: str | None = None) -> None:
+        self.command = command
+        super().__init__(message)
 
 
 class DatabaseMissing(StorageError):

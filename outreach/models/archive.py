@@ -91,10 +91,12 @@ class ListedArchive:
     Attributes:
         archive: The archive.
         problem: Why it cannot be read here, and what to do; None if it can.
+        command: The command that fixes it, which the problem names too; None if none does.
     """
 
     archive: Archive
     problem: str | None
+    command: str | None = None
 
 
 @attrs.frozen(kw_only=True)

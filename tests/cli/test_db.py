@@ -147,8 +147,12 @@ def test_campaigns_are_archived_and_read_from_the_archive(cli: Cli, database: st
         raw.commit()
     damaged = archive.run("db", "check")
     assert (damaged.exit_code, "put your backup of it in its place" in damaged.stderr) == (1, True)
+    assert cli.ask("db", "migrate")["archives_in_trouble"] == []
     moved = file.with_name("moved.db")
     file.rename(moved)
+    (trouble,) = cli.ask("db", "migrate")["archives_in_trouble"]
+    assert trouble["file"] == str(file)
+    assert "outreach-server db archives --moved-to FILE" in cli.tell("db", "migrate")
     for words in asked:
         assert f"The archive {file} is not there" in cli.refuse(*words)
     result = cli.run("db", "archives")

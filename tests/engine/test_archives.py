@@ -549,7 +549,36 @@ async def test_an_archive_of_an_older_version_names_the_command_that_migrates_it
         with pytest.raises(DatabaseOlder, match=f"--database sqlite:///{archived.file} db migrate"):
             ask()
     (listed,) = list_archives(archived.url)
-    assert f"--database sqlite:///{archived.file} db migrate" in str(listed.problem)
+    assert listed.command == f"outreach-server --database sqlite:///{archived.file} db migrate"
+    assert str(listed.problem).endswith(listed.command)
+
+
+async def test_an_archive_of_a_newer_version_is_not_read(archived: Place) -> None:
+    """Its rows may mean something else."""
+    with closing(sqlite3.connect(archived.file)) as raw, raw:
+        raw.execute("INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('outreach', '9999', 'x')")
+    (listed,) = list_archives(archived.url)
+    assert "newer version of this package: it has 9999. Install that version." in str(listed.problem)
+    assert listed.command is None
+
+
+async def test_what_dispatches_names_unreadable_archives_at_its_start(
+    archived: Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And starts all the same; a process that only reads says it when it is asked."""
+    with closing(sqlite3.connect(archived.file)) as raw, raw:
+        raw.execute("DELETE FROM _sqlite_migrations WHERE name = '0011_held_numbers'")
+    async with archived.engine():
+        pass
+    assert "archive_missing" not in actions(caplog)
+    async with Outreach(SqliteStorage(archived.path, clock=archived.clock), clock=archived.clock, dispatch=True):
+        assert actions(caplog).count("archive_missing") == 1
+    assert f"outreach-server --database sqlite:///{archived.file} db migrate" in caplog.text
+
+
+def actions(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return the actions that were logged."""
+    return [getattr(record, "action", "") for record in caplog.records]
 
 
 async def test_an_older_archive_is_migrated_and_stays_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

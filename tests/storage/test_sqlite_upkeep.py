@@ -251,7 +251,7 @@ async def test_a_restore_is_refused_while_somebody_has_the_database_open(databas
         before = files(tmp_path)
         with pytest.raises(DatabaseInUse, match="stop the server"):
             restore_database(url_of(database), backup)
-        assert files(tmp_path) - before <= {f"{database.name}.dispatch"}
+        assert files(tmp_path) == before
 
     with another_process(database):
         refused()
@@ -292,11 +292,15 @@ async def test_a_restore_is_refused_where_the_file_is_no_backup(
         (damaged, StorageError, "damaged"),
         (database, StorageError, "the database itself"),
     ]
+    there = files(tmp_path)
     for file, kind, words in cases:
         with pytest.raises(kind, match=words):
             restore_database(url_of(database), file)
         assert database.read_bytes() == before
-        assert not (tmp_path / f"{database.name}.restoring").exists()
+        assert files(tmp_path) == there
+        with pytest.raises(StorageError, match=words):
+            restore_database(url_of(tmp_path / "new.db") if file != database else url_of(database), file)
+        assert files(tmp_path) == there
 
 
 @pytest.mark.parametrize("fails_at", range(1, 5))
@@ -339,7 +343,7 @@ async def test_a_restore_that_fails_midway_changes_nothing(
         patched.setattr(os, "link", linking)
         with pytest.raises(StorageError, match="No space left"):
             restore(database, backup, now=datetime(2026, 11, 22, tzinfo=UTC))
-    assert {name for name in files(tmp_path) if ".dispatch" not in name} == before
+    assert files(tmp_path) == before
     assert await content(database) == ["one", "two"]
 
 

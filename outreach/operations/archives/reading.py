@@ -38,17 +38,17 @@ def ledger_of(tx: Transaction, workspace_id: str, campaign_id: str) -> Iterator[
 
 def list_archives(tx: Transaction, workspace_id: str | None) -> Sequence[ListedArchive]:
     """Return the archives that hold something of a workspace, or all, with what is wrong with each."""
-    return [ListedArchive(archive=one, problem=_problem(one)) for one in tx.archives.list(workspace_id)]
+    return [_listed(one) for one in tx.archives.list(workspace_id)]
 
 
-def _problem(archive: Archive) -> str | None:
+def _listed(archive: Archive) -> ListedArchive:
     from outreach.storage.sqlite.archive_file import read_archive
 
     try:
         with read_archive(archive.file, archive.id):
-            return None
+            return ListedArchive(archive=archive, problem=None)
     except ArchiveUnavailable as error:
-        return error.message
+        return ListedArchive(archive=archive, problem=error.message, command=error.command)
 
 
 class _ArchivedLedger(Transaction):

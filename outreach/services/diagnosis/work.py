@@ -107,7 +107,7 @@ def of_work(
             severity="warning",
             why=listed.problem or "",
             where=listed.archive.file,
-            commands=["outreach-server db archives --moved-to FILE"],
+            commands=[listed.command or "outreach-server db archives"],
         )
     if status.dispatching.by == "no_process":
         yield from _of_copies(snapshot, home)

@@ -11,7 +11,7 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from outreach.errors import ArchiveUnavailable, DatabaseMissing, StorageError
-from outreach.storage.sqlite.archive_mark import is_archive, mark_as_archive, needs_migration
+from outreach.storage.sqlite.archive_mark import is_archive, mark_as_archive, migrating_command, needs_migration
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.connect import BUSY_SECONDS, create_private
 from outreach.storage.sqlite.copying import open_read_only
@@ -114,13 +114,21 @@ def _set_up(raw: sqlite3.Connection) -> None:
 
 def _check(raw: sqlite3.Connection, file: str, identity: str) -> None:
     version = version_of(raw)
+    if version.newer:
+        raise ArchiveUnavailable(
+            f"The archive {file} was written by a newer version of this package: it has {', '.join(version.newer)}. "
+            "Install that version."
+        )
     if version.pending_migrations and version.applied:
-        raise ArchiveUnavailable(needs_migration(raw))
+        raise ArchiveUnavailable(needs_migration(raw), command=migrating_command(raw))
     if not version.applied or identity_of(raw) != identity:
-        raise ArchiveUnavailable(f"The file {file} is not the archive that was there. Put that back. {_MOVED}")
+        raise ArchiveUnavailable(
+            f"The file {file} is not the archive that was there. Put that back. {_MOVED}", command=_SAY_WHERE
+        )
 
 
-_MOVED: Final = "Where it was moved to another place, say so: outreach-server db archives --moved-to FILE"
+_SAY_WHERE: Final = "outreach-server db archives --moved-to FILE"
+_MOVED: Final = f"Where it was moved to another place, say so: {_SAY_WHERE}"
 
 
 @contextmanager
@@ -131,7 +139,9 @@ def _named_in_errors(file: str) -> Iterator[None]:
     except ArchiveUnavailable:
         raise
     except DatabaseMissing:
-        raise ArchiveUnavailable(f"The archive {file} is not there. Put it back. {_MOVED}") from None
+        raise ArchiveUnavailable(
+            f"The archive {file} is not there. Put it back. {_MOVED}", command=_SAY_WHERE
+        ) from None
     except sqlite3.Error as error:
         raise ArchiveUnavailable(f"The archive {file} cannot be used. {translate(error).message}") from error
     except StorageError as error:

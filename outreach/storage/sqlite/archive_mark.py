@@ -45,11 +45,15 @@ def require_no_archive(raw: sqlite3.Connection) -> None:
 
 def needs_migration(raw: sqlite3.Connection) -> str:
     """Return what is wrong with an archive that needs a migration, and the command that fixes it."""
-    file = _named(raw)
     return (
-        f"The archive {file} was written by an older version of this package. Nothing was changed. Bring it up to "
-        f"date: outreach-server --database {shlex.quote(f'sqlite:///{file}')} db migrate"
+        f"The archive {_named(raw)} was written by an older version of this package. Nothing was changed. Bring it up "
+        f"to date: {migrating_command(raw)}"
     )
+
+
+def migrating_command(raw: sqlite3.Connection) -> str:
+    """Return the command that migrates an archive."""
+    return f"outreach-server --database {shlex.quote(f'sqlite:///{_named(raw)}')} db migrate"
 
 
 def _named(raw: sqlite3.Connection) -> str:

@@ -88,6 +88,8 @@ def restore(path: Path, source: Path, *, now: datetime) -> Restored:
 def _exclusively(lock: SqliteDispatchLock, path: Path) -> Iterator[None]:
     if not path.parent.is_dir():
         raise StorageError(f"The directory {str(path.parent)!r} does not exist. Create it first.")
+    lock_file = sibling_path(path, ".dispatch")
+    lock_is_new = not lock_file.exists()
     try:
         if not lock.take():
             raise DatabaseInUse(f"A server dispatches from the database {str(path)!r}: stop the server first.")
@@ -98,6 +100,12 @@ def _exclusively(lock: SqliteDispatchLock, path: Path) -> Iterator[None]:
     try:
         with exclusive_use(path):
             yield
+    except BaseException:
+        if lock_is_new:
+            # Still held: whoever opened it meanwhile finds that it has no name any more, and makes another.
+            with suppress(OSError):
+                lock_file.unlink(missing_ok=True)
+        raise
     finally:
         lock.give_back()
 
@@ -140,8 +148,11 @@ def _swap(path: Path, draft: Path, lock: SqliteDispatchLock, mark: HighWaterMark
     except BaseException:
         for now_at, was_at in undo:
             os.replace(now_at, was_at)
-        if noted is not None:
-            with suppress(StorageError):
+        with suppress(StorageError, OSError):
+            sibling_path(path, ".dispatch-note.new").unlink(missing_ok=True)
+            if noted is None:
+                sibling_path(path, ".dispatch-note").unlink(missing_ok=True)
+            else:
                 lock.record_high_water(noted)
         if kept is not None:
             kept.unlink(missing_ok=True)
