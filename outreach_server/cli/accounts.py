@@ -175,8 +175,8 @@ def rekey() -> None:
         echo_json(documents.plain(result))
     else:
         click.echo(
-            f"Encrypted {result.rekeyed} accounts with the newest key; {result.already_current} were already, "
-            f"{result.left} are left."
+            f"Accounts encrypted with the newest key: {result.rekeyed}; already before: {result.already_current}; "
+            f"left: {result.left}."
         )
         if not result.left:
             note("The older keys are needed for backups that were made before, and for nothing else.")

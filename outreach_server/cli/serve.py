@@ -74,7 +74,9 @@ def serve(carriers: tuple[str, ...], **flags: str | bool | None) -> None:
     proxies = TrustedProxies(config.proxy_headers) if config.proxy_headers is not None else None
     with ExitStack() as stack:
         listeners = stack.enter_context(listening(config))
-        side_listener = stack.enter_context(bind(*host_and_port(config.metrics))) if config.metrics else None
+        side_listener = (
+            stack.enter_context(bind(*host_and_port(config.metrics), option="--metrics")) if config.metrics else None
+        )
         scheme = "http" if certificates is None else "https"
         addresses = [url_of(listener, scheme) for listener in listeners]
         scraped = None if side_listener is None else f"{url_of(side_listener)}/metrics"

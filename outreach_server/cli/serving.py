@@ -58,8 +58,8 @@ _PORTS: Final = 65536
 _NEIGHBOURS: Final = 20
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """Return a listening socket; port 0 is any free one.
+def bind(host: str, port: int, *, option: str = "--port") -> socket.socket:
+    """Return a listening socket; port 0 is any free one, and messages name the option that chose the port.
 
     Raises:
         click.ClickException: The host is not an address of this machine, or the port is taken or not allowed.
@@ -77,7 +77,7 @@ def bind(host: str, port: int) -> socket.socket:
         listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
-        raise click.ClickException(_bind_problem(host, port, error)) from None
+        raise click.ClickException(_bind_problem(host, port, option, error)) from None
     return listener
 
 
@@ -364,10 +364,10 @@ class _Guard:
                 await answer(scope, receive, send)
 
 
-def _bind_problem(host: str, port: int, error: OSError) -> str:
+def _bind_problem(host: str, port: int, option: str, error: OSError) -> str:
     match error.errno:
         case errno.EADDRINUSE:
-            return f"Port {port} on {host} is taken. Choose another with --port, or --port 0 for any that is free."
+            return f"Port {port} on {host} is taken. Choose another with {option}, or 0 for any that is free."
         case errno.EACCES:
             return f"Port {port} requires privileges that this user lacks. Choose one from 1024 on."
         case _:

@@ -99,7 +99,7 @@ def _remove_stale_socket(path: Path) -> None:
     except OSError:
         return
     if not stat.S_ISSOCK(kind):
-        raise click.ClickException(f"{path} is a file and no socket. Name another path with --uds, or delete it.")
+        raise click.ClickException(f"{path} is a file and no socket. Name another path with --uds.")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(str(path))

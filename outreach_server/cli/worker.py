@@ -47,7 +47,9 @@ def worker(**flags: str | bool | None) -> None:
     manager, pulse = ServiceManager.of_environment(), Pulse(config.lease_seconds)
     as_json = state().as_json
     with ExitStack() as stack:
-        listener = stack.enter_context(bind(*host_and_port(config.metrics))) if config.metrics else None
+        listener = (
+            stack.enter_context(bind(*host_and_port(config.metrics), option="--metrics")) if config.metrics else None
+        )
         address = None if listener is None else url_of(listener)
 
         instrumentation = instrumentation_of((), metrics, traced=config.tracing)

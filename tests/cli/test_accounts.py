@@ -254,7 +254,7 @@ def test_the_key_beside_the_database_is_changed_as_the_documentation_says(
     assert old not in key.read_text()
     (listed,) = cli.ask("accounts", "list", live_id)
     assert listed["problem"] is None
-    assert "Encrypted 0 accounts with the newest key; 1 were already, 0 are left." in cli.tell("accounts", "rekey")
+    assert "Accounts encrypted with the newest key: 0; already before: 1; left: 0." in cli.tell("accounts", "rekey")
     key.write_text(old)
     assert "Nothing was changed" in cli.refuse("accounts", "rekey")
 

@@ -80,7 +80,9 @@ def test_a_taken_port_is_reported_in_words(cli: Cli) -> None:
     with bind("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         told = cli.refuse("serve", "--port", str(port))
-    assert f"Port {port} on 127.0.0.1 is taken" in told
+        told_of_metrics = cli.refuse("serve", "--port", "0", "--metrics", f"127.0.0.1:{port}")
+    assert f"Port {port} on 127.0.0.1 is taken. Choose another with --port" in told
+    assert f"Port {port} on 127.0.0.1 is taken. Choose another with --metrics" in told_of_metrics
     assert not Path(cli.database.removeprefix("sqlite:///")).exists()
 
 
