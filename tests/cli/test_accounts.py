@@ -269,7 +269,7 @@ def test_a_rekey_that_leaves_something_fails(
     key.write_text("A" * 43 + "=\n" + key.read_text())
     result = cli.run("accounts", "rekey")
     assert result.exit_code == 1
-    assert "1 are left" in result.stdout
+    assert "left: 1." in result.stdout
     assert "restart it, and run this again" in result.stderr
 
 
