@@ -164,7 +164,7 @@ class Worker:
             now = self._clock.monotonic()
             for known in [known for known, at in self._takeover_starts.items() if at <= now]:
                 del self._takeover_starts[known]
-        self._takeover_starts[pace] = earliest_start
+        self._takeover_starts[pace] = max(earliest_start, self.earliest_start_after_takeover(pace))
 
     @property
     def leads(self) -> bool:

@@ -188,11 +188,26 @@ async def test_a_number_keeps_its_pace_over_the_workers_that_drive_it(storage: S
     """The next one starts a spacing after the claim, because every start of the one before lies before that."""
     first, second = await _join(storage, place=1), await _join(storage, place=2)
     await storage.write(lambda tx: tx.runs.put_sender_slot(THIS_WORKSPACE, PHONE, NOW - timedelta(seconds=9)))
-    assert await _claim(storage, first, None, _sender()) == Granted(spacings={})
+    free = Granted(spacings={_sender().key: timedelta()})
+    assert await _claim(storage, first, None, _sender()) == free
     await storage.write(lambda tx: workers.end(tx, first))
     sender = _sender()
     assert await _claim(storage, second, None, sender) == Granted(spacings={sender.key: sender.spacing})
     assert await storage.read(lambda tx: tx.runs.sender_slot(THIS_WORKSPACE, PHONE)) == NOW + sender.spacing
+
+
+@pytest.mark.parametrize(
+    ("noted", "free"), [(-9, 0), (0.4, 0.4), (40, 1)], ids=["long ago", "just now", "before the clock was set back"]
+)
+async def test_a_number_of_which_no_claim_is_left_keeps_its_pace(storage: Storage, noted: float, free: float) -> None:
+    """A worker that was alone has cleared them. Its slot tells when it is free, or the clock was set back since."""
+    await storage.write(
+        lambda tx: tx.runs.put_sender_slot(THIS_WORKSPACE, PHONE, NOW + timedelta(seconds=noted)),
+    )
+    sender, epoch = _sender(), await _join(storage, place=1)
+    assert await _claim(storage, epoch, None, sender) == Granted(spacings={sender.key: timedelta(seconds=free)})
+    slot = await storage.read(lambda tx: tx.runs.sender_slot(THIS_WORKSPACE, PHONE))
+    assert slot == NOW + timedelta(seconds=min(noted, free))
 
 
 async def test_a_worker_claims_no_more_than_its_portion(storage: Storage) -> None:

@@ -16,7 +16,7 @@ from outreach.errors import OutreachError
 from outreach.models.campaign import Campaign
 from outreach.models.plans import SenderPace
 from outreach.models.work import Claim
-from outreach.policy.deciding import first_slot, spacing
+from outreach.policy.deciding import first_slot, next_slot, spacing
 from outreach.working_set import Transaction
 
 SINGLES: Final = "singles"
@@ -47,7 +47,7 @@ class Granted:
     """A claim that was granted.
 
     Attributes:
-        spacings: The pace of each campaign and number that another worker may have used, by its key.
+        spacings: How long it takes until each pace that another worker may have used is free, by its key.
     """
 
     spacings: Mapping[str, timedelta]
@@ -113,8 +113,8 @@ def _claim(tx: Transaction, wanted: Wanted, room: _Room, *, epoch: int, now: dat
             room.mine += 1
             room.all += 1
         sender = wanted.sender
-        if sender is not None and subject == sender.phone and one is not None and one.epoch != epoch:
-            spacings.update(_shift_number(tx, sender, now))
+        if sender is not None and subject == sender.phone and (one is None or one.epoch != epoch):
+            spacings.update(_shift_number(tx, sender, now, given_back=one is not None))
     campaign = wanted.campaign
     run = None if campaign is None else tx.runs.get(of, campaign.id)
     if campaign is not None and run is not None and run.owner_epoch != epoch:
@@ -170,9 +170,15 @@ def shift_campaign(tx: Transaction, campaign: Campaign, epoch: int, now: datetim
     return spacings
 
 
-def _shift_number(tx: Transaction, sender: SenderPace, now: datetime) -> Mapping[str, timedelta]:
+def _shift_number(tx: Transaction, sender: SenderPace, now: datetime, *, given_back: bool) -> Mapping[str, timedelta]:
+    """Return when a number that another worker may have used is free, by its key; move its slot where that is needed.
+
+    Of a lost worker no claim is left: the number's slot tells when it is free, unless the clock was set back.
+    """
     taken = tx.runs.sender_slot(sender.workspace_id, sender.phone)
     if taken is None:
         return {}
+    if not given_back and (slot := next_slot(taken, now, sender.spacing)) is not None:
+        return {sender.key: max(slot - now, timedelta())}
     tx.runs.put_sender_slot(sender.workspace_id, sender.phone, first_slot(taken, now, sender.spacing))
     return {sender.key: sender.spacing}

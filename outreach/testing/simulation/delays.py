@@ -30,10 +30,12 @@ class DelayChecks:
         self._ledger = ledger
         self._bounds = bounds
         self._set_back = False
+        self._last_set_back = timedelta()
 
     def after_step(self, step: timedelta) -> None:
         """Take in that the wall clock was set: back, and what is waited for may lie farther ahead than any wait."""
-        self._set_back |= step < timedelta()
+        if step < timedelta():
+            self._set_back, self._last_set_back = True, -step
 
     def check(self, tx: Transaction, before: Recipient, after: Recipient, now: datetime) -> None:
         """Check a recipient that waits now for something that it did not wait for before.
@@ -65,7 +67,9 @@ class DelayChecks:
             return False
         if before.reason == "double_dial" and after.status is not _S.DISPATCHING and not campaign.is_terminal:
             # Dropped: because it is late, or because something else keeps its contact from being called now.
-            late = before.due_at is not None and now > before.due_at + self._bounds.second_leg_within
+            # It may have been decided, and not yet committed, when the clock was set back.
+            latest = now + self._last_set_back
+            late = before.due_at is not None and latest > before.due_at + self._bounds.second_leg_within
             if not late and not self._is_kept_from(tx, campaign, after):
                 return False
         match after.status, after.reason:
