@@ -9,6 +9,7 @@ from typing import Final
 
 import attrs
 
+from outreach.copying import copy_with
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.recipient import Recipient
 from outreach.models.settings import SmsSettings
@@ -87,7 +88,7 @@ class Backoff:
 
 def ended_recipient(recipient: Recipient, status: RecipientStatus, reason: str | None, now: datetime) -> Recipient:
     """Return a recipient that has ended."""
-    return attrs.evolve(recipient, status=status, reason=reason, due_at=None, ended_at=now)
+    return copy_with(recipient, status=status, reason=reason, due_at=None, ended_at=now)
 
 
 def waiting(recipient: Recipient, reason: str, due_at: datetime) -> Recipient:
@@ -128,16 +129,17 @@ def settle_recipient(
     """Return a recipient of an SMS campaign after the outcome of its dispatch (docs/states.md#recipients)."""
     match outcome.state:
         case DispatchState.ACCEPTED:
-            accepted = attrs.evolve(recipient, dispatched=True, successful=True, tries=0)
-            if settings.retry_enabled and may_continue(recipient, campaign):
-                return attrs.evolve(
-                    accepted,
-                    status=RecipientStatus.IN_PROGRESS,
-                    reason="awaiting_receipt",
-                    due_at=now + backoff.receipt,
-                    ended_at=None,
-                )
-            return ended_recipient(accepted, RecipientStatus.COMPLETED, None, now)
+            awaits = settings.retry_enabled and may_continue(recipient, campaign)
+            return copy_with(
+                recipient,
+                dispatched=True,
+                successful=True,
+                tries=0,
+                status=RecipientStatus.IN_PROGRESS if awaits else RecipientStatus.COMPLETED,
+                reason="awaiting_receipt" if awaits else None,
+                due_at=now + backoff.receipt if awaits else None,
+                ended_at=None if awaits else now,
+            )
         case DispatchState.REFUSED if outcome.reason in ACCOUNT_FAILURES:
             return requeue(recipient, outcome, campaign=campaign, backoff=backoff, now=now)
         case DispatchState.REFUSED:

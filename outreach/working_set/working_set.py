@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from outreach.convert.columns import Value, json_text
+from outreach.copying import copy_with
 from outreach.errors import InvalidRequest, StorageError
 from outreach.models.campaign import Counters
 from outreach.working_set.backend import Backend, Change, Row, Write
@@ -312,7 +313,7 @@ class WorkingSet:
         if campaign is None or self.ref(campaign.workspace_id, campaign.id) is None:
             raise LookupError(f"There is no such {CAMPAIGNS.noun}.")
         counters = campaign.counters + change
-        self.journal.set(self._rows[CAMPAIGNS.table].known, key, attrs.evolve(campaign, counters=counters))
+        self.journal.set(self._rows[CAMPAIGNS.table].known, key, copy_with(campaign, counters=counters))
         self.journal.set(self.counted, campaign.id, self.counted.get(campaign.id, Counters()) + change)
         self._pending_tables.add(CAMPAIGNS.table)
         return counters

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 import attrs
 
+from outreach.copying import copy_with
 from outreach.models.dispatch import OPTED_OUT, Dispatch, DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.states import MESSAGE_STATUS_RANK, DispatchState, MessageStatus
@@ -53,7 +54,7 @@ def settle(
     ours = (
         outcome.state in {DispatchState.UNCONFIRMED, DispatchState.GIVEN_UP} and dispatch.reason in LOCAL_INTERRUPTIONS
     )
-    settled = attrs.evolve(
+    settled = copy_with(
         dispatch,
         state=outcome.state,
         provider_id=outcome.provider_id or dispatch.provider_id,

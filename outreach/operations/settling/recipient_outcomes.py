@@ -52,7 +52,9 @@ def settle(
     # One that was given up but reached the provider has spent its attempt and its leg.
     heard = outcome.state in {DispatchState.ACCEPTED, DispatchState.REFUSED}
     spent = max(recipient.attempts, dispatch.attempt)
-    before = attrs.evolve(recipient, attempts=spent, leg=dispatch.leg) if heard else recipient
+    before = recipient
+    if heard and (recipient.attempts, recipient.leg) != (spent, dispatch.leg):
+        before = attrs.evolve(recipient, attempts=spent, leg=dispatch.leg)
     if dispatch.channel == "call":
         after = settle_call_recipient(
             before,

@@ -7,6 +7,7 @@ from datetime import datetime
 
 import attrs
 
+from outreach.copying import copy_with
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.dispatch import Dispatch
@@ -72,7 +73,7 @@ def draft_intent(
         epoch=wave.epoch,
         created_at=now,
     )
-    after = attrs.evolve(
+    after = copy_with(
         current,
         status=RecipientStatus.DISPATCHING,
         reason=None,
