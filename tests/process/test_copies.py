@@ -92,6 +92,20 @@ def killed_with_a_log(place: Place, backup: Path) -> str:
     return campaign
 
 
+def refused(place: Place, *command: str) -> str:
+    """Run a command that fails, and return what it says."""
+    done = subprocess.run(
+        [sys.executable, "-m", "outreach_server", "--database", place.url, *command],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+        env={**os.environ, **place.environment},
+    )
+    assert done.returncode == 1, done.stderr
+    return done.stderr
+
+
 def test_an_older_file_over_a_log_that_was_left_is_not_sent_from(place: Place) -> None:
     """SQLite would mix both: the server does not start, no command touches it, and what is said to do works."""
     backup = place.directory / "backup.db"
@@ -105,17 +119,9 @@ def test_an_older_file_over_a_log_that_was_left_is_not_sent_from(place: Place) -
         ("db", "backup", str(backup) + "2"),
         ("db", "check"),
     ):
-        done = subprocess.run(
-            [sys.executable, "-m", "outreach_server", "--database", place.url, *command],
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-            env={**os.environ, **place.environment},
-        )
-        assert done.returncode == 1, done.stderr
-        assert "outreach-server db restore FILE" in done.stderr
-        assert "Traceback" not in done.stderr
+        said = refused(place, *command)
+        assert "outreach-server db restore FILE" in said
+        assert "Traceback" not in said
     assert (place.database.read_bytes(), Path(f"{place.database}-wal").read_bytes()) == before
     kept = Path(place.command("db", "restore", str(backup))["kept"])
     assert kept.read_bytes() == before[0]
@@ -179,9 +185,12 @@ def test_a_file_that_is_put_in_the_place_of_a_running_one_stops_the_sending(plac
         shutil.copyfile(backup, place.database)
     assert wait_for("the refusal", lambda: server.health()["refused"]) == "replaced"
     assert "db restore FILE" in server.errors()
+    assert "The database is intact" not in server.errors()
     log = place.books.log.read_bytes()
     assert server.stop() == 0
     assert place.books.log.read_bytes() == log
+    # The log stays beside the file, so that nothing is sent by whoever starts it again as it is.
+    assert "db restore FILE" in refused(place, "serve", "--port", "0")
     place.command("db", "restore", str(backup))
     again = place.serve()
     prove_that_it_sends(place, again)

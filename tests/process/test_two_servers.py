@@ -35,6 +35,7 @@ def test_a_server_that_stops_in_order_hands_over_without_unknowns(place: Place) 
     assert first.stop() == 0
     wait_for("the second to send the rest", lambda: not place.books.unfinished())
     assert second.health()["dispatching"]
+    assert "did not shut down cleanly" not in second.errors()
     assert place.books.recipients() == {"completed": 100}
     place.books.check()
 

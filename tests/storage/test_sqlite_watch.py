@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -194,9 +197,75 @@ async def test_a_file_that_is_put_in_the_place_of_an_open_one_is_noticed(
             other.execute("PRAGMA wal_checkpoint(PASSIVE)")
         await write_some(storage, 3, clock)
         what(database, copy)
+        # Before anything is said of a crash, or of integrity.
+        with pytest.raises(DatabaseReplaced, match="no longer reads, writes or sends"):
+            await storage.lock.acquire()
         for _ in range(2):
             with pytest.raises(DatabaseReplaced, match="no longer reads, writes or sends"):
                 await storage.write(appending("lost"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs locks of open file descriptions")
+@pytest.mark.parametrize("how", COPIES)
+async def test_closing_adds_no_log_to_a_file_that_was_overwritten(
+    database: Path, how: Callable[[Path, Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing would show the mixture afterwards; so it is refused at the next opening, even if it was not noticed."""
+    monkeypatch.setattr(watch, "FILE_CHECK_SECONDS", 0.0)
+    copy, clock = database.with_name("copy.db"), ShiftedClock()
+    async with SqliteStorage(database, clock=clock) as storage:
+        await write_some(storage, 3, clock)
+        await asyncio.to_thread(how, database, copy)
+        await write_some(storage, 3, clock)
+        with opened(database) as other:
+            other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        await write_some(storage, 3, clock)
+        storage.lock.record_high_water(MARK)
+        overwrite(database, copy)
+    assert database.read_bytes() == copy.read_bytes()
+    assert has_commits(log_of(database))
+    with pytest.raises(DatabaseReplaced, match="db restore FILE"):
+        await SqliteStorage(database, clock=SystemClock()).__aenter__()
+
+
+async def test_a_disk_that_cannot_be_read_does_not_keep_a_storage_open(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The look at the file before the end is left out."""
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        await storage.write(appending("one"))
+
+        def broken(_file: int, _size: int) -> bytes:
+            raise OSError(errno.EIO, "Input/output error")
+
+        monkeypatch.setattr(footprint, "_read", broken)
+    monkeypatch.undo()
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        assert await storage.read(subjects) == ["one"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs the system to say who holds a lock")
+async def test_the_log_of_a_running_process_was_not_left_behind(database: Path) -> None:
+    """A worker that starts beside a server, or takes over from one that ended, has no crash to report."""
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        await storage.write(appending("one"))
+        storage.lock.record_high_water(MARK, ended=True)
+    program = (
+        "import sqlite3, sys; raw = sqlite3.connect(sys.argv[1]); "
+        "raw.execute('CREATE TABLE extra (one)'); raw.commit(); print('open', flush=True); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(database)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"open\n"
+        assert has_commits(log_of(database))
+        async with SqliteStorage(database, clock=SystemClock()) as storage:
+            assert not storage.lock.ended_uncleanly()
+        other.kill()
+    assert has_commits(log_of(database))
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        assert storage.lock.ended_uncleanly()
 
 
 @pytest.mark.parametrize("what", [overwrite, rename, remove, cut])

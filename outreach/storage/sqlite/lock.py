@@ -152,7 +152,14 @@ class SqliteDispatchLock:
         return problems[0] if problems else None
 
     async def acquire(self) -> int:
-        """Take the lowest free place; see `take`."""
+        """Take the lowest free place; see `take`.
+
+        Raises:
+            DatabaseReplaced: The file was replaced while it is open.
+            DispatchRefused: As `take`.
+        """
+        if self._watch is not None:
+            self._watch.check()
         return self.take()
 
     async def release(self, place: int | None = None) -> None:

@@ -87,6 +87,7 @@ class SqliteStorage:
                 readers.add(*await open_reader(self._path, clock=self._clock))
             quick_reader = open_quick_reader(self._path)
             stack.callback(quick_reader.close)
+            stack.callback(self._watch.before_closing)
             self._writer, self._readers, self._quick_reader, self._closing = (
                 writer,
                 readers,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import struct
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -138,6 +139,8 @@ class FileWatch:
     def before_opening(self, noted: Footprint | None) -> bool:
         """Check the file before SQLite opens it; return whether its last user left a log.
 
+        A log of another running process is not left.
+
         Raises:
             DatabaseReplaced: The log beside the file belongs to another one; nothing was changed.
         """
@@ -145,7 +148,7 @@ class FileWatch:
             return False
         file = os.open(self._path, os.O_RDONLY)
         try:
-            found = read_file_state(file, self._log)
+            found, is_open = read_file_state(file, self._log), _is_open_elsewhere(file)
         finally:
             os.close(file)
         # SQLite itself refuses files that are not databases.
@@ -156,7 +159,7 @@ class FileWatch:
                 "Nothing was changed, and nothing is sent. Replace the database with "
                 "`outreach-server db restore FILE` (restore_database), which handles the log and keeps both."
             )
-        return True
+        return not is_open
 
     def open(self) -> None:
         """Start watching; call this after SQLite has opened the file."""
@@ -165,6 +168,19 @@ class FileWatch:
         self._latest = found.stamp if found is not None else 0
         self._known = found.footprint(self._latest) if found is not None else None
         self._replaced, self._next_check = None, 0.0
+
+    def before_closing(self) -> None:
+        """Keep SQLite from adding the log to a file that was overwritten; call this before connections are closed.
+
+        The last connection does that as it closes, and nothing would show the mixture afterwards. With the log beside
+        it, the next opening refuses the file.
+        """
+        # A disk that cannot be read does not keep a process from ending.
+        with suppress(OSError), self._lock:
+            if self._replaced is None:
+                self._check_with_retries()
+        if self._replaced is not None:
+            _keep_shared(self._file)
 
     def close(self) -> None:
         """Stop watching; call this after SQLite has closed the file."""
@@ -229,6 +245,36 @@ _SHARED_FIRST: Final = 0x40000002
 _SHARED_SIZE: Final = 510
 """The bytes that each SQLite connection in WAL mode locks (https://www.sqlite.org/fileformat2.html#the_lock_byte_page).
 """
+
+_FLOCK: Final = "hhqqi4x"
+"""Linux's `struct flock`: kind, whence, start, length, process."""
+
+
+def _shared_range(kind: int) -> bytes:
+    return struct.pack(_FLOCK, kind, os.SEEK_SET, _SHARED_FIRST, _SHARED_SIZE, 0)
+
+
+def _is_open_elsewhere(file: int) -> bool:
+    """Return whether another process has a database open; False where only taking the lock would tell."""
+    if sys.platform != "linux":
+        return False
+    import fcntl
+
+    found = fcntl.fcntl(file, fcntl.F_GETLK, _shared_range(fcntl.F_WRLCK))
+    return bool(struct.unpack_from(_FLOCK, found)[0] != fcntl.F_UNLCK)
+
+
+def _keep_shared(file: int) -> None:
+    """Hold the lock of a reader until the descriptor is closed, against connections of this process too.
+
+    Other systems have no such locks in Python: there, the next dispatcher checks the mixture's integrity.
+    """
+    if sys.platform != "linux":
+        return
+    import fcntl
+
+    with suppress(OSError):
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, _shared_range(fcntl.F_RDLCK))
 
 
 def in_use(path: Path) -> DatabaseInUse:
