@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import sys
@@ -21,6 +22,7 @@ from outreach_server.cli.base import state
 _WIDE: Final = 400
 """Width without a terminal: a pipe's reader needs whole lines."""
 
+_PADDING: Final = re.compile(r" +$", re.MULTILINE)
 _MISSING: Final = "-"
 _PROGRAM: Final = "outreach-server"
 _MODULE: Final = "outreach_server"
@@ -32,10 +34,19 @@ def console(*, stderr: bool = False) -> Console:
     """Return a console for people on the current stdout or stderr."""
     stream = sys.stderr if stderr else sys.stdout
     # Names come from spreadsheets and requests, so they must not be markup.
-    out = Console(file=stream, markup=False, highlight=False, emoji=False)
-    if not out.is_terminal:
-        out.width = _WIDE
-    return out
+    plain: dict[str, Any] = {"file": stream, "markup": False, "highlight": False, "emoji": False}
+    out = Console(**plain)
+    return out if out.is_terminal else _Unpadded(**plain, width=_WIDE)
+
+
+class _Unpadded(Console):
+    """Prints without the spaces that pad lines of a table, which a file or another program would keep."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print objects."""
+        with self.capture() as printed:
+            super().print(*objects, **options)
+        click.echo(_PADDING.sub("", printed.get()), file=self.file, nl=False)
 
 
 def cell(value: object) -> str:

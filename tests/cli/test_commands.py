@@ -370,3 +370,29 @@ def test_a_line_to_be_copied_calls_the_command_where_it_is(monkeypatch: pytest.M
     script = tmp_path / "outreach-server"
     script.touch(mode=0o755)
     assert program() == "outreach-server"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("workspaces", "show", "WORKSPACE"),
+        ("workspaces", "list"),
+        ("config",),
+        ("campaigns", "show", "CAMPAIGN"),
+        ("campaigns", "preflight", "CAMPAIGN"),
+        ("campaigns", "forecast", "CAMPAIGN"),
+        ("campaigns", "report", "CAMPAIGN"),
+        ("campaigns", "why", "CAMPAIGN", "+14155550101"),
+    ],
+)
+def test_no_line_of_a_table_ends_in_spaces(
+    cli: Cli, workspace_id: str, csv_file: Callable[[str | bytes], str], words: tuple[str, ...]
+) -> None:
+    """Where it is not a terminal: files, diffs and other programs would keep them."""
+    rows = csv_file("phone,first_name\n+14155550101,Ann\n")
+    imported = ("campaigns", "import", workspace_id, rows, "--name", "C", "--message", "Hi", "--from", "+14155550199")
+    campaign = cli.ask(*imported)["id"]
+    names = {"WORKSPACE": workspace_id, "CAMPAIGN": campaign}
+    lines = cli.tell(*(names.get(word, word) for word in words)).splitlines()
+    assert len(lines) > 1
+    assert [line for line in lines if line != line.rstrip()] == []
