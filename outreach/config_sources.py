@@ -221,11 +221,32 @@ class Configurable:
         names = [setting.key.rpartition(".")[2] for setting in cls.settings()]
         unknown = [key for key in found if key not in names and (cls.table is not None or key not in cls.tables)]
         if unknown:
-            raise ConfigError("\n".join(_unknown(key, names, cls.table, file) for key in unknown))
+            raise ConfigError("\n".join(cls._unknown(key, file) for key in unknown))
         return found
+
+    @classmethod
+    def _unknown(cls, key: str, file: Path) -> str:
+        """Return what is wrong with a key, and the one that was probably meant."""
+        import difflib
+
+        written = _as_key(key)
+        for table in cls.tables:
+            if written.startswith(f"{table}_"):
+                return f"{key} in {file} is no setting; did you mean {written.removeprefix(f'{table}_')} in [{table}]?"
+        names = {setting.key.rpartition(".")[2]: setting for setting in cls.settings()}
+        meant = {_as_key(setting.flag.removeprefix("--")): name for name, setting in names.items()}
+        meant |= {name: name for name in names}
+        near = difflib.get_close_matches(written, meant, n=1)
+        shown = f"{cls.table}.{key}" if cls.table else key
+        return f"{shown} in {file} is no setting{f'; did you mean {meant[near[0]]}?' if near else '.'}"
 
 
 _KINDS: Final = {"float": "number", "int": "integer", "bool": "boolean", "str": "text", "Path": "path"}
+
+
+def _as_key(written: str) -> str:
+    """Return the name of a flag or a variable, spelt as keys are."""
+    return written.lower().replace("-", "_").removeprefix("outreach_")
 
 
 def _read(given: object, kind: str) -> object:
@@ -249,14 +270,6 @@ def _read(given: object, kind: str) -> object:
 
 def _from(source: str, message: str, subject: str) -> str:
     return source + message.removeprefix(subject) if message.startswith(f"{subject} ") else f"{source}: {message}"
-
-
-def _unknown(key: str, names: Sequence[str], table: str | None, file: Path) -> str:
-    import difflib
-
-    shown = f"{table}.{key}" if table else key
-    near = difflib.get_close_matches(key, names, n=1)
-    return f"{shown} in {file} is no setting{f'; did you mean {near[0]}?' if near else '.'}"
 
 
 def _meanings(cls: type) -> Mapping[str, str]:
