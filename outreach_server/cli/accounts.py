@@ -178,8 +178,10 @@ def rekey() -> None:
             f"Accounts encrypted with the newest key: {result.rekeyed}; already before: {result.already_current}; "
             f"left: {result.left}."
         )
-        if not result.left:
+        if result.rekeyed and not result.left:
             note("The older keys are needed for backups that were made before, and for nothing else.")
+        elif not result.left:
+            note("No account needs an older key. To change the key, put a new one in front of it, and run this again.")
     if result.left:
         note("A server that encrypts with an older key connected them meanwhile: restart it, and run this again.")
         sys.exit(1)

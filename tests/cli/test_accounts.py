@@ -248,13 +248,19 @@ def test_the_key_beside_the_database_is_changed_as_the_documentation_says(
     (removing,) = re.findall(r"`(sed -i [^`]*)`", page)
     _shell(adding.replace("outreach.db.key", str(key)))
     assert key.read_text().splitlines()[1:] == old.splitlines()
-    assert cli.ask("accounts", "rekey") == {"rekeyed": 1, "already_current": 0, "left": 0}
+    told = cli.tell("accounts", "rekey")
+    assert "Accounts encrypted with the newest key: 1; already before: 0; left: 0." in told
+    assert "The older keys are needed for backups that were made before" in told
     _shell(removing.replace("outreach.db.key", str(key)))
     assert len(key.read_text().splitlines()) == 1
     assert old not in key.read_text()
     (listed,) = cli.ask("accounts", "list", live_id)
     assert listed["problem"] is None
-    assert "Accounts encrypted with the newest key: 0; already before: 1; left: 0." in cli.tell("accounts", "rekey")
+    told = cli.tell("accounts", "rekey")
+    assert "Accounts encrypted with the newest key: 0; already before: 1; left: 0." in told
+    # There is one key, so none is older.
+    assert "No account needs an older key." in told
+    assert "backups" not in told
     key.write_text(old)
     assert "Nothing was changed" in cli.refuse("accounts", "rekey")
 
