@@ -11,9 +11,8 @@ from typing import Any, Final
 import anyio
 import click
 
-from outreach import ConfigError, Outreach, OutreachError
+from outreach import Outreach, OutreachError
 from outreach.database import (
-    ListedArchive,
     Restore,
     archive_campaigns,
     backup_database,
@@ -26,8 +25,8 @@ from outreach.database import (
     restore_database,
     shown_url,
 )
-from outreach.errors import StorageError
 from outreach_server.cli import documents
+from outreach_server.cli.archives import unreadable_archives
 from outreach_server.cli.base import EXIT_FAILED, Group, state
 from outreach_server.cli.output import note, show, show_list
 from outreach_server.cli.values import WORKSPACE
@@ -240,7 +239,7 @@ def migrate() -> None:
     """
     config = state().configuration()[0]
     steps = migrate_database(config.database_url, dispatcher=config.dispatcher, on_progress=note)
-    unreadable = _unreadable_archives(config.database_url)
+    unreadable = unreadable_archives(config.database_url)
     show(
         {
             "database": shown_url(state().database),
@@ -252,12 +251,3 @@ def migrate() -> None:
         note("It was up to date.")
     for one in unreadable:
         note(str(one.problem))
-
-
-def _unreadable_archives(url: str) -> Sequence[ListedArchive]:
-    """Return the archives of a database that cannot be read."""
-    try:
-        return [one for one in list_archives(url) if one.problem is not None]
-    except (ConfigError, StorageError):
-        # PostgreSQL has none, nor has an archive.
-        return []

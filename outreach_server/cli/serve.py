@@ -8,19 +8,21 @@ from contextlib import ExitStack
 from typing import Final
 
 import click
+from anyio import to_thread
 
 from outreach import ConfigError, Outreach
 from outreach.database import shown_url
+from outreach_server.cli.archives import unreadable_archives
 from outreach_server.cli.base import state
 from outreach_server.cli.database_place import place_of
 from outreach_server.cli.metrics_address import answering, metrics_of
 from outreach_server.cli.output import echo_json
 from outreach_server.cli.reading import parser_command
-from outreach_server.cli.serving import Server, bind, run_fast, url_of
+from outreach_server.cli.serving import Server, bind_metrics, run_fast, url_of
 from outreach_server.cli.setting_flags import ConfiguredCommand, given, setting_options
 from outreach_server.cli.sockets import listening
 from outreach_server.cli.supervision import Pulse, ServiceManager
-from outreach_server.config import ServerConfig, host_and_port
+from outreach_server.config import ServerConfig
 from outreach_server.listening.proxies import TrustedProxies
 from outreach_server.listening.tls import CertificateFiles
 
@@ -74,9 +76,7 @@ def serve(carriers: tuple[str, ...], **flags: str | bool | None) -> None:
     proxies = TrustedProxies(config.proxy_headers) if config.proxy_headers is not None else None
     with ExitStack() as stack:
         listeners = stack.enter_context(listening(config))
-        side_listener = (
-            stack.enter_context(bind(*host_and_port(config.metrics), option="--metrics")) if config.metrics else None
-        )
+        side_listener = stack.enter_context(bind_metrics(config))
         scheme = "http" if certificates is None else "https"
         addresses = [url_of(listener, scheme) for listener in listeners]
         scraped = None if side_listener is None else f"{url_of(side_listener)}/metrics"
@@ -134,6 +134,10 @@ def serve(carriers: tuple[str, ...], **flags: str | bool | None) -> None:
             # Opened once before listening, so that problems of the database are reported first.
             async with Outreach.open(url, migrate=True, config=config, simulator=simulator):
                 pass
+            if not dispatch:
+                # An engine that dispatches names them itself.
+                for one in await to_thread.run_sync(unreadable_archives, url):
+                    _log.warning("%s", one.problem, extra={"action": "archive_missing"})
             side_app = None if metrics is None else metrics.app()
             async with answering(side_app, side_listener, level=config.log_level):
                 await server.serve()

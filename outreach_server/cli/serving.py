@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from queue import Empty, SimpleQueue
 from types import FrameType
@@ -25,6 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from outreach import OutreachError
 from outreach_server.cli import interruptions
+from outreach_server.config import ServerConfig, host_and_port
 from outreach_server.errors import error_response
 from outreach_server.listening.connection import Connection, ListenerState
 from outreach_server.listening.connection_limiter import ConnectionLimiter
@@ -79,6 +80,15 @@ def bind(host: str, port: int, *, option: str = "--port") -> socket.socket:
         listener.close()
         raise click.ClickException(_bind_problem(host, port, option, error)) from None
     return listener
+
+
+def bind_metrics(config: ServerConfig) -> AbstractContextManager[socket.socket | None]:
+    """Return the listening socket of the metrics, which its block closes; None where they are not asked for.
+
+    Raises:
+        click.ClickException: As `bind`.
+    """
+    return bind(*host_and_port(config.metrics), option="--metrics") if config.metrics else nullcontext()
 
 
 def bind_near(host: str, port: int) -> socket.socket:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from types import FrameType
 from typing import Final
 
@@ -17,10 +17,9 @@ from outreach.database import shown_url
 from outreach_server.cli.base import state
 from outreach_server.cli.metrics_address import answering, metrics_of
 from outreach_server.cli.output import echo_json
-from outreach_server.cli.serving import EndForSure, bind, run_fast, url_of
+from outreach_server.cli.serving import EndForSure, bind_metrics, run_fast, url_of
 from outreach_server.cli.setting_flags import ConfiguredCommand, given, worker_options
 from outreach_server.cli.supervision import Pulse, ServiceManager
-from outreach_server.config import host_and_port
 
 _log = logging.getLogger("outreach_server")
 
@@ -46,10 +45,7 @@ def worker(**flags: str | bool | None) -> None:
     metrics = metrics_of(config, shown_url(url))
     manager, pulse = ServiceManager.of_environment(), Pulse(config.lease_seconds)
     as_json = state().as_json
-    with ExitStack() as stack:
-        listener = (
-            stack.enter_context(bind(*host_and_port(config.metrics), option="--metrics")) if config.metrics else None
-        )
+    with bind_metrics(config) as listener:
         address = None if listener is None else url_of(listener)
 
         instrumentation = instrumentation_of((), metrics, traced=config.tracing)

@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import sqlite3
 import stat
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlite_utils import Database, Migrations
 
 from outreach.storage.sqlite import schema
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, Process
 
 TWILIO = {"account_sid": f"AC{'0' * 32}", "auth_token": "0" * 32}
 
@@ -114,6 +117,52 @@ def test_a_database_is_compacted_and_the_old_file_is_kept(cli: Cli, database: st
     assert "delete it when you do not need it" in cli.tell("db", "compact")
     assert cli.ask("db", "compact", "--delete-old")["kept"] is None
     assert "autovacuum" in Cli("postgresql://localhost/x").refuse("db", "compact")
+
+
+@pytest.fixture
+def old_archive(cli: Cli, database: str, workspace_id: str) -> Path:
+    """Return an archive that an upgrade of the program has left behind, in a place whose name a shell would split."""
+    rows = path_of(database).with_name("list.csv")
+    rows.write_text("phone,first_name\n+14155550101,Ann\n")
+    campaign = cli.ask("campaigns", "import", workspace_id, str(rows), "--name", "C", "--message", "Hi")["id"]
+    cli.ask("campaigns", "cancel", campaign)
+    with closing(sqlite3.connect(path_of(database))) as raw, raw:
+        raw.execute("UPDATE campaigns SET completed_at = '2020-01-01T00:00:00.000000Z'")
+    directory = path_of(database).with_name("old campaigns")
+    directory.mkdir()
+    file = directory / "archive.db"
+    cli.ask("db", "archive", "--before", "2021-01-01", "--to", str(file))
+    with closing(sqlite3.connect(file)) as raw, raw:
+        raw.execute("ALTER TABLE agents DROP COLUMN removed_at")
+        raw.execute("DELETE FROM _sqlite_migrations WHERE name = '0027_removed_agents'")
+    return file
+
+
+def test_the_command_for_an_old_archive_works_as_doctor_prints_it(cli: Cli, old_archive: Path) -> None:
+    """It is pasted into a shell, and the archive is no finding afterwards."""
+
+    def findings() -> list[dict[str, Any]]:
+        found = json.loads(cli.run("doctor", "--offline", "--json").stdout)["findings"]
+        return [one for one in found if one["code"] == "archive_missing"]
+
+    (finding,) = findings()
+    (command,) = finding["commands"]
+    assert command in cli.run("doctor", "--offline").stdout
+    program, *words = shlex.split(command)
+    assert program == "outreach-server"
+    assert "0027_removed_agents" in cli.tell(*words)
+    assert findings() == []
+    assert cli.ask("db", "archives")[0]["problem"] is None
+
+
+@pytest.mark.parametrize("option", ["--dispatch", "--no-dispatch"])
+def test_a_server_names_an_archive_that_it_cannot_read_at_its_start(
+    start: Callable[..., Process], old_archive: Path, option: str
+) -> None:
+    """Once, whether it sends or not: both answer requests that need it."""
+    process = start("serve", "--port", "0", "--json", option)
+    process.document()
+    assert process.stderr.count(f"{old_archive.name}' db migrate") == 1
 
 
 def test_campaigns_are_archived_and_read_from_the_archive(cli: Cli, database: str, workspace_id: str) -> None:
