@@ -10,6 +10,7 @@ from typing import Any, Literal
 import click
 import orjson
 from rich import box
+from rich.console import Console
 from rich.table import Table
 
 from outreach import Outreach
@@ -17,7 +18,7 @@ from outreach.http import render_report_page, write_campaign_report, write_expor
 from outreach.models import CampaignReport, ExportFormat
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.files import write_parts, write_text
-from outreach_server.cli.output import console, echo_json, fields, note, stream_array
+from outreach_server.cli.output import console, echo_json, fields, note, rendered, stream_array
 from outreach_server.cli.prices import cost_text
 from outreach_server.cli.values import CAMPAIGN
 
@@ -58,12 +59,9 @@ def report_(campaign_id: str, kind: Literal["text", "json", "html"] | None, outp
         else:
             _give(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n", output)
     elif output is None:
-        _show(made)
+        _show(made, console())
     else:
-        out = console()
-        with out.capture() as captured:
-            _show(made, out)
-        _give(captured.get(), output)
+        _give(rendered(lambda out: _show(made, out)), output)
 
 
 def _give(text: str, output: Path | None) -> None:
@@ -77,9 +75,8 @@ def _give(text: str, output: Path | None) -> None:
         note(f"Wrote {output}.")
 
 
-def _show(made: CampaignReport, out: Any = None) -> None:
+def _show(made: CampaignReport, out: Console) -> None:
     """Print a report for people."""
-    out = out or console()
     document = write_campaign_report(made)
     names = ("name", "channel", "status", "started_at", "completed_at", "erased_at", "contacts", "contacted")
     more = ("successful", "failed", "open", "replies", "repliers", "opt_outs")

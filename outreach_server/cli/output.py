@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shlex
 import shutil
 import sys
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO, cast
 
 import click
 import orjson
@@ -22,7 +23,11 @@ from outreach_server.cli.base import state
 _WIDE: Final = 400
 """Width without a terminal: a pipe's reader needs whole lines."""
 
-_PADDING: Final = re.compile(r" +$", re.MULTILINE)
+_PADDING: Final = re.compile(r" +(?=\n)")
+
+_PLAIN: Final[Mapping[str, Any]] = {"markup": False, "highlight": False, "emoji": False}
+"""Names come from spreadsheets and requests, so they must not be markup."""
+
 _MISSING: Final = "-"
 _PROGRAM: Final = "outreach-server"
 _MODULE: Final = "outreach_server"
@@ -33,20 +38,35 @@ Document = Mapping[str, Any]
 def console(*, stderr: bool = False) -> Console:
     """Return a console for people on the current stdout or stderr."""
     stream = sys.stderr if stderr else sys.stdout
-    # Names come from spreadsheets and requests, so they must not be markup.
-    plain: dict[str, Any] = {"file": stream, "markup": False, "highlight": False, "emoji": False}
-    out = Console(**plain)
-    return out if out.is_terminal else _Unpadded(**plain, width=_WIDE)
+    out = Console(file=stream, **_PLAIN)
+    return out if out.is_terminal else _wide(stream)
 
 
-class _Unpadded(Console):
-    """Prints without the spaces that pad lines of a table, which a file or another program would keep."""
+def rendered(show: Callable[[Console], None]) -> str:
+    """Return what a function prints on a console, as it goes into a file."""
+    written = io.StringIO()
+    show(_wide(written))
+    return written.getvalue()
 
-    def print(self, *objects: Any, **options: Any) -> None:
-        """Print objects."""
-        with self.capture() as printed:
-            super().print(*objects, **options)
-        click.echo(_PADDING.sub("", printed.get()), file=self.file, nl=False)
+
+def _wide(stream: TextIO) -> Console:
+    return Console(file=cast("TextIO", _Unpadded(stream)), width=_WIDE, force_terminal=False, **_PLAIN)
+
+
+class _Unpadded:
+    """A stream that gets no spaces at the ends of lines: they pad tables, and a file or another program keeps them."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.encoding = stream.encoding
+
+    def write(self, text: str) -> int:
+        """Write whole lines."""
+        return self._stream.write(_PADDING.sub("", text))
+
+    def flush(self) -> None:
+        """Flush the stream."""
+        self._stream.flush()
 
 
 def cell(value: object) -> str:

@@ -19,7 +19,9 @@ __all__ = ["Outreach", "campaign_id"]
 Write = Callable[[str | bytes], str]
 
 
-def test_a_report_is_text_json_or_a_page(cli: Cli, campaign_id: str, tmp_path: Path) -> None:
+def test_a_report_is_text_json_or_a_page(
+    cli: Cli, campaign_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One failed at the carrier, and two wait; all three forms say so."""
     text = cli.tell("campaigns", "report", campaign_id)
     assert "filtered" in text
@@ -37,8 +39,13 @@ def test_a_report_is_text_json_or_a_page(cli: Cli, campaign_id: str, tmp_path: P
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert cli.tell("campaigns", "report", campaign_id, "--format", "html").endswith("</html>\n")
     plain = tmp_path / "report.txt"
+    # As at a terminal, whose colours are no part of a file.
+    monkeypatch.setenv("FORCE_COLOR", "1")
     assert cli.ask("campaigns", "report", campaign_id, "--output", str(plain)) == {"file": str(plain)}
-    assert "filtered" in plain.read_text(encoding="utf-8")
+    written = plain.read_text(encoding="utf-8")
+    assert "filtered" in written
+    assert "\x1b" not in written
+    assert " \n" not in written
 
 
 def test_an_export_goes_to_a_file_or_to_standard_output(cli: Cli, campaign_id: str, tmp_path: Path) -> None:
