@@ -19,6 +19,7 @@ from outreach.clock import SystemClock
 from outreach.errors import DatabaseReplaced, StorageError
 from outreach.models.work import HighWaterMark
 from outreach.storage.sqlite import SqliteStorage, footprint, watch
+from outreach.storage.sqlite.diagnosis import diagnose_file
 from outreach.storage.sqlite.footprint import has_commits
 from outreach.storage.sqlite.maintenance import back_up
 from outreach.testing.clock import ShiftedClock
@@ -158,6 +159,28 @@ async def test_a_log_of_another_database_is_noticed(database: Path) -> None:
         await SqliteStorage(database, clock=SystemClock()).__aenter__()
 
 
+@pytest.mark.parametrize("emptied", [False, True])
+async def test_the_log_of_a_database_that_is_not_there_is_not_deleted(
+    database: Path, tmp_path: Path, emptied: bool
+) -> None:
+    """SQLite would begin a new database and delete it: a file that was only moved would miss its last changes."""
+    await crash(database, database.with_name("copy.db"), plain_copy, checkpoints=1)
+    moved, log = tmp_path / "moved.db", log_of(database).read_bytes()
+    shutil.copy2(database, moved)
+    os.truncate(database, 0)
+    if not emptied:
+        database.unlink()
+    for create in (True, False):
+        with pytest.raises(DatabaseReplaced, match="move the log away first"):
+            await SqliteStorage(database, clock=SystemClock(), create=create).__aenter__()
+    assert log_of(database).read_bytes() == log
+    (found,) = diagnose_file(database)
+    assert (found.code, "move the log away first" in found.why) == ("database_replaced", True)
+    shutil.copy2(moved, database)
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        assert len(await storage.read(subjects)) == 20 * 18
+
+
 def overwrite(database: Path, copy: Path) -> None:
     """Copy a file over the database, in its place."""
     shutil.copyfile(copy, database)
@@ -176,6 +199,15 @@ def remove(database: Path, copy: Path) -> None:
 def cut(database: Path, copy: Path) -> None:
     """Cut the database short."""
     os.truncate(database, 0)
+
+
+WHAT: dict[Callable[[Path, Path], None], str] = {
+    overwrite: "replaced",
+    rename: "replaced",
+    remove: "moved or deleted",
+    cut: "replaced",
+}
+"""What is said of each."""
 
 
 @pytest.mark.parametrize("what", [overwrite, rename, remove, cut])
@@ -285,7 +317,7 @@ async def test_whoever_only_reads_notices_it_too(
         assert len(await reading.read(subjects)) == 20 * 9
         what(database, copy)
         for _ in range(2):
-            with pytest.raises(DatabaseReplaced, match="db restore FILE"):
+            with pytest.raises(DatabaseReplaced, match=f"was {WHAT[what]} while it is open.*db restore FILE"):
                 await reading.read(subjects)
 
 

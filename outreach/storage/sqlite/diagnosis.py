@@ -37,22 +37,29 @@ _RESTORE: Final = "outreach-server db restore FILE"
 def diagnose_file(path: Path) -> Sequence[DiagnosisFinding]:
     """Return what is wrong with a database file, which may be in use; changes nothing, and never raises for a fault."""
     path = Path(os.path.realpath(path))
-    if not path.is_file():
-        return [
-            _finding(
-                "database_missing",
-                f"There is no database at {str(path)!r}.",
-                path,
-                "outreach-server workspaces create NAME",
-            )
-        ]
-    if is_empty(path):
-        words = f"The file {str(path)!r} is empty: there is no database in it. Restore a backup, or make a new one."
-        return [_finding("database_missing", words, path, _RESTORE, "outreach-server workspaces create NAME")]
+    if not path.is_file() or is_empty(path):
+        return [_missing(path)]
     found = [*_place(path), *_exposure(path)]
     if any(one.code == "database_not_writable" for one in found) and not os.access(path, os.R_OK):
         return found
     return [*found, *_content(path)]
+
+
+def _missing(path: Path) -> DiagnosisFinding:
+    try:
+        _check_log(path)
+    except DatabaseReplaced as error:
+        return _finding("database_replaced", error.message, path, _RESTORE)
+    create = "outreach-server workspaces create NAME"
+    if not path.is_file():
+        return _finding("database_missing", f"There is no database at {str(path)!r}.", path, create)
+    words = f"The file {str(path)!r} is empty: there is no database in it. Restore a backup, or make a new one."
+    return _finding("database_missing", words, path, _RESTORE, create)
+
+
+def _check_log(path: Path) -> None:
+    """Raise `DatabaseReplaced` where the log is another file's."""
+    SqliteDispatchLock(path, watch=FileWatch(path, clock=SystemClock())).check_before_opening()
 
 
 def _finding(
@@ -129,7 +136,7 @@ def _exposure(path: Path) -> Iterator[DiagnosisFinding]:
 def _content(path: Path) -> Iterator[DiagnosisFinding]:
     """Look into the file; what cannot be looked into is a finding."""
     try:
-        SqliteDispatchLock(path, watch=FileWatch(path, clock=SystemClock())).check_before_opening()
+        _check_log(path)
         with open_read_only(path) as raw:
             problems, complete = _integrity(raw)
             if problems:

@@ -144,8 +144,16 @@ class FileWatch:
         Raises:
             DatabaseReplaced: The log beside the file belongs to another one; nothing was changed.
         """
-        if OPEN_FILES.has(self._path) or not self._path.is_file() or not has_commits(self._log):
+        if OPEN_FILES.has(self._path) or not has_commits(self._log):
             return False
+        # A file that is new has no note; with one, SQLite would make a new database and delete the log.
+        if not self._path.is_file() or (noted is not None and not self._path.stat().st_size):
+            raise DatabaseReplaced(
+                f"There is no database at {str(self._path)!r}, but its log {self._log.name} is there, with changes "
+                "that are not in the file: it was moved, deleted or emptied without its log. Nothing was changed. Put "
+                "the file back beside the log, or a backup with `outreach-server db restore FILE` (restore_database). "
+                "To begin with a new database, move the log away first."
+            )
         file = os.open(self._path, os.O_RDONLY)
         try:
             found, is_open = read_file_state(file, self._log), _is_open_elsewhere(file)
@@ -210,8 +218,9 @@ class FileWatch:
                 return
             if tries_left:
                 time.sleep(_TRY_AGAIN_SECONDS)
+        what = "replaced" if self._path.exists() else "moved or deleted"
         self._replaced = (
-            f"The database file {str(self._path)!r} was replaced while it is open: this process no longer "
+            f"The database file {str(self._path)!r} was {what} while it is open: this process no longer "
             "reads, writes or sends. Stop it, and restore the backup with `outreach-server db restore FILE` "
             "(restore_database)."
         )
