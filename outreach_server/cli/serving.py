@@ -9,9 +9,10 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from queue import Empty, SimpleQueue
@@ -128,6 +129,16 @@ def _collecting_rarely() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
+
+
+def stop_signals() -> Sequence[signal.Signals]:
+    """Return the signals that stop a server in order: Ctrl-C, SIGTERM, and the end of its terminal.
+
+    Under `nohup` the end of the terminal is ignored, and stays so. Windows has no such signal.
+    """
+    if sys.platform == "win32" or signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        return signal.SIGINT, signal.SIGTERM
+    return signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 
 
 @contextmanager
@@ -259,10 +270,9 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Handle SIGINT and SIGTERM without raising them again, because the command has to clean up."""
-        signals = (signal.SIGINT, signal.SIGTERM)
+        """Handle `stop_signals` without raising them again, because the command has to clean up."""
         self._end_for_sure.start()
-        before = {number: signal.signal(number, self.handle_exit) for number in signals}
+        before = {number: signal.signal(number, self.handle_exit) for number in stop_signals()}
         try:
             yield
         finally:

@@ -17,7 +17,7 @@ from outreach.database import shown_url
 from outreach_server.cli.base import state
 from outreach_server.cli.metrics_address import answering, metrics_of
 from outreach_server.cli.output import echo_json
-from outreach_server.cli.serving import EndForSure, bind_metrics, run_fast, url_of
+from outreach_server.cli.serving import EndForSure, bind_metrics, run_fast, stop_signals, url_of
 from outreach_server.cli.setting_flags import ConfiguredCommand, given, worker_options
 from outreach_server.cli.supervision import Pulse, ServiceManager
 
@@ -90,7 +90,7 @@ def _announce(url: str, address: str | None, dispatcher: str, *, as_json: bool) 
 
 @contextmanager
 def _ending(stopping: asyncio.Event) -> Iterator[None]:
-    """Have SIGINT and SIGTERM set an event, with a deadline after which the process ends even if something hangs."""
+    """Have `stop_signals` set an event, with a deadline after which the process ends even if something hangs."""
     loop, end = asyncio.get_running_loop(), EndForSure()
 
     def handle(_number: int, _frame: FrameType | None) -> None:
@@ -98,7 +98,7 @@ def _ending(stopping: asyncio.Event) -> Iterator[None]:
         loop.call_soon_threadsafe(stopping.set)
 
     end.start()
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, handle) for number in stop_signals()}
     try:
         yield
     finally:

@@ -19,6 +19,13 @@ from click.testing import CliRunner, Result
 from outreach_server.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
+STOP_SIGNALS = [
+    signal.SIGTERM,
+    signal.SIGINT,
+    *([signal.SIGHUP] if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL else []),
+]
+"""What stops a server in order; under `nohup` its processes ignore the end of the terminal."""
+
 DEADLINE = 60.0
 """Seconds for a condition that normally holds within one: only what hangs reaches it."""
 

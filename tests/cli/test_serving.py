@@ -23,12 +23,11 @@ from starlette.types import Receive, Scope, Send
 from outreach.errors import DatabaseNewer
 from outreach_server.cli import demo_story
 from outreach_server.cli.serving import Server, bind, bind_near, run_fast, url_of
-from tests.cli.conftest import ROOT, Cli, Process, until
+from tests.cli.conftest import ROOT, STOP_SIGNALS, Cli, Process, until
 
 Start = Callable[..., Process]
 Write = Callable[[str | bytes], str]
 
-SIGNALS = [signal.SIGTERM, signal.SIGINT]
 STOP_SECONDS = 10.0
 
 
@@ -45,7 +44,7 @@ def logged(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", STOP_SIGNALS)
 def test_serve_serves_until_it_is_told_to_stop(start: Start, number: signal.Signals) -> None:
     """It says where, answers there, and ends cleanly within ten seconds."""
     process = start("serve", "--port", "0", "--json")
@@ -214,7 +213,7 @@ def test_a_campaign_started_beside_a_running_server_is_sent(
         assert secret not in server.stderr
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", STOP_SIGNALS)
 def test_a_sandbox_has_everything_and_leaves_nothing(start: Start, number: signal.Signals) -> None:
     """What it prints works, there is no request limit, and its database is deleted."""
     process = start("sandbox", "--json")
@@ -327,7 +326,7 @@ anyio.run(server.serve)
 """
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", STOP_SIGNALS)
 def test_a_server_in_which_something_hangs_ends_all_the_same(number: signal.Signals) -> None:
     """A disk that does not answer, or the code of others: it says so, with a status that is not 0."""
     with subprocess.Popen(
@@ -339,6 +338,20 @@ def test_a_server_in_which_something_hangs_ends_all_the_same(number: signal.Sign
         _, told = process.communicate(timeout=60)
         assert process.returncode == 1
         assert "ending the process now" in told
+
+
+def test_a_server_under_nohup_goes_on_when_its_terminal_ends(start: Start) -> None:
+    """What it inherits as ignored it ignores."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process = start("serve", "--port", "0", "--json")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    url = process.document()["url"]
+    process.signal(signal.SIGHUP)
+    get(url + "/healthz")
+    process.signal(signal.SIGTERM)
+    assert process.wait() == 0
 
 
 @pytest.mark.parametrize("apart_seconds", [0.0, 0.001, 0.05])

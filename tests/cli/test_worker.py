@@ -9,12 +9,12 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from tests.cli.conftest import ROOT, Process, until
+from tests.cli.conftest import ROOT, STOP_SIGNALS, Process, until
 
 STOP_SECONDS = 10.0
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", STOP_SIGNALS)
 def test_a_worker_works_until_it_is_told_to_stop(start: Callable[..., Process], number: signal.Signals) -> None:
     """It says where its health is, answers there, and ends cleanly within ten seconds."""
     process = start("worker", "--metrics", "127.0.0.1:0", "--json")
