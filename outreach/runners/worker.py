@@ -124,6 +124,7 @@ class Worker:
         self._place = 0
         self._leads = False
         self._in_doubt = False
+        self._intact = False
         self._others: Mapping[int, int] = {}
         self._reload = False
         self._left_behind = False
@@ -187,9 +188,11 @@ class Worker:
             await self._storage.read(lambda _: None)
             return None
         try:
-            if lock.ended_uncleanly():
+            if not self._intact and lock.ended_uncleanly():
                 on_integrity_check()
                 await self._run_integrity_check()
+                # What follows may fail and be tried again for hours, as on a full disk.
+                self._intact = True
             before = self._clock.monotonic()
             # The last worker's mark shows earlier clock steps.
             self._steps.step()
@@ -222,7 +225,7 @@ class Worker:
                 self._takeover_starts[pace] = taken_at + spacing.total_seconds()
             self._lease_ends = before + self._config.lease_seconds
             self._epoch, self._place, self._leads = takeover.epoch, place, takeover.alone
-            self._in_doubt = False
+            self._in_doubt = self._intact = False
             self._others = takeover.others
             self.claims.begin(takeover.epoch, alone=takeover.alone)
             await self._settle_abandoned()
@@ -252,7 +255,7 @@ class Worker:
         damage = await self._storage.lock.check_integrity()
         if damage is not None:
             raise DispatchRefused(
-                f"Dispatch disabled: the database is damaged: {damage}. Stop this process and restore a backup with "
+                f"The database is damaged: {damage}. Stop this process and restore a backup with "
                 "`outreach-server db restore FILE` (restore_database).",
                 reason="damaged",
             )

@@ -12,12 +12,16 @@ import anyio
 import attrs
 import pytest
 
-from outreach import Outreach
+from outreach import EngineConfig, Outreach
 from outreach.errors import StorageError
 from outreach.models.states import CampaignAction
+from outreach.models.work import HighWaterMark
 from outreach.operations.campaigns.trail import ENGINE
 from outreach.operations.campaigns.transitions import move
 from outreach.operations.common import campaign_of, campaign_unit
+from outreach.policy.call_settlement import ProviderAnalyser
+from outreach.runners.worker import Worker
+from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.scripted import (
     ScriptedCarrier,
     accept,
@@ -27,7 +31,7 @@ from outreach.testing.scripted import (
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import dispatching, given_campaign, given_workspace, reaches, until
+from tests.engine.rig import WatchedStorage, dispatching, given_campaign, given_workspace, reaches, until
 
 pytestmark = pytest.mark.virtual_time
 
@@ -201,3 +205,26 @@ async def test_a_full_disk_is_one_line_and_its_end_another(
     assert lines[0] == "Nothing was written. The disk that the database is on is full."
     assert lines[1].startswith("The database accepts writes again.")
     assert "Traceback" not in caplog.text
+
+
+async def test_a_database_is_checked_once_however_often_the_lease_cannot_be_taken(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After a crash on a full disk it would else be read twice a second, with two lines each time."""
+    caplog.set_level(logging.INFO)
+    clock = clock_of_loop()
+    async with WatchedStorage(SqliteStorage(tmp_path / "outreach.db", clock=clock)) as storage:
+        storage.lock.record_high_water(HighWaterMark(database="one", epoch=1, change=1))
+        worker = Worker(storage=storage, clock=clock, config=EngineConfig(), analyser=ProviderAnalyser())
+
+        def full() -> None:
+            raise StorageError("The disk is full.")
+
+        storage.before_write = full
+        for _ in range(3):
+            with pytest.raises(StorageError, match="full"):
+                await worker.acquire()
+        storage.before_write = lambda: None
+        assert await worker.acquire() is not None
+        assert (len(told(caplog, "checking")), len(told(caplog, "checked"))) == (1, 1)
+        await worker.release()

@@ -165,6 +165,7 @@ def test_a_damaged_file_is_not_sent_from_after_a_crash(place: Place) -> None:
     server = place.serve()
     refused = wait_for("the refusal", lambda: server.health()["refused"])
     assert refused == "damaged"
+    assert "Dispatch disabled: The database is damaged: " in server.errors()
     assert httpx.get(f"{server.url}/readyz", timeout=PATIENCE).status_code == 503
     assert "db restore FILE" in server.errors()
     assert place.books.sent() == sent

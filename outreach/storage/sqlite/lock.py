@@ -208,8 +208,8 @@ class SqliteDispatchLock:
             return None
         except OSError as error:
             raise DispatchRefused(
-                f"Dispatch disabled for {str(self._path)!r}: could not take the lock {path!r} "
-                f"({error.strerror}). The directory of the database must be writable, on a file system with locks.",
+                f"The dispatch lock {path!r} cannot be taken ({error.strerror}). The directory of the database must be "
+                "writable, on a file system with locks.",
                 reason="lock",
             ) from error
         return lock
@@ -268,8 +268,8 @@ class SqliteDispatchLock:
             draft.replace(self._note)
         except OSError as error:
             raise DispatchRefused(
-                f"Dispatch disabled for {str(self._path)!r}: could not write the high-water mark {str(self._note)!r} "
-                f"({error.strerror}).",
+                f"The high-water mark {str(self._note)!r} cannot be written ({error.strerror}). The directory of the "
+                "database must be writable, and its disk must have room.",
                 reason="note",
             ) from error
 
@@ -277,8 +277,8 @@ class SqliteDispatchLock:
         kind = file_system_of(self._path, self._mounts())
         if kind in NETWORK_FILE_SYSTEMS:
             raise DispatchRefused(
-                f"Dispatch disabled for {str(self._path)!r}: it is on a network file system ({kind}), where two "
-                "machines could dispatch at once. Move the database to a local disk, or serve it without dispatching.",
+                f"The database {str(self._path)!r} is on a network file system ({kind}), where two machines could "
+                "dispatch at once. Move the database to a local disk, or serve it without dispatching.",
                 reason="network_file_system",
             )
 
