@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import sqlite3
@@ -219,3 +220,16 @@ async def test_an_engine_that_serves_diagnoses_itself(system: System) -> None:
         assert await engine.workspaces.list()
 
     await system.within(look)
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-shm", ".dispatch", ".dispatch.2", ".dispatch-note"])
+async def test_a_file_beside_the_database_that_may_not_be_written_is_named(
+    system: System, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    """A command of another user may have left it, and then nothing is sent, or nothing is written."""
+    file = Path(f"{system.database}{ending}")
+    file.touch()
+    allowed = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode, **more: path != file and allowed(path, mode, **more))
+    (found,) = [one for one in (await system.diagnose()).findings if one.code == "database_not_writable"]
+    assert (found.where, found.commands[1]) == (str(file), f"chmod u+rw {shlex.quote(str(file))}")

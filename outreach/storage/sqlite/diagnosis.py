@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shlex
 import shutil
@@ -70,12 +71,16 @@ def _finding(
 
 def _place(path: Path) -> Iterator[DiagnosisFinding]:
     user = "$(id -un)"
-    for needed, mode, options in ((path, os.R_OK | os.W_OK, "u+rw"), (path.parent, os.W_OK | os.X_OK, "u+rwx")):
-        if not os.access(needed, mode):
+    access = [(path, os.R_OK | os.W_OK, "u+rw"), (path.parent, os.W_OK | os.X_OK, "u+rwx")]
+    # A command of another user, such as root, may have left them, and a server that may not write one sends nothing.
+    access += [(file, os.R_OK | os.W_OK, "u+rw") for file in _files_beside(path)]
+    for needed, mode, options in access:
+        # A server that ends meanwhile deletes its log.
+        if not os.access(needed, mode) and os.path.lexists(needed):
             quoted = shlex.quote(str(needed))
             yield _finding(
                 "database_not_writable",
-                f"This user may not write {str(needed)!r}. SQLite writes the file, and files beside it.",
+                f"This user may not write {str(needed)!r}. A server writes the database, and the files beside it.",
                 needed,
                 f"sudo chown {user} {quoted}",
                 f"chmod {options} {quoted}",
@@ -109,6 +114,12 @@ def _place(path: Path) -> Iterator[DiagnosisFinding]:
             f"fuser -v {shlex.quote(str(log))}",
             severity="warning",
         )
+
+
+def _files_beside(path: Path) -> Sequence[Path]:
+    """Return the log, its index, the dispatch locks and the note, as far as they are there."""
+    endings = ("-wal", "-shm", ".dispatch", ".dispatch.[0-9]*", ".dispatch-note")
+    return [file for ending in endings for file in sorted(path.parent.glob(glob.escape(path.name) + ending))]
 
 
 def _exposure(path: Path) -> Iterator[DiagnosisFinding]:
