@@ -63,12 +63,20 @@ class CertificateFiles:
             # Without a password here, a key that has one would make OpenSSL ask for it on the terminal.
             context.load_cert_chain(self._certificate, self._key, password="")
         except OSError as error:
-            files = str(self._certificate) if self._key is None else f"{self._certificate} and {self._key}"
-            raise ConfigError(
-                f"{files} cannot be used for TLS: {error.strerror or error}. They must be readable PEM files, a "
-                "certificate and its key without a password."
-            ) from None
+            raise ConfigError(self._problem(error)) from None
         return context
+
+    def _problem(self, error: OSError) -> str:
+        why = f"cannot be used for TLS: {error.strerror or error}."
+        if self._key is None:
+            return (
+                f"{self._certificate} {why} It must be a readable PEM file with a certificate and its key without a "
+                "password. A key in a file of its own is named with --tls-key (tls_key)."
+            )
+        return (
+            f"{self._certificate} and {self._key} {why} They must be readable PEM files, a certificate and its key "
+            "without a password."
+        )
 
     def _look(self) -> _State:
         return [_state_of(file) for file in (self._certificate, self._key) if file is not None]

@@ -111,9 +111,11 @@ def test_files_that_are_no_pair_are_reported_in_words(tmp_path: Path) -> None:
     certificate, key, other = tmp_path / "certificate.pem", tmp_path / "key.pem", tmp_path / "other.pem"
     write_pair(certificate, key, name="first")
     write_pair(tmp_path / "ignored.pem", other, name="second")
-    for wrong in (tmp_path / "missing.pem", other, None):
+    for wrong in (tmp_path / "missing.pem", other):
         with pytest.raises(ConfigError, match="cannot be used for TLS"):
             CertificateFiles(certificate, wrong)
+    with pytest.raises(ConfigError, match="A key in a file of its own is named with --tls-key"):
+        CertificateFiles(certificate, None)
     both = tmp_path / "both.pem"
     both.write_bytes(certificate.read_bytes() + key.read_bytes())
     assert CertificateFiles(both, None).context.minimum_version == ssl.TLSVersion.TLSv1_2
