@@ -29,6 +29,7 @@ from outreach_server.cli import documents
 from outreach_server.cli.archives import unreadable_archives
 from outreach_server.cli.base import EXIT_FAILED, Group, state
 from outreach_server.cli.output import note, show, show_list
+from outreach_server.cli.sigint import ending_in_order
 from outreach_server.cli.values import WORKSPACE
 
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
@@ -37,6 +38,8 @@ FILE: Final = click.Path(path_type=Path, dir_okay=False)
 @click.group(cls=Group)
 def db() -> None:
     """Back up, restore, check, compact, archive, copy and migrate the database."""
+    # Such as by `timeout` in a script, which else leaves half a copy of the database behind.
+    click.get_current_context().with_resource(ending_in_order())
 
 
 @db.command()

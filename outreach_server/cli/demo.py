@@ -15,7 +15,8 @@ from outreach_server.cli.base import EXIT_INTERRUPTED, OwnDatabaseCommand, state
 from outreach_server.cli.output import console, echo_json
 from outreach_server.cli.reading import parser_command
 from outreach_server.cli.sandbox import create_demo_workspace
-from outreach_server.cli.serving import Server, bind_near, ending_on_sigterm, run_fast, url_of
+from outreach_server.cli.serving import Server, bind_near, run_fast, url_of
+from outreach_server.cli.sigint import ending_in_order
 from outreach_server.cli.values import PORT
 
 
@@ -38,7 +39,7 @@ def demo(exit_: bool, port: int) -> None:
     config, simulator = state().configuration()
     log_to_stderr("warning")
     with (
-        ending_on_sigterm(),
+        ending_in_order(),
         bind_near("127.0.0.1", port) as listener,
         tempfile.TemporaryDirectory(prefix="outreach-") as directory,
     ):

@@ -14,7 +14,8 @@ from outreach.models import API_SCOPES, CarrierName
 from outreach_server.cli.base import OwnDatabaseCommand, actor, state
 from outreach_server.cli.output import console, echo_json, fields
 from outreach_server.cli.reading import parser_command
-from outreach_server.cli.serving import Server, bind, ending_on_sigterm, run_fast, url_of
+from outreach_server.cli.serving import Server, bind, run_fast, url_of
+from outreach_server.cli.sigint import ending_in_order
 from outreach_server.cli.values import PORT
 from outreach_server.config import LOG_LEVELS
 
@@ -62,7 +63,7 @@ def sandbox(host: str, port: int, log_level: str) -> None:
     config, simulator = state().configuration()
     log_to_stderr(log_level)
     with (
-        ending_on_sigterm(),
+        ending_in_order(),
         bind(host, port) as listener,
         tempfile.TemporaryDirectory(prefix="outreach-") as directory,
     ):

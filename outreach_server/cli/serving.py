@@ -9,10 +9,9 @@ import logging
 import os
 import signal
 import socket
-import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from queue import Empty, SimpleQueue
@@ -26,6 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from outreach import OutreachError
 from outreach_server.cli import interruptions
+from outreach_server.cli.sigint import stop_signals
 from outreach_server.config import ServerConfig, host_and_port
 from outreach_server.errors import error_response
 from outreach_server.listening.connection import Connection, ListenerState
@@ -129,32 +129,6 @@ def _collecting_rarely() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
-
-
-def stop_signals() -> Sequence[signal.Signals]:
-    """Return the signals that stop a server in order: Ctrl-C, SIGTERM, and the end of its terminal.
-
-    Under `nohup` the end of the terminal is ignored, and stays so. Windows has no such signal.
-    """
-    if sys.platform == "win32" or signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-        return signal.SIGINT, signal.SIGTERM
-    return signal.SIGINT, signal.SIGTERM, signal.SIGHUP
-
-
-@contextmanager
-def ending_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the block like Ctrl-C, so that it is cleaned up."""
-
-    def as_ctrl_c(number: int, frame: FrameType | None) -> None:
-        handler = signal.getsignal(signal.SIGINT)
-        if callable(handler):
-            handler(number, frame)
-
-    before = signal.signal(signal.SIGTERM, as_ctrl_c)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 class Server(uvicorn.Server):

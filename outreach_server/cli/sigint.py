@@ -1,11 +1,12 @@
-"""Handles only the first Ctrl-C: a second one would interrupt the clean end that the first has begun."""
+"""Handles only the first Ctrl-C, as a second one would interrupt the clean end; what ends a command like Ctrl-C."""
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Final
@@ -81,3 +82,31 @@ def block_sigint() -> None:
         if hasattr(signal, "pthread_sigmask"):  # Windows has none
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def stop_signals() -> Sequence[signal.Signals]:
+    """Return the signals that stop a server in order: Ctrl-C, SIGTERM, and the end of its terminal.
+
+    Under `nohup` the end of the terminal is ignored, and stays so. Windows has no such signal.
+    """
+    if sys.platform == "win32" or signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        return signal.SIGINT, signal.SIGTERM
+    return signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+
+
+@contextmanager
+def ending_in_order() -> Iterator[None]:
+    """Let every one of `stop_signals` end the block like Ctrl-C, so that it is cleaned up."""
+
+    def as_ctrl_c(number: int, frame: FrameType | None) -> None:
+        handler = signal.getsignal(signal.SIGINT)
+        if callable(handler):
+            handler(number, frame)
+
+    others = [number for number in stop_signals() if number != signal.SIGINT]
+    before = {number: signal.signal(number, as_ctrl_c) for number in others}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -17,8 +17,9 @@ from outreach.database import shown_url
 from outreach_server.cli.base import state
 from outreach_server.cli.metrics_address import answering, metrics_of
 from outreach_server.cli.output import echo_json
-from outreach_server.cli.serving import EndForSure, bind_metrics, run_fast, stop_signals, url_of
+from outreach_server.cli.serving import EndForSure, bind_metrics, run_fast, url_of
 from outreach_server.cli.setting_flags import ConfiguredCommand, given, worker_options
+from outreach_server.cli.sigint import stop_signals
 from outreach_server.cli.supervision import Pulse, ServiceManager
 
 _log = logging.getLogger("outreach_server")

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
+import signal
 import sqlite3
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +18,8 @@ import pytest
 from sqlite_utils import Database, Migrations
 
 from outreach.storage.sqlite import schema
-from tests.cli.conftest import Cli, Process
+from outreach_server.cli.base import EXIT_INTERRUPTED
+from tests.cli.conftest import DEADLINE, ROOT, STOP_SIGNALS, Cli, Process
 
 TWILIO = {"account_sid": f"AC{'0' * 32}", "auth_token": "0" * 32}
 
@@ -117,6 +122,42 @@ def test_a_database_is_compacted_and_the_old_file_is_kept(cli: Cli, database: st
     assert "delete it when you do not need it" in cli.tell("db", "compact")
     assert cli.ask("db", "compact", "--delete-old")["kept"] is None
     assert "autovacuum" in Cli("postgresql://localhost/x").refuse("db", "compact")
+
+
+STOPPED = """
+import os, sys
+from pathlib import Path
+from outreach.storage.sqlite import copying
+from outreach_server.cli import main
+
+def stopped(raw, *, quick):
+    file = Path(sys.argv[2])
+    assert len(list(file.parent.glob(file.name + ".*.part"))) == 1
+    os.kill(os.getpid(), int(sys.argv[1]))
+    return []
+
+copying.integrity_problems = stopped
+main(["db", "backup", sys.argv[2]])
+"""
+"""A backup that gets a signal while it has half a copy."""
+
+
+@pytest.mark.parametrize("number", STOP_SIGNALS)
+def test_a_backup_that_is_stopped_leaves_nothing_behind(cli: Cli, tmp_path: Path, number: signal.Signals) -> None:
+    """Half a copy of the database, one for each run of a script with `timeout`, would fill the disk."""
+    cli.ask("workspaces", "create", "First")
+    before = sorted(tmp_path.iterdir())
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED, str(int(number)), str(tmp_path / "backup.db")],
+        cwd=ROOT,
+        env={**os.environ, "OUTREACH_DATABASE_URL": cli.database},
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.strip()) == (EXIT_INTERRUPTED, "Interrupted.")
+    assert sorted(tmp_path.iterdir()) == before
 
 
 @pytest.fixture

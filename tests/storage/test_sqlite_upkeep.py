@@ -18,7 +18,15 @@ from sqlite_utils import Database, Migrations
 from outreach import Outreach
 from outreach.clock import SystemClock
 from outreach.database import backup_database, check_database, migrate_database, restore_database
-from outreach.errors import ConfigError, DatabaseInUse, DatabaseMissing, DatabaseNewer, DatabaseOlder, StorageError
+from outreach.errors import (
+    ConfigError,
+    DatabaseInUse,
+    DatabaseMissing,
+    DatabaseNewer,
+    DatabaseOlder,
+    DatabaseReplaced,
+    StorageError,
+)
 from outreach.models.work import DatabaseHome
 from outreach.operations.waves import leases
 from outreach.storage.sqlite import SqliteStorage, schema
@@ -418,6 +426,9 @@ async def test_a_log_without_its_database_is_no_part_of_a_new_one(database: Path
         shutil.copyfile(f"{database}-wal", tmp_path / "left")
     database.unlink()
     os.replace(tmp_path / "left", f"{database}-wal")
+    with pytest.raises(DatabaseReplaced, match="move the log away first"):
+        await fill(database, "new")
+    os.replace(f"{database}-wal", tmp_path / "left")
     await fill(database, "new")
     assert await content(database) == ["new"]
 
