@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import attrs
 
 from outreach.models.dispatch import DispatchOutcome
+from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.states import DispatchState
 from outreach.policy.texts import storable
+from outreach.protocols.adapter import CallbackEvent
 
 ADAPTER_STATES: Final = frozenset(
     {
@@ -22,7 +25,12 @@ ADAPTER_STATES: Final = frozenset(
 )
 """The outcomes that an adapter may return (`protocols.carrier.Carrier`)."""
 
-_TEXTS: Final = ("provider_id", "reason", "error_code", "error_message")
+_OUTCOME_TEXTS: Final = ("provider_id", "reason", "error_code", "error_message")
+_REPORT_TEXTS: Final = ("dispatch_id", "provider_id", "reason", "error_code")
+_CALL_REPORT_TEXTS: Final = (
+    *("dispatch_id", "provider_id", "telephony_id"),
+    *("answered_by", "summary", "error", "reason"),
+)
 
 
 def recordable(answer: object) -> DispatchOutcome | None:
@@ -33,12 +41,34 @@ def recordable(answer: object) -> DispatchOutcome | None:
     """
     if not isinstance(answer, DispatchOutcome) or answer.state not in ADAPTER_STATES:
         return None
-    changes: dict[str, Any] = {}
-    for name in _TEXTS:
-        given = getattr(answer, name)
-        if given is not None and (text := storable(str(given))) != given:
-            changes[name] = text
+    changes = _other_texts(answer, _OUTCOME_TEXTS)
     seconds: object = answer.retry_after_seconds
     if seconds is not None and not (isinstance(seconds, int | float) and math.isfinite(seconds)):
         changes["retry_after_seconds"] = None
     return attrs.evolve(answer, **changes) if changes else answer
+
+
+def recordable_report(report: Report) -> Report:
+    """Return a report with texts that every storage takes: one that cannot be stored would come again for ever."""
+    changes = _other_texts(report, _REPORT_TEXTS if isinstance(report, MessageReport) else _CALL_REPORT_TEXTS)
+    return attrs.evolve(report, **changes) if changes else report
+
+
+def recordable_event(event: CallbackEvent) -> CallbackEvent:
+    """Return an event of a callback in the same way; messages are read with care where they are stored."""
+    changes = _other_texts(event, ("event_id",))
+    if isinstance(event.content, MessageReport | CallReport):
+        report = recordable_report(event.content)
+        if report is not event.content:
+            changes["content"] = report
+    return attrs.evolve(event, **changes) if changes else event
+
+
+def _other_texts(found: object, names: Sequence[str]) -> dict[str, Any]:
+    """Return those of an object's texts that have to be others."""
+    changes = {}
+    for name in names:
+        given = getattr(found, name)
+        if given is not None and (text := storable(str(given))) != given:
+            changes[name] = text
+    return changes

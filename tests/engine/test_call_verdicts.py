@@ -176,6 +176,19 @@ class _FailsAtFirst:
         return "positive"
 
 
+async def test_a_call_ends_also_where_its_summary_cannot_be_stored(open_storage: OpenStorage) -> None:
+    """A provider that cuts texts cuts emoji too; refused, its report would come again for ever."""
+    voice = ScriptedVoice(look_up="none")
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await voice.wait_for_requests(1)
+        hear(voice, voice.requests[0], **{**JUDGED, "summary": "Bye \ud83d\x00"})
+        assert (await reaches(rig.engine, campaign, "completed")).counters.successful == 1
+        assert [one.summary for one in await calls_of(rig, campaign)] == ["Bye \ufffd\ufffd"]
+
+
 class _Says:
     """An analyser that returns whatever it is made with."""
 
