@@ -28,6 +28,7 @@ from outreach.policy.settlement import Backoff
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation, Storage
 from outreach.protocols.voice import Analyser
+from outreach.runners.adapter_answers import recordable_report
 from outreach.runners.batcher import Batcher
 from outreach.runners.claims import Claims, Team
 from outreach.runners.permits import WorkerPermits
@@ -466,6 +467,7 @@ class Worker:
 
     async def report(self, event: Report) -> None:
         """Merge a provider's report, together with others that arrive at the same time, and commit it."""
+        event = recordable_report(event)
         dispatch = await self._reports.submit(event)
         tell_of_report(self.instrumentation, dispatch, event, self._clock.now())
 
