@@ -33,6 +33,7 @@ from outreach.testing.builders import (
     NOW,
     make_dispatch,
     make_flow,
+    make_lease,
     make_message,
     make_provider_throttle,
     make_workspace,
@@ -42,7 +43,7 @@ from outreach.testing.scripted import ScriptedCarrier
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
-from tests.engine.given import given_active, given_settings, recipient, reread
+from tests.engine.given import SECOND, given_active, given_settings, recipient, reread
 from tests.engine.rig import QUICK, dispatching, given_campaign, given_workspace, people, reaches, until
 from tests.engine.writing import entry, write
 
@@ -340,8 +341,17 @@ async def test_the_frequency_cap_holds_nobody_longer_than_a_day(storage: Storage
     await storage.write(lambda tx: tx.workspaces.update(make_workspace(id=THIS_WORKSPACE, frequency_cap=1)))
     campaign = await given_active(storage)
     dispatch = make_dispatch(
-        campaign_id=campaign.id, position=0, message_id=None, state=DispatchState.ACCEPTED, created_at=NOW + HOUR
+        campaign_id=campaign.id, position=0, message_id=None, state=DispatchState.ACCEPTED, created_at=NOW + 240 * HOUR
     )
     await storage.write(lambda tx: tx.dispatches.insert(dispatch))
-    until = await storage.read(lambda tx: frequency_capped_until(tx, THIS_WORKSPACE, dispatch.to, NOW))
-    assert until == NOW + 24 * HOUR
+
+    async def capped_until(now: datetime) -> datetime | None:
+        return await storage.read(lambda tx: frequency_capped_until(tx, THIS_WORKSPACE, dispatch.to, now))
+
+    assert await capped_until(NOW) == NOW + 24 * HOUR
+    # The clock runs since then: what lies ahead was sent before.
+    await storage.write(lambda tx: tx.leases.put(make_lease(steady_since=NOW, steady_until=NOW)))
+    assert await capped_until(NOW + HOUR) == NOW + 24 * HOUR
+    assert await capped_until(NOW + 24 * HOUR) is None
+    # A moment ahead it may be another node's, by a clock that is not followed yet.
+    assert await capped_until(dispatch.created_at - SECOND) == dispatch.created_at - SECOND + 24 * HOUR

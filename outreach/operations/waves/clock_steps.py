@@ -35,6 +35,9 @@ _MAX_ROWS: Final = 200
 _BEFORE: Final = timedelta(microseconds=1)
 """Shifts what was made before a step before all that was made since, so that requests keep their order."""
 
+_NODES_DIFFER: Final = timedelta(minutes=1)
+"""A time that is less far ahead may be another node's, by a clock that this one does not follow yet."""
+
 _MOMENTARY: Final = ("withdrawn", "operator_retry", "deferred", "flow", DOUBLE_DIAL)
 """Waits that may end at once: asked too early, a provider says so again."""
 
@@ -97,12 +100,27 @@ def corrected_created_at(tx: Transaction, dispatch: Dispatch, now: datetime) -> 
 
     A time ahead of now would keep it in flight until that time comes again.
     """
+    since = _steady_since(tx, now) if dispatch.created_at > now else None
+    return dispatch.created_at if since is None else since - _BEFORE
+
+
+def latest_time(tx: Transaction, noted: datetime, now: datetime) -> datetime:
+    """Return when something that was noted at a time was done at the latest.
+
+    A time ahead of now dates from before a clock step. Clocks of nodes may differ for as long as a lease lasts.
+    """
+    if noted <= now:
+        return noted
+    since = _steady_since(tx, now) if noted > now + _NODES_DIFFER else None
+    return now if since is None else min(since, now)
+
+
+def _steady_since(tx: Transaction, now: datetime) -> datetime | None:
+    """Return since when the clock has not been set; None if nobody has noticed yet how far it was set back."""
     lease = tx.leases.current()
     # If the last heartbeat lies ahead too, `repair_after_clock_step` is still to come.
     noticed = lease is not None and lease.steady_until is not None and lease.steady_until <= now
-    if dispatch.created_at <= now or lease is None or lease.steady_since is None or not noticed:
-        return dispatch.created_at
-    return lease.steady_since - _BEFORE
+    return lease.steady_since if lease is not None and noticed else None
 
 
 def _correct_unknown(tx: Transaction, now: datetime) -> None:
