@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import anyio
 import attrs
 import pytest
 
-from outreach import BusinessHours, Outreach, TimeWindow
+from outreach import BusinessHours, NewRecipient, Outreach, TimeWindow
 from outreach.clock import Clock, StepWatch
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import DispatchOutcome
+from outreach.models.plans import Wave, WaveResult
 from outreach.models.resources import FlowStep
 from outreach.models.states import DispatchState, RecipientStatus
 from outreach.models.work import WorkUnit
@@ -26,6 +29,7 @@ from outreach.policy.contact_hours import CONTACT_HOURS
 from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Storage
+from outreach.runners.campaigns import CampaignRunner
 from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
 from outreach.storage.sqlite import SqliteStorage
@@ -43,7 +47,8 @@ from outreach.testing.scripted import ScriptedCarrier
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
-from tests.engine.given import SECOND, given_active, given_settings, recipient, reread
+from tests.engine.flow_course import Course
+from tests.engine.given import SECOND, commit_wave, given_active, given_settings, recipient, reread
 from tests.engine.rig import QUICK, dispatching, given_campaign, given_workspace, people, reaches, until
 from tests.engine.writing import entry, write
 
@@ -186,6 +191,45 @@ async def test_hours_that_were_open_before_the_clock_was_set_back_are_looked_at_
     assert min(began) >= opening
 
 
+async def test_contact_hours_that_were_open_before_the_clock_was_set_back_are_looked_at_again(
+    open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They opened while a campaign waited for its permits; the clock was set back between decision and commit."""
+    opening = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+    awake, asleep = [f"+44207123456{number}" for number in range(6)], "+17875550101"
+    clock = ShiftedClock(opening - timedelta(seconds=3))
+    reserve, commit_all = Outbox.reserve, CampaignRunner._commit_all
+    began, is_set_back = dict[str, datetime](), False
+
+    async def wait_and_reserve(self: Outbox, account: str, wake_signal: WakeSignal, *, wanted: int = 1) -> int:
+        if began and clock.now() < opening and not is_set_back:
+            await anyio.sleep(4)
+        return await reserve(self, account, wake_signal, wanted=wanted)
+
+    async def set_back_and_commit(self: CampaignRunner, decided: Sequence[Wave]) -> Sequence[WaveResult]:
+        nonlocal is_set_back
+        if not is_set_back and asleep in {intent.to for wave in decided for intent in wave.intents}:
+            clock.shift(timedelta(seconds=-3))
+            is_set_back = True
+        return await commit_all(self, decided)
+
+    class NotingCarrier(ScriptedCarrier):
+        async def send(self, message: OutboundMessage) -> DispatchOutcome:
+            began[message.to] = clock.now()
+            return await super().send(message)
+
+    monkeypatch.setattr(Outbox, "reserve", wait_and_reserve)
+    monkeypatch.setattr(CampaignRunner, "_commit_all", set_back_and_commit)
+    async with dispatching(open_storage(clock), carrier=NotingCarrier(), clock=clock) as rig:
+        workspace = await given_workspace(rig.engine, contact_hours=True)
+        contacts = [NewRecipient(phone_number=phone) for phone in (*awake, asleep)]
+        campaign = await given_campaign(rig.engine, workspace, contacts, body="Hello")
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+    assert is_set_back
+    assert began[asleep] >= opening
+
+
 @pytest.mark.parametrize(("back", "retry"), [(0, 15), (9, 15), (50, 10)])
 async def test_who_waits_since_a_time_ahead_waits_no_longer_than_who_begins_now(
     storage: Storage, back: int, retry: int
@@ -231,6 +275,30 @@ async def test_a_step_of_a_flow_waits_for_its_own_wait_again(storage: Storage) -
     await _release(storage, campaign, limit=9)
     due = [(await recipient(storage, campaign, position)).due_at for position in range(2)]
     assert due == [NOW + timedelta(minutes=20), NOW + timedelta(minutes=4320)]
+
+
+@pytest.mark.parametrize("contact_hours", [False, True], ids=["next step", "left out"])
+async def test_who_was_due_by_a_time_that_was_wrong_goes_on_waiting(
+    storage: Storage, clock: ManualClock, contact_hours: bool
+) -> None:
+    """The clock was set back between decision and commit: the next step of a flow neither comes nor is left out."""
+    steps = [
+        FlowStep(kind="send", body="Hello"),
+        FlowStep(kind="wait", wait_minutes=4320),
+        FlowStep(kind="send" if contact_hours else "stop_if_replied", body="Hello again" if contact_hours else None),
+        FlowStep(kind="send", body="Goodbye"),
+    ]
+    await storage.write(lambda tx: tx.workspaces.update(make_workspace(contact_hours=contact_hours)))
+    course = await Course.begin(storage, clock, *steps)
+    await _given_waits(storage, course.campaign, [(RecipientStatus.WAITING, "flow_wait", 72 * HOUR)], steps=(2,))
+    waits = await recipient(storage, course.campaign)
+    clock.set(NOW + 96 * HOUR)
+    wave = await course.decided()
+    # No number of these belongs to a time zone.
+    assert [one.recipient for one in (wave.endings if contact_hours else wave.advances)] == [waits]
+    clock.set(NOW)
+    await storage.write(lambda tx: commit_wave(tx, wave, clock_now=clock.now))
+    assert await recipient(storage, course.campaign) == waits
 
 
 @pytest.mark.parametrize("ahead", [False, True])
