@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
@@ -421,7 +422,12 @@ class CampaignRunner:
             spacing=channel.spacing(campaign),
             intent_lifetime=timedelta(seconds=self._config.max_intent_age_seconds),
         )
-        return await self._commits.submit(wave)
+        try:
+            return await self._commits.submit(wave)
+        except asyncio.CancelledError:
+            # Another campaign's task may commit it all the same, and nobody would start its requests.
+            self._worker.doubt()
+            raise
 
 
 def _wanted(plan: WavePlan) -> Wanted:

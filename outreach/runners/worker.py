@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -264,8 +265,7 @@ class Worker:
     async def commit(self, operation: Operation[T]) -> T:
         """Commit intents.
 
-        Where nobody can tell whether they were committed, they are nobody's: the next heartbeat gives the lease up, so
-        that they count as abandoned.
+        Where nobody can tell whether they were committed, they are nobody's (`doubt`).
 
         Raises:
             CommitUnknown: Nobody can tell.
@@ -273,9 +273,13 @@ class Worker:
         """
         try:
             return await self._storage.write(operation)
-        except CommitUnknown:
-            self._in_doubt = True
+        except (CommitUnknown, asyncio.CancelledError):
+            self.doubt()
             raise
+
+    def doubt(self) -> None:
+        """Have the next heartbeat give the lease up, so that intents that may be nobody's count as abandoned."""
+        self._in_doubt = True
 
     async def renew(self, epoch: int) -> None:
         """Renew the lease; see `protocols.dispatcher.Worker`."""
