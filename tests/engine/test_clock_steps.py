@@ -16,13 +16,10 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.plans import Wave, WaveResult
 from outreach.models.resources import FlowStep
-from outreach.models.states import DispatchState, RecipientStatus
+from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
 from outreach.models.work import WorkUnit
-from outreach.operations.waves import (
-    clock_steps,
-    leases,
-    provider_throttles,
-)
+from outreach.operations.campaigns import transitions
+from outreach.operations.waves import clock_steps, leases, provider_throttles
 from outreach.operations.waves.pace import frequency_capped_until
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.policy.contact_hours import CONTACT_HOURS
@@ -128,6 +125,22 @@ async def test_what_was_started_by_a_wrong_clock_is_sent_when_a_server_starts(tm
     carrier = ScriptedCarrier()
     async with dispatching(_file(tmp_path, clock), carrier=carrier, clock=clock):
         await carrier.wait_for_requests(1)
+
+
+async def test_a_campaign_that_is_resumed_before_its_start_is_scheduled_again(storage: Storage) -> None:
+    """It was started and paused by a time that was wrong; active, it would be tried all the time, in vain."""
+    start = NOW + HOUR
+    campaign = await given_active(
+        storage,
+        status=CampaignStatus.PAUSED,
+        schedule_type="scheduled",
+        scheduled_start_at=start,
+        carrier="twilio",
+        from_number="+14155550199",
+    )
+    await storage.write(lambda tx: transitions.resume(tx, THIS_WORKSPACE, campaign.id, now=NOW, actor="test"))
+    assert (await reread(storage, campaign)).status is CampaignStatus.SCHEDULED
+    assert await storage.read(lambda tx: [work.due_at for work in tx.work.due()]) == [start]
 
 
 async def test_an_intent_from_before_the_clock_was_set_back_is_withdrawn_and_decided_again(
