@@ -14,9 +14,10 @@ from outreach import BusinessHours, NewRecipient, Outreach, TimeWindow
 from outreach.clock import Clock, StepWatch
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import DispatchOutcome
-from outreach.models.plans import Wave, WaveResult
+from outreach.models.plans import Postponement, Wave, WaveResult
 from outreach.models.resources import FlowStep
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
+from outreach.models.trail import TrailRule
 from outreach.models.work import WorkUnit
 from outreach.operations.campaigns import transitions
 from outreach.operations.waves import clock_steps, leases, provider_throttles
@@ -45,7 +46,7 @@ from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.flow_course import Course
-from tests.engine.given import SECOND, commit_wave, given_active, given_settings, recipient, reread
+from tests.engine.given import SECOND, commit, commit_wave, given_active, given_settings, recipient, reread
 from tests.engine.rig import QUICK, dispatching, given_campaign, given_workspace, people, reaches, until
 from tests.engine.writing import entry, write
 
@@ -357,6 +358,35 @@ async def test_a_takeover_finds_waits_that_a_wrong_clock_made(
     await storage.write(lambda tx: leases.take_over(tx, home=None, noted=None, now=NOW, receipt=RECEIPT))
     run = await storage.read(lambda tx: tx.runs.get(THIS_WORKSPACE, campaign.id))
     assert (run and clock_steps.recorded_setback(run)) == (timedelta() if is_wrong else None)
+
+
+async def test_waits_that_are_to_be_looked_at_are_not_forgotten_by_whoever_is_put_off(storage: Storage) -> None:
+    """A wave that was decided before a takeover found these waits is committed after it."""
+    campaign = await given_active(storage, 2)
+    await _given_waits(storage, campaign, [(RecipientStatus.WAITING, "flow", HOUR)])
+    other = await recipient(storage, campaign, 1)
+    await storage.write(lambda tx: clock_steps.correct_waits(tx, receipt=RECEIPT, epoch=1, now=NOW))
+    postponed = Postponement(recipient=other, due_at=NOW + HOUR, reason=CONTACT_HOURS, rule=TrailRule.CONTACT_HOURS)
+    await commit(storage, campaign, 9, postponements=[postponed])
+    assert (await recipient(storage, campaign, 1)).reason == CONTACT_HOURS
+    await _release(storage, campaign, limit=9)
+    assert [(await recipient(storage, campaign, position)).due_at for position in range(2)] == [NOW, NOW]
+
+
+@pytest.mark.parametrize(("back", "created"), [(50, -40), (0, 0)])
+async def test_an_unknown_dispatch_was_committed_by_as_much_earlier_as_the_clock_was_set_back(
+    storage: Storage, back: int, created: int
+) -> None:
+    """Its provider is asked for what it has received since then; where that is not known, it was before now."""
+    campaign = await given_active(storage, 2)
+    fields = {"campaign_id": campaign.id, "message_id": None, "state": DispatchState.UNKNOWN}
+    ahead = make_dispatch(**fields, position=0, created_at=NOW + timedelta(minutes=10))
+    past = make_dispatch(**fields, position=1, created_at=NOW - HOUR)
+    await storage.write(lambda tx: [tx.dispatches.insert(one) for one in (ahead, past)])
+    await storage.write(lambda tx: clock_steps.repair_after_clock_step(tx, timedelta(minutes=back), epoch=1, now=NOW))
+    unknown = await storage.read(lambda tx: {one.id: one.created_at for one in tx.dispatches.unknown(None, limit=9)})
+    expected = NOW + timedelta(minutes=created) if created else NOW - timedelta(microseconds=1)
+    assert unknown == {ahead.id: expected, past.id: past.created_at}
 
 
 async def test_a_campaign_was_changed_and_started_before_now(storage: Storage) -> None:

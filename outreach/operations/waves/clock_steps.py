@@ -77,7 +77,7 @@ def repair_after_clock_step(tx: Transaction, back: timedelta, *, epoch: int, now
     """
     for campaign in tx.campaigns.in_status(_OPEN):
         _repair_campaign(tx, campaign, back, epoch, now)
-    _correct_unknown(tx, now)
+    _correct_unknown(tx, back, now)
     correct_due_times(tx, now=now)
     for throttle in tx.provider_throttles.list():
         provider_throttles.restart_throttle(tx, throttle.workspace_id, throttle.provider, now)
@@ -123,13 +123,15 @@ def _steady_since(tx: Transaction, now: datetime) -> datetime | None:
     return lease.steady_since if lease is not None and noticed else None
 
 
-def _correct_unknown(tx: Transaction, now: datetime) -> None:
+def _correct_unknown(tx: Transaction, back: timedelta, now: datetime) -> None:
+    # As far back as the clock was set, because providers are asked for what they have received since then.
     after: tuple[datetime, str] | None = None
     while found := tx.dispatches.unknown(None, limit=_MAX_ROWS, after=after):
         after = (found[-1].created_at, found[-1].id)
         for dispatch in found:
             if dispatch.created_at > now:
-                tx.dispatches.update(attrs.evolve(dispatch, created_at=now - _BEFORE))
+                created_at = min(dispatch.created_at - back, now - _BEFORE)
+                tx.dispatches.update(attrs.evolve(dispatch, created_at=created_at))
 
 
 def correct_waits(tx: Transaction, *, receipt: timedelta | None, epoch: int, now: datetime) -> None:
