@@ -147,5 +147,10 @@ async def test_intents_whose_slice_is_cancelled_at_their_commit_become_unknown(
             found = await rig.storage.read(lambda tx: [tx.dispatches.get(workspace.id, one) for one in lost])
             return bool(lost) and {one and one.state for one in found} == {DispatchState.UNKNOWN}
 
+        async def others_are_sent() -> bool:
+            found = [one.status for campaign in campaigns for one in await people(rig.engine, campaign)]
+            return set(found) <= {RecipientStatus.COMPLETED, RecipientStatus.UNKNOWN}
+
         await until(all_unknown)
+        await until(others_are_sent)
         assert not {message.dispatch_id for message in rig.carrier.requests} & set(lost)
