@@ -47,7 +47,7 @@ from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.flow_course import Course
 from tests.engine.given import SECOND, commit, commit_wave, given_active, given_settings, recipient, reread
-from tests.engine.rig import QUICK, dispatching, given_campaign, given_workspace, people, reaches, until
+from tests.engine.rig import QUICK, WatchedStorage, dispatching, given_campaign, given_workspace, people, reaches, until
 from tests.engine.writing import entry, write
 
 pytestmark = pytest.mark.virtual_time
@@ -87,6 +87,35 @@ async def test_what_was_noted_by_a_time_that_lasted_for_less_than_a_heartbeat_is
         await storage.write(lambda tx: (tx.workspaces.insert(make_workspace()), tx.work.schedule(unit, clock.now())))
         clock.shift(-HOUR)
         worker.note_set_back(HOUR)
+        await worker.renew(epoch)
+        work = await storage.read(lambda tx: tx.work.get(unit))
+        assert work is not None
+        assert work.due_at is not None
+        assert work.due_at <= clock.now()
+        await worker.release()
+
+
+async def test_a_step_that_comes_while_a_heartbeat_is_written_is_the_next_ones(open_storage: OpenStorage) -> None:
+    """Also if it is smaller than the one that is being repaired."""
+    clock = ShiftedClock()
+    unit = WorkUnit("call", THIS_WORKSPACE, "call")
+    storage = WatchedStorage(open_storage(clock))
+    async with storage:
+        worker = Worker(storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser())
+        epoch = await worker.acquire()
+        assert epoch is not None
+        await storage.write(lambda tx: tx.workspaces.insert(make_workspace()))
+
+        async def step(_: object) -> None:
+            storage.after_write = None
+            clock.shift(HOUR)
+            await storage.write(lambda tx: tx.work.schedule(unit, clock.now()))
+            clock.shift(-HOUR)
+            worker.note_set_back(HOUR)
+
+        clock.shift(-2 * HOUR)
+        storage.after_write = step
+        await worker.renew(epoch)
         await worker.renew(epoch)
         work = await storage.read(lambda tx: tx.work.get(unit))
         assert work is not None
