@@ -185,7 +185,8 @@ class Outbox:
 
     def _may_start(self, dispatch: Dispatch) -> bool:
         """Return whether a request whose connection took a while may start."""
-        return self._clock.now() <= dispatch.valid_until and self._worker.lease_seconds_left > 0
+        # Before its slot the clock was set back meanwhile, and the hours of the commit may not be open yet.
+        return dispatch.slot_at <= self._clock.now() <= dispatch.valid_until and self._worker.lease_seconds_left > 0
 
     async def _last_check(self, request: ProviderRequest, permit: _Permit) -> str | None:
         dispatch = request.dispatch
