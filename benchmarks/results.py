@@ -86,7 +86,7 @@ class Figure:
     Attributes:
         row: The part of the benchmark.
         case: Under which circumstances.
-        what: TrailStepKind it is, with its unit.
+        what: What it is, with its unit.
         values: By round.
         wanted: What is asked of its median.
     """

@@ -529,7 +529,7 @@ def _check_kinds(
     for name, value, kind in (("config", config, EngineConfig), ("simulator", simulator, SimulatorConfig)):
         if value is not None and not isinstance(value, kind):
             raise ConfigError(f"{name} is {value!r}; it must be an outreach.{kind.__name__}.")
-    if analyser is not None and not isinstance(analyser, str) and not callable(getattr(analyser, "outcome", None)):
+    if analyser is not None and not isinstance(analyser, str) and not _is_analyser(analyser):
         raise ConfigError(f"analyser is {analyser!r}; it must be an outreach.Analyser.")
 
 
@@ -564,9 +564,14 @@ def _analyser(given: Analyser | str | None) -> Analyser:
         broken = [problem.message for problem in installed.problems if problem.name == given]
         words = f"There is no analyser {given!r}. Installed packages bring: {known}."
         raise ConfigError(" ".join([words, *broken]))
-    if isinstance(found, type) or not callable(getattr(found, "outcome", None)):
+    if not _is_analyser(found):
         raise ConfigError(f"The analyser {given!r} of {source} is {found!r}; it must be an outreach.Analyser.")
     return cast("Analyser", found)
+
+
+def _is_analyser(value: object) -> bool:
+    # A class has the method too, and cannot be asked.
+    return not isinstance(value, type) and callable(getattr(value, "outcome", None))
 
 
 def _check_truth(name: str, value: object) -> None:

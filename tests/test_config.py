@@ -10,6 +10,7 @@ import attrs
 import pytest
 
 from outreach import ConfigError, EngineConfig, Outreach, SimulatorConfig
+from outreach.policy.call_settlement import ProviderAnalyser
 
 
 @pytest.mark.parametrize(
@@ -191,6 +192,7 @@ def test_an_engine_is_made_of_what_it_takes() -> None:
         ({"analyser": "positive"}, "There is no analyser 'positive'"),
         ({"analyser": ""}, "There is no analyser ''"),
         ({"analyser": 5}, r"it must be an outreach\.Analyser"),
+        ({"analyser": ProviderAnalyser}, r"it must be an outreach\.Analyser"),
         ({"create": "no"}, "create is 'no'; it must be True or False"),
         ({"migrate": "no"}, "migrate is 'no'; it must be True or False"),
         ({"dispatch": 0}, "dispatch is 0; it must be True or False"),

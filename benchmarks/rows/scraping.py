@@ -11,6 +11,8 @@ from benchmarks.rows.sending import RATE
 from benchmarks.settings import Settings
 
 _SHARE: Final = "% of the computing for metrics"
+_FIRST: Final = "without metrics, first turns"
+_SECOND: Final = "without metrics, second turns"
 _FULL_TURN_SECONDS: Final = 10.0
 """At full speed messages go out in waves of several hundred: in turns of a second one wave more or less is a third."""
 
@@ -24,6 +26,8 @@ def measure(settings: Settings) -> Results:
     Metrics are on and off in turns within each run (`benchmarks.sides.scraped`), and read about each second; every
     other round begins with off. At their pace a turn is as long as the time between two messages of a campaign, so that
     all turns have as many.
+
+    The turns without metrics are compared with each other, too: what differs there is chance.
     """
     results = Results()
     campaigns = settings.sized(1000, 5)
@@ -53,9 +57,12 @@ def measure(settings: Settings) -> Results:
                     },
                 )
             samples["without metrics"].append(answer.pop("without"))
+            samples[_FIRST].append(answer.pop("without, first"))
+            samples[_SECOND].append(answer.pop("without, second"))
             samples["outreach"].append({**answer.pop("with"), **answer})
         for unit, wanted in (("messages a second", at_least(0.99)), ("CPU ms a message", at_most(1.01))):
             results.compare(samples, "without metrics", row="scraping", case=case, unit=unit, wanted=wanted)
+            results.compare(samples, _SECOND, row="scraping", case=case, unit=unit, ours=_FIRST)
         results.figure(samples["outreach"], _SHARE, row="scraping", case=case, wanted=at_most(1))
         results.figure(samples["outreach"], "CPU ms a scrape", row="scraping", case=case)
         results.figure(samples["outreach"], "scrapes", row="scraping", case=case)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from outreach.errors import LeaseLost, NotFound, WorkspaceUnavailable
+from outreach.errors import InvalidRequest, LeaseLost, NotFound, WorkspaceUnavailable
 from outreach.models.campaign import Campaign
 from outreach.models.resources import Agent, Flow, Trunk
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.work import AuditEntry, WorkerLease, WorkUnit
 from outreach.models.workspace import Workspace
+from outreach.policy.texts import text_problem
 from outreach.working_set import Transaction
 
 
@@ -123,7 +124,15 @@ def record_audit(
     subject: str,
     detail: str | None = None,
 ) -> None:
-    """Append to the audit log."""
+    """Append to the audit log.
+
+    Raises:
+        InvalidRequest: The actor, or what an application records by itself, is no storable text.
+    """
+    for path, text in (("actor", actor), ("action", action), ("subject", subject)):
+        problem = text_problem(text)
+        if problem is not None:
+            raise InvalidRequest.at(path, problem)
     tx.audit.append(
         AuditEntry(at=now, workspace_id=workspace_id, actor=actor, action=action, subject=subject, detail=detail)
     )

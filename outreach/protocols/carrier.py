@@ -83,8 +83,8 @@ class Carrier(Protocol):
     - `accepted`, with the carrier's id.
     - `refused`, with a failure class: for good (`invalid_number`, `opted_out`, `filtered`, `bad_sender`, `bad_body`,
       `rejected`, `provider_auth`, `provider_funds`) or for now (`temporary`).
-    - `deferred`: rate limited (`rate_limited`), and certainly not accepted; `retry_after_seconds` has its
-    `Retry-After`. - `not_sent`: the request was never written.
+    - `deferred`: rate limited (`rate_limited`), and certainly not accepted; `retry_after_seconds` is its `Retry-After`.
+    - `not_sent`: the request was never written.
     - `unknown`: anything else, such as a timeout, a dropped connection, a 5xx or an unreadable response.
 
     If it is cancelled after the request began, the engine records the dispatch as unknown.

@@ -97,6 +97,6 @@ class Analyser(Protocol):
     def outcome(self, report: CallReport) -> CallOutcome | None:
         """Return the outcome of an ended call; None if unknown. It must not block.
 
-        An exception counts as None; its type alone is logged.
+        An exception counts as None, and so does what is no `CallOutcome`; its type alone is logged.
         """
         ...

@@ -14,12 +14,18 @@ A = TypeVar("A")
 
 
 class _PendingItem(Generic[Q, A]):
-    """An item with its answer or error; `called` is what its task waits for, unless it leads from the start."""
+    """An item with its answer or error.
+
+    Attributes:
+        called: What its task waits for, unless it leads from the start.
+        has_gone: Whether its task has been cancelled, so that it can lead nothing.
+    """
 
     def __init__(self, item: Q) -> None:
         self.item = item
         self.called: asyncio.Future[None] | None = None
         self.leads = False
+        self.has_gone = False
         self.answer: A | None = None
         self.error: Exception | None = None
 
@@ -77,6 +83,7 @@ class Batcher(Generic[Q, A]):
         try:
             await asked.called
         except BaseException:
+            asked.has_gone = True
             if asked in self._waiting:
                 self._waiting.remove(asked)
             if asked.leads:
@@ -96,7 +103,7 @@ class Batcher(Generic[Q, A]):
             await self._answer_all(batch)
             self._pause_ends = anyio.current_time() + self._pause_seconds
         except BaseException:
-            self._waiting.extendleft(reversed(batch))
+            self._waiting.extendleft(asked for asked in reversed(batch) if not asked.has_gone)
             self._waiting.remove(own)
             batch = []
             raise

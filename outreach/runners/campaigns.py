@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
@@ -339,9 +340,10 @@ class CampaignRunner:
             return WaveResult(stale=False, changed=False, dispatches=())
         try:
             # Decided once there are places, so that no decision grows old while waiting.
-            decisions = self._decide(plan, channel, reserved)
+            decided_at = self._clock.now()
+            decisions = self._decide(plan, channel, reserved, decided_at)
             intents = [decision for decision in decisions if isinstance(decision, Intent)]
-            committed = await self._commit(plan, channel, epoch, hours, decisions)
+            committed = await self._commit(plan, channel, epoch, hours, decisions, decided_at)
         except BaseException:
             self._outbox.release(account, reserved)
             raise
@@ -366,9 +368,9 @@ class CampaignRunner:
             )
         return committed
 
-    def _decide(self, plan: WavePlan, channel: CampaignChannel, most: int) -> Sequence[Decision]:
+    def _decide(self, plan: WavePlan, channel: CampaignChannel, most: int, now: datetime) -> Sequence[Decision]:
         """Decide about the due recipients until `most` are to be contacted."""
-        now, decisions = self._clock.now(), list[Decision]()
+        decisions = list[Decision]()
         for recipient in plan.due:
             if not most:
                 break
@@ -394,10 +396,16 @@ class CampaignRunner:
         return max((start for start in starts if start is not None), default=None)
 
     async def _commit(
-        self, plan: WavePlan, channel: CampaignChannel, epoch: int, hours: OpeningState, decisions: Sequence[Decision]
+        self,
+        plan: WavePlan,
+        channel: CampaignChannel,
+        epoch: int,
+        hours: OpeningState,
+        decisions: Sequence[Decision],
+        decided_at: datetime,
     ) -> WaveResult:
-        campaign, now = plan.campaign, self._clock.now()
-        lease_end = now + timedelta(seconds=max(self._worker.lease_seconds_left, 0.0))
+        campaign = plan.campaign
+        lease_end = decided_at + timedelta(seconds=max(self._worker.lease_seconds_left, 0.0))
         wave = Wave(
             workspace_id=campaign.workspace_id,
             campaign_id=campaign.id,
@@ -407,14 +415,19 @@ class CampaignRunner:
             endings=[decision for decision in decisions if isinstance(decision, Ending)],
             advances=[decision for decision in decisions if isinstance(decision, Advance)],
             postponements=[decision for decision in decisions if isinstance(decision, Postponement)],
-            # A clock that was set back meanwhile may show a time before the opening.
-            not_before=max(self._earliest_start(plan) or now, hours.reopens_at),
+            # A clock that was set back meanwhile may show a time before the opening, of the campaign or of a contact.
+            not_before=max(self._earliest_start(plan) or decided_at, hours.reopens_at, decided_at),
             look_ahead=timedelta(seconds=self._look_ahead(plan, channel)),
             latest=earliest(lease_end, hours.until, campaign.scheduled_expires_at) or lease_end,
             spacing=channel.spacing(campaign),
             intent_lifetime=timedelta(seconds=self._config.max_intent_age_seconds),
         )
-        return await self._commits.submit(wave)
+        try:
+            return await self._commits.submit(wave)
+        except asyncio.CancelledError:
+            # Another campaign's task may commit it all the same, and nobody would start its requests.
+            self._worker.doubt()
+            raise
 
 
 def _wanted(plan: WavePlan) -> Wanted:

@@ -19,6 +19,7 @@ from outreach.operations.waves import intents
 from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import OneQuery, Storage
 from outreach.providers.pool import ProviderRequest, SendRequest
+from outreach.runners.adapter_answers import recordable
 from outreach.runners.batcher import Batcher
 from outreach.runners.fair_limiter import FairLimiter
 from outreach.runners.provider_log import log_provider_outcome
@@ -40,17 +41,6 @@ _MAX_CHECKED: Final = 500
 
 _MAX_PACES: Final = 10_000
 """Paces remembered before expired ones are dropped."""
-
-ADAPTER_STATES: Final = frozenset(
-    {
-        DispatchState.ACCEPTED,
-        DispatchState.REFUSED,
-        DispatchState.DEFERRED,
-        DispatchState.NOT_SENT,
-        DispatchState.UNKNOWN,
-    }
-)
-"""The outcomes that an adapter may return (`protocols.carrier.Carrier`)."""
 
 
 class Outbox:
@@ -186,15 +176,17 @@ class Outbox:
     async def _call_provider(self, dispatch: Dispatch, send: SendRequest) -> DispatchOutcome:
         with anyio.move_on_after(self._config.provider_timeout_seconds), last_moment(lambda: self._may_start(dispatch)):
             answer: object = await send()
-            if isinstance(answer, DispatchOutcome) and answer.state in ADAPTER_STATES:
-                return answer
+            outcome = recordable(answer)
+            if outcome is not None:
+                return outcome
             # Its answer is worthless, and may contain what no log may.
             raise TypeError(f"The adapter of {dispatch.provider} did not return an outcome: {_kind(answer)}.")
         return DispatchOutcome(state=DispatchState.UNKNOWN, reason="timeout")
 
     def _may_start(self, dispatch: Dispatch) -> bool:
         """Return whether a request whose connection took a while may start."""
-        return self._clock.now() <= dispatch.valid_until and self._worker.lease_seconds_left > 0
+        # Before its slot the clock was set back meanwhile, and the hours of the commit may not be open yet.
+        return dispatch.slot_at <= self._clock.now() <= dispatch.valid_until and self._worker.lease_seconds_left > 0
 
     async def _last_check(self, request: ProviderRequest, permit: _Permit) -> str | None:
         dispatch = request.dispatch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from outreach.log_throttle import LogThrottle, account
 from outreach.models.call import CallOutcome
@@ -12,6 +12,8 @@ from outreach.models.reports import CallReport
 from outreach.models.states import DispatchState
 from outreach.policy.dispatch_history import LOCAL_INTERRUPTIONS, PROVIDER_FAILURES
 from outreach.protocols.voice import Analyser
+
+_OUTCOMES: Final = get_args(CallOutcome)
 
 _FAILURE_TEXTS: Final = {
     "provider_auth": "rejects the account's credentials",
@@ -82,7 +84,10 @@ def _failure_class(outcome: DispatchOutcome) -> str | None:
 
 
 class SafeAnalyser:
-    """An analyser whose errors are logged and count as "unknown", because the call has ended all the same."""
+    """An analyser whose errors are logged and count as "unknown", because the call has ended all the same.
+
+    So does what is no outcome, such as a word of a language model: whoever reads calls knows the listed ones alone.
+    """
 
     def __init__(self, analyser: Analyser, log_throttle: LogThrottle) -> None:
         self._analyser = analyser
@@ -91,20 +96,27 @@ class SafeAnalyser:
     def outcome(self, report: CallReport) -> CallOutcome | None:
         """Return the outcome of an ended call; None if it is unknown."""
         try:
-            return self._analyser.outcome(report)
+            outcome = self._analyser.outcome(report)
         except Exception as error:
             # Its type alone: the message may contain what was said in the call, or the number.
-            kind = type(error).__name__
-            self._log_throttle.problem(
-                ("analyser",),
-                kind,
-                "The call analyser failed with %s: the outcome of a call stays open.",
-                kind,
-                level=logging.ERROR,
-                action="analyser_failed",
-                error_type=kind,
-                dispatch_id=report.dispatch_id,
-                workspace_id=report.workspace_id,
-                provider=report.provider,
-            )
+            self._log(report, type(error).__name__, "failed with %s")
             return None
+        if outcome is None or outcome in _OUTCOMES:
+            return outcome
+        # The same of a verdict in words of its own.
+        self._log(report, type(outcome).__name__, "returned a %s that is no outcome")
+        return None
+
+    def _log(self, report: CallReport, kind: str, what: str) -> None:
+        self._log_throttle.problem(
+            ("analyser",),
+            kind,
+            f"The call analyser {what}: the outcome of a call stays open.",
+            kind,
+            level=logging.ERROR,
+            action="analyser_failed",
+            error_type=kind,
+            dispatch_id=report.dispatch_id,
+            workspace_id=report.workspace_id,
+            provider=report.provider,
+        )

@@ -26,6 +26,7 @@ from outreach.protocols.carrier import Carrier, LookupRequest
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import VoiceProvider
 from outreach.providers.pool import ProviderPool, account_key
+from outreach.runners.adapter_answers import recordable
 from outreach.runners.worker import Worker
 from outreach.working_set import Transaction
 
@@ -164,7 +165,11 @@ class Reconciler:
             if ability == "none":
                 return None
             with anyio.fail_after(self._config.provider_timeout_seconds):
-                found = await provider.look_up(self._lookup_request(dispatch))
+                answer: object = await provider.look_up(self._lookup_request(dispatch))
+            found = recordable(answer)
+            if found is None and answer is not None:
+                # Its answer is worthless, and may contain what no log may.
+                raise TypeError(f"The adapter of {dispatch.provider} returned no outcome: {type(answer).__name__}.")
         except Exception as error:
             self._worker.log_throttle.failure(
                 "look_up_failed",

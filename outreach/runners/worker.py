@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -28,6 +29,7 @@ from outreach.policy.settlement import Backoff
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation, Storage
 from outreach.protocols.voice import Analyser
+from outreach.runners.adapter_answers import recordable_report
 from outreach.runners.batcher import Batcher
 from outreach.runners.claims import Claims, Team
 from outreach.runners.permits import WorkerPermits
@@ -267,8 +269,7 @@ class Worker:
     async def commit(self, operation: Operation[T]) -> T:
         """Commit intents.
 
-        Where nobody can tell whether they were committed, they are nobody's: the next heartbeat gives the lease up, so
-        that they count as abandoned.
+        Where nobody can tell whether they were committed, they are nobody's (`doubt`).
 
         Raises:
             CommitUnknown: Nobody can tell.
@@ -276,9 +277,13 @@ class Worker:
         """
         try:
             return await self._storage.write(operation)
-        except CommitUnknown:
-            self._in_doubt = True
+        except (CommitUnknown, asyncio.CancelledError):
+            self.doubt()
             raise
+
+    def doubt(self) -> None:
+        """Have the next heartbeat give the lease up, so that intents that may be nobody's count as abandoned."""
+        self._in_doubt = True
 
     async def renew(self, epoch: int) -> None:
         """Renew the lease; see `protocols.dispatcher.Worker`."""
@@ -296,12 +301,13 @@ class Worker:
         gone = frozenset() if ended else await self._find_gone()
         before = self._clock.monotonic()
         lasts = timedelta(seconds=self._config.lease_seconds)
-        # Kept until the database has it: a failed heartbeat leaves it to the next one.
         step, now = self._steps.step(), self._steps.looked_at
         if step:
             self.note_set_back(-step)
 
-        noted, led, free = self._clock_set_back, self._leads, self.claims.to_free()
+        # What is noted from now on is the next heartbeat's.
+        noted, self._clock_set_back = self._clock_set_back, None
+        led, free = self._leads, self.claims.to_free()
         in_use = self.permits.in_use()
 
         def operation(tx: Transaction) -> tuple[HighWaterMark | None, Sequence[int], Team, Permits]:
@@ -324,18 +330,23 @@ class Worker:
                 workers.end(tx, epoch)
             return mark, lost, team, portion
 
-        mark, lost, team, portion = await self._storage.write(operation)
+        try:
+            mark, lost, team, portion = await self._storage.write(operation)
+        except BaseException:
+            # Left to the next one: nobody may know whether this one was committed.
+            self._left_behind = True
+            if noted is not None:
+                self.note_set_back(noted)
+            raise
+        self._left_behind = self._left_behind or bool(lost)
         self.permits.take_in(portion)
         self._others = team.others
         self._lease_ends = before + self._config.lease_seconds
         self._leads = mark is not None
-        if self._clock_set_back is noted:
-            self._clock_set_back = None
         if mark is not None:
             self._storage.lock.record_high_water(mark, ended=ended and team.size == 1)
         self.claims.note(team, free)
         self._reload = not self.claims.alone
-        self._left_behind = self._left_behind or bool(lost)
         if self._left_behind:
             # Again at the next heartbeat if this fails: nobody else looks for it.
             await self._settle_abandoned()
@@ -469,6 +480,7 @@ class Worker:
 
     async def report(self, event: Report) -> None:
         """Merge a provider's report, together with others that arrive at the same time, and commit it."""
+        event = recordable_report(event)
         dispatch = await self._reports.submit(event)
         tell_of_report(self.instrumentation, dispatch, event, self._clock.now())
 

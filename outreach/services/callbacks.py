@@ -21,6 +21,7 @@ from outreach.operations.settling.callbacks import CallbackContext
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused
 from outreach.protocols.voice import Analyser
 from outreach.providers.connections import AccountConnections
+from outreach.runners.adapter_answers import recordable_event
 from outreach.runners.batcher import Batcher
 from outreach.runners.provider_log import SafeAnalyser
 from outreach.runners.worker import backoff_of, tell_of_report
@@ -115,6 +116,7 @@ class Callbacks:
                 account_id=account.id,
             )
             raise CallbackRejected(refused.reason) from None
+        events = [recordable_event(event) for event in events]
         new, reports = await self._taking.submit((account, events, body))
         for dispatch, report in reports:
             tell_of_report(context.instrumentation, dispatch, report, context.now())

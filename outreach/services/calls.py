@@ -19,7 +19,7 @@ from outreach.operations.campaigns.setup import require_account
 from outreach.operations.common import agent_of, campaign_of, require_available, workspace_of
 from outreach.operations.waves import singles
 from outreach.policy.phones import canonical_phone, is_dialable
-from outreach.policy.texts import as_text
+from outreach.policy.texts import as_text, text_problem
 from outreach.services.context import ServiceContext
 from outreach.services.failures import call_failure
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
@@ -145,7 +145,9 @@ class Calls:
         def operation(tx: Transaction) -> Call | None:
             # A UUID is case-insensitive; the provider's ids are not.
             ours = tx.calls.get(workspace_id, identifier.lower()) if _UUID.fullmatch(identifier) else None
-            return ours or tx.calls.by_provider_id(workspace_id, identifier)
+            if ours is not None or text_problem(identifier) is not None:
+                return ours
+            return tx.calls.by_provider_id(workspace_id, identifier)
 
         call = await self._context.storage.read(operation)
         if call is None:

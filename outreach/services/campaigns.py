@@ -16,6 +16,7 @@ from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.campaigns import transitions as moves
 from outreach.operations.common import campaign_of, campaign_unit, workspace_of
 from outreach.operations.waves.provider_throttles import throttle_of_campaign
+from outreach.policy.texts import text_problem
 from outreach.services.blockers import CampaignBlockers
 from outreach.services.caller_checks import find_caller_id_problems
 from outreach.services.campaign_changes import CampaignChanges
@@ -354,8 +355,9 @@ def _check_filters(channel: Channel | None, status: CampaignStatus | None, searc
     """Check what a list is filtered by; return the status, which may be given as text."""
     if channel is not None:
         check_choice("channel", channel, _CHANNELS)
-    if search is not None and not isinstance(search, str):
-        raise InvalidRequest.at("search", f"must be a text, not {type(search).__name__}")
+    problem = None if search is None else text_problem(search)
+    if problem is not None:
+        raise InvalidRequest.at("search", problem)
     if status is None or type(status) is CampaignStatus:
         return status
     check_choice("status", status, tuple(CampaignStatus))

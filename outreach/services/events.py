@@ -114,9 +114,8 @@ class EventStream(Generic[E]):
             InvalidRequest: It has not been entered.
         """
         self._require_entered()
-        while not self._waiting:
-            if self._closed.is_set() or self._closing.is_set():
-                raise StopAsyncIteration
+        # What was read and not handed out is left behind, so that a closed stream with much of it ends at once.
+        while not self._is_closed() and not self._waiting:
             try:
                 found = await self._read()
             except StorageError:
@@ -126,9 +125,14 @@ class EventStream(Generic[E]):
             if not found:
                 self.position = self._read_until
                 await self._pause()
+        if self._is_closed():
+            raise StopAsyncIteration
         event = self._waiting.popleft()
         self.position = event.number if self._waiting else self._read_until
         return event
+
+    def _is_closed(self) -> bool:
+        return self._closed.is_set() or self._closing.is_set()
 
     def _require_entered(self) -> None:
         if not self._entered:

@@ -27,6 +27,7 @@ from outreach.operations.register.entries import (
     take_off_register,
 )
 from outreach.policy.phones import canonical_phone, normalise
+from outreach.policy.texts import text_problem
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
 from outreach.services.lists import check_page, iterate, make_page, place, read_place
@@ -64,7 +65,7 @@ class Unsubscribes:
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: A number or the scope is invalid; nothing was written.
+            InvalidRequest: A number, the scope or the evidence is invalid; nothing was written.
         """
         return await self._add(workspace_id, phones, scope, source, evidence, actor, IdempotencyGuard())
 
@@ -102,6 +103,9 @@ class Unsubscribes:
         field: str = "phones",
     ) -> Sequence[Unsubscribe]:
         check_choice("scope", scope, get_args(UnsubscribeScope))
+        problem = None if evidence is None else text_problem(evidence)
+        if problem is not None:
+            raise InvalidRequest.at("evidence", problem)
 
         def operation(tx: Transaction) -> Sequence[Unsubscribe]:
             # The time of the commit, so that a campaign that is loading meanwhile excludes the numbers.

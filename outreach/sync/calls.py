@@ -23,6 +23,9 @@ _CANCEL_SECONDS: Final = 5.0
 _CHUNK: Final = 100
 """Items of an argument that are handed to the loop at a time."""
 
+_CHUNK_SECONDS: Final = 0.1
+"""A chunk ends early after this long: between two, a deadline and the end of the engine are noticed."""
+
 _deadline: ContextVar[float | None] = ContextVar("outreach_sync_deadline", default=None)
 
 
@@ -52,6 +55,17 @@ def seconds_left() -> float | None:
     """Return what is left of the time that a `fail_after` gives this thread; None where there is none."""
     until = _deadline.get()
     return None if until is None else max(until - time.monotonic(), 0.0)
+
+
+def _draw(items: Iterator[R]) -> list[R]:
+    """Return the next items; none at the end."""
+    until = time.monotonic() + _CHUNK_SECONDS
+    drawn = []
+    for item in islice(items, _CHUNK):
+        drawn.append(item)
+        if time.monotonic() >= until:
+            break
+    return drawn
 
 
 class Call(Generic[T]):
@@ -133,13 +147,15 @@ class Call(Generic[T]):
 
     async def _each(self, source: Iterable[R]) -> AsyncIterator[R]:
         items = await self._in_thread(lambda: iter(source))
-        while chunk := await self._in_thread(lambda: list(islice(items, _CHUNK))):
+        while chunk := await self._in_thread(lambda: _draw(items)):
             for item in chunk:
                 yield item
 
     async def _in_thread(self, function: Callable[[], R]) -> R:
         """Run a function in the thread that waits for this call; raise here what it raises."""
         drawn: Future[R] = Future()
+        # A task that is cancelled while the thread is at work must not cancel this as well: the result comes.
+        drawn.set_running_or_notify_cancel()
 
         def job() -> None:
             try:
@@ -160,6 +176,8 @@ class Call(Generic[T]):
                 return False
             if job is None:
                 return True
+            if until is not None and time.monotonic() >= until:
+                return False
             job()
 
     def _cancel(self) -> None:

@@ -685,7 +685,7 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: A number or the scope is invalid; nothing was written.
+            InvalidRequest: A number, the scope or the evidence is invalid; nothing was written.
         """
         return self._call(
             lambda service: service.add(

@@ -117,7 +117,8 @@ def _check_loop(node: pytest.Item) -> None:
     is_virtual = isinstance(asyncio.get_running_loop(), VirtualTimeLoop)
     if node.get_closest_marker("virtual_time") is not None and not is_virtual:
         pytest.fail(
-            f"{node.nodeid} is marked virtual_time and does not run in virtual time. With pytest-asyncio this takes "
-            "version 1.4 or newer, and fixtures of the tests' loop scope: asyncio_default_fixture_loop_scope.",
+            f"{node.nodeid} is marked virtual_time and does not run in virtual time. It must be async; with "
+            "pytest-asyncio it takes version 1.4 or newer, and fixtures of the tests' loop scope: "
+            "asyncio_default_fixture_loop_scope.",
             pytrace=False,
         )

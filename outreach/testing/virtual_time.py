@@ -122,6 +122,9 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         clock: Its time as the engine's clock; each look at the wall clock takes a microsecond.
     """
 
+    _closed = True
+    """Where it cannot be made, there is nothing to close: asyncio asks as it is thrown away."""
+
     def __init__(
         self,
         *,

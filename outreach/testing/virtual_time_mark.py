@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Generator, Mapping
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
@@ -26,6 +27,11 @@ from outreach.testing.virtual_time import VirtualTimeLoop
 
 _MARK: Final = "virtual_time"
 _BACKEND: Final = "anyio_backend"
+_ARGUMENTS: Final[Mapping[str, tuple[Any, str]]] = {
+    "start": (datetime, "a datetime with a time zone"),
+    "max_run": (timedelta, "a timedelta"),
+    "max_thread_seconds": (int | float, "a number"),
+}
 _HELP: Final = (
     "virtual_time(*, start=…, max_run=…, max_thread_seconds=…): run an async test on a loop whose time jumps to the "
     "next timer (outreach.testing.virtual_time.VirtualTimeLoop)"
@@ -56,6 +62,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None]:
     mark = definition.get_closest_marker(_MARK)
     if mark is None:
         return (yield)
+    problem = mark_problem(mark)
+    if problem is not None:
+        pytest.fail(f"{definition.nodeid}: the mark {_MARK} {problem}", pytrace=False)
     factory = partial(VirtualTimeLoop, **mark.kwargs)
     if _BACKEND in metafunc.fixturenames:
         backends = [("asyncio", {"loop_factory": factory})]
@@ -94,6 +103,19 @@ class _LoopFactories:
     def pytest_asyncio_loop_factories(self) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
         """Return the one way."""
         return {_MARK: self._factory}
+
+
+def mark_problem(mark: pytest.Mark) -> str | None:
+    """Return what is wrong with the arguments of the mark; a loop would fail far from there, or not at all."""
+    if mark.args:
+        return f"takes arguments by name only, such as start=…; not {mark.args[0]!r}."
+    for name, value in mark.kwargs.items():
+        if name not in _ARGUMENTS:
+            return f"has no argument {name}, but {', '.join(_ARGUMENTS)}."
+        kind, words = _ARGUMENTS[name]
+        if not isinstance(value, kind) or (isinstance(value, datetime) and value.utcoffset() is None):
+            return f"takes {words} as {name}, not {value!r}."
+    return None
 
 
 def _is_async(obj: Any) -> bool:

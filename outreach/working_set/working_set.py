@@ -13,6 +13,7 @@ from outreach.convert.columns import Value, json_text
 from outreach.copying import copy_with
 from outreach.errors import InvalidRequest, StorageError
 from outreach.models.campaign import Counters
+from outreach.policy.texts import text_problem
 from outreach.working_set.backend import Backend, Change, Row, Write
 from outreach.working_set.journal import AlreadyExists, Journal, RollbackRequired, Rows
 from outreach.working_set.kinds import ALL_KINDS, CAMPAIGNS, NO_CAMPAIGN, SINGLE_ROW_KEY, STOPS, CampaignRef, Key, Kind
@@ -222,6 +223,7 @@ class WorkingSet:
             return self.backend.query(name, values)
         except Exception:
             _check_key(tuple(values.values()))
+            _check_texts(values.values())
             raise
 
     def execute(self, name: str, /, **values: Value) -> int:
@@ -446,12 +448,22 @@ class WorkingSet:
                 loadable[tuple(self._database_key(kind, key))] = key
         if loadable:
             indexes = [kind.columns.index(name) for name in kind.key]
-            rows = list(self.backend.load(kind, loadable))
+            rows = self._rows_with(kind, loadable)
             self._learn_numbers(kind, rows)
             for row in rows:
                 known[loadable[tuple(row[index] for index in indexes)]] = kind.model(row, self._reference(kind, row))
         for key in keys:
             known.setdefault(key, None)
+
+    def _rows_with(self, kind: Kind[Any], keys: Collection[Sequence[Value]]) -> Sequence[Row]:
+        try:
+            return list(self.backend.load(kind, keys))
+        except Exception:
+            # Some databases cannot even be asked for such a text: no row has it.
+            possible = [key for key in keys if not any(map(_text_problem, key))]
+            if len(possible) == len(keys):
+                raise
+            return list(self.backend.load(kind, possible)) if possible else []
 
     def _known_campaign(self, key: Key, kind: Kind[Any]) -> bool:
         return self._refs.get(key[kind.campaign_key or 0]) is not None
@@ -493,6 +505,22 @@ class WorkingSet:
             campaign_id = key[kind.campaign_key] if kind.campaign_key is not None else values[kind.campaign]
             values[kind.campaign] = None if campaign_id is None else self._number(str(campaign_id))
         return values
+
+
+def _text_problem(value: object) -> str | None:
+    return text_problem(value) if isinstance(value, str) else None
+
+
+def _check_texts(values: Iterable[object]) -> None:
+    """Check texts that a caller has given after a database has refused them.
+
+    Raises:
+        InvalidRequest: One cannot be stored, so that nothing can be found by it.
+    """
+    for value in values:
+        problem = _text_problem(value)
+        if problem is not None:
+            raise InvalidRequest(f"A text that is looked for {problem}.")
 
 
 def _check_key(key: Key) -> None:

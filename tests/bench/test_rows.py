@@ -29,7 +29,7 @@ NEEDS_NOTHING_ELSE = {
     "growth": {"a hundredth"},
     "neighbour": {"alone"},
     "memory": {"a hundredth"},
-    "scraping": {"without metrics"},
+    "scraping": {"without metrics", "without metrics, second turns"},
     "reports": {"a hundredth"},
     "preflight": {"a hundredth"},
     "postgres": {"SQLite"},

@@ -60,6 +60,10 @@ class Course:
         committed: WaveResult = await self.storage.write(lambda tx: commit_wave(tx, wave, clock_now=self.clock.now))
         return tuple(committed.dispatches)
 
+    async def decided(self) -> Wave:
+        """Decide about whoever is due."""
+        return self._decide(await self._plan())
+
     async def rest(self) -> bool:
         """Let time pass until somebody is due; return False when nobody will be."""
         plan = await self._plan()

@@ -104,6 +104,30 @@ async def test_who_goes_away_leaves_the_others_their_answers(leader_goes: bool, 
     assert answers.items() >= {2: 4, 3: 6}.items()
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+async def test_whoever_comes_after_all_have_gone_away_together_is_answered(order: Sequence[int]) -> None:
+    """Nobody is left to see to the batch: in whatever order they hear of it, and the one that did is the first."""
+    oracle = Oracle()
+    batches = Batcher(oracle.answer, max_size=10)
+    scopes = [anyio.CancelScope() for _ in order]
+
+    async def goes(number: int) -> None:
+        with scopes[number]:
+            await batches.submit(number)
+
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            for number in range(len(order)):
+                tasks.start_soon(goes, number)
+            for _ in range(5):
+                await checkpoint()
+            for number in order:
+                scopes[number].cancel()
+        oracle.open.set()
+        assert await batches.submit(9) == 18
+    assert oracle.batches == [[0, 1, 2], [9]]
+
+
 async def test_what_comes_within_the_pause_after_a_batch_is_the_next_one_and_what_comes_later_does_not_wait() -> None:
     """It does not begin anew when whoever waits for its end goes away."""
     oracle = Oracle()

@@ -176,6 +176,30 @@ class _FailsAtFirst:
         return "positive"
 
 
+async def test_a_call_ends_also_where_its_summary_cannot_be_stored(open_storage: OpenStorage) -> None:
+    """A provider that cuts texts cuts emoji too; refused, its report would come again for ever."""
+    voice = ScriptedVoice(look_up="none")
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await voice.wait_for_requests(1)
+        hear(voice, voice.requests[0], **{**JUDGED, "summary": "Bye \ud83d\x00"})
+        assert (await reaches(rig.engine, campaign, "completed")).counters.successful == 1
+        assert [one.summary for one in await calls_of(rig, campaign)] == ["Bye \ufffd\ufffd"]
+
+
+class _Says:
+    """An analyser that returns whatever it is made with."""
+
+    def __init__(self, verdict: Any) -> None:
+        self._verdict = verdict
+
+    def outcome(self, _: CallReport) -> Any:
+        """Return it."""
+        return self._verdict
+
+
 async def test_a_call_ends_also_where_the_analyser_fails(
     open_storage: OpenStorage, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -206,6 +230,27 @@ async def test_a_call_ends_also_where_the_analyser_fails(
         request = voice.requests[0]
         assert told == {"dispatch_id": request.dispatch_id, "workspace_id": workspace.id, "provider": "simulator"}
         assert "+14155550000" not in caplog.text
+
+
+@pytest.mark.parametrize("verdict", ["marvellous +14155550000", "Positive", True, {"outcome": "positive"}])
+async def test_a_verdict_that_is_no_outcome_is_not_stored(
+    open_storage: OpenStorage, caplog: pytest.LogCaptureFixture, verdict: Any
+) -> None:
+    """Those who read calls know the listed words alone; the log says of which type it was, not what."""
+    voice = ScriptedVoice(look_up="none")
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
+        rig.worker.analyser = _Says(verdict)
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await voice.wait_for_requests(1)
+        hear(voice, voice.requests[0], **ENDED)
+        await reaches(rig.engine, campaign, "completed")
+        assert [(one.status, one.outcome) for one in await calls_of(rig, campaign)] == [(CallStatus.COMPLETED, None)]
+    (told,) = (one for one in caplog.records if getattr(one, "action", None) == "analyser_failed")
+    assert told.getMessage() == (
+        f"The call analyser returned a {type(verdict).__name__} that is no outcome: the outcome of a call stays open."
+    )
 
 
 async def test_what_a_later_event_tells_is_taken_also_where_the_analyser_fails_again(open_storage: OpenStorage) -> None:

@@ -237,7 +237,7 @@ async def test_nothing_starts_after_its_expiry(
     [
         (None, NOW + HOUR, S.SCHEDULED),
         (None, NOW - HOUR, S.ACTIVE),
-        (NOW, NOW + HOUR, S.ACTIVE),
+        (NOW, NOW + HOUR, S.SCHEDULED),
         (None, None, S.ACTIVE),
     ],
 )

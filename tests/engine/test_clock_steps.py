@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import anyio
 import attrs
 import pytest
 
-from outreach import BusinessHours, Outreach, TimeWindow
+from outreach import BusinessHours, NewRecipient, Outreach, TimeWindow
 from outreach.clock import Clock, StepWatch
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import DispatchOutcome
+from outreach.models.plans import Postponement, Wave, WaveResult
 from outreach.models.resources import FlowStep
-from outreach.models.states import DispatchState, RecipientStatus
+from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
+from outreach.models.trail import TrailRule
 from outreach.models.work import WorkUnit
-from outreach.operations.waves import (
-    clock_steps,
-    leases,
-    provider_throttles,
-)
+from outreach.operations.campaigns import transitions
+from outreach.operations.waves import clock_steps, leases, provider_throttles
 from outreach.operations.waves.pace import frequency_capped_until
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.policy.contact_hours import CONTACT_HOURS
 from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Storage
+from outreach.runners.campaigns import CampaignRunner
 from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
 from outreach.storage.sqlite import SqliteStorage
@@ -33,6 +35,7 @@ from outreach.testing.builders import (
     NOW,
     make_dispatch,
     make_flow,
+    make_lease,
     make_message,
     make_provider_throttle,
     make_workspace,
@@ -42,8 +45,9 @@ from outreach.testing.scripted import ScriptedCarrier
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
-from tests.engine.given import given_active, given_settings, recipient, reread
-from tests.engine.rig import QUICK, dispatching, given_campaign, given_workspace, people, reaches, until
+from tests.engine.flow_course import Course
+from tests.engine.given import SECOND, commit, commit_wave, given_active, given_settings, recipient, reread
+from tests.engine.rig import QUICK, WatchedStorage, dispatching, given_campaign, given_workspace, people, reaches, until
 from tests.engine.writing import entry, write
 
 pytestmark = pytest.mark.virtual_time
@@ -91,6 +95,35 @@ async def test_what_was_noted_by_a_time_that_lasted_for_less_than_a_heartbeat_is
         await worker.release()
 
 
+async def test_a_step_that_comes_while_a_heartbeat_is_written_is_the_next_ones(open_storage: OpenStorage) -> None:
+    """Also if it is smaller than the one that is being repaired."""
+    clock = ShiftedClock()
+    unit = WorkUnit("call", THIS_WORKSPACE, "call")
+    storage = WatchedStorage(open_storage(clock))
+    async with storage:
+        worker = Worker(storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser())
+        epoch = await worker.acquire()
+        assert epoch is not None
+        await storage.write(lambda tx: tx.workspaces.insert(make_workspace()))
+
+        async def step(_: object) -> None:
+            storage.after_write = None
+            clock.shift(HOUR)
+            await storage.write(lambda tx: tx.work.schedule(unit, clock.now()))
+            clock.shift(-HOUR)
+            worker.note_set_back(HOUR)
+
+        clock.shift(-2 * HOUR)
+        storage.after_write = step
+        await worker.renew(epoch)
+        await worker.renew(epoch)
+        work = await storage.read(lambda tx: tx.work.get(unit))
+        assert work is not None
+        assert work.due_at is not None
+        assert work.due_at <= clock.now()
+        await worker.release()
+
+
 @pytest.mark.parametrize("step", [HOUR, timedelta(days=4000), -HOUR])
 async def test_a_server_that_starts_again_after_the_clock_was_set_sends_at_once(
     tmp_path: Path, step: timedelta
@@ -122,6 +155,22 @@ async def test_what_was_started_by_a_wrong_clock_is_sent_when_a_server_starts(tm
     carrier = ScriptedCarrier()
     async with dispatching(_file(tmp_path, clock), carrier=carrier, clock=clock):
         await carrier.wait_for_requests(1)
+
+
+async def test_a_campaign_that_is_resumed_before_its_start_is_scheduled_again(storage: Storage) -> None:
+    """It was started and paused by a time that was wrong; active, it would be tried all the time, in vain."""
+    start = NOW + HOUR
+    campaign = await given_active(
+        storage,
+        status=CampaignStatus.PAUSED,
+        schedule_type="scheduled",
+        scheduled_start_at=start,
+        carrier="twilio",
+        from_number="+14155550199",
+    )
+    await storage.write(lambda tx: transitions.resume(tx, THIS_WORKSPACE, campaign.id, now=NOW, actor="test"))
+    assert (await reread(storage, campaign)).status is CampaignStatus.SCHEDULED
+    assert await storage.read(lambda tx: [work.due_at for work in tx.work.due()]) == [start]
 
 
 async def test_an_intent_from_before_the_clock_was_set_back_is_withdrawn_and_decided_again(
@@ -185,6 +234,45 @@ async def test_hours_that_were_open_before_the_clock_was_set_back_are_looked_at_
     assert min(began) >= opening
 
 
+async def test_contact_hours_that_were_open_before_the_clock_was_set_back_are_looked_at_again(
+    open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They opened while a campaign waited for its permits; the clock was set back between decision and commit."""
+    opening = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+    awake, asleep = [f"+44207123456{number}" for number in range(6)], "+17875550101"
+    clock = ShiftedClock(opening - timedelta(seconds=3))
+    reserve, commit_all = Outbox.reserve, CampaignRunner._commit_all
+    began, is_set_back = dict[str, datetime](), False
+
+    async def wait_and_reserve(self: Outbox, account: str, wake_signal: WakeSignal, *, wanted: int = 1) -> int:
+        if began and clock.now() < opening and not is_set_back:
+            await anyio.sleep(4)
+        return await reserve(self, account, wake_signal, wanted=wanted)
+
+    async def set_back_and_commit(self: CampaignRunner, decided: Sequence[Wave]) -> Sequence[WaveResult]:
+        nonlocal is_set_back
+        if not is_set_back and asleep in {intent.to for wave in decided for intent in wave.intents}:
+            clock.shift(timedelta(seconds=-3))
+            is_set_back = True
+        return await commit_all(self, decided)
+
+    class NotingCarrier(ScriptedCarrier):
+        async def send(self, message: OutboundMessage) -> DispatchOutcome:
+            began[message.to] = clock.now()
+            return await super().send(message)
+
+    monkeypatch.setattr(Outbox, "reserve", wait_and_reserve)
+    monkeypatch.setattr(CampaignRunner, "_commit_all", set_back_and_commit)
+    async with dispatching(open_storage(clock), carrier=NotingCarrier(), clock=clock) as rig:
+        workspace = await given_workspace(rig.engine, contact_hours=True)
+        contacts = [NewRecipient(phone_number=phone) for phone in (*awake, asleep)]
+        campaign = await given_campaign(rig.engine, workspace, contacts, body="Hello")
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+    assert is_set_back
+    assert began[asleep] >= opening
+
+
 @pytest.mark.parametrize(("back", "retry"), [(0, 15), (9, 15), (50, 10)])
 async def test_who_waits_since_a_time_ahead_waits_no_longer_than_who_begins_now(
     storage: Storage, back: int, retry: int
@@ -232,6 +320,30 @@ async def test_a_step_of_a_flow_waits_for_its_own_wait_again(storage: Storage) -
     assert due == [NOW + timedelta(minutes=20), NOW + timedelta(minutes=4320)]
 
 
+@pytest.mark.parametrize("contact_hours", [False, True], ids=["next step", "left out"])
+async def test_who_was_due_by_a_time_that_was_wrong_goes_on_waiting(
+    storage: Storage, clock: ManualClock, contact_hours: bool
+) -> None:
+    """The clock was set back between decision and commit: the next step of a flow neither comes nor is left out."""
+    steps = [
+        FlowStep(kind="send", body="Hello"),
+        FlowStep(kind="wait", wait_minutes=4320),
+        FlowStep(kind="send" if contact_hours else "stop_if_replied", body="Hello again" if contact_hours else None),
+        FlowStep(kind="send", body="Goodbye"),
+    ]
+    await storage.write(lambda tx: tx.workspaces.update(make_workspace(contact_hours=contact_hours)))
+    course = await Course.begin(storage, clock, *steps)
+    await _given_waits(storage, course.campaign, [(RecipientStatus.WAITING, "flow_wait", 72 * HOUR)], steps=(2,))
+    waits = await recipient(storage, course.campaign)
+    clock.set(NOW + 96 * HOUR)
+    wave = await course.decided()
+    # No number of these belongs to a time zone.
+    assert [one.recipient for one in (wave.endings if contact_hours else wave.advances)] == [waits]
+    clock.set(NOW)
+    await storage.write(lambda tx: commit_wave(tx, wave, clock_now=clock.now))
+    assert await recipient(storage, course.campaign) == waits
+
+
 @pytest.mark.parametrize("ahead", [False, True])
 async def test_a_takeover_finds_out_that_the_clock_was_set_back(storage: Storage, ahead: bool) -> None:
     """By the last heartbeat, or by a campaign that was changed ahead of now."""
@@ -275,6 +387,35 @@ async def test_a_takeover_finds_waits_that_a_wrong_clock_made(
     await storage.write(lambda tx: leases.take_over(tx, home=None, noted=None, now=NOW, receipt=RECEIPT))
     run = await storage.read(lambda tx: tx.runs.get(THIS_WORKSPACE, campaign.id))
     assert (run and clock_steps.recorded_setback(run)) == (timedelta() if is_wrong else None)
+
+
+async def test_waits_that_are_to_be_looked_at_are_not_forgotten_by_whoever_is_put_off(storage: Storage) -> None:
+    """A wave that was decided before a takeover found these waits is committed after it."""
+    campaign = await given_active(storage, 2)
+    await _given_waits(storage, campaign, [(RecipientStatus.WAITING, "flow", HOUR)])
+    other = await recipient(storage, campaign, 1)
+    await storage.write(lambda tx: clock_steps.correct_waits(tx, receipt=RECEIPT, epoch=1, now=NOW))
+    postponed = Postponement(recipient=other, due_at=NOW + HOUR, reason=CONTACT_HOURS, rule=TrailRule.CONTACT_HOURS)
+    await commit(storage, campaign, 9, postponements=[postponed])
+    assert (await recipient(storage, campaign, 1)).reason == CONTACT_HOURS
+    await _release(storage, campaign, limit=9)
+    assert [(await recipient(storage, campaign, position)).due_at for position in range(2)] == [NOW, NOW]
+
+
+@pytest.mark.parametrize(("back", "created"), [(50, -40), (0, 0)])
+async def test_an_unknown_dispatch_was_committed_by_as_much_earlier_as_the_clock_was_set_back(
+    storage: Storage, back: int, created: int
+) -> None:
+    """Its provider is asked for what it has received since then; where that is not known, it was before now."""
+    campaign = await given_active(storage, 2)
+    fields = {"campaign_id": campaign.id, "message_id": None, "state": DispatchState.UNKNOWN}
+    ahead = make_dispatch(**fields, position=0, created_at=NOW + timedelta(minutes=10))
+    past = make_dispatch(**fields, position=1, created_at=NOW - HOUR)
+    await storage.write(lambda tx: [tx.dispatches.insert(one) for one in (ahead, past)])
+    await storage.write(lambda tx: clock_steps.repair_after_clock_step(tx, timedelta(minutes=back), epoch=1, now=NOW))
+    unknown = await storage.read(lambda tx: {one.id: one.created_at for one in tx.dispatches.unknown(None, limit=9)})
+    expected = NOW + timedelta(minutes=created) if created else NOW - timedelta(microseconds=1)
+    assert unknown == {ahead.id: expected, past.id: past.created_at}
 
 
 async def test_a_campaign_was_changed_and_started_before_now(storage: Storage) -> None:
@@ -340,8 +481,17 @@ async def test_the_frequency_cap_holds_nobody_longer_than_a_day(storage: Storage
     await storage.write(lambda tx: tx.workspaces.update(make_workspace(id=THIS_WORKSPACE, frequency_cap=1)))
     campaign = await given_active(storage)
     dispatch = make_dispatch(
-        campaign_id=campaign.id, position=0, message_id=None, state=DispatchState.ACCEPTED, created_at=NOW + HOUR
+        campaign_id=campaign.id, position=0, message_id=None, state=DispatchState.ACCEPTED, created_at=NOW + 240 * HOUR
     )
     await storage.write(lambda tx: tx.dispatches.insert(dispatch))
-    until = await storage.read(lambda tx: frequency_capped_until(tx, THIS_WORKSPACE, dispatch.to, NOW))
-    assert until == NOW + 24 * HOUR
+
+    async def capped_until(now: datetime) -> datetime | None:
+        return await storage.read(lambda tx: frequency_capped_until(tx, THIS_WORKSPACE, dispatch.to, now))
+
+    assert await capped_until(NOW) == NOW + 24 * HOUR
+    # The clock runs since then: what lies ahead was sent before.
+    await storage.write(lambda tx: tx.leases.put(make_lease(steady_since=NOW, steady_until=NOW)))
+    assert await capped_until(NOW + HOUR) == NOW + 24 * HOUR
+    assert await capped_until(NOW + 24 * HOUR) is None
+    # A moment ahead it may be another node's, by a clock that is not followed yet.
+    assert await capped_until(dispatch.created_at - SECOND) == dispatch.created_at - SECOND + 24 * HOUR

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
 
+import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 
 from outreach import NewMessage
 from outreach.errors import StorageError
@@ -12,7 +16,9 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.message import Message
 from outreach.models.plans import WaveResult
 from outreach.models.states import DispatchState, MessageStatus, RecipientStatus
+from outreach.models.work import WorkUnit
 from outreach.protocols.storage import OneQuery, Operation
+from outreach.runners.runner import Runner
 from outreach.storage.base.group_commit import CommitUnknown
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
@@ -101,3 +107,50 @@ async def test_a_single_message_does_not_depend_on_what_is_read_after_its_commit
         away = 0
         await until(accepted)
         assert [message.to for message in rig.carrier.requests] == [MESSAGE.to]
+
+
+@pytest.mark.parametrize("kind", ["campaign", "campaigns", "message"])
+async def test_intents_whose_slice_is_cancelled_at_their_commit_become_unknown(
+    open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """As by a dispatcher that has lost its jobs: the worker goes on, and nobody would ask for them."""
+    slices = set[anyio.CancelScope]()
+    run_slice = Runner.run_slice
+    lost: list[str] = []
+
+    async def run_cancellable(self: Runner, unit: WorkUnit, **terms: Any) -> datetime | None:
+        with anyio.CancelScope() as scope:
+            slices.add(scope)
+            due = await run_slice(self, unit, **terms)
+        slices.discard(scope)
+        return clock_of_loop().now() if scope.cancelled_caught else due
+
+    async def cancel_all(result: object) -> None:
+        if not lost and (made := _dispatches(result)):
+            lost.extend(dispatch.id for dispatch in made)
+            for scope in slices:
+                scope.cancel()
+            await checkpoint()
+
+    monkeypatch.setattr(Runner, "run_slice", run_cancellable)
+    async with dispatching(open_storage(clock_of_loop())) as rig:
+        workspace = await given_workspace(rig.engine)
+        count = {"campaign": 1, "campaigns": 3, "message": 0}[kind]
+        campaigns = [await given_campaign(rig.engine, workspace, 10) for _ in range(count)]
+        rig.storage.after_write = cancel_all
+        for campaign in campaigns:
+            await rig.engine.campaigns.start(workspace.id, campaign.id)
+        if not campaigns:
+            await rig.engine.messages.send(workspace.id, MESSAGE)
+
+        async def all_unknown() -> bool:
+            found = await rig.storage.read(lambda tx: [tx.dispatches.get(workspace.id, one) for one in lost])
+            return bool(lost) and {one and one.state for one in found} == {DispatchState.UNKNOWN}
+
+        async def others_are_sent() -> bool:
+            found = [one.status for campaign in campaigns for one in await people(rig.engine, campaign)]
+            return set(found) <= {RecipientStatus.COMPLETED, RecipientStatus.UNKNOWN}
+
+        await until(all_unknown)
+        await until(others_are_sent)
+        assert not {message.dispatch_id for message in rig.carrier.requests} & set(lost)

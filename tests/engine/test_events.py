@@ -430,3 +430,18 @@ async def test_a_database_that_cannot_be_read_is_the_subscribers_to_hear(engine:
         with pytest.raises(StorageError, match="The disk is gone"):
             await anext(stream)
         engine._storage.read = read  # type: ignore[method-assign]
+
+
+async def test_a_closed_stream_ends_at_once(open_storage: OpenStorage) -> None:
+    """Also with events that it has read and not handed out: `position` is where a later one goes on."""
+    async with engine_on(open_storage(clock_of_loop())) as engine:
+        workspace = (await given_workspace(engine)).id
+        await engine.unsubscribes.add(workspace, "+14155550001", "+14155550002", "+14155550003")
+        async with engine.events.subscribe(OptedOut, since=0) as stream:
+            assert (await anext(stream)).phone == "+14155550001"
+        with pytest.raises(StopAsyncIteration):
+            await anext(stream)
+        async with engine.events.subscribe(OptedOut, since=stream.position) as stream:
+            assert (await anext(stream)).phone == "+14155550002"
+    with pytest.raises(StopAsyncIteration):
+        await anext(stream)

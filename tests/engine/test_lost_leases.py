@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,17 +17,17 @@ from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.models.work import WorkUnit
-from outreach.operations.waves import leases
+from outreach.operations.waves import leases, workers
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import Storage
 from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
-from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
+from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, accept
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.calling import CALLS, POSITIVE, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.provider_pool import provider_pool_of
-from tests.engine.rig import given_campaign, given_workspace, people, until
+from tests.engine.rig import QUICK, dispatching, given_campaign, given_workspace, people, until
 
 pytestmark = pytest.mark.virtual_time
 
@@ -219,3 +219,37 @@ async def test_the_outcome_of_a_worker_that_lost_its_lease_overrules_the_doubt(o
         await old.settled()
         assert (await people(old.engine, old.campaign))[0].status is R.IN_PROGRESS
         await new.release()
+
+
+async def test_outcomes_that_nobody_could_record_do_not_keep_those_of_the_next_lease(
+    open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database did not answer when the lease was lost: whoever waited for it to the last gave up together."""
+    record, away = Worker._settle, list[int]()
+
+    async def be_away_once(self: Worker, outcomes: Sequence[tuple[Dispatch, DispatchOutcome]]) -> Sequence[Any]:
+        if not away and len(outcomes) > 1:
+            away.append(len(outcomes))
+            await anyio.sleep_forever()
+        return await record(self, outcomes)
+
+    async def is_away() -> bool:
+        return bool(away)
+
+    monkeypatch.setattr(Worker, "_settle", be_away_once)
+    # All answer at the same time.
+    carrier = ScriptedCarrier([accept(seconds=1.0 - 0.1 * number) for number in range(6)])
+    config = attrs.evolve(QUICK, stop_grace_seconds=0.2)
+    async with dispatching(open_storage(clock_of_loop()), carrier=carrier, config=config) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 30)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await until(is_away)
+        epoch = rig.dispatcher.health().epoch
+        assert epoch is not None
+        await rig.storage.write(lambda tx: workers.end(tx, epoch))
+
+        async def all_have_outcomes() -> bool:
+            return {one.status for one in await people(rig.engine, campaign)} <= {R.COMPLETED, R.UNKNOWN}
+
+        await until(all_have_outcomes)

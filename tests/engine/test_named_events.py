@@ -9,7 +9,7 @@ from typing import Any, assert_type
 import anyio
 import pytest
 
-from outreach import Conflict, EngineConfig, InvalidRequest, NotFound, Outreach
+from outreach import Conflict, EngineConfig, InvalidRequest, NewSmsCampaign, NotFound, Outreach
 from outreach.events import CampaignStatusChanged, Event, EventGap, NamedStream, OptedOut
 from outreach.operations import subscriptions
 from outreach.protocols import SystemClock
@@ -241,6 +241,25 @@ async def test_purged_events_are_reported_as_a_gap(tmp_path: Path) -> None:
         with pytest.raises(Conflict, match="some were purged"):
             async with engine.events.subscribe(since=told[0].number):
                 pass
+
+
+async def test_a_campaign_that_is_deleted_before_its_start_leaves_no_gap(open_storage: OpenStorage) -> None:
+    """Subscribers that have not come so far go on, those of other workspaces among them."""
+    async with engine_on(open_storage(SystemClock())) as engine:
+        workspace, other = (await given_workspace(engine)).id, (await given_workspace(engine)).id
+        async with engine.events.subscribe(OptedOut, name="n", workspace_id=other):
+            pass
+        await opt_out(engine, other, 1)
+        since = (await engine.events.page(since=0)).position
+        campaign = NewSmsCampaign(name="Spring", body="Hi", carrier="twilio", from_number="+14155550199")
+        created = await engine.campaigns.create_sms(workspace, campaign, [{"phone_number": "+14155550102"}])
+        await engine.campaigns.delete(workspace, created.campaign.id)
+        await opt_out(engine, other, 2)
+        async with engine.events.subscribe(OptedOut, since=since) as plain:
+            with anyio.fail_after(30):
+                assert (await anext(plain)).phone == "+14155550002"
+        async with engine.events.subscribe(OptedOut, name="n", workspace_id=other) as stream:
+            assert await take(stream, 2) == [1, 2]
 
 
 async def test_the_engine_lets_go_of_its_subscriptions_as_it_closes(open_storage: OpenStorage) -> None:

@@ -10,6 +10,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from outreach import Outreach
+from outreach.clock import Clock
 from outreach.errors import StorageError
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
@@ -21,6 +22,7 @@ from outreach.providers.pool import ProviderRequest, ResolveProvider, SendReques
 from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
 from outreach.testing.builders import make_dispatch, make_provider_throttle, make_workspace, new_id
+from outreach.testing.clock import ShiftedClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.wire.last_moment import present
@@ -152,6 +154,27 @@ async def test_a_request_asks_once_more_when_its_connection_is_there(open_storag
         assert present() is None
 
 
+async def test_a_request_whose_clock_is_set_back_while_it_connects_does_not_start(open_storage: OpenStorage) -> None:
+    """Its hours may not be open yet by the right time; docs/delivery-contract.md#rule-4."""
+    clock = ShiftedClock()
+    async with _served(open_storage, clock=clock) as (storage, outbox, campaign):
+        (dispatch,) = await _intents(storage, campaign, 1, now=clock.now())
+        answers: list[bool] = []
+
+        async def connect() -> DispatchOutcome:
+            may_start = present()
+            assert may_start is not None
+            answers.append(may_start())
+            clock.shift(timedelta(seconds=-2))
+            answers.append(may_start())
+            return DispatchOutcome(state=DispatchState.NOT_SENT)
+
+        assert await outbox.reserve("account", _Unreserved())
+        outbox.send(ProviderRequest(dispatch=dispatch, resolve_provider=_asking(connect), account="account"))
+        await outbox.drain(grace_seconds=30)
+        assert answers == [True, False]
+
+
 async def test_without_a_lease_no_request_starts(open_storage: OpenStorage) -> None:
     """The remaining lease is measured on the monotonic clock; without it nothing starts.
 
@@ -209,11 +232,14 @@ async def test_only_outcomes_of_campaigns_are_collected_for_a_moment(
 
 
 @asynccontextmanager
-async def _served(open_storage: OpenStorage, *, leased: bool = True) -> AsyncIterator[tuple[Storage, Outbox, Campaign]]:
-    storage = open_storage(clock_of_loop())
-    worker = Worker(storage=storage, clock=clock_of_loop(), config=QUICK, analyser=ProviderAnalyser())
-    outbox = Outbox(storage=storage, clock=clock_of_loop(), config=QUICK, worker=worker)
-    async with Outreach(storage, clock=clock_of_loop()), anyio.create_task_group() as tasks:
+async def _served(
+    open_storage: OpenStorage, *, leased: bool = True, clock: Clock | None = None
+) -> AsyncIterator[tuple[Storage, Outbox, Campaign]]:
+    clock = clock or clock_of_loop()
+    storage = open_storage(clock)
+    worker = Worker(storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser())
+    outbox = Outbox(storage=storage, clock=clock, config=QUICK, worker=worker)
+    async with Outreach(storage, clock=clock), anyio.create_task_group() as tasks:
         await storage.write(lambda tx: tx.workspaces.insert(make_workspace()))
         if leased:
             assert await worker.acquire() == 1

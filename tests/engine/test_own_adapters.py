@@ -26,7 +26,8 @@ from outreach import (
 )
 from outreach.clock import Clock
 from outreach.errors import AccountMissing, CannotStart
-from outreach.protocols import AnyAdapter, SystemClock
+from outreach.models import MessageStatus
+from outreach.protocols import AnyAdapter, Callback, CallbackEvent, Connection, MessageReport, SystemClock
 from outreach.protocols.storage import Storage
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
 from outreach.vault import Vault
@@ -88,6 +89,39 @@ async def test_a_campaign_goes_to_a_carrier_of_ones_own(open_storage: OpenStorag
         # It answers no keywords itself: the answer goes by it, from the number that was written to.
         await until(lambda: _sent(own, 4))
         assert own.carrier.requests[3].from_number == "+14155550100"
+
+
+class _CutShort(OwnAdapter):
+    """Reads one receipt from each callback, with a code and an identifier that hold half an emoji and NUL."""
+
+    def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
+        """Return it."""
+        report = MessageReport(
+            workspace_id=connection.workspace_id,
+            provider=self.name,
+            dispatch_id=callback.body.decode(),
+            provider_id=None,
+            status=MessageStatus.FAILED,
+            at=connection.clock.now(),
+            reason="temporary",
+            error_code="cut \ud83d\x00",
+        )
+        return [CallbackEvent(event_id="e\ud83d\x00", content=report)]
+
+
+async def test_a_receipt_is_merged_whatever_texts_it_brings(open_storage: OpenStorage) -> None:
+    """Refused, it would come again and again, and be lost in the end."""
+    async with live(open_storage, [_CutShort()]) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "mycarrier", CREDENTIALS)
+        campaign = await given_campaign(engine, await engine.workspaces.get(workspace_id), 1, carrier="mycarrier")
+        await engine.campaigns.start(workspace_id, campaign.id)
+        await reaches(engine, campaign, "completed")
+        (dispatch,) = await engine.campaigns.list_dispatches(workspace_id, campaign.id, 0)
+        for results in (["merged"], []):
+            found = await engine.callbacks.receive(account.id, url="/", headers={}, body=dispatch.id.encode())
+            assert [record.result for record in found] == results
+        (dispatch,) = await engine.campaigns.list_dispatches(workspace_id, campaign.id, 0)
+        assert (dispatch.report, dispatch.error_code) == ("failed", "cut \ufffd\ufffd")
 
 
 async def _sent(own: OwnAdapter, count: int) -> bool:

@@ -109,6 +109,16 @@ async def test_what_asks_for_nothing_holds_nothing(storage: Storage, outcome: Di
     assert await hears(storage, outcome, at=NOW, asked_at=NOW) is None
 
 
+@pytest.mark.parametrize(("connected", "asked", "holds"), [(1, 0, True), (2, 1, False), (0, -1, False), (0, 0, True)])
+async def test_an_answer_to_earlier_credentials_holds_nothing(
+    storage: Storage, connected: int, asked: int, holds: bool
+) -> None:
+    """Times in hours from now; those of an account that was connected before the clock was set back lie ahead."""
+    await storage.write(lambda tx: tx.accounts.insert(make_account(updated_at=NOW + connected * HOUR)))
+    throttle = await hears(storage, throttling(30), at=NOW, asked_at=NOW + asked * HOUR)
+    assert (throttle is not None) is holds
+
+
 async def test_the_wait_doubles_until_something_is_accepted(storage: Storage) -> None:
     """By refusals in a row; what was accepted of what was on its way before says nothing of after."""
     first = await hears(storage, BUSY, at=NOW, asked_at=NOW)

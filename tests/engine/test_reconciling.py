@@ -196,6 +196,17 @@ async def test_a_look_up_that_says_it_was_refused_settles_it(open_storage: OpenS
         await reaches(doubt.rig.engine, doubt.campaign, "completed")
 
 
+async def test_a_look_up_that_returns_no_outcome_is_made_again(open_storage: OpenStorage) -> None:
+    """As one that fails: it keeps no other one from being looked up."""
+    async with in_doubt(open_storage, channel="sms", look_up="evidence") as doubt:
+        _answer(doubt, "accepted")
+        await doubt.later(minutes=2)
+        assert (await doubt.contact())[0] == R.UNKNOWN
+        _answer(doubt, DispatchOutcome(state=D.ACCEPTED, provider_id="P-1"))
+        await doubt.later(minutes=2)
+        await reaches(doubt.rig.engine, doubt.campaign, "completed")
+
+
 @pytest.mark.parametrize("state", [D.ACCEPTED, D.REFUSED])
 @channels
 async def test_what_is_known_to_be_another_request_s_is_no_evidence(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import sqlite3
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
@@ -125,6 +126,31 @@ async def test_what_nobody_knows_is_unknown_and_never_repeated(
         await anyio.sleep(0.15)
         assert sorted(message.to for message in rig.carrier.requests) == [f"+1415555{n:04d}" for n in range(3)]
         assert (await rig.engine.campaigns.get(workspace.id, campaign.id)).status == "active"
+
+
+@pytest.mark.parametrize(
+    "details",
+    [
+        {"provider_id": "\ud83d", "error_message": "Cut off: \ud83d\x00"},
+        {"error_message": {"code": 5}, "retry_after_seconds": math.nan},
+        {"provider_id": 5, "retry_after_seconds": "5"},
+    ],
+)
+async def test_an_outcome_is_recorded_whatever_its_details_are(
+    open_storage: OpenStorage, details: dict[str, Any]
+) -> None:
+    """A provider's words may end in half an emoji, and adapters of a host are not all careful."""
+    accepted = accept()
+    assert accepted.outcome is not None
+    odd = attrs.evolve(accepted, outcome=attrs.evolve(accepted.outcome, **details))
+    async with dispatching(open_storage(clock_of_loop()), carrier=ScriptedCarrier([odd])) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+        (dispatch,) = await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
+        assert dispatch.state is DispatchState.ACCEPTED
+        assert [(one.status, one.reason) for one in await people(rig.engine, campaign)] == [(R.COMPLETED, None)]
 
 
 @pytest.mark.parametrize("step", [defer(0.05), defer(None), not_sent()])

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import anyio
@@ -287,6 +287,23 @@ async def test_what_is_put_off_is_looked_at_again_when_it_is_stale_at_the_latest
     assert await _commit(storage, message, call, now=due_at) != (None, None) or due_seconds == 600
     if due_seconds == 600:
         await _both(storage, message, call, "canceled", "stale")
+
+
+async def test_what_is_put_off_backs_off_also_after_the_clock_was_set_back(storage: Storage) -> None:
+    """By its latest request, and not by the one whose time lies ahead: else its provider is asked without a pause."""
+    _, call, message = await _queued(storage)
+    deferred = DispatchOutcome(state=DispatchState.DEFERRED, reason="rate_limited")
+    for now in (NOW + timedelta(minutes=5), NOW):
+        committed = await _commit(storage, message, call, now=now)
+
+        def answer(tx: Transaction, now: datetime = now, committed: Any = committed) -> None:
+            for dispatch in committed:
+                ledger.settle(tx, THIS_WORKSPACE, dispatch.id, deferred, backoff=BACKOFF, now=now)
+
+        await storage.write(answer)
+    assert await _commit(storage, message, call) == (None, None)
+    due = await storage.read(lambda tx: [work.due_at for work in tx.work.due()])
+    assert due == [NOW + 2 * BACKOFF.first] * 2
 
 
 async def test_singles_are_committed_once_and_under_the_present_lease_only(storage: Storage) -> None:

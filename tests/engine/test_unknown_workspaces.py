@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from outreach import InvalidRequest, NewWorkspace, NotFound, Outreach
+from outreach import InvalidRequest, NewWorkspace, NotFound, Outreach, WorkspaceUpdate
+from outreach.protocols import SystemClock
+from tests.engine.conftest import OpenStorage
 from tests.engine.every_method import every_method
 
 pytestmark = pytest.mark.virtual_time
@@ -29,3 +31,31 @@ async def test_a_workspace_in_the_place_of_its_identifier_is_reported(engine: Ou
         if method.takes_workspace:
             with pytest.raises((InvalidRequest, NotFound), match=r"must be a text|There is no key"):
                 await method.call(workspace)
+
+
+@pytest.mark.parametrize("text", ["\x00", "\ud800"])
+async def test_a_text_that_cannot_be_stored_names_nothing(open_storage: OpenStorage, text: str) -> None:
+    """Whatever storage it is: SQLite can be asked for NUL and PostgreSQL cannot, and neither for half a pair."""
+    async with Outreach(open_storage(SystemClock())) as engine:
+        workspace = (await engine.workspaces.create(NewWorkspace(name="Acme"))).id
+        for method in every_method(engine):
+            if method.takes_workspace:
+                with pytest.raises((InvalidRequest, NotFound)):
+                    await method.call(text)
+        for get in (
+            engine.campaigns.get,
+            engine.calls.get,
+            engine.messages.get,
+            engine.agents.get,
+            engine.accounts.get,
+            engine.dispatches.get,
+        ):
+            with pytest.raises(NotFound):
+                await get(workspace, text)
+        with pytest.raises(InvalidRequest, match="search"):
+            await engine.campaigns.list(workspace, search=text)
+        with pytest.raises(InvalidRequest, match="evidence"):
+            await engine.unsubscribes.add(workspace, "+14155550101", evidence=text)
+        with pytest.raises(InvalidRequest, match="actor"):
+            await engine.workspaces.update(workspace, WorkspaceUpdate(name="Acme 2"), actor=text)
+        assert (await engine.workspaces.get(workspace)).name == "Acme"

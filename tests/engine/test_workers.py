@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from outreach.clock import SharedClock
-from outreach.errors import LeaseLost, StorageError
+from outreach.errors import DispatchRefused, LeaseLost, StorageError
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.plans import SenderPace
@@ -24,15 +24,24 @@ from outreach.policy.deciding import spacing
 from outreach.protocols.storage import Storage
 from outreach.runners.claims import Claims
 from outreach.runners.worker import Worker
+from outreach.storage.base.group_commit import CommitUnknown
 from outreach.storage.sqlite.memory import MemoryStorage
-from outreach.testing.builders import NOW, make_campaign, make_run, make_worker, new_id
+from outreach.testing.builders import (
+    NOW,
+    make_campaign,
+    make_dispatch,
+    make_run,
+    make_worker,
+    make_workspace,
+    new_id,
+)
 from outreach.testing.clock import ManualClock
 from outreach.testing.scripted import ScriptedCarrier
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, given_campaign
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.working_set import Transaction
 from tests.engine import rig
-from tests.engine.rig import QUICK, Rig, dispatching, given_workspace, people, reaches, until
+from tests.engine.rig import QUICK, Rig, WatchedStorage, dispatching, given_workspace, people, reaches, until
 
 pytestmark = pytest.mark.virtual_time
 
@@ -552,6 +561,42 @@ async def test_what_a_lost_worker_left_is_settled_also_if_that_fails_at_first() 
         await made[1].renew(epochs[1] or 0)
         await made[1].renew(epochs[1] or 0)
         assert tried == [0, 1]
+        for worker in made:
+            await worker.release()
+
+
+@pytest.mark.parametrize("trouble", ["commit", "note"])
+async def test_what_a_lost_worker_left_is_settled_also_if_the_heartbeat_that_ended_its_lease_failed(
+    monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    """Nobody can tell whether it was committed, or the note beside the file could not be written then."""
+    storage = WatchedStorage(MemoryStorage(clock=clock_of_loop(), workers=2))
+    async with storage:
+        made = [
+            Worker(storage=storage, clock=clock_of_loop(), config=QUICK, analyser=ProviderAnalyser()) for _ in range(2)
+        ]
+        [living, lost] = [await worker.acquire() or 0 for worker in made]
+        left = make_dispatch(epoch=lost)
+        await storage.write(lambda tx: (tx.workspaces.insert(make_workspace()), tx.dispatches.insert(left)))
+        await storage.write(lambda tx: tx.workers.put(make_worker(epoch=lost, until=NOW - timedelta(days=1))))
+
+        async def fail(_: object) -> None:
+            raise CommitUnknown("Nobody can tell.")
+
+        def refuse(mark: object, *, ended: bool = False) -> None:
+            raise DispatchRefused("The disk is full.", reason="note")
+
+        with monkeypatch.context() as patch:
+            if trouble == "commit":
+                patch.setattr(storage, "after_write", fail)
+            else:
+                patch.setattr(storage.lock, "record_high_water", refuse)
+            with pytest.raises((CommitUnknown, DispatchRefused)):
+                await made[0].renew(living)
+        await made[0].renew(living)
+        settled = await storage.read(lambda tx: tx.dispatches.get(left.workspace_id, left.id))
+        assert settled is not None
+        assert settled.state is DispatchState.UNKNOWN
         for worker in made:
             await worker.release()
 

@@ -38,7 +38,13 @@ def ask_before_the_commit(patch: pytest.MonkeyPatch) -> None:
     commit = CampaignRunner._commit
 
     async def asking(
-        self: CampaignRunner, plan: WavePlan, channel: CampaignChannel, epoch: int, hours: Any, decisions: Any
+        self: CampaignRunner,
+        plan: WavePlan,
+        channel: CampaignChannel,
+        epoch: int,
+        hours: Any,
+        decisions: Any,
+        decided_at: datetime,
     ) -> WaveResult:
         for intent in decisions:
             if not isinstance(intent, Intent):
@@ -46,7 +52,7 @@ def ask_before_the_commit(patch: pytest.MonkeyPatch) -> None:
             dispatch = _as_it_will_be(plan, intent, epoch, self._clock.now())
             ask = await channel.build_request(plan, intent, dispatch, not_after=None)()
             await ask()
-        return await commit(self, plan, channel, epoch, hours, decisions)
+        return await commit(self, plan, channel, epoch, hours, decisions, decided_at)
 
     patch.setattr(CampaignRunner, "_commit", asking)
 

@@ -66,7 +66,7 @@ WHOLE_CAMPAIGNS = {
     *("campaigns.delete_empty", "recipients.in_flight", "recipients.groups", "recipients.recount"),
     *("reports.results", "reports.accepted", "reports.accepted_by_place", "reports.others"),
     *("reports.calls", "reports.minutes"),
-    *("erasure.note_purged", "erasure.last_position"),
+    "erasure.last_position",
 }
 """Queries that are about a whole campaign, look whether there is anything, or follow an index of the few in flight."""
 

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from queue import SimpleQueue
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
 import pytest
 
-from outreach import ConfigError, InvalidRequest, NewMessage, NewRecipient, NewSmsCampaign, NewWorkspace, NotFound
+from outreach import (
+    ConfigError,
+    EngineConfig,
+    InvalidRequest,
+    NewMessage,
+    NewRecipient,
+    NewSmsCampaign,
+    NewWorkspace,
+    NotFound,
+)
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.sync import Outreach, fail_after
 from outreach.testing.builders import new_id
@@ -121,6 +132,44 @@ def test_a_call_that_takes_too_long_is_cancelled(engine: Outreach) -> None:
     assert engine.campaigns.list(workspace.id).total == 0
     with pytest.raises(TimeoutError), fail_after(0.05), fail_after(60), engine.events.subscribe() as stream:
         next(stream)
+
+
+def test_a_slow_source_of_contacts_is_left_at_the_deadline(engine: Outreach, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time is looked at after each of its contacts that takes long, and not after a hundred."""
+    workspace = engine.workspaces.create(NewWorkspace(name="Acme"))
+    passed = 0.0
+
+    def slow() -> Iterator[NewRecipient]:
+        nonlocal passed
+        for one in people(1000):
+            passed += 1.0
+            yield one
+
+    monkeypatch.setattr("outreach.sync.calls.time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed))
+    with pytest.raises(TimeoutError), fail_after(2.5):
+        engine.campaigns.create_sms(workspace.id, CAMPAIGN, slow())
+    assert passed == 3.0
+    assert engine.campaigns.list(workspace.id).total == 0
+
+
+def test_a_source_of_contacts_that_outlasts_the_engine_raises_that_it_was_closed() -> None:
+    """Its thread learns of the closing with the next contact, however long that takes."""
+    engine = Outreach.open("memory://", config=EngineConfig(stop_grace_seconds=0.05))
+    workspace = engine.workspaces.create(NewWorkspace(name="Acme"))
+    drawing, closed = threading.Event(), threading.Event()
+
+    def stuck() -> Iterator[NewRecipient]:
+        drawing.set()
+        assert closed.wait(60)
+        yield from people(1)
+
+    with ThreadPoolExecutor(1) as pool:
+        creating = pool.submit(engine.campaigns.create_sms, workspace.id, CAMPAIGN, stuck())
+        assert drawing.wait(60)
+        engine.close()
+        closed.set()
+        with pytest.raises(ConfigError, match="closed while the call waited"):
+            creating.result(60)
 
 
 def test_a_loop_that_an_adapter_blocks_does_not_keep_a_call_for_ever(

@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import pytest
+
+from outreach.testing.virtual_time import START, VirtualTimeLoop
+from outreach.testing.virtual_time_mark import mark_problem
 
 CONFTEST: Final = """
 pytest_plugins = ["outreach.testing.plugin"]
@@ -185,3 +190,45 @@ def test_a_project_runs_under_each_runner(tmp_path: Path, runner: Runner) -> Non
     assert (counts["failed"], failed) == (2, ["test_stuck", "test_ticking"]), printed
     assert "Nothing can ever happen" in printed
     assert "The time has moved to 12:00:" in printed
+
+
+@pytest.mark.parametrize(
+    ("mark", "problem"),
+    [
+        (pytest.mark.virtual_time(START), "by name only"),
+        (pytest.mark.virtual_time(begin=START), "has no argument begin"),
+        (pytest.mark.virtual_time(start=START.replace(tzinfo=None)), "a datetime with a time zone as start"),
+        (pytest.mark.virtual_time(start="2026-03-02"), "a datetime with a time zone as start"),
+        (pytest.mark.virtual_time(max_run=3600), "a timedelta as max_run"),
+        (pytest.mark.virtual_time(max_thread_seconds="60"), "a number as max_thread_seconds"),
+    ],
+)
+def test_a_mark_with_wrong_arguments_is_reported(mark: pytest.MarkDecorator, problem: str) -> None:
+    """It would otherwise be ignored, or fail as the loop is made, far from the mark."""
+    assert problem in str(mark_problem(mark.mark))
+
+
+def test_the_arguments_of_the_mark_are_those_of_the_loop() -> None:
+    """Each of them alone is accepted."""
+    right: dict[str, Any] = {"start": START, "max_run": timedelta(hours=1), "max_thread_seconds": 5.0}
+    assert inspect.signature(VirtualTimeLoop).parameters.keys() == right.keys()
+    assert mark_problem(pytest.mark.virtual_time(**right).mark) is None
+
+
+@pytest.mark.soak("it starts a pytest of its own")
+def test_a_wrong_mark_fails_its_module_and_names_the_test(tmp_path: Path) -> None:
+    """With the sentence alone."""
+    (tmp_path / "conftest.py").write_text(CONFTEST, encoding="utf-8")
+    (tmp_path / "test_a.py").write_text(
+        "import pytest\n@pytest.mark.virtual_time(max_run=60)\nasync def test_it(): ...\n", encoding="utf-8"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(tmp_path)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert "test_a.py::test_it: the mark virtual_time takes a timedelta as max_run, not 60." in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr

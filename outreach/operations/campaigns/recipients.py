@@ -55,10 +55,13 @@ def counted(recipient: Recipient) -> Counters:
     )
 
 
-def unchanged_recipient(tx: Transaction, workspace_id: str, recipient: Recipient) -> Recipient | None:
-    """Return a recipient if it has not changed since the decision, else None."""
+def unchanged_recipient(tx: Transaction, workspace_id: str, recipient: Recipient, now: datetime) -> Recipient | None:
+    """Return a recipient if it is due and has not changed since the decision, else None."""
     current = tx.recipients.get(workspace_id, recipient.campaign_id, recipient.position)
     if current is None or current.status not in {RecipientStatus.PENDING, RecipientStatus.WAITING}:
+        return None
+    if current.due_at is not None and current.due_at > now:
+        # It was due by a clock that was set back since.
         return None
     # A postponement since the decision is a change, too.
     return current if _decision_fields(current) == _decision_fields(recipient) else None
@@ -70,7 +73,7 @@ def _decision_fields(recipient: Recipient) -> tuple[object, ...]:
 
 def end_recipient(tx: Transaction, workspace_id: str, ending: Ending, now: datetime) -> Counters:
     """End a recipient that is not contacted; return the change of the counters."""
-    current = unchanged_recipient(tx, workspace_id, ending.recipient)
+    current = unchanged_recipient(tx, workspace_id, ending.recipient, now)
     if current is None:
         return Counters()
     # A failure in a later step of a flow is no success, even if an earlier step was accepted.
@@ -83,7 +86,7 @@ def end_recipient(tx: Transaction, workspace_id: str, ending: Ending, now: datet
 
 def postpone_recipient(tx: Transaction, workspace_id: str, held: Postponement, now: datetime) -> Counters:
     """Postpone a recipient; return the change of the counters."""
-    current = unchanged_recipient(tx, workspace_id, held.recipient)
+    current = unchanged_recipient(tx, workspace_id, held.recipient, now)
     if current is None:
         return Counters()
     after = waiting(current, held.reason, held.due_at)
@@ -92,7 +95,7 @@ def postpone_recipient(tx: Transaction, workspace_id: str, held: Postponement, n
 
 def advance_without_sending(tx: Transaction, campaign: Campaign, advance: Advance, now: datetime) -> Counters:
     """Advance a recipient; return the change of the counters."""
-    current = unchanged_recipient(tx, campaign.workspace_id, advance.recipient)
+    current = unchanged_recipient(tx, campaign.workspace_id, advance.recipient, now)
     if current is None:
         return Counters()
     if advance.kind == "next_step":

@@ -189,8 +189,8 @@ def resume(
     """Resume a paused campaign: it becomes active, or scheduled if its start lies ahead; raises as `start` does."""
     campaign = campaign_of(tx, workspace_id, campaign_id)
     require_available(workspace_of(tx, workspace_id))
-    ahead = campaign.started_at is None and _start_is_ahead(campaign, now)
-    step = CampaignAction.RESUME_SCHEDULE if ahead else CampaignAction.RESUME
+    # Of one that has started the start lies ahead again if the clock was set back.
+    step = CampaignAction.RESUME_SCHEDULE if _start_is_ahead(campaign, now) else CampaignAction.RESUME
     next_campaign_status(campaign.status, step)
     _require_startable(tx, campaign, now, caller_id_problems)
     return move(tx, campaign, step, now=now, actor=actor)

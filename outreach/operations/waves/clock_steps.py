@@ -35,6 +35,9 @@ _MAX_ROWS: Final = 200
 _BEFORE: Final = timedelta(microseconds=1)
 """Shifts what was made before a step before all that was made since, so that requests keep their order."""
 
+_NODES_DIFFER: Final = timedelta(minutes=1)
+"""A time that is less far ahead may be another node's, by a clock that this one does not follow yet."""
+
 _MOMENTARY: Final = ("withdrawn", "operator_retry", "deferred", "flow", DOUBLE_DIAL)
 """Waits that may end at once: asked too early, a provider says so again."""
 
@@ -74,7 +77,7 @@ def repair_after_clock_step(tx: Transaction, back: timedelta, *, epoch: int, now
     """
     for campaign in tx.campaigns.in_status(_OPEN):
         _repair_campaign(tx, campaign, back, epoch, now)
-    _correct_unknown(tx, now)
+    _correct_unknown(tx, back, now)
     correct_due_times(tx, now=now)
     for throttle in tx.provider_throttles.list():
         provider_throttles.restart_throttle(tx, throttle.workspace_id, throttle.provider, now)
@@ -97,21 +100,38 @@ def corrected_created_at(tx: Transaction, dispatch: Dispatch, now: datetime) -> 
 
     A time ahead of now would keep it in flight until that time comes again.
     """
+    since = _steady_since(tx, now) if dispatch.created_at > now else None
+    return dispatch.created_at if since is None else since - _BEFORE
+
+
+def latest_time(tx: Transaction, noted: datetime, now: datetime) -> datetime:
+    """Return when something that was noted at a time was done at the latest.
+
+    A time ahead of now dates from before a clock step. Clocks of nodes may differ for as long as a lease lasts.
+    """
+    if noted <= now:
+        return noted
+    since = _steady_since(tx, now) if noted > now + _NODES_DIFFER else None
+    return now if since is None else min(since, now)
+
+
+def _steady_since(tx: Transaction, now: datetime) -> datetime | None:
+    """Return since when the clock has not been set; None if nobody has noticed yet how far it was set back."""
     lease = tx.leases.current()
     # If the last heartbeat lies ahead too, `repair_after_clock_step` is still to come.
     noticed = lease is not None and lease.steady_until is not None and lease.steady_until <= now
-    if dispatch.created_at <= now or lease is None or lease.steady_since is None or not noticed:
-        return dispatch.created_at
-    return lease.steady_since - _BEFORE
+    return lease.steady_since if lease is not None and noticed else None
 
 
-def _correct_unknown(tx: Transaction, now: datetime) -> None:
+def _correct_unknown(tx: Transaction, back: timedelta, now: datetime) -> None:
+    # As far back as the clock was set, because providers are asked for what they have received since then.
     after: tuple[datetime, str] | None = None
     while found := tx.dispatches.unknown(None, limit=_MAX_ROWS, after=after):
         after = (found[-1].created_at, found[-1].id)
         for dispatch in found:
             if dispatch.created_at > now:
-                tx.dispatches.update(attrs.evolve(dispatch, created_at=now - _BEFORE))
+                created_at = min(dispatch.created_at - back, now - _BEFORE)
+                tx.dispatches.update(attrs.evolve(dispatch, created_at=created_at))
 
 
 def correct_waits(tx: Transaction, *, receipt: timedelta | None, epoch: int, now: datetime) -> None:

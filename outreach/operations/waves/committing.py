@@ -30,7 +30,7 @@ from outreach.operations.waves.intents import IntentDraft, draft_intent, insert_
 from outreach.operations.waves.pace import frequency_capped_until, sender_pace
 from outreach.operations.waves.planning import prefetch_campaigns
 from outreach.policy.call_settlement import second_leg_is_late
-from outreach.policy.contact_hours import CONTACT_HOURS, FREQUENCY_CAP, contact_rules_key
+from outreach.policy.contact_hours import CONTACT_HOURS, FREQUENCY_CAP, are_contact_rules_outdated, contact_rules_key
 from outreach.policy.deciding import apply_register, next_slot
 from outreach.working_set import Transaction
 
@@ -172,7 +172,8 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
         slot += apart
     for held in postponed:
         change += _postpone_or_drop(tx, campaign, held, now)
-    if postponed:
+    if postponed and not are_contact_rules_outdated(run, workspace):
+        # A mark that stands (`waves.clock_steps`) wakes these as well.
         run = attrs.evolve(run, postponed_under=contact_rules_key(workspace))
     if drafts:
         last = drafts[-1].dispatch.slot_at

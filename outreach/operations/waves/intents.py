@@ -43,10 +43,9 @@ def draft_intent(
     slot: datetime,
     now: datetime,
 ) -> tuple[IntentDraft, CampaignRunState] | None:
-    """Return an unwritten intent and the new state of the run; None if the recipient has changed."""
-    current = unchanged_recipient(tx, wave.workspace_id, intent.recipient)
-    if current is None or (current.due_at is not None and current.due_at > now):
-        # It was due by a clock that was set back since.
+    """Return an unwritten intent and the new state of the run; None if the recipient has changed or is not due."""
+    current = unchanged_recipient(tx, wave.workspace_id, intent.recipient, now)
+    if current is None:
         return None
     # The second call of a double dial belongs to the first one's attempt.
     attempt = current.attempts + 1 if current.leg == 1 else current.attempts

@@ -12,6 +12,7 @@ from outreach.models.resources import Number
 from outreach.models.states import WorkspaceStatus
 from outreach.models.work import WorkUnit
 from outreach.operations.common import campaign_unit, workspace_of
+from outreach.operations.waves.clock_steps import latest_time
 from outreach.operations.waves.provider_throttles import throttle_of_campaign
 from outreach.policy.deciding import next_slot, spacing
 from outreach.policy.opening import opening_state
@@ -80,18 +81,16 @@ def frequency_capped_until(tx: Transaction, workspace_id: str, phone: str, now: 
     cap = workspace.frequency_cap if workspace is not None else None
     if cap is None:
         return None
+    known = tx.dispatches.sent_to(workspace_id, phone, since=now - FREQUENCY_WINDOW)
+    # One from before the clock was set back counts as made when that was noticed, not until its time comes again.
+    made = sorted((latest_time(tx, one.at, now), one.in_flight) for one in known)
     # Half-open: a contact exactly one window ago does not count.
-    sent = [
-        one
-        for one in tx.dispatches.sent_to(workspace_id, phone, since=now - FREQUENCY_WINDOW)
-        if one.at > now - FREQUENCY_WINDOW
-    ]
+    sent = [one for one in made if one[0] > now - FREQUENCY_WINDOW]
     if len(sent) < cap:
         return None
-    # A contact ahead of now dates from before a clock step, and counts as made now.
-    until = min(sent[-cap].at, now) + FREQUENCY_WINDOW
+    until = sent[-cap][0] + FREQUENCY_WINDOW
     # A request in flight may reach nobody and then not count.
-    return min(until, now + CAP_RECHECK_AFTER) if any(one.in_flight for one in sent[-cap:]) else until
+    return min(until, now + CAP_RECHECK_AFTER) if any(in_flight for _, in_flight in sent[-cap:]) else until
 
 
 def lag_of_campaign(tx: Transaction, campaign: Campaign, now: datetime) -> float:

@@ -239,7 +239,8 @@ def _backoff_until(before: Sequence[Dispatch], backoff: Backoff, now: datetime) 
 
     A time that the provider named is the throttle of its account instead.
     """
-    last = before[-1] if before else None
+    # Not by their times: earlier requests may lie ahead of later ones if the clock was set back.
+    last = max(before, key=lambda one: one.try_number, default=None)
     if last is None or last.settled_at is None or last.state not in NOT_REACHED:
         return None
     until = last.settled_at + backoff.delay(last.try_number, None)

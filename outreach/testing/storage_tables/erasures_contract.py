@@ -77,6 +77,22 @@ class ErasuresContract(ContractBase):
         assert list(leftovers) == [(THIS_WORKSPACE, campaign.id)]
         assert not await storage.write(lambda tx: hide(tx, THIS_WORKSPACE))
 
+    async def test_the_trail_of_a_hidden_campaign_goes_with_it(self, storage: Storage) -> None:
+        """It is no gap in what others read: those of other campaigns stay."""
+        campaign, kept = await given_recipients(storage, 1), await given_recipients(storage, 1)
+
+        def tell(tx: Transaction) -> None:
+            for where in (kept, campaign, kept):
+                tx.trail.append(make_trail_entry(campaign_id=where.id))
+
+        await storage.write(tell)
+        await storage.write(lambda tx: tx.erasures.hide_campaign(THIS_WORKSPACE, campaign.id, now=NOW))
+        while not await storage.write(lambda tx: tx.campaigns.delete_loading(THIS_WORKSPACE, campaign.id, limit=10)):
+            pass
+        left = await storage.read(lambda tx: list(tx.trail.between(THIS_WORKSPACE, 0, 3)))
+        assert [entry.number for entry in left] == [1, 3]
+        assert await storage.read(lambda tx: (tx.trail.last_number(), tx.trail.purged_until())) == (3, 0)
+
     async def test_a_loading_is_noticed_until_it_is_given_up(self, storage: Storage) -> None:
         """In its workspace, up to the moment itself."""
         until = NOW + timedelta(minutes=5)

@@ -57,7 +57,6 @@ class Erasures(Table):
             CAMPAIGNS, "erasure.hide", workspace_id=workspace_id, campaign_id=campaign_id, now=moment
         )
         if hidden:
-            self._rows.execute("erasure.note_purged", number=number)
             self._rows.execute("erasure.delete_run", number=number)
             self._rows.evict(RUNS, (campaign_id,))
         return bool(hidden)

@@ -69,8 +69,8 @@ class Trail(Table):
     def purged_until(self) -> int:
         """Return the highest number of an entry that was deleted although its campaign is there; 0 when none was.
 
-        The engine deletes none: only the entries of a campaign whose loading was given up goes with it, and is not
-        counted here.
+        The engine deletes none: only the entries of a campaign whose loading was given up, or which was deleted before
+        it started, go with it, and are not counted here.
         """
         return int(self._rows.query("trail.purged_until", TRAIL)[0][0])
 

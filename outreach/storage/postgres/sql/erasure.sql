@@ -1,16 +1,10 @@
 -- Erasing people: their numbers, names and texts go; what is counted stays.
 
 -- hide --
--- A campaign that never started becomes one whose loading was given up, which is swept also after a crash.
+-- A campaign that never started becomes one whose loading was given up, which is swept also after a crash. Its entries
+-- of the trail go with it, and whoever has not read them misses nothing: it is gone, and nobody was contacted.
 UPDATE campaigns SET loading_until = :now
 WHERE id = :campaign_id AND workspace_id = :workspace_id AND loading_until IS NULL
-
--- note_purged --
--- Its entries of the trail were seen, unlike those of a loading that was given up.
-UPDATE trail_purged SET until = greatest(until, COALESCE(
-    (SELECT MAX(number) FROM trail WHERE campaign_number = :number), 0
-))
-WHERE id = 1
 
 -- delete_run --
 -- It was scheduled once.
