@@ -23,7 +23,7 @@ from outreach.models.work import HighWaterMark, WorkItem, WorkUnit
 from outreach.operations.campaigns import trail
 from outreach.operations.erasure.applying import apply_retention
 from outreach.operations.settling import callbacks, ledger
-from outreach.operations.waves import leases, provider_throttles, singles, workers
+from outreach.operations.waves import clock_steps, leases, provider_throttles, singles, workers
 from outreach.operations.waves.permits import Permits
 from outreach.policy.settlement import Backoff
 from outreach.protocols.instrumentation import Instrumentation
@@ -497,7 +497,7 @@ class Worker:
     async def sweep(self) -> None:
         """Delete leftovers of failed loads and slices of expired keys, idle units, old callbacks; apply retention.
 
-        One worker does so for all.
+        One worker does so for all. What goes by its age waits until the clock has not been set for an hour.
         """
         if not self._leads:
             return
@@ -506,8 +506,11 @@ class Worker:
             await self._delete_leftover(workspace_id, campaign_id)
         await self._storage.write(lambda tx: tx.requests.sweep(self._clock.now(), limit=_MAX_ROWS), bulk=True)
         await self._storage.write(lambda tx: tx.work.delete_idle(limit=_MAX_ROWS), bulk=True)
-        oldest = self._clock.now() - timedelta(days=self._config.callback_retention_days)
-        await self._storage.write(lambda tx: tx.callbacks.sweep(oldest, limit=_MAX_ROWS), bulk=True)
+        now = self._clock.now()
+        trusted = await self._storage.read(lambda tx: clock_steps.is_trusted(tx, now))
+        if trusted:
+            oldest = now - timedelta(days=self._config.callback_retention_days)
+            await self._storage.write(lambda tx: tx.callbacks.sweep(oldest, limit=_MAX_ROWS), bulk=True)
         result = await apply_retention(
             self._storage,
             self._clock,
@@ -515,6 +518,8 @@ class Worker:
             actor=trail.ENGINE,
             limit=_MAX_ROWS,
             max_slices=_MAX_ERASED_SLICES,
+            # What a wrong clock has erased nobody brings back.
+            by_age=trusted,
         )
         for problem in result.unreachable:
             self.log_throttle.problem(

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,12 @@ from outreach.models import NewFollowUp
 from outreach.models.campaign import Campaign
 from outreach.models.campaign_report import CampaignReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
+from outreach.operations.campaigns.reporting import report_of
 from outreach.operations.erasure.applying import apply_retention
-from outreach.operations.erasure.campaigns import erase_slice
+from outreach.operations.erasure.campaigns import begin_erasure, erase_slice
+from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import Storage
+from outreach.runners.worker import Worker
 from outreach.services import erasure
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.builders import (
@@ -49,6 +52,7 @@ from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_
 from outreach.working_set import Transaction
 from tests.engine.all_endings import given_endings
 from tests.engine.conftest import OpenStorage, given_workspaces
+from tests.engine.rig import QUICK
 
 pytestmark = pytest.mark.virtual_time
 
@@ -423,6 +427,49 @@ async def test_the_retention_erases_what_is_older_and_nothing_else(
     assert "+14155558888" not in [one.phone async for one in writing.unsubscribes.iter_all(THIS_WORKSPACE)]
     assert "I am Zaphod" not in [one.body for one in await writing.messages.list_inbound(THIS_WORKSPACE)]
     assert (await writing.erasure.apply_retention()).slices == 0
+
+
+async def test_a_clock_that_has_just_been_set_erases_nothing_by_its_age(
+    writing: Outreach, storage: Storage, clock: ManualClock
+) -> None:
+    """A machine may start with a clock years ahead, for some minutes; what was begun is finished all the same."""
+    begun, kept = [await given_endings(storage, number, count=3) for number in (1, 2)]
+    callback = make_callback(received_at=NOW)
+    await storage.write(lambda tx: tx.callbacks.insert(callback))
+    await writing.workspaces.update(THIS_WORKSPACE, WorkspaceUpdate(retention_days=30))
+    await storage.write(lambda tx: begin_erasure(tx, report_of(tx, begun, NOW), now=NOW, actor="host"))
+
+    async def erased() -> Sequence[bool]:
+        """Tell what is gone: the contacts of each, that the second was chosen, the callback."""
+        contacts = [
+            not any([one.phone async for one in writing.campaigns.iter_recipients(THIS_WORKSPACE, campaign.id)])
+            for campaign in (begun, kept)
+        ]
+        chosen = (await writing.campaigns.get(THIS_WORKSPACE, kept.id)).erased_at is not None
+        stored = await storage.read(lambda tx: tx.callbacks.get(THIS_WORKSPACE, callback.account_id, callback.event_id))
+        return [*contacts, chosen, stored is None]
+
+    config = attrs.evolve(QUICK, lease_seconds=120.0)
+    worker = Worker(storage=storage, clock=clock, config=config, analyser=ProviderAnalyser())
+    epoch = await worker.acquire() or 0
+
+    async def run(minutes: int) -> None:
+        for _ in range(minutes):
+            clock.advance(60)
+            await worker.renew(epoch)
+
+    await run(1)
+    # As it stands from now on: no heartbeat has seen it yet.
+    clock.set(NOW + 400 * DAY)
+    await worker.sweep()
+    assert await erased() == [True, False, False, False]
+    await run(59)
+    await worker.sweep()
+    assert await erased() == [True, False, False, False]
+    await run(2)
+    await worker.sweep()
+    assert await erased() == [True, True, True, True]
+    await worker.release()
 
 
 async def test_the_retention_goes_in_slices_and_says_whether_more_is_left(

@@ -38,10 +38,22 @@ class Transactions(Protocol):
 
 
 async def apply_retention(
-    storage: Transactions, clock: Clock, *, workspace_id: str | None, actor: str, limit: int, max_slices: int
+    storage: Transactions,
+    clock: Clock,
+    *,
+    workspace_id: str | None,
+    actor: str,
+    limit: int,
+    max_slices: int,
+    by_age: bool = True,
 ) -> RetentionResult:
-    """Erase at most `max_slices` slices of `limit` rows, of one workspace or, with None, of all; archives included."""
-    result = await _apply(storage, clock, workspace_id=workspace_id, actor=actor, limit=limit, max_slices=max_slices)
+    """Erase at most `max_slices` slices of `limit` rows, of one workspace or, with None, of all; archives included.
+
+    Not `by_age`, only what somebody has begun to erase is finished.
+    """
+    result = await _apply(
+        storage, clock, workspace_id=workspace_id, actor=actor, limit=limit, max_slices=max_slices, by_age=by_age
+    )
     missing = await erase_in_archives(storage, workspace_id)
     return attrs.evolve(result, unreachable=missing)
 
@@ -67,12 +79,23 @@ async def erase_in_archives(storage: Transactions, workspace_id: str | None) -> 
 
 
 async def _apply(
-    storage: Transactions, clock: Clock, *, workspace_id: str | None, actor: str, limit: int, max_slices: int
+    storage: Transactions,
+    clock: Clock,
+    *,
+    workspace_id: str | None,
+    actor: str,
+    limit: int,
+    max_slices: int,
+    by_age: bool,
 ) -> RetentionResult:
     campaigns = 0
     for done in range(max_slices):
         now = clock.now()
-        report = await storage.read(lambda tx, now=now: due_report(tx, workspace_id, now=now))  # type: ignore[misc]
+        report = (
+            await storage.read(lambda tx, now=now: due_report(tx, workspace_id, now=now))  # type: ignore[misc]
+            if by_age
+            else None
+        )
         if report is not None:
             await storage.write(
                 lambda tx, report=report, now=now: begin_erasure(tx, report, now=now, actor=actor)  # type: ignore[misc]
@@ -82,7 +105,7 @@ async def _apply(
         salt = secrets.token_hex(_SALT_BYTES)
         if not await storage.write(
             lambda tx, salt=salt, now=now: retention_slice(  # type: ignore[misc]
-                tx, workspace_id, salt=salt, now=now, limit=limit
+                tx, workspace_id, salt=salt, now=now, limit=limit, by_age=by_age
             ),
             bulk=True,
         ):
@@ -96,7 +119,9 @@ def due_report(tx: Transaction, workspace_id: str | None, *, now: datetime) -> C
     return None if found is None else report_of(tx, campaign_of(tx, *found), now)
 
 
-def retention_slice(tx: Transaction, workspace_id: str | None, *, salt: str, now: datetime, limit: int) -> bool:
+def retention_slice(
+    tx: Transaction, workspace_id: str | None, *, salt: str, now: datetime, limit: int, by_age: bool = True
+) -> bool:
     """Erase one slice of what is due, besides whole campaigns; return whether there was anything.
 
     Args:
@@ -105,10 +130,11 @@ def retention_slice(tx: Transaction, workspace_id: str | None, *, salt: str, now
         salt: For the first hash of a workspace's register.
         now: The time of the commit.
         limit: Rows of each kind.
+        by_age: Whether what is old is erased, besides what somebody has begun to.
     """
     if erase_slice(tx, workspace_id, limit=limit):
         return True
-    return any(
+    return by_age and any(
         _erase_rows(tx, owner, now - timedelta(days=days), salt=salt, limit=limit)
         for owner, days in tx.erasures.with_retention(workspace_id)
     )

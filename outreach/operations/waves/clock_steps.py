@@ -38,6 +38,9 @@ _BEFORE: Final = timedelta(microseconds=1)
 _NODES_DIFFER: Final = timedelta(minutes=1)
 """A time that is less far ahead may be another node's, by a clock that this one does not follow yet."""
 
+_TRUSTED_AFTER: Final = timedelta(hours=1)
+"""A machine that starts with a wrong clock has it set within minutes."""
+
 _MOMENTARY: Final = ("withdrawn", "operator_retry", "deferred", "flow", DOUBLE_DIAL)
 """Waits that may end at once: asked too early, a provider says so again."""
 
@@ -53,6 +56,15 @@ def measure_setback(tx: Transaction, now: datetime) -> timedelta | None:
     if lease is not None and (until := lease.steady_until or lease.renewed_at) > now:
         return until - now
     return timedelta() if any(campaign.updated_at > now for campaign in tx.campaigns.in_status(_OPEN)) else None
+
+
+def is_trusted(tx: Transaction, now: datetime) -> bool:
+    """Return whether the clock may decide what nobody can undo: it has not been set for an hour."""
+    lease = tx.leases.current()
+    if lease is None or lease.steady_since is None or lease.steady_until is None:
+        return False
+    # A step that no heartbeat has noticed yet may lie between the last one and now.
+    return lease.steady_since + _TRUSTED_AFTER <= lease.steady_until and now < lease.steady_until + _TRUSTED_AFTER
 
 
 def repair_what_the_last_left(tx: Transaction, *, receipt: timedelta | None, epoch: int, now: datetime) -> None:
