@@ -226,9 +226,10 @@ class CampaignCopies(CampaignCreation):
             return await make(contacts, once)
         given = _fields(campaign, NewSmsCampaign) | {"name": name}
         if body is not None:
-            given |= {"body": body, "message_source": "custom", "flow_id": None}
-        if given["message_source"] == "custom" and given["body"] is None:
-            given["body"] = ""
+            given |= {"body": body, "message_source": "custom"}
+        if given["message_source"] == "custom":
+            # A flow that does not drive it may be gone.
+            given |= {"body": given["body"] or "", "flow_id": None}
         return await self._sms(campaign.workspace_id, NewSmsCampaign(**given), actor)(contacts, once)
 
     async def _contacts(
