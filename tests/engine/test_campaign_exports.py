@@ -180,6 +180,22 @@ async def test_a_variable_with_spaces_around_its_name_has_its_value(reading: Out
     assert [one.messages[0].text.splitlines()[0] for one in told.samples] == ["At 9:00", "At 9:30"]
 
 
+async def test_a_long_number_keeps_all_its_digits_in_a_workbook(reading: Outreach) -> None:
+    """A spreadsheet keeps fifteen; an account's number of more is text, as in the message."""
+    new = NewSmsCampaign(name="Spring", body="{{account}}", carrier="twilio", from_number="+14155550100")
+    accounts = [999_999_999_999_999, 1_234_567_890_123_456, 1_234_567_890_123_456_789, -(10**15)]
+    contacts = [
+        NewRecipient(phone_number=f"+1415555010{n}", custom_variables={"account": account})
+        for n, account in enumerate(accounts)
+    ]
+    made = await reading.campaigns.create_sms(THIS_WORKSPACE, new, contacts)
+    sheet = load_workbook(io.BytesIO(await file_of(reading, made.campaign, "xlsx"))).active
+    assert sheet is not None
+    header, *rows = sheet.iter_rows(values_only=True)
+    place = header.index("account")
+    assert [row[place] for row in rows] == [accounts[0], *map(str, accounts[1:])]
+
+
 def test_every_format_has_a_content_type() -> None:
     """For those who serve it."""
     assert set(EXPORT_CONTENT_TYPES) == {"csv", "jsonl", "xlsx"}
