@@ -226,9 +226,10 @@ class CampaignCopies(CampaignCreation):
             return await make(contacts, once)
         given = _fields(campaign, NewSmsCampaign) | {"name": name}
         if body is not None:
-            given |= {"body": body, "message_source": "custom", "flow_id": None}
-        if given["message_source"] == "custom" and given["body"] is None:
-            given["body"] = ""
+            given |= {"body": body, "message_source": "custom"}
+        if given["message_source"] == "custom":
+            # A flow that does not drive it may be gone.
+            given |= {"body": given["body"] or "", "flow_id": None}
         return await self._sms(campaign.workspace_id, NewSmsCampaign(**given), actor)(contacts, once)
 
     async def _contacts(
@@ -272,9 +273,11 @@ class _Selection:
 
     def of(self, tx: Transaction, campaign: Campaign, rows: Sequence[Recipient]) -> Sequence[Recipient]:
         """Return those of a campaign's contacts who are followed up."""
-        found = [
+        ended = [
             row for row in rows if not row.is_open and not self._wanted.isdisjoint({row.status.value, row.reason or ""})
         ]
+        # A duplicate has no result before the one whose turn counts.
+        found = [row for row in ended if row.reason != "duplicate" or not _is_open_elsewhere(tx, campaign, row)]
         phones = {row.phone for row in found if row.phone is not None}
         workspace_id = campaign.workspace_id
         since = campaign.started_at or campaign.created_at
@@ -333,6 +336,13 @@ def _reached(tx: Transaction, campaign: Campaign, rows: Sequence[Recipient]) -> 
             places |= {other.position: row.phone for other in others}
     tx.dispatches.prefetch_of_recipients((workspace_id, campaign_id, position) for position in places)
     return frozenset(phone for position, phone in places.items() if _was_reached(tx, campaign, position))
+
+
+def _is_open_elsewhere(tx: Transaction, campaign: Campaign, row: Recipient) -> bool:
+    """Return whether a contact's number is open at another position of its campaign."""
+    if row.phone is None:
+        return False
+    return any(other.is_open for other in tx.recipients.by_phone(campaign.workspace_id, campaign.id, row.phone))
 
 
 def _was_reached(tx: Transaction, campaign: Campaign, position: int) -> bool:

@@ -25,7 +25,7 @@ from outreach.policy.forecast import OpenCampaign, OpenContact, SenderRate, play
 from outreach.policy.preflight import judge, messages_of
 from outreach.policy.settlement import TRANSIENT_FAILURES
 from outreach.services.context import ServiceContext
-from outreach.services.preflight import SLICE, Setup, read_setup, read_slice, turn_of
+from outreach.services.preflight import SLICE, Setup, read_setup, read_slice, start_of, turn_of
 from outreach.services.validation import check_kind
 from outreach.working_set import Transaction
 
@@ -41,8 +41,6 @@ _MAX_OTHERS: Final = 20
 _MAX_MEASURED: Final = 500
 _MIN_MEASURED: Final = 20
 """With fewer outcomes of its own a campaign goes by the assumptions."""
-
-_WAITS: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY, CampaignStatus.SCHEDULED})
 
 
 @attrs.frozen(kw_only=True)
@@ -194,8 +192,7 @@ def _starts(total: int) -> Sequence[int]:
 
 def _read(tx: Transaction, campaign: Campaign, now: datetime, *, alone: bool = False) -> _Known:
     setup = read_setup(tx, campaign)
-    waits = campaign.status in _WAITS and campaign.schedule_type == "scheduled"
-    starts_at = max(now, campaign.scheduled_start_at) if waits and campaign.scheduled_start_at is not None else now
+    starts_at = start_of(campaign, now)
     throttle = throttle_of_campaign(tx, campaign, now)
     if throttle is not None and throttle.until > starts_at:
         starts_at = throttle.until

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from hashlib import sha256
 from typing import Any, Final, Generic, Protocol, TypeVar
@@ -11,7 +12,7 @@ import anyio
 import attrs
 import orjson
 
-from outreach.errors import InvalidRequest, NotFound, RequestInProgress
+from outreach.errors import InvalidRequest, NotFound, RequestInProgress, StorageError
 from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.access import idempotency as operations
 from outreach.operations.common import workspace_of
@@ -129,7 +130,8 @@ class Idempotency:
             if not held.settled:
                 await self._context.storage.write(lambda tx: held.finish(tx, made))
         except BaseException:
-            with anyio.CancelScope(shield=True):
+            # What ended the request counts, a cancellation too; a claim that stays runs out by itself.
+            with anyio.CancelScope(shield=True), suppress(StorageError):
                 await self._context.storage.write(held.give_up)
             raise
         return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from functools import partial
 
@@ -26,7 +26,7 @@ from outreach.protocols.adapter import InboundMessageEvent
 from outreach.services.context import ServiceContext
 from outreach.services.failures import message_failure
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
-from outreach.services.lists import check_page, iterate, make_page
+from outreach.services.lists import check_page, iterate, make_page, place, read_place
 from outreach.services.validation import (
     check_bounds,
     check_integer,
@@ -333,19 +333,16 @@ class Messages:
             limit: The most items, up to 1,000.
 
         Raises:
-            NotFound: The workspace does not exist, or has no message with the id `after`.
+            NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
         check_page(after, limit)
-
-        def operation(tx: Transaction) -> Sequence[InboundMessage]:
-            workspace_of(tx, workspace_id)
-            last = None if after is None else tx.inbound.get(workspace_id, after)
-            if after is not None and last is None:
-                raise NotFound("inbound message", after)
-            return tx.inbound.list(workspace_id, unclear=unclear, after=last, limit=limit + 1)
-
-        return make_page(await self._context.storage.read(operation), limit, lambda one: one.id)
+        # Not by the message there, which the retention may have deleted since.
+        begin = None if after is None else read_place(after)
+        found = await self._context.storage.read(
+            lambda tx: tx.inbound.list(workspace_of(tx, workspace_id).id, unclear=unclear, after=begin, limit=limit + 1)
+        )
+        return make_page(found, limit, lambda one: place(one.received_at, one.id))
 
     def iter_inbound(self, workspace_id: str, *, unclear: bool = False) -> AsyncIterator[InboundMessage]:
         """Iterate over inbound messages, newest first; see `list_inbound`."""

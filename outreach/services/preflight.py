@@ -41,7 +41,6 @@ SLICE: Final = 1000
 """Contacts looked at before other work runs."""
 
 _NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
-_WAITS: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY, CampaignStatus.SCHEDULED})
 
 
 @attrs.frozen(kw_only=True)
@@ -90,9 +89,14 @@ def read_setup(tx: Transaction, campaign: Campaign) -> Setup:
 
 def turn_of(campaign: Campaign, now: datetime) -> datetime:
     """Return when the first contact of a campaign has its turn: at its start, or the first opening after it."""
+    return opening_state(campaign, start_of(campaign, now)).reopens_at
+
+
+def start_of(campaign: Campaign, now: datetime) -> datetime:
+    """Return when a campaign begins that is started or resumed now: at its start, if that lies ahead."""
     start = campaign.scheduled_start_at if campaign.schedule_type == "scheduled" else None
-    begin = max(now, start) if start is not None and campaign.status in _WAITS else now
-    return opening_state(campaign, begin).reopens_at
+    # Also one that was paused before its start: when it is resumed it is scheduled again.
+    return now if start is None or campaign.is_terminal else max(now, start)
 
 
 @attrs.frozen(kw_only=True)

@@ -1653,7 +1653,7 @@ class Messages(Service[AsyncMessages]):
             limit: The most items, up to 1,000.
 
         Raises:
-            NotFound: The workspace does not exist, or has no message with the id `after`.
+            NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
         return self._call(lambda service: service.list_inbound(workspace_id, unclear=unclear, after=after, limit=limit))

@@ -374,6 +374,27 @@ async def test_a_follow_up_of_nobody_says_why(writing: Outreach, storage: Storag
     assert (await writing.campaigns.list(THIS_WORKSPACE)).total == 1
 
 
+async def test_a_duplicate_is_not_followed_up_while_its_number_has_its_turn_ahead(
+    writing: Outreach, storage: Storage
+) -> None:
+    """Who is still open at one position has no result at another."""
+    later, failed = "+14155550101", "+14155550102"
+    new = NewSmsCampaign(name="C", body="Hi", carrier="twilio", from_number="+14155550100")
+    twice = [NewRecipient(phone_number=phone) for phone in (later, failed, later, failed)]
+    campaign = (await writing.campaigns.create_sms(THIS_WORKSPACE, new, twice)).campaign
+    await writing.campaigns.start(THIS_WORKSPACE, campaign.id)
+
+    def fail(tx: Transaction) -> None:
+        recipient = tx.recipients.get(THIS_WORKSPACE, campaign.id, 1)
+        assert recipient is not None
+        ended = attrs.evolve(recipient, status=RecipientStatus.FAILED, reason="unreachable", ended_at=NOW)
+        tx.recipients.put(THIS_WORKSPACE, ended)
+
+    await storage.write(fail)
+    made = await writing.campaigns.follow_up(THIS_WORKSPACE, campaign.id, NewFollowUp(results=("skipped",)))
+    assert await contacts_of(writing, made.created.campaign) == [failed]
+
+
 async def test_who_spoke_in_an_earlier_call_was_reached(writing: Outreach, storage: Storage) -> None:
     """The last of several calls decides the result, each of them whether somebody was reached."""
     agent = make_agent()

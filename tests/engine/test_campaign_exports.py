@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from openpyxl import load_workbook
 
-from outreach import Outreach
+from outreach import NewRecipient, NewSmsCampaign, Outreach
 from outreach.convert.exports import workbook
 from outreach.convert.exports.columns import Table
 from outreach.http import EXPORT_CONTENT_TYPES
@@ -164,6 +164,36 @@ def test_a_variable_that_is_named_as_a_column_has_another_name() -> None:
     header = Table("sms", ("city", "status", "phone")).header
     assert len(set(header)) == len(header)
     assert {"city", "custom_variables.status", "custom_variables.phone"} < set(header)
+
+
+async def test_a_variable_with_spaces_around_its_name_has_its_value(reading: Outreach) -> None:
+    """A template finds it too; the exact name takes precedence."""
+    new = NewSmsCampaign(name="Spring", body="At {{slot}}", carrier="twilio", from_number="+14155550100")
+    contacts = [
+        NewRecipient(phone_number="+14155550101", custom_variables={" slot ": "9:00"}),
+        NewRecipient(phone_number="+14155550102", custom_variables={" slot ": "9:00", "slot": "9:30"}),
+    ]
+    made = await reading.campaigns.create_sms(THIS_WORKSPACE, new, contacts)
+    text = (await file_of(reading, made.campaign, "csv")).decode("utf-8-sig")
+    assert [row["slot"] for row in csv.DictReader(io.StringIO(text, newline=""))] == ["9:00", "9:30"]
+    told = await reading.campaigns.preflight(THIS_WORKSPACE, made.campaign.id)
+    assert [one.messages[0].text.splitlines()[0] for one in told.samples] == ["At 9:00", "At 9:30"]
+
+
+async def test_a_long_number_keeps_all_its_digits_in_a_workbook(reading: Outreach) -> None:
+    """A spreadsheet keeps fifteen; an account's number of more is text, as in the message."""
+    new = NewSmsCampaign(name="Spring", body="{{account}}", carrier="twilio", from_number="+14155550100")
+    accounts = [999_999_999_999_999, 1_234_567_890_123_456, 1_234_567_890_123_456_789, -(10**15)]
+    contacts = [
+        NewRecipient(phone_number=f"+1415555010{n}", custom_variables={"account": account})
+        for n, account in enumerate(accounts)
+    ]
+    made = await reading.campaigns.create_sms(THIS_WORKSPACE, new, contacts)
+    sheet = load_workbook(io.BytesIO(await file_of(reading, made.campaign, "xlsx"))).active
+    assert sheet is not None
+    header, *rows = sheet.iter_rows(values_only=True)
+    place = header.index("account")
+    assert [row[place] for row in rows] == [accounts[0], *map(str, accounts[1:])]
 
 
 def test_every_format_has_a_content_type() -> None:

@@ -472,6 +472,21 @@ async def test_a_clock_that_has_just_been_set_erases_nothing_by_its_age(
     await worker.release()
 
 
+async def test_a_list_of_replies_ends_where_the_retention_has_deleted_the_rest(
+    writing: Outreach, clock: ManualClock
+) -> None:
+    """The last message of the page before may be gone too."""
+    for body in ("one", "two", "three"):
+        await writing.messages.receive(THIS_WORKSPACE, from_number=PHONE, to="+14155550100", body=body)
+        clock.advance(DAY.total_seconds())
+    page = await writing.messages.list_inbound(THIS_WORKSPACE, limit=2)
+    assert [one.body for one in page] == ["three", "two"]
+    await writing.workspaces.update(THIS_WORKSPACE, WorkspaceUpdate(retention_days=1))
+    clock.advance(DAY.total_seconds())
+    await writing.erasure.apply_retention(THIS_WORKSPACE)
+    assert list(await writing.messages.list_inbound(THIS_WORKSPACE, after=page.next)) == []
+
+
 async def test_the_retention_goes_in_slices_and_says_whether_more_is_left(
     writing: Outreach, storage: Storage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from outreach import FlowStep, InvalidRequest, NewFlow, Outreach
+from outreach import CampaignUpdate, Conflict, FlowStep, InvalidRequest, NewFlow, Outreach
+from outreach.models import FlowUpdate
 from outreach.models.campaign import Campaign
 from outreach.models.states import RecipientStatus
 from outreach.storage.sqlite import SqliteStorage
@@ -78,6 +79,21 @@ async def test_a_text_that_cannot_be_kept_is_named_with_its_step(
         await engine.flows.create(workspace.id, NewFlow(name="Reminder", steps=[HELLO, step]))
     assert [(detail.path, detail.message) for detail in raised.value.details] == [(place, problem)]
     assert list(await engine.flows.list(workspace.id)) == []
+
+
+async def test_a_flow_is_not_in_use_by_a_campaign_that_got_a_text_instead(engine: Outreach) -> None:
+    """As the refusal to remove it advises; a copy of that campaign needs no flow either."""
+    campaign = await given_flow_campaign(engine, HELLO, WAIT, AGAIN)
+    workspace_id, flow_id = campaign.workspace_id, campaign.flow_id
+    assert flow_id is not None
+    with pytest.raises(Conflict, match="give it a text"):
+        await engine.flows.remove(workspace_id, flow_id)
+    await engine.campaigns.update(workspace_id, campaign.id, CampaignUpdate(body="Hello"))
+    await engine.campaigns.start(workspace_id, campaign.id)
+    await engine.flows.update(workspace_id, flow_id, FlowUpdate(steps=(AGAIN,)))
+    await engine.flows.remove(workspace_id, flow_id)
+    copy = (await engine.campaigns.clone(workspace_id, campaign.id)).campaign
+    assert (copy.status, copy.body, copy.message_source) == ("ready", "Hello", "custom")
 
 
 async def test_who_has_replied_gets_no_second_message(open_storage: OpenStorage) -> None:

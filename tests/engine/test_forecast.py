@@ -238,6 +238,21 @@ async def test_what_has_been_measured_takes_the_place_of_what_was_assumed() -> N
 
 
 @pytest.mark.virtual_time
+async def test_a_campaign_that_was_paused_before_its_start_waits_for_it(engine: Outreach) -> None:
+    """Resumed it is scheduled again, and so the forecast and the preflight say."""
+    workspace = await given_workspace(engine)
+    start = engine.now() + timedelta(days=3)
+    campaign = await given_campaign(engine, workspace, schedule_type="scheduled", scheduled_start_at=start)
+    await engine.campaigns.start(workspace.id, campaign.id)
+    await engine.campaigns.pause(workspace.id, campaign.id)
+    told = await engine.campaigns.forecast(workspace.id, campaign.id)
+    assert told.starts_at == start
+    assert (await engine.campaigns.preflight(workspace.id, campaign.id)).at == start
+    resumed = await engine.campaigns.resume(workspace.id, campaign.id)
+    assert (resumed.status, resumed.scheduled_start_at) == ("scheduled", start)
+
+
+@pytest.mark.virtual_time
 async def test_an_expiry_that_comes_first_is_the_end(engine: Outreach) -> None:
     """With how many it leaves out."""
     workspace = await given_workspace(engine)

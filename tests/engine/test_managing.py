@@ -193,7 +193,7 @@ async def test_recipients_are_found_by_number_and_by_the_applications_id(engine:
 
 
 async def test_calls_and_inbound_messages_are_paged_newest_first(engine: Outreach) -> None:
-    """An inbound message that is not there is no place to go on from."""
+    """The identifier of a message is no place to go on from."""
     workspace = await given_workspace(engine)
     agent = await engine.agents.create(workspace.id, NewAgent(name="Ada"))
     calls = [await engine.calls.create(workspace.id, NewCall(agent_id=agent.id, to=f"+1415555010{n}")) for n in "123"]
@@ -208,11 +208,13 @@ async def test_calls_and_inbound_messages_are_paged_newest_first(engine: Outreac
         await engine.messages.receive(workspace.id, from_number="+14155550177", to="+14155550100", body=body)
     first, second, third = await engine.messages.list_inbound(workspace.id)
     assert [one.body for one in (first, second, third)] == ["three", "two", "one"]
-    assert list(await engine.messages.list_inbound(workspace.id, after=first.id, limit=1)) == [second]
+    page = await engine.messages.list_inbound(workspace.id, limit=1)
+    assert list(page) == [first]
+    assert list(await engine.messages.list_inbound(workspace.id, after=page.next, limit=1)) == [second]
     assert await engine.messages.get_inbound(workspace.id, second.id) == second
     with pytest.raises(NotFound):
         await engine.messages.get_inbound(workspace.id, new_id())
-    with pytest.raises(NotFound):
+    with pytest.raises(InvalidRequest):
         await engine.messages.list_inbound(workspace.id, after=new_id())
 
 

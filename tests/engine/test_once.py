@@ -33,9 +33,10 @@ from outreach import (
     Trunk,
     Workspace,
 )
-from outreach.errors import RequestInProgress, StorageError
+from outreach.errors import RequestInProgress, StorageBusy, StorageError
 from outreach.http import IdempotentRequest, StoredAnswer
 from outreach.models import FollowUpCreated, NewFollowUp, NewTestMessage, PreparedRecipient
+from outreach.operations.access import idempotency
 from outreach.server_support import prepare_recipient
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.testing.builders import new_id
@@ -439,6 +440,28 @@ async def test_an_error_gives_the_key_back(engine: Outreach) -> None:
         )
     other = IdempotentRequest(operation="op", key="k", digest="2")
     assert await keys.once(workspace.id, other, render=render, make=sound) == "made"
+
+
+async def test_a_key_that_cannot_be_given_back_hides_no_error(
+    engine: Outreach, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither why the request was refused nor that it was cancelled; the claim on the key runs out by itself."""
+    workspace = await given_workspace(engine)
+
+    def busy(*_: object, **__: object) -> None:
+        raise StorageBusy("The database is busy.")
+
+    monkeypatch.setattr(idempotency, "release_claim", busy)
+    with pytest.raises(InvalidRequest, match="is not a phone number"):
+        await engine.messages.send(workspace.id, attrs.evolve(MESSAGE, to="nobody"), idempotency_key="order-42")
+
+    async def never() -> AsyncIterator[NewRecipient]:
+        await anyio.sleep_forever()
+        yield NewRecipient(phone_number="+14155550101")
+
+    with anyio.move_on_after(1) as waited:
+        await engine.campaigns.create_sms(workspace.id, SPRING, never(), idempotency_key="order-43")
+    assert waited.cancelled_caught
 
 
 async def test_a_second_request_that_waits_too_long_is_told_to_come_again(engine: Outreach) -> None:

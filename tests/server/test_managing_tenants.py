@@ -28,7 +28,7 @@ BODIES: Final[Mapping[str, Any]] = {
 }
 """What is sent where a body is needed."""
 
-IN_QUERIES: Final = {"listCalls": ("campaign_id", "campaigns"), "listInbound": ("after", "inbound")}
+IN_QUERIES: Final = {"listCalls": ("campaign_id", "campaigns")}
 """Parameters that name something, and what."""
 
 

@@ -156,7 +156,11 @@ class Table:
 
 def _variable(name: str) -> _Column:
     def value(contact: ExportedContact) -> Cell:
-        found: Any = contact.recipient.custom_variables.get(name)
+        variables = contact.recipient.custom_variables
+        found: Any = variables.get(name)
+        if name not in variables:
+            # The campaign knows the name without the spaces around it, as templates do.
+            found = next((value for key, value in variables.items() if key.strip() == name), None)
         return found if found is None or isinstance(found, str | int) else json_text(found)
 
     return value

@@ -23,6 +23,9 @@ _PART_BYTES: Final = 64 * 1024
 _MAX_ROWS: Final = 1_048_576
 """Rows of a sheet, its header included."""
 
+_EXACT: Final = 10**15
+"""Spreadsheets keep fifteen digits of a number."""
+
 _MAX_TEXT: Final = 32_767
 """Characters of a cell."""
 
@@ -105,6 +108,8 @@ class _Book:
         self._rows = 1
 
     def _cell(self, value: Cell) -> object:
+        if isinstance(value, int) and abs(value) >= _EXACT:
+            value = str(value)
         if not isinstance(value, str):
             return value
         text = _IMPOSSIBLE.sub("\ufffd", value)[:_MAX_TEXT]

@@ -54,8 +54,13 @@ def users_of_trunk(tx: Transaction, workspace_id: str, trunk_id: str) -> Sequenc
 def users_of_flow(
     tx: Transaction, workspace_id: str, flow_id: str, statuses: Collection[CampaignStatus] = _OPEN
 ) -> Sequence[str]:
-    """Return the campaigns in these statuses, by default all open ones, that use a flow."""
-    return _campaigns(tx, workspace_id, lambda campaign: campaign.flow_id == flow_id, statuses)
+    """Return the campaigns in these statuses, by default all open ones, that a flow drives."""
+
+    def uses(campaign: Campaign) -> bool:
+        # One that sends a text may name a flow all the same, and needs nothing of it.
+        return campaign.flow_id == flow_id and campaign.message_source == "flow"
+
+    return _campaigns(tx, workspace_id, uses, statuses)
 
 
 def require_unused(what: str, users: Sequence[str], advice: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
+from outreach.models.message import InboundMessage
 from outreach.models.states import ENDED_CALL_STATUSES, CallStatus, MessageStatus
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_call, make_inbound, make_message, new_id
@@ -264,17 +265,20 @@ class CallsContract(ContractBase):
             for message in (*made, make_inbound(workspace_id=OTHER_WORKSPACE, unclear=True)):
                 tx.inbound.insert(message)
 
+        def place_of(message: InboundMessage) -> tuple[datetime, str]:
+            return message.received_at, message.id
+
         await storage.write(insert)
         wanted = [made[2], made[1], made[0], made[3]]
         assert list(await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE))) == wanted
         assert list(await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE, limit=2))) == wanted[:2]
-        after = await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE, after=made[1], limit=9))
+        after = await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE, after=place_of(made[1]), limit=9))
         assert list(after) == wanted[2:]
-        assert list(await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE, after=made[3]))) == []
+        assert list(await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE, after=place_of(made[3])))) == []
         assert await storage.read(lambda tx: tx.inbound.get(THIS_WORKSPACE, made[1].id)) == made[1]
         assert await storage.read(lambda tx: tx.inbound.get(OTHER_WORKSPACE, made[1].id)) is None
         unclear = [made[2], made[1], made[3]]
-        after = await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE, unclear=True, after=made[2]))
+        after = await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE, unclear=True, after=place_of(made[2])))
         assert list(after) == unclear[1:]
         assert list(await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE, unclear=True))) == unclear
         assert (

@@ -318,12 +318,12 @@ class Inbound(Table):
         workspace_id: str,
         *,
         unclear: bool = False,
-        after: InboundMessage | None = None,
+        after: tuple[datetime, str] | None = None,
         limit: int = 1000,
     ) -> Sequence[InboundMessage]:
         """Return the newest messages, or the unclear ones, by (received_at, id), both descending, from `after` on."""
         query = "inbound.list_unclear" if unclear else "inbound.list"
-        after_at, after_id = (LAST, "") if after is None else (format_timestamp(after.received_at), after.id)
+        after_at, after_id = (LAST, "") if after is None else (format_timestamp(after[0]), after[1])
         return self._list(INBOUND, query, workspace_id=workspace_id, after_at=after_at, after_id=after_id, limit=limit)
 
     def senders_among(self, workspace_id: str, phones: Collection[str], *, since: datetime) -> frozenset[str]:

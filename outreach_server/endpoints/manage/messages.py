@@ -6,6 +6,7 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
+from outreach import InvalidRequest, NotFound
 from outreach.http import write_call, write_inbound_message, write_sms
 from outreach_server.auth import authenticate_request
 from outreach_server.context import server_of
@@ -49,9 +50,13 @@ class InboundMessages(HTTPEndpoint):
         """Return a page of inbound messages, newest first."""
         workspace = await authenticate_request(request, "listInbound")
         query, size = read_page(request, unclear=flag, after=words)
-        found = await server_of(request).engine.messages.list_inbound(
-            workspace.id, unclear=query.get("unclear", False), after=query.get("after"), limit=size
-        )
+        try:
+            found = await server_of(request).engine.messages.list_inbound(
+                workspace.id, unclear=query.get("unclear", False), after=query.get("after"), limit=size
+            )
+        except InvalidRequest:
+            # Nothing but the place is left to be wrong.
+            raise NotFound("place in the list of inbound messages", query.get("after", "")) from None
         return page_response(found, write_inbound_message)
 
 
