@@ -176,6 +176,51 @@ async def test_a_cut_within_an_operation_runs_its_group_again(storage: PostgresS
     assert sorted(await subjects(storage)) == ["after", "before", "cut"]
 
 
+async def test_a_database_that_stays_away_within_an_operation_fails_all_of_its_group(
+    storage: PostgresStorage, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also the operations that were to run again: nobody waits for ever, and the next ones are done."""
+    monkeypatch.setattr(transactions, "BUSY_SECONDS", 0.0)
+
+    def operation(tx: Transaction) -> None:
+        append("cut")(tx)
+        proxy.refusing = True
+        proxy.cut_all()
+        tx.workspaces.list()
+
+    async with asyncio.timeout(60):
+        results = await asyncio.gather(
+            storage.write(append("before")),
+            storage.write(operation),
+            storage.write(append("after")),
+            return_exceptions=True,
+        )
+    assert [type(result) for result in results] == [StorageError] * 3
+    proxy.refusing = False
+    await storage.write(append("next"))
+    assert await subjects(storage) == ["next"]
+
+
+async def test_an_error_of_a_statement_in_a_group_that_runs_again_loses_no_operation(
+    storage: PostgresStorage, proxy: CuttingProxy
+) -> None:
+    """The server undoes the second transaction, too, before those that follow have had their turn."""
+
+    def broken(tx: Transaction) -> None:
+        append("broken")(tx)
+        if proxy.cut is None:
+            raise_in_database(tx, "22012")
+
+    proxy.cut = "before"
+    async with asyncio.timeout(60):
+        results = await asyncio.gather(
+            storage.write(append("one")), storage.write(broken), storage.write(append("two")), return_exceptions=True
+        )
+    assert [results[0], results[2]] == ["one", "two"]
+    assert isinstance(results[1], StorageError)
+    assert sorted(await subjects(storage)) == ["one", "two"]
+
+
 @pytest.mark.parametrize("code", ["40001", "40P01"])
 async def test_a_serialization_failure_or_deadlock_runs_the_group_again(storage: PostgresStorage, code: str) -> None:
     """Nobody hears of it."""
