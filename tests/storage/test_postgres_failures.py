@@ -6,16 +6,18 @@ import asyncio
 import logging
 import signal
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from typing import Any
 
 import psycopg
 import pytest
+from psycopg_pool.base import AttemptWithBackoff
 
 from outreach.errors import StorageBusy, StorageError
 from outreach.models.work import AuditEntry
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import OneQuery
-from outreach.storage.postgres import PostgresStorage, transactions
+from outreach.storage.postgres import PostgresStorage, pool, transactions
 from outreach.storage.postgres.connect import PostgresConnection, connect, conninfo_of
 from outreach.storage.postgres.pool import configure
 from outreach.storage.postgres.transactions import FencedTransactions
@@ -296,6 +298,25 @@ async def test_a_restart_of_the_server_is_survived(storage: PostgresStorage) -> 
         await asyncio.to_thread(postgres.server().start)
         assert await waiting == how.name
         assert (await subjects(storage))[-1] == how.name
+
+
+async def test_a_server_that_was_away_for_long_is_found_soon(
+    url: str, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pool's pauses double while nobody answers: as long as it was away it would not be found again."""
+    monkeypatch.setattr(AttemptWithBackoff, "INITIAL_DELAY", 3600.0)
+    monkeypatch.setattr(pool, "BUSY_SECONDS", 0.5)
+    async with asyncio.timeout(60), opened(url.replace(f":{postgres.server().port}/", f":{proxy.port}/")) as storage:
+        proxy.refusing = True
+        proxy.cut_all()
+        with pytest.raises(StorageError):
+            await storage.write(append("away"))
+        proxy.refusing = False
+        written = ""
+        while not written:
+            with suppress(StorageError):
+                written = await storage.write(append("back"))
+        assert await subjects(storage) == ["back"]
 
 
 async def test_who_waits_too_long_for_the_fence_is_told(url: str) -> None:
