@@ -101,6 +101,47 @@ async def test_an_operation_that_the_server_never_committed_runs_again(
     assert await subjects(storage) == ["run 2"]
 
 
+async def test_a_server_that_cannot_be_written_for_a_while_is_asked_again_about_a_lost_commit(
+    storage: PostgresStorage, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where its disk was full: what it says then is no proof that nothing was committed."""
+    look, asked = FencedTransactions._look, 0
+
+    def look_while_read_only(self: FencedTransactions, connection: PostgresConnection, timeline: str) -> bool:
+        nonlocal asked
+        asked += 1
+        connection.execute(f"SET default_transaction_read_only = {'on' if asked == 1 else 'off'}")
+        try:
+            return look(self, connection, timeline)
+        finally:
+            connection.execute("SET default_transaction_read_only = off")
+
+    monkeypatch.setattr(FencedTransactions, "_look", look_while_read_only)
+    proxy.cut = "after"
+    assert await storage.write(append("one")) == "one"
+    assert (asked, await subjects(storage)) == (2, ["one"])
+
+
+async def test_a_server_that_crashes_at_a_commit_is_asked_about_it_whatever_it_has_said(
+    storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failing disk ends it with an error of its own, after which the commit may be found in its log."""
+    execute, crashed = PostgresConnection.execute, False
+
+    def crash(self: PostgresConnection, query: Any, *given: Any, **more: Any) -> Any:
+        nonlocal crashed
+        cursor = execute(self, query, *given, **more)
+        if query == "COMMIT" and not crashed:
+            crashed = True
+            self.close()
+            raise psycopg.errors.IoError("PANIC: could not fsync file")
+        return cursor
+
+    monkeypatch.setattr(PostgresConnection, "execute", crash)
+    assert await storage.write(append("one")) == "one"
+    assert await subjects(storage) == ["one"]
+
+
 @pytest.mark.parametrize(("cut", "kept"), [("after", ["lost", "other"]), ("before", ["other", "lost"])])
 async def test_a_lost_commit_is_distinguished_from_those_of_others(
     url: str, storage: PostgresStorage, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch, cut: str, kept: list[str]
