@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from hashlib import sha256
 from typing import Any, Final, Generic, Protocol, TypeVar
@@ -11,7 +13,7 @@ import anyio
 import attrs
 import orjson
 
-from outreach.errors import InvalidRequest, NotFound, RequestInProgress
+from outreach.errors import InvalidRequest, NotFound, RequestInProgress, StorageError
 from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.access import idempotency as operations
 from outreach.operations.common import workspace_of
@@ -120,19 +122,28 @@ class Idempotency:
         if request is None:
             return await make(IdempotencyGuard())
         token = self._context.ids()
-        replay = await self._begin(workspace_id, request, token)
+        held = _Held(self._context, workspace_id, request, token=token, render=render)
+        try:
+            replay = await self._begin(workspace_id, request, token)
+        except asyncio.CancelledError:
+            # The claim may be committed all the same.
+            await self._give_back(held)
+            raise
         if replay is not None:
             return replay
-        held = _Held(self._context, workspace_id, request, token=token, render=render)
         try:
             made = await make(held)
             if not held.settled:
                 await self._context.storage.write(lambda tx: held.finish(tx, made))
         except BaseException:
-            with anyio.CancelScope(shield=True):
-                await self._context.storage.write(held.give_up)
+            await self._give_back(held)
             raise
         return made
+
+    async def _give_back(self, held: _Held[M]) -> None:
+        # Where the database is away the claim runs out by itself, and the caller hears of the first error.
+        with anyio.CancelScope(shield=True), suppress(StorageError):
+            await self._context.storage.write(held.give_up)
 
     async def answer(
         self,

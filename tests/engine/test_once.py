@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 import attrs
 import pytest
+from anyio.lowlevel import checkpoint
 
 from outreach import (
     BusinessHours,
@@ -38,6 +39,7 @@ from outreach.http import IdempotentRequest, StoredAnswer
 from outreach.models import FollowUpCreated, NewFollowUp, NewTestMessage, PreparedRecipient
 from outreach.server_support import prepare_recipient
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
+from outreach.storage.base.group_commit import CommitUnknown
 from outreach.testing.builders import new_id
 from outreach.testing.clock import ManualClock
 from outreach.testing.scripted import ScriptedVoice
@@ -439,6 +441,45 @@ async def test_an_error_gives_the_key_back(engine: Outreach) -> None:
         )
     other = IdempotentRequest(operation="op", key="k", digest="2")
     assert await keys.once(workspace.id, other, render=render, make=sound) == "made"
+
+
+async def test_a_key_that_cannot_be_given_back_hides_no_error(open_storage: OpenStorage) -> None:
+    """Least of all that something may have been written."""
+    storage = WatchedStorage(open_storage(clock_of_loop()))
+    async with Outreach(storage, clock=clock_of_loop()) as engine:
+        workspace = await given_workspace(engine)
+
+        def go_away() -> None:
+            raise StorageError("Nothing was written. The connection to the database was lost.")
+
+        async def lose(result: object) -> None:
+            if isinstance(result, Message):
+                storage.before_write = go_away
+                raise CommitUnknown("It may have been written.")
+
+        storage.after_write = lose
+        with pytest.raises(CommitUnknown):
+            await engine.messages.send(workspace.id, MESSAGE, idempotency_key="k")
+
+
+async def test_a_request_that_is_cancelled_as_it_takes_its_key_gives_it_back(open_storage: OpenStorage) -> None:
+    """Its claim may be committed all the same, and would keep the same request waiting as for one that runs."""
+    storage = WatchedStorage(open_storage(clock_of_loop()))
+    async with Outreach(storage, clock=clock_of_loop()) as engine:
+        workspace = await given_workspace(engine)
+        begun = anyio.current_time()
+        with anyio.CancelScope() as scope:
+
+            async def cancel(_: object) -> None:
+                scope.cancel()
+                await checkpoint()
+
+            storage.after_write = cancel
+            await engine.messages.send(workspace.id, MESSAGE, idempotency_key="k")
+        assert scope.cancelled_caught
+        storage.after_write = None
+        await engine.messages.send(workspace.id, MESSAGE, idempotency_key="k")
+        assert anyio.current_time() - begun < 1
 
 
 async def test_a_second_request_that_waits_too_long_is_told_to_come_again(engine: Outreach) -> None:
