@@ -72,7 +72,7 @@ class _Held(IdempotencyGuard[M]):
         self._place = (workspace_id, request.operation, request.key)
         self._token = token
         self._render = render
-        self.settled = False
+        self.finished = False
 
     def keep(self, tx: Transaction) -> None:
         operations.renew_claim(tx, *self._place, token=self._token, now=self._context.now())
@@ -82,7 +82,7 @@ class _Held(IdempotencyGuard[M]):
             tx, *self._place, token=self._token, answer=self._render(made), now=self._context.now(), settled=settled
         )
         # Set even if the transaction fails after this: the error then ends the request and releases the key.
-        self.settled = settled
+        self.finished = True
 
     def give_up(self, tx: Transaction) -> None:
         """Release the key, unless something was made under it."""
@@ -133,7 +133,7 @@ class Idempotency:
             return replay
         try:
             made = await make(held)
-            if not held.settled:
+            if not held.finished:
                 await self._context.storage.write(lambda tx: held.finish(tx, made))
         except BaseException:
             await self._give_back(held)

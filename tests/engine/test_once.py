@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import timedelta
 from types import MappingProxyType
 from typing import Any
 
@@ -40,7 +41,7 @@ from outreach.models import FollowUpCreated, NewFollowUp, NewTestMessage, Prepar
 from outreach.server_support import prepare_recipient
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.storage.base.group_commit import CommitUnknown
-from outreach.testing.builders import new_id
+from outreach.testing.builders import make_worker, new_id
 from outreach.testing.clock import ManualClock
 from outreach.testing.scripted import ScriptedVoice
 from outreach.testing.virtual_time import clock_of_loop
@@ -380,6 +381,35 @@ async def test_a_call_that_waits_for_its_acceptance_holds_its_key(open_storage: 
         assert calls[0].id == calls[1].id
         assert calls[0].provider_call_id == calls[1].provider_call_id is not None
         assert len(voice.requests) == 1
+
+
+@pytest.mark.parametrize("away", ["read", "write"])
+@pytest.mark.parametrize("key", ["k", None])
+async def test_a_database_that_goes_away_while_a_call_waits_fails_no_call_that_is_queued(
+    open_storage: OpenStorage, away: str, key: str | None
+) -> None:
+    """Whoever heard that nothing was written would have the contact called once more."""
+    storage = WatchedStorage(open_storage(clock_of_loop()))
+    async with Outreach(storage, clock=clock_of_loop(), config=CALLS) as engine:
+        workspace = await given_workspace(engine)
+        new = NewCall(agent_id=await given_agent(engine, workspace), to="+14155550101")
+        until = clock_of_loop().now() + timedelta(hours=1)
+        await storage.write(lambda tx: tx.workers.put(make_worker(until=until)))
+
+        async def fail(*_: object, **__: object) -> None:
+            raise StorageError("Nothing was written. The connection to the database was lost.")
+
+        with pytest.MonkeyPatch.context() as patch:
+
+            async def go_away(result: object) -> None:
+                # The call itself, and whether somebody may place it.
+                if isinstance(result, tuple):
+                    patch.setattr(storage, away, fail)
+
+            storage.after_write = go_away
+            call = await engine.calls.create(workspace.id, new, idempotency_key=key)
+        assert await engine.calls.get(workspace.id, call.id) == call
+        assert call.status == "queued"
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "a\nb", 42, b"k", "\ud800"])
