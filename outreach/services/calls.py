@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
 import anyio
 
-from outreach.errors import ErrorDetail, InvalidRequest, NotFound
+from outreach.errors import ErrorDetail, InvalidRequest, NotFound, StorageError
 from outreach.models.base import Page
 from outreach.models.call import Call, NewCall
 from outreach.models.reports import ProviderFailure
@@ -127,11 +128,13 @@ class Calls:
         context.wake(WorkUnit("call", workspace_id, call.id))
         if not waits:
             return call
+        # The call is queued from here on: whoever heard that the database is away would have it placed once more.
         try:
-            call = await self._wait_for_acceptance(call)
+            with suppress(StorageError):
+                call = await self._wait_for_acceptance(call)
         finally:
             # Also if the client has gone: a retry must not wait for an answer that never comes.
-            with anyio.CancelScope(shield=True):
+            with anyio.CancelScope(shield=True), suppress(StorageError):
                 await context.storage.write(lambda tx: once.finish(tx, call))
         return call
 

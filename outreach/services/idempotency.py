@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
@@ -71,7 +72,7 @@ class _Held(IdempotencyGuard[M]):
         self._place = (workspace_id, request.operation, request.key)
         self._token = token
         self._render = render
-        self.settled = False
+        self.finished = False
 
     def keep(self, tx: Transaction) -> None:
         operations.renew_claim(tx, *self._place, token=self._token, now=self._context.now())
@@ -81,7 +82,7 @@ class _Held(IdempotencyGuard[M]):
             tx, *self._place, token=self._token, answer=self._render(made), now=self._context.now(), settled=settled
         )
         # Set even if the transaction fails after this: the error then ends the request and releases the key.
-        self.settled = settled
+        self.finished = True
 
     def give_up(self, tx: Transaction) -> None:
         """Release the key, unless something was made under it."""
@@ -121,20 +122,28 @@ class Idempotency:
         if request is None:
             return await make(IdempotencyGuard())
         token = self._context.ids()
-        replay = await self._begin(workspace_id, request, token)
-        if replay is not None:
-            return replay
         held = _Held(self._context, workspace_id, request, token=token, render=render)
         try:
+            replay = await self._begin(workspace_id, request, token)
+        except asyncio.CancelledError:
+            # The claim may be committed all the same.
+            await self._give_back(held)
+            raise
+        if replay is not None:
+            return replay
+        try:
             made = await make(held)
-            if not held.settled:
+            if not held.finished:
                 await self._context.storage.write(lambda tx: held.finish(tx, made))
         except BaseException:
-            # What ended the request counts, a cancellation too; a claim that stays runs out by itself.
-            with anyio.CancelScope(shield=True), suppress(StorageError):
-                await self._context.storage.write(held.give_up)
+            await self._give_back(held)
             raise
         return made
+
+    async def _give_back(self, held: _Held[M]) -> None:
+        # Where the database is away the claim runs out by itself, and the caller hears of the first error.
+        with anyio.CancelScope(shield=True), suppress(StorageError):
+            await self._context.storage.write(held.give_up)
 
     async def answer(
         self,

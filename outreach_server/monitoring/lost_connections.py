@@ -13,6 +13,9 @@ _LIBRARIES: Final = ("procrastinate", "psycopg.pool")
 _FOUND_BROKEN: Final = ("discarding broken connection", "discarding closed connection")
 """How the pool's lines about a connection begin that has ended while it was open."""
 
+_GIVEN_UP: Final = "reconnection attempt in pool"
+"""How its line begins about a connection that it tries for no more until somebody asks for one."""
+
 _RESTARTING: Final = ("shutting down", "starting up", "in recovery", "terminating connection")
 """What a server says while it restarts; any other refusal is the fault of a setting."""
 
@@ -46,6 +49,8 @@ class LostConnections(logging.Filter):
         with self._lock:
             now = self._now()
             going_on = now - self._seen_at < _AGAIN_SECONDS
+            if going_on and str(record.msg).startswith(_GIVEN_UP):
+                return False
             why = "the server has closed them"
             if not str(record.msg).startswith(_FOUND_BROKEN):
                 lost = next((one for one in _errors_of(record) if _is_lost(one, going_on=going_on)), None)

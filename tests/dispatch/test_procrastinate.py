@@ -19,7 +19,9 @@ from procrastinate.exceptions import ConnectorException
 from outreach import CampaignStatus, ConfigError, EngineConfig, NewAgent, NewCall, NewMessage, Outreach, SimulatorConfig
 from outreach.database import check_database, migrate_database
 from outreach.dispatch import procrastinate
-from outreach.dispatch.procrastinate.dispatcher import _as_storage_error
+from outreach.dispatch.procrastinate import dispatcher
+from outreach.dispatch.procrastinate.dispatcher import ProcrastinateDispatcher, _as_storage_error
+from outreach.dispatch.procrastinate.jobs import Jobs
 from outreach.errors import DatabaseNewer, DatabaseOlder, StorageError
 from outreach.models.work import WorkUnit
 from tests import postgres
@@ -192,6 +194,35 @@ async def test_a_worker_whose_connections_are_cut_goes_on(url: str, tmp_path: Pa
             await reaches(worker, campaign, "completed")
     assert len({json.loads(line)["to"] for line in log.read_text().splitlines()}) == 8
     assert len(log.read_text().splitlines()) == 8
+
+
+async def test_a_worker_without_its_tables_does_not_try_all_the_time(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it is woken by meanwhile; a stop does not wait for the next try."""
+    monkeypatch.setattr(dispatcher, "FIRST_BACKOFF_SECONDS", 3600.0)
+    tries = 0
+
+    async def give_jobs(self: ProcrastinateDispatcher, jobs: Jobs) -> None:
+        nonlocal tries
+        tries += 1
+        await jobs.without_jobs([WorkUnit("campaign", "w", "c")])
+
+    monkeypatch.setattr(ProcrastinateDispatcher, "_give_jobs", give_jobs)
+    migrate_database(url, dispatcher="procrastinate")
+    for name in ("keys_with_jobs(text[])", "defer_changed_work() CASCADE"):
+        _ask(url, f"DROP FUNCTION outreach_jobs.{name}")
+    async with _engine(url) as worker:
+
+        async def has_failed() -> bool:
+            return worker.health().failures > 0
+
+        await until(has_failed)
+        workspace = await given_workspace(worker)
+        for n in range(5):
+            campaign = await given_campaign(worker, workspace, contacts(1, first=n))
+            await worker.campaigns.start(workspace.id, campaign.id)
+        # Long enough for another try: as many questions to the same server.
+        assert tries == 1
+        assert worker.health().dispatching
 
 
 def test_a_lost_connection_is_the_databases_trouble() -> None:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import timedelta
 from types import MappingProxyType
 from typing import Any
 
 import anyio
 import attrs
 import pytest
+from anyio.lowlevel import checkpoint
 
 from outreach import (
     BusinessHours,
@@ -39,7 +41,8 @@ from outreach.models import FollowUpCreated, NewFollowUp, NewTestMessage, Prepar
 from outreach.operations.access import idempotency
 from outreach.server_support import prepare_recipient
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
-from outreach.testing.builders import new_id
+from outreach.storage.base.group_commit import CommitUnknown
+from outreach.testing.builders import make_worker, new_id
 from outreach.testing.clock import ManualClock
 from outreach.testing.scripted import ScriptedVoice
 from outreach.testing.virtual_time import clock_of_loop
@@ -381,6 +384,35 @@ async def test_a_call_that_waits_for_its_acceptance_holds_its_key(open_storage: 
         assert len(voice.requests) == 1
 
 
+@pytest.mark.parametrize("away", ["read", "write"])
+@pytest.mark.parametrize("key", ["k", None])
+async def test_a_database_that_goes_away_while_a_call_waits_fails_no_call_that_is_queued(
+    open_storage: OpenStorage, away: str, key: str | None
+) -> None:
+    """Whoever heard that nothing was written would have the contact called once more."""
+    storage = WatchedStorage(open_storage(clock_of_loop()))
+    async with Outreach(storage, clock=clock_of_loop(), config=CALLS) as engine:
+        workspace = await given_workspace(engine)
+        new = NewCall(agent_id=await given_agent(engine, workspace), to="+14155550101")
+        until = clock_of_loop().now() + timedelta(hours=1)
+        await storage.write(lambda tx: tx.workers.put(make_worker(until=until)))
+
+        async def fail(*_: object, **__: object) -> None:
+            raise StorageError("Nothing was written. The connection to the database was lost.")
+
+        with pytest.MonkeyPatch.context() as patch:
+
+            async def go_away(result: object) -> None:
+                # The call itself, and whether somebody may place it.
+                if isinstance(result, tuple):
+                    patch.setattr(storage, away, fail)
+
+            storage.after_write = go_away
+            call = await engine.calls.create(workspace.id, new, idempotency_key=key)
+        assert await engine.calls.get(workspace.id, call.id) == call
+        assert call.status == "queued"
+
+
 @pytest.mark.parametrize("key", ["", "x" * 256, "a\nb", 42, b"k", "\ud800"])
 async def test_what_is_no_key_is_refused(engine: Outreach, key: Any) -> None:
     """1 to 255 printable characters, of whatever script."""
@@ -442,9 +474,7 @@ async def test_an_error_gives_the_key_back(engine: Outreach) -> None:
     assert await keys.once(workspace.id, other, render=render, make=sound) == "made"
 
 
-async def test_a_key_that_cannot_be_given_back_hides_no_error(
-    engine: Outreach, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_key_that_cannot_be_given_back_hides_no_end(engine: Outreach, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither why the request was refused nor that it was cancelled; the claim on the key runs out by itself."""
     workspace = await given_workspace(engine)
 
@@ -462,6 +492,45 @@ async def test_a_key_that_cannot_be_given_back_hides_no_error(
     with anyio.move_on_after(1) as waited:
         await engine.campaigns.create_sms(workspace.id, SPRING, never(), idempotency_key="order-43")
     assert waited.cancelled_caught
+
+
+async def test_a_key_that_cannot_be_given_back_hides_no_error(open_storage: OpenStorage) -> None:
+    """Least of all that something may have been written."""
+    storage = WatchedStorage(open_storage(clock_of_loop()))
+    async with Outreach(storage, clock=clock_of_loop()) as engine:
+        workspace = await given_workspace(engine)
+
+        def go_away() -> None:
+            raise StorageError("Nothing was written. The connection to the database was lost.")
+
+        async def lose(result: object) -> None:
+            if isinstance(result, Message):
+                storage.before_write = go_away
+                raise CommitUnknown("It may have been written.")
+
+        storage.after_write = lose
+        with pytest.raises(CommitUnknown):
+            await engine.messages.send(workspace.id, MESSAGE, idempotency_key="k")
+
+
+async def test_a_request_that_is_cancelled_as_it_takes_its_key_gives_it_back(open_storage: OpenStorage) -> None:
+    """Its claim may be committed all the same, and would keep the same request waiting as for one that runs."""
+    storage = WatchedStorage(open_storage(clock_of_loop()))
+    async with Outreach(storage, clock=clock_of_loop()) as engine:
+        workspace = await given_workspace(engine)
+        begun = anyio.current_time()
+        with anyio.CancelScope() as scope:
+
+            async def cancel(_: object) -> None:
+                scope.cancel()
+                await checkpoint()
+
+            storage.after_write = cancel
+            await engine.messages.send(workspace.id, MESSAGE, idempotency_key="k")
+        assert scope.cancelled_caught
+        storage.after_write = None
+        await engine.messages.send(workspace.id, MESSAGE, idempotency_key="k")
+        assert anyio.current_time() - begun < 1
 
 
 async def test_a_second_request_that_waits_too_long_is_told_to_come_again(engine: Outreach) -> None:

@@ -516,6 +516,43 @@ async def hanging(_: LookupRequest) -> None:
     await anyio.sleep_forever()
 
 
+async def test_who_leads_no_more_after_a_round_that_had_no_room_for_all_pauses(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lease ended within the round, and another worker leads: without a pause its event loop would stand still."""
+    monkeypatch.setattr(reconciler_module, "_MAX_PER_ACCOUNT_AND_ROUND", 2)
+    clock = ManualClock(NOW)
+    await given_unknown(storage, 5)
+    carrier = ScriptedCarrier(look_up="evidence")
+    asked = anyio.Event()
+
+    async def look_up(_: LookupRequest) -> None:
+        asked.set()
+        await anyio.sleep_forever()
+
+    carrier.look_up = look_up  # type: ignore[method-assign,assignment]
+    reconciler, _ = given_reconciler(storage, clock, carrier)
+    clock.advance(62)
+    monkeypatch.setattr(Worker, "leads", True)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(reconciler.serve)
+        await asked.wait()
+        tasks.cancel_scope.cancel()
+    looks = 0
+
+    def leads(_: Worker) -> bool:
+        nonlocal looks
+        looks += 1
+        if looks > 2:
+            pytest.fail("It looks without a pause.")
+        return False
+
+    monkeypatch.setattr(Worker, "leads", property(leads))
+    with anyio.move_on_after(1.5 * EngineConfig().reconcile_interval_seconds):
+        await reconciler.serve()
+    assert looks == 2
+
+
 async def test_at_one_account_those_that_have_been_due_for_longest_are_first(
     storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

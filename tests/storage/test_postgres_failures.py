@@ -6,16 +6,18 @@ import asyncio
 import logging
 import signal
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from typing import Any
 
 import psycopg
 import pytest
+from psycopg_pool.base import AttemptWithBackoff
 
 from outreach.errors import StorageBusy, StorageError
 from outreach.models.work import AuditEntry
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import OneQuery
-from outreach.storage.postgres import PostgresStorage, transactions
+from outreach.storage.postgres import PostgresStorage, pool, transactions
 from outreach.storage.postgres.connect import PostgresConnection, connect, conninfo_of
 from outreach.storage.postgres.pool import configure
 from outreach.storage.postgres.transactions import FencedTransactions
@@ -99,6 +101,47 @@ async def test_an_operation_that_the_server_never_committed_runs_again(
     assert await subjects(storage) == ["run 2"]
 
 
+async def test_a_server_that_cannot_be_written_for_a_while_is_asked_again_about_a_lost_commit(
+    storage: PostgresStorage, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where its disk was full: what it says then is no proof that nothing was committed."""
+    look, asked = FencedTransactions._look, 0
+
+    def look_while_read_only(self: FencedTransactions, connection: PostgresConnection, timeline: str) -> bool:
+        nonlocal asked
+        asked += 1
+        connection.execute(f"SET default_transaction_read_only = {'on' if asked == 1 else 'off'}")
+        try:
+            return look(self, connection, timeline)
+        finally:
+            connection.execute("SET default_transaction_read_only = off")
+
+    monkeypatch.setattr(FencedTransactions, "_look", look_while_read_only)
+    proxy.cut = "after"
+    assert await storage.write(append("one")) == "one"
+    assert (asked, await subjects(storage)) == (2, ["one"])
+
+
+async def test_a_server_that_crashes_at_a_commit_is_asked_about_it_whatever_it_has_said(
+    storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failing disk ends it with an error of its own, after which the commit may be found in its log."""
+    execute, crashed = PostgresConnection.execute, False
+
+    def crash(self: PostgresConnection, query: Any, *given: Any, **more: Any) -> Any:
+        nonlocal crashed
+        cursor = execute(self, query, *given, **more)
+        if query == "COMMIT" and not crashed:
+            crashed = True
+            self.close()
+            raise psycopg.errors.IoError("PANIC: could not fsync file")
+        return cursor
+
+    monkeypatch.setattr(PostgresConnection, "execute", crash)
+    assert await storage.write(append("one")) == "one"
+    assert await subjects(storage) == ["one"]
+
+
 @pytest.mark.parametrize(("cut", "kept"), [("after", ["lost", "other"]), ("before", ["other", "lost"])])
 async def test_a_lost_commit_is_distinguished_from_those_of_others(
     url: str, storage: PostgresStorage, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch, cut: str, kept: list[str]
@@ -176,6 +219,51 @@ async def test_a_cut_within_an_operation_runs_its_group_again(storage: PostgresS
     assert sorted(await subjects(storage)) == ["after", "before", "cut"]
 
 
+async def test_a_database_that_stays_away_within_an_operation_fails_all_of_its_group(
+    storage: PostgresStorage, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also the operations that were to run again: nobody waits for ever, and the next ones are done."""
+    monkeypatch.setattr(transactions, "BUSY_SECONDS", 0.0)
+
+    def operation(tx: Transaction) -> None:
+        append("cut")(tx)
+        proxy.refusing = True
+        proxy.cut_all()
+        tx.workspaces.list()
+
+    async with asyncio.timeout(60):
+        results = await asyncio.gather(
+            storage.write(append("before")),
+            storage.write(operation),
+            storage.write(append("after")),
+            return_exceptions=True,
+        )
+    assert [type(result) for result in results] == [StorageError] * 3
+    proxy.refusing = False
+    await storage.write(append("next"))
+    assert await subjects(storage) == ["next"]
+
+
+async def test_an_error_of_a_statement_in_a_group_that_runs_again_loses_no_operation(
+    storage: PostgresStorage, proxy: CuttingProxy
+) -> None:
+    """The server undoes the second transaction, too, before those that follow have had their turn."""
+
+    def broken(tx: Transaction) -> None:
+        append("broken")(tx)
+        if proxy.cut is None:
+            raise_in_database(tx, "22012")
+
+    proxy.cut = "before"
+    async with asyncio.timeout(60):
+        results = await asyncio.gather(
+            storage.write(append("one")), storage.write(broken), storage.write(append("two")), return_exceptions=True
+        )
+    assert [results[0], results[2]] == ["one", "two"]
+    assert isinstance(results[1], StorageError)
+    assert sorted(await subjects(storage)) == ["one", "two"]
+
+
 @pytest.mark.parametrize("code", ["40001", "40P01"])
 async def test_a_serialization_failure_or_deadlock_runs_the_group_again(storage: PostgresStorage, code: str) -> None:
     """Nobody hears of it."""
@@ -251,6 +339,25 @@ async def test_a_restart_of_the_server_is_survived(storage: PostgresStorage) -> 
         await asyncio.to_thread(postgres.server().start)
         assert await waiting == how.name
         assert (await subjects(storage))[-1] == how.name
+
+
+async def test_a_server_that_was_away_for_long_is_found_soon(
+    url: str, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pool's pauses double while nobody answers: as long as it was away it would not be found again."""
+    monkeypatch.setattr(AttemptWithBackoff, "INITIAL_DELAY", 3600.0)
+    monkeypatch.setattr(pool, "BUSY_SECONDS", 0.5)
+    async with asyncio.timeout(60), opened(url.replace(f":{postgres.server().port}/", f":{proxy.port}/")) as storage:
+        proxy.refusing = True
+        proxy.cut_all()
+        with pytest.raises(StorageError):
+            await storage.write(append("away"))
+        proxy.refusing = False
+        written = ""
+        while not written:
+            with suppress(StorageError):
+                written = await storage.write(append("back"))
+        assert await subjects(storage) == ["back"]
 
 
 async def test_who_waits_too_long_for_the_fence_is_told(url: str) -> None:

@@ -22,6 +22,7 @@ from outreach.storage.sqlite import SqliteStorage, footprint, watch
 from outreach.storage.sqlite.diagnosis import diagnose_file
 from outreach.storage.sqlite.footprint import has_commits
 from outreach.storage.sqlite.maintenance import back_up
+from outreach.storage.sqlite.writer import Transactions
 from outreach.testing.clock import ShiftedClock
 from tests.storage.sqlite_support import appending, opened, subjects
 
@@ -369,6 +370,30 @@ async def test_checkpoints_by_whomever_are_no_replacement(database: Path, monkey
                 other.execute("VACUUM")
             await write_some(storage, 1, clock)
         assert len(await storage.read(subjects)) == 20 * 3 * 14
+
+
+async def test_a_commit_that_failed_is_no_replacement(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a full disk: its stamp is not in the file, whatever is committed within the same second."""
+    monkeypatch.setattr(watch, "FILE_CHECK_SECONDS", 0.0)
+    clock, commit, failing = ShiftedClock(), Transactions.commit, [True]
+
+    def fail_once(self: Transactions) -> None:
+        if failing.pop():
+            raise sqlite3.OperationalError("database or disk is full")
+        failing.append(False)
+        commit(self)
+
+    async with SqliteStorage(database, clock=clock) as storage:
+        await write_some(storage, 2, clock)
+        monkeypatch.setattr(Transactions, "commit", fail_once)
+        with pytest.raises(StorageError, match="Nothing was written"):
+            await storage.write(appending("lost"))
+        failing.append(False)
+        for _ in range(2):
+            await storage.write(appending("kept"))
+        with opened(database) as other:
+            other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        assert len(await storage.read(subjects)) == 42
 
 
 async def test_a_clock_that_is_set_back_lets_stamps_go_on(database: Path) -> None:

@@ -164,8 +164,9 @@ class ProcrastinateDispatcher(LeasedDispatcher):
                 with anyio.CancelScope(shield=True):
                     await app.close_async()
             if not self.stopping:
+                # Whatever is woken meanwhile: the cause may last.
                 with anyio.move_on_after(FIRST_BACKOFF_SECONDS):
-                    await self._wake_up.wait()
+                    await self._stop.wait()
         slices.cancel_scope.cancel()
 
     async def _work_on_jobs(self, app: procrastinate.App, jobs: Jobs, epoch: int) -> None:

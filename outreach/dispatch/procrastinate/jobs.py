@@ -25,6 +25,9 @@ FREE_ORPHANS: Final = "SELECT free_orphans()"
 _CONNECTIONS: Final = 4
 """Of one worker; one more listens."""
 
+_RECONNECT_SECONDS: Final = 30.0
+"""For so long a connection is tried for after pauses that double; then whoever asks has one tried for at once."""
+
 _DEFER: Final = """
     SELECT defer_units(ARRAY[
         ROW(
@@ -69,6 +72,7 @@ def connector_of(url: str) -> procrastinate.PsycopgConnector:
         min_size=1,
         max_size=_CONNECTIONS,
         timeout=5,
+        reconnect_timeout=_RECONNECT_SECONDS,
         name="outreach-jobs",
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -86,31 +87,30 @@ def commit_group(
     Raises:
         Exception: The group failed: the disk is full, the database is locked or away, or worse.
     """
+    again: deque[Job] = deque()
     while True:
         try:
-            _run_group(session, take, group, control)
+            _run_group(session, lambda: again.popleft() if again else take(), group, control)
         except RollbackRequired:
             _roll_back(session, control)
+            group.extend(again)
             for job in group:
                 if job.error is None:
                     _commit_alone(session, job, control)
             return
         except BaseException as error:
             _roll_back(session, control)
+            # Whoever was to run again, and has not yet, has no other outcome than the group's.
+            group.extend(again)
+            again.clear()
             if not control.may_run_again(error):
                 raise
-            take = _again(group, take)
+            again.extend(job for job in group if not job.dropped)
+            group.clear()
+            for job in again:
+                job.forget_outcome()
         else:
             return
-
-
-def _again(group: list[Job], take: Callable[[], Job | None]) -> Callable[[], Job | None]:
-    """Return what takes the jobs of a lost transaction once more, and then those that have come since."""
-    jobs = [job for job in group if not job.dropped]
-    group.clear()
-    for job in jobs:
-        job.forget_outcome()
-    return lambda: jobs.pop(0) if jobs else take()
 
 
 def _run_group(session: Session, take: Callable[[], Job | None], group: list[Job], control: TransactionControl) -> None:

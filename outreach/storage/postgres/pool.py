@@ -34,6 +34,8 @@ def open_pool(conninfo: str, *, size: int) -> Pool:
         min_size=2,
         max_size=size,
         timeout=BUSY_SECONDS,
+        # A connection is tried for after pauses that double: after this long whoever asks has one tried for at once.
+        reconnect_timeout=2 * BUSY_SECONDS,
         num_workers=2,
         name="outreach",
         open=False,

@@ -75,8 +75,9 @@ class FencedTransactions:
         connection = cast("PostgresConnection", self._connection)
         try:
             cursor = connection.execute("COMMIT")
-        except psycopg.OperationalError as error:
-            if not is_passing(error):
+        except psycopg.Error as error:
+            # Whatever it says, a server that ends the connection with it may have crashed after it had written.
+            if not (is_passing(error) or connection.closed):
                 raise
             if not self._was_committed(connection.timeline, error):
                 raise
@@ -149,7 +150,8 @@ class FencedTransactions:
             try:
                 with self._pool.connection() as connection:
                     return self._look(connection, timeline)
-            except psycopg.OperationalError as error:
+            # Any other error than a lost connection says nothing of the commit either.
+            except psycopg.Error as error:
                 if time.monotonic() > min(until, self._ends + BUSY_SECONDS):
                     raise CommitUnknown(
                         "The connection to the database was lost during a commit, and the database could not be asked "

@@ -122,7 +122,8 @@ class FileWatch:
         self._known: Footprint | None = None
         self._latest = 0
         self._stamped_at: tuple[int, str | None] | None = None
-        self._stamping = 0
+        self._stamping: tuple[int, str | None] | None = None
+        self._stamp = 0
         self._next_check = 0.0
         self._replaced: str | None = None
         self._lock = threading.Lock()
@@ -229,16 +230,20 @@ class FileWatch:
         """Raise the stamp in the transaction that is about to commit, about once a second."""
         second = int(self._clock.now().timestamp()) - _FIRST_SECOND
         now = second, salts_of(self._log)
+        # A stamp before it was lost if its commit failed.
+        self._stamping = None
         if now == self._stamped_at:
             return
         before: int = raw.execute("PRAGMA user_version").fetchone()[0]
-        stamp = min(max(before + 1, second), _LAST_STAMP)
-        raw.execute(f"PRAGMA user_version = {stamp}")
-        self._stamped_at, self._stamping = now, stamp
+        self._stamp = min(max(before + 1, second), _LAST_STAMP)
+        raw.execute(f"PRAGMA user_version = {self._stamp}")
+        self._stamping = now
 
     def committed(self) -> None:
         """Remember the stamp of the last commit."""
-        self._latest = max(self._latest, self._stamping)
+        if self._stamping is not None:
+            self._stamped_at = self._stamping
+            self._latest = max(self._latest, self._stamp)
 
     def _check_once(self) -> bool:
         if inode_of(self._path) != self._inode:
