@@ -21,7 +21,7 @@ from outreach.operations.campaigns.trail import ENGINE
 from outreach.operations.common import campaign_unit, record_audit, reply_settings_of
 from outreach.operations.settling.recipient_outcomes import update_recipient
 from outreach.policy.deciding import UNCLEAR_REPLY
-from outreach.policy.phones import is_pseudonym
+from outreach.policy.phones import is_erased
 from outreach.policy.settlement import ended_recipient
 from outreach.working_set import Transaction
 
@@ -117,7 +117,7 @@ def record_opt_out_in_call(
 
 
 def _add_opt_out(tx: Transaction, dispatch: Dispatch, source: str, evidence: str, now: datetime) -> bool:
-    if not dispatch.to or is_pseudonym(dispatch.to):
+    if is_erased(dispatch.to):
         # The person was erased since: nobody knows the number any more.
         return False
     before = tx.register.get(dispatch.workspace_id, dispatch.to)
