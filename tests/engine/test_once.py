@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
 import anyio
 import attrs
 import pytest
+from anyio.lowlevel import checkpoint
 
 from outreach import (
     BusinessHours,
@@ -38,6 +40,7 @@ from outreach.http import IdempotentRequest, StoredAnswer
 from outreach.models import FollowUpCreated, NewFollowUp, NewTestMessage, PreparedRecipient
 from outreach.server_support import prepare_recipient
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
+from outreach.storage.base.group_commit import CommitUnknown
 from outreach.testing.builders import new_id
 from outreach.testing.clock import ManualClock
 from outreach.testing.scripted import ScriptedVoice
@@ -378,6 +381,31 @@ async def test_a_call_that_waits_for_its_acceptance_holds_its_key(open_storage: 
         assert calls[0].id == calls[1].id
         assert calls[0].provider_call_id == calls[1].provider_call_id is not None
         assert len(voice.requests) == 1
+
+
+@pytest.mark.parametrize("how", ["cancelled", "unknown"])
+async def test_a_call_whose_request_ends_at_its_commit_is_returned_at_once(open_storage: OpenStorage, how: str) -> None:
+    """The client has gone, or nobody can tell whether it was committed: no fuller answer will follow."""
+    config = attrs.evolve(CALLS, idempotency_wait_seconds=0.5)
+    async with dispatching(open_storage(clock_of_loop()), config=config) as rig:
+        workspace = await given_workspace(rig.engine)
+        await given_agent(rig.engine, workspace)
+
+        async def end(result: object) -> None:
+            if isinstance(result, tuple) and result and isinstance(result[0], Call):
+                rig.storage.after_write = None
+                if how == "unknown":
+                    raise CommitUnknown("The database has gone.")
+                scope.cancel()
+                await checkpoint()
+
+        rig.storage.after_write = end
+        with anyio.CancelScope() as scope, suppress(CommitUnknown):
+            await _call(rig.engine, workspace, "k")
+        assert rig.storage.after_write is None
+        again = await _call(rig.engine, workspace, "k")
+        await rig.voice.wait_for_requests(1)
+        assert [one.id for one in (await rig.engine.calls.list(workspace.id)).items] == [again.id]
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "a\nb", 42, b"k", "\ud800"])
