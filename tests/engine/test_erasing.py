@@ -59,6 +59,7 @@ from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_
 from outreach.working_set import Transaction
 from tests.engine.all_endings import given_endings
 from tests.engine.conftest import OpenStorage, given_workspaces
+from tests.engine.given import given_active
 
 pytestmark = pytest.mark.virtual_time
 
@@ -121,6 +122,16 @@ async def test_a_campaign_that_was_scheduled_once_is_deleted_too(writing: Outrea
     await writing.campaigns.unschedule(workspace.id, campaign.id)
     assert await writing.campaigns.delete(workspace.id, campaign.id) is None
     assert (await writing.campaigns.list(workspace.id)).total == 0
+
+
+async def test_a_campaign_that_was_unscheduled_under_way_is_not_deleted(writing: Outreach, storage: Storage) -> None:
+    """It has requests, and was scheduled again when the clock was set back; deleted like a draft they would be lost."""
+    campaign = await given_active(storage, status=S.SCHEDULED, schedule_type="scheduled", scheduled_start_at=NOW + DAY)
+    await storage.write(lambda tx: tx.dispatches.insert(make_dispatch(campaign_id=campaign.id, position=0)))
+    assert (await writing.campaigns.unschedule(THIS_WORKSPACE, campaign.id)).status is S.READY
+    with pytest.raises(Conflict, match="cancel it first"):
+        await writing.campaigns.delete(THIS_WORKSPACE, campaign.id)
+    assert (await writing.campaigns.get(THIS_WORKSPACE, campaign.id)).status is S.READY
 
 
 @pytest.mark.parametrize("channel", ["sms", "call"])
@@ -426,11 +437,13 @@ async def test_a_purged_person_can_opt_in_and_out_again(writing: Outreach, stora
 
 
 async def test_a_doubt_about_a_purged_person_counts_as_an_opt_out(writing: Outreach, storage: Storage) -> None:
-    """Nobody can decide about it any more."""
+    """Nobody can decide about it any more, but for the person, who may write START."""
     await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone=PHONE, scope="held", source="unclear")))
     assert (await writing.erasure.purge(THIS_WORKSPACE, PHONE)).still_opted_out
     assert await writing.unsubscribes.filter_unsubscribed(THIS_WORKSPACE, "call", [PHONE]) == {PHONE}
     assert list(await writing.unsubscribes.list_held(THIS_WORKSPACE)) == []
+    await writing.messages.receive(THIS_WORKSPACE, from_number=PHONE, to="+14155550199", body="START")
+    assert await writing.unsubscribes.filter_unsubscribed(THIS_WORKSPACE, "call", [PHONE]) == set()
 
 
 async def test_a_hashed_number_is_left_out_of_new_campaigns(writing: Outreach, storage: Storage) -> None:
