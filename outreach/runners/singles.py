@@ -191,12 +191,14 @@ class SinglesRunner:
         The event may be lost or too large, and only it says that the contact wants no more calls.
         """
         accepted = await self._accepted(call)
-        if accepted is None or call.ended_at is None or call.status is not CallStatus.COMPLETED:
+        # When the end was recorded: the provider's own clock may be ahead of ours, or behind it.
+        ended_at = await self._due(WorkUnit("call", call.workspace_id, call.id))
+        if accepted is None or ended_at is None or call.status is not CallStatus.COMPLETED:
             return None
         window = timedelta(seconds=self._config.call_analysis_wait_seconds)
-        since = self._clock.now() - call.ended_at
+        since = self._clock.now() - ended_at
         if timedelta() <= since < window / 10:
-            return call.ended_at + window / 10
+            return ended_at + window / 10
         report = await self._fetch_call_status(call, accepted)
         if report is not None:
             await self._worker.report(report)
