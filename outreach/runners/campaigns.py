@@ -168,7 +168,7 @@ class CampaignRunner:
         """End the open recipients of a campaign that is over; otherwise return its next check."""
         if not campaign.is_terminal:
             due = await self._storage.read(lambda tx: transitions.next_check_at(tx, campaign, self._clock.now()))
-            if campaign.status is CampaignStatus.PAUSED and campaign.counters.open:
+            if campaign.status is CampaignStatus.PAUSED and transitions.may_await_receipts(campaign):
                 due = earliest(due, await self._expire_receipt_waits(campaign))
                 # It may stay paused for months, and several workers look at all that is due again and again.
                 await self._storage.write(lambda tx: transitions.note_next_check(tx, campaign, due, self._clock.now()))

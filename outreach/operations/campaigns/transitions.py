@@ -79,6 +79,11 @@ def move(
     return moved
 
 
+def may_await_receipts(campaign: Campaign) -> bool:
+    """Return whether contacts of a campaign may wait for a receipt, or will after their answer."""
+    return campaign.channel == "sms" and campaign.counters.open > campaign.counters.pending
+
+
 def due_time(campaign: Campaign, now: datetime) -> datetime | None:
     """Return when a dispatcher must look at a campaign next because of its status; None for never."""
     expiry = campaign.scheduled_expires_at
@@ -90,7 +95,7 @@ def due_time(campaign: Campaign, now: datetime) -> datetime | None:
             return min(start, expiry) if expiry else start
         case CampaignStatus.PAUSED:
             # Waits for receipts end also while it is paused.
-            return now if campaign.channel == "sms" and campaign.counters.open else expiry
+            return now if may_await_receipts(campaign) else expiry
         case CampaignStatus.CANCELLED | CampaignStatus.EXPIRED:
             return now if campaign.counters.open else None
         case _:
