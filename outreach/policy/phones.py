@@ -283,3 +283,8 @@ def register_hash(salt: str, phone: str) -> str:
 def is_pseudonym(phone: str | None) -> bool:
     """Return whether this stands for the number of an erased person."""
     return phone is not None and phone.startswith(PSEUDONYM_PREFIX)
+
+
+def is_erased(phone: str) -> bool:
+    """Return whether the number of a request or a call was erased, with the person or with the campaign."""
+    return not phone or is_pseudonym(phone)

@@ -221,8 +221,9 @@ def recipient_after_receipt(
             return ended_recipient(done, RecipientStatus.COMPLETED, None, recipient.ended_at or now)
         return recipient
     if status is MessageStatus.FAILED and recipient.status in {RecipientStatus.IN_PROGRESS, RecipientStatus.COMPLETED}:
-        if recipient.status is RecipientStatus.COMPLETED:
-            # A late failure counts, but never makes an ended recipient due again.
+        waited = recipient.due_at is not None and recipient.due_at <= now
+        if recipient.status is RecipientStatus.COMPLETED or waited:
+            # A late failure counts, but opens nothing, also if nobody has noticed yet that the wait is over.
             return ended_recipient(
                 attrs.evolve(recipient, successful=False), RecipientStatus.FAILED, reason or "rejected", now
             )

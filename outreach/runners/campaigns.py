@@ -167,7 +167,12 @@ class CampaignRunner:
     async def _close(self, campaign: Campaign, until: float, wake_signal: WakeSignal) -> datetime | None:
         """End the open recipients of a campaign that is over; otherwise return its next check."""
         if not campaign.is_terminal:
-            return await self._storage.read(lambda tx: transitions.next_check_at(tx, campaign, self._clock.now()))
+            due = await self._storage.read(lambda tx: transitions.next_check_at(tx, campaign, self._clock.now()))
+            if campaign.status is CampaignStatus.PAUSED and transitions.may_await_receipts(campaign):
+                due = earliest(due, await self._expire_receipt_waits(campaign))
+                # It may stay paused for months, and several workers look at all that is due again and again.
+                await self._storage.write(lambda tx: transitions.note_next_check(tx, campaign, due, self._clock.now()))
+            return due
         while not wake_signal.stopping and self._clock.monotonic() < until:
             more = await self._storage.write(
                 lambda tx: closing.close_open_recipients(

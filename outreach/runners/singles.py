@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Final
 
 import anyio
 
@@ -33,6 +34,9 @@ from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
 from outreach.working_set import Transaction
 
+_MAX_POLLS: Final = 10_000
+"""Turns remembered before past ones are dropped."""
+
 
 class SinglesRunner:
     """Runs single messages and calls."""
@@ -55,6 +59,7 @@ class SinglesRunner:
         self._provider_pool = provider_pool
         self._worker = worker
         self._outbox = outbox
+        self._polls: dict[str, tuple[CallStatus, float]] = {}
 
     async def run_message(self, unit: WorkUnit, *, epoch: int, wake_signal: WakeSignal) -> datetime | None:
         """Send a queued message once; return when it is due next, None until it changes."""
@@ -119,10 +124,8 @@ class SinglesRunner:
         with self._worker.claims.slice(unit) as holding:
             if not await holding.take(wanted):
                 return None
-            if not call.is_open:
-                return await self._poll_analysis(call)
             if call.status is not CallStatus.QUEUED:
-                return await self._poll_open_call(call)
+                return await self._poll(call)
             try:
                 return await self._place_call(unit, call, wanted, epoch, wake_signal)
             except NotClaimed:
@@ -160,6 +163,22 @@ class SinglesRunner:
         )
         return None
 
+    async def _poll(self, call: Call) -> datetime | None:
+        """Poll a placed call if its turn has come or it has changed; return when the next turn comes."""
+        status, turn = self._polls.get(call.id, (None, 0.0))
+        left = turn - self._clock.monotonic()
+        if status is call.status and left > 0:
+            # Among several workers all that is due is looked at again at each heartbeat.
+            return self._clock.now() + timedelta(seconds=left)
+        due = await (self._poll_open_call(call) if call.is_open else self._poll_analysis(call))
+        self._polls.pop(call.id, None)
+        if due is not None:
+            now = self._clock.monotonic()
+            if len(self._polls) >= _MAX_POLLS:
+                self._polls = {one: known for one, known in self._polls.items() if known[1] > now}
+            self._polls[call.id] = (call.status, now + (due - self._clock.now()).total_seconds())
+        return due
+
     async def _poll_open_call(self, call: Call) -> datetime | None:
         """Poll a placed call, whose events may not arrive."""
         if call.status in {CallStatus.DISPATCHING, CallStatus.UNKNOWN}:
@@ -191,12 +210,14 @@ class SinglesRunner:
         The event may be lost or too large, and only it says that the contact wants no more calls.
         """
         accepted = await self._accepted(call)
-        if accepted is None or call.ended_at is None or call.status is not CallStatus.COMPLETED:
+        # When the end was recorded: the provider's own clock may be ahead of ours, or behind it.
+        ended_at = await self._due(WorkUnit("call", call.workspace_id, call.id))
+        if accepted is None or ended_at is None or call.status is not CallStatus.COMPLETED:
             return None
         window = timedelta(seconds=self._config.call_analysis_wait_seconds)
-        since = self._clock.now() - call.ended_at
+        since = self._clock.now() - ended_at
         if timedelta() <= since < window / 10:
-            return call.ended_at + window / 10
+            return ended_at + window / 10
         report = await self._fetch_call_status(call, accepted)
         if report is not None:
             await self._worker.report(report)

@@ -16,7 +16,13 @@ from outreach.operations.archives.reading import list_archives
 from outreach.operations.campaigns.reporting import report_of
 from outreach.operations.common import campaign_of, workspace_of
 from outreach.operations.erasure.applying import apply_retention, erase_in_archives
-from outreach.operations.erasure.campaigns import NOT_STARTED, begin_erasure, discard, erase_slice, require_deletable
+from outreach.operations.erasure.campaigns import (
+    begin_erasure,
+    discard,
+    erase_slice,
+    has_never_started,
+    require_deletable,
+)
 from outreach.operations.erasure.people import purge_person
 from outreach.policy.phones import PSEUDONYM_PREFIX, canonical_phone
 from outreach.services.context import ServiceContext
@@ -58,7 +64,7 @@ class CampaignDeletion:
         def begin(tx: Transaction) -> bool:
             campaign = campaign_of(tx, workspace_id, campaign_id)
             require_deletable(campaign)
-            return campaign.status in NOT_STARTED and discard(tx, campaign, now=now, actor=actor)
+            return has_never_started(campaign) and discard(tx, campaign, now=now, actor=actor)
 
         if await storage.write(begin):
             while not await storage.write(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from datetime import timedelta
 from typing import Any, Final
 
 import attrs
@@ -273,9 +274,15 @@ async def test_what_a_later_event_tells_is_taken_also_where_the_analyser_fails_a
         assert [one.outcome for one in await calls_of(rig, campaign)] == [None]
 
 
+@pytest.mark.parametrize("ahead", [timedelta(), timedelta(seconds=0.5), timedelta(hours=1), timedelta(hours=-1)])
 @pytest.mark.parametrize("word", ["verdict", "no_more", "nothing"])
-async def test_a_verdict_of_which_no_event_comes_is_asked_for(open_storage: OpenStorage, word: str) -> None:
-    """The event may be lost, or too large to be taken in; that somebody wants no more calls is in it alone."""
+async def test_a_verdict_of_which_no_event_comes_is_asked_for(
+    open_storage: OpenStorage, word: str, ahead: timedelta
+) -> None:
+    """The event may be lost, or too large to be taken in; that somebody wants no more calls is in it alone.
+
+    However far the provider's clock is ahead of ours.
+    """
     voice = ScriptedVoice(look_up="none")
     asked = 0
 
@@ -283,7 +290,7 @@ async def test_a_verdict_of_which_no_event_comes_is_asked_for(open_storage: Open
         nonlocal asked
         asked += 1
         late: dict[str, Any] = {"verdict": JUDGED, "no_more": {**UNHAPPY, "do_not_call": True}}.get(word, ENDED)
-        return event(voice.requests[0], **(late if asked > 2 else ENDED))
+        return event(voice.requests[0], at=clock_of_loop().now() + ahead, **(late if asked > 2 else ENDED))
 
     voice.status = status  # type: ignore[method-assign]
     config = attrs.evolve(CALLS, call_analysis_wait_seconds=1.0)

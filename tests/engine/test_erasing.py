@@ -21,6 +21,7 @@ from outreach import (
     RecipientStatus,
     WorkspaceUpdate,
 )
+from outreach.config import EngineConfig
 from outreach.convert.json_reports import read_campaign_report, write_campaign_report
 from outreach.models import NewFollowUp
 from outreach.models.campaign import Campaign
@@ -29,15 +30,21 @@ from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.operations.campaigns.reporting import report_of
 from outreach.operations.erasure.applying import apply_retention
 from outreach.operations.erasure.campaigns import begin_erasure, erase_slice
+from outreach.operations.settling.callbacks import CallbackContext, process_events
 from outreach.policy.call_settlement import ProviderAnalyser
+from outreach.protocols.adapter import CallbackEvent
 from outreach.protocols.storage import Storage
-from outreach.runners.worker import Worker
+from outreach.providers.registry import Adapters
+from outreach.runners.worker import Worker, backoff_of
 from outreach.services import erasure
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.builders import (
     NOW,
+    make_account,
     make_agent,
     make_call,
+    make_call_campaign,
+    make_call_report,
     make_callback,
     make_campaign,
     make_dispatch,
@@ -46,12 +53,14 @@ from outreach.testing.builders import (
     make_prepared,
     make_unsubscribe,
     make_workspace,
+    new_id,
 )
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, pending, publish
 from outreach.working_set import Transaction
 from tests.engine.all_endings import given_endings
 from tests.engine.conftest import OpenStorage, given_workspaces
+from tests.engine.given import given_active
 from tests.engine.rig import QUICK
 
 pytestmark = pytest.mark.virtual_time
@@ -115,6 +124,16 @@ async def test_a_campaign_that_was_scheduled_once_is_deleted_too(writing: Outrea
     await writing.campaigns.unschedule(workspace.id, campaign.id)
     assert await writing.campaigns.delete(workspace.id, campaign.id) is None
     assert (await writing.campaigns.list(workspace.id)).total == 0
+
+
+async def test_a_campaign_that_was_unscheduled_under_way_is_not_deleted(writing: Outreach, storage: Storage) -> None:
+    """It has requests, and was scheduled again when the clock was set back; deleted like a draft they would be lost."""
+    campaign = await given_active(storage, status=S.SCHEDULED, schedule_type="scheduled", scheduled_start_at=NOW + DAY)
+    await storage.write(lambda tx: tx.dispatches.insert(make_dispatch(campaign_id=campaign.id, position=0)))
+    assert (await writing.campaigns.unschedule(THIS_WORKSPACE, campaign.id)).status is S.READY
+    with pytest.raises(Conflict, match="cancel it first"):
+        await writing.campaigns.delete(THIS_WORKSPACE, campaign.id)
+    assert (await writing.campaigns.get(THIS_WORKSPACE, campaign.id)).status is S.READY
 
 
 @pytest.mark.parametrize("channel", ["sms", "call"])
@@ -326,6 +345,85 @@ async def test_a_person_is_purged_from_everything(tmp_path: Path, clock: ManualC
         assert secret not in content
 
 
+TOLD = f"The number {PHONE} belongs to Zaphod."
+
+
+@pytest.mark.parametrize("how", ["purge", "delete", "retention"])
+async def test_what_a_provider_said_of_a_call_is_erased_and_does_not_come_back(
+    writing: Outreach, storage: Storage, clock: ManualClock, how: str
+) -> None:
+    """A failure may name the number, and an analysis may come later; codes stay, and the outcome counts."""
+    agent = make_agent()
+    campaign = make_call_campaign(
+        agent_id=agent.id, status=S.COMPLETED, started_at=NOW, completed_at=NOW, variable_names=()
+    )
+    place: dict[str, Any] = {"campaign_id": campaign.id, "position": 0} if how == "delete" else {}
+    ends: list[dict[str, Any]] = [
+        {"status": CallStatus.FAILED, "error": TOLD},
+        {"status": CallStatus.FAILED, "error": f"to={PHONE}"},
+        {"status": CallStatus.FAILED, "error": "no_route_21610"},
+        {"status": CallStatus.COMPLETED},
+        {"status": CallStatus.UNCONFIRMED},
+    ]
+    calls = [make_call(agent_id=agent.id, to=PHONE, ended_at=NOW, **place, **end) for end in ends]
+    requests = [
+        make_dispatch(
+            to=PHONE,
+            channel="call",
+            provider="vapi",
+            call_id=call.id,
+            state=DispatchState.ACCEPTED,
+            try_number=1 + number,
+            **place,
+        )
+        for number, call in enumerate(calls)
+    ]
+
+    def write(tx: Transaction) -> None:
+        tx.agents.insert(agent)
+        publish(tx, campaign, pending(make_prepared()))
+        one = tx.recipients.get(THIS_WORKSPACE, campaign.id, 0)
+        assert one is not None
+        tx.recipients.put(THIS_WORKSPACE, attrs.evolve(one, status=RecipientStatus.COMPLETED, dispatched=True))
+        counters = tx.recipients.recount(THIS_WORKSPACE, campaign.id)
+        tx.campaigns.add_counters(THIS_WORKSPACE, campaign.id, counters - ended_before(tx, campaign))
+        for call, request in zip(calls, requests, strict=True):
+            tx.calls.insert(call)
+            tx.dispatches.insert(request)
+
+    async def now() -> list[tuple[CallStatus, str | None, str | None, str | None]]:
+        found = [await writing.calls.get(THIS_WORKSPACE, call.id) for call in calls]
+        return [(call.status, call.outcome, call.error, call.summary) for call in found]
+
+    await storage.write(write)
+    if how == "purge":
+        assert (await writing.erasure.purge(THIS_WORKSPACE, PHONE)).calls == len(calls)
+    elif how == "delete":
+        await writing.campaigns.delete(THIS_WORKSPACE, campaign.id)
+    else:
+        await writing.workspaces.update(THIS_WORKSPACE, WorkspaceUpdate(retention_days=1))
+        clock.advance(DAY.total_seconds())
+        await writing.erasure.apply_retention()
+    assert [error for _, _, error, _ in await now()] == [None, None, "no_route_21610", None, None]
+    analysis = make_call_report(outcome="positive", summary=TOLD)
+    failure = make_call_report(status=CallStatus.FAILED, error=TOLD, summary=TOLD)
+    account = make_account(provider="vapi")
+    context = CallbackContext(
+        ids=new_id, backoff=backoff_of(EngineConfig()), analyser=ProviderAnalyser(), adapters=Adapters()
+    )
+    await storage.write(lambda tx: tx.accounts.insert(account))
+    for request, report in ((requests[3], analysis), (requests[4], failure)):
+        event = CallbackEvent(event_id=new_id(), content=attrs.evolve(report, dispatch_id=request.id, provider_id=None))
+        [record] = await storage.write(
+            lambda tx, it=event: process_events(tx, account, [it], TOLD.encode(), context=context, now=clock.now())  # type: ignore[misc]
+        )
+        assert (record.result, record.body) == ("merged", b"")
+    assert (await now())[3:] == [
+        (CallStatus.COMPLETED, "positive", None, None),
+        (CallStatus.FAILED, "failed", None, None),
+    ]
+
+
 async def test_a_purged_person_can_opt_in_and_out_again(writing: Outreach, storage: Storage) -> None:
     """The register finds the hash by the number; a new entry replaces it."""
     await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone=PHONE, scope="sms")))
@@ -341,11 +439,13 @@ async def test_a_purged_person_can_opt_in_and_out_again(writing: Outreach, stora
 
 
 async def test_a_doubt_about_a_purged_person_counts_as_an_opt_out(writing: Outreach, storage: Storage) -> None:
-    """Nobody can decide about it any more."""
+    """Nobody can decide about it any more, but for the person, who may write START."""
     await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone=PHONE, scope="held", source="unclear")))
     assert (await writing.erasure.purge(THIS_WORKSPACE, PHONE)).still_opted_out
     assert await writing.unsubscribes.filter_unsubscribed(THIS_WORKSPACE, "call", [PHONE]) == {PHONE}
     assert list(await writing.unsubscribes.list_held(THIS_WORKSPACE)) == []
+    await writing.messages.receive(THIS_WORKSPACE, from_number=PHONE, to="+14155550199", body="START")
+    assert await writing.unsubscribes.filter_unsubscribed(THIS_WORKSPACE, "call", [PHONE]) == set()
 
 
 async def test_a_hashed_number_is_left_out_of_new_campaigns(writing: Outreach, storage: Storage) -> None:

@@ -362,6 +362,18 @@ async def test_help_is_answered_once_an_hour(storage: Storage) -> None:
     assert await entry(storage) is None
 
 
+async def test_help_is_answered_an_hour_after_the_clock_was_set_back(storage: Storage) -> None:
+    """Not only when the time of the last answer has come again; and still once an hour."""
+    hour = timedelta(hours=1)
+    await write(storage, "HELP", now=NOW + 240 * hour)
+    await storage.write(lambda tx: tx.leases.put(make_lease(steady_since=NOW, steady_until=NOW)))
+    times = [NOW, NOW + hour - TICK, NOW + hour, NOW + hour + SECOND, NOW + 2 * hour]
+    for at in times:
+        await write(storage, "HELP", now=at)
+    replies = await answers(storage)
+    assert [reply.created_at for reply in replies] == [NOW + 240 * hour, NOW + hour, NOW + 2 * hour]
+
+
 @pytest.mark.parametrize("allowed", [False, True])
 async def test_help_of_who_has_opted_out_is_answered_where_the_workspace_says_so(
     storage: Storage, allowed: bool

@@ -25,6 +25,7 @@ from outreach.protocols.storage import Storage
 from outreach.runners.outbox import Outbox
 from outreach.testing.builders import (
     NOW,
+    make_account,
     make_agent,
     make_call,
     make_call_campaign,
@@ -306,6 +307,19 @@ async def test_trouble_with_the_account_pauses_every_campaign_of_it(storage: Sto
     assert (await reread(storage, other)).status == "active"
     # It was no fault of the contact's: it has its turn when the account is in order.
     contact = await recipient(storage, first)
+    assert (contact.status, contact.reason, contact.attempts) == ("waiting", "deferred", 0)
+
+
+@pytest.mark.parametrize(("since", "status"), [(timedelta(), "paused"), (TICK, "active")])
+async def test_a_refusal_of_earlier_credentials_pauses_nothing(storage: Storage, since: timedelta, status: str) -> None:
+    """The operator has replaced them and resumed the campaigns while the last requests were under way."""
+    campaign = await given_active(storage, 2)
+    dispatch = await given_dispatch(storage, campaign)
+    connected = make_account(provider="twilio", updated_at=dispatch.created_at + since)
+    await storage.write(lambda tx: tx.accounts.insert(connected))
+    await settle(storage, dispatch, refused("provider_auth"), now=NOW + timedelta(seconds=1))
+    assert (await reread(storage, campaign)).status == status
+    contact = await recipient(storage, campaign)
     assert (contact.status, contact.reason, contact.attempts) == ("waiting", "deferred", 0)
 
 

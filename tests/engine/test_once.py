@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Any
@@ -411,6 +412,31 @@ async def test_a_database_that_goes_away_while_a_call_waits_fails_no_call_that_i
             call = await engine.calls.create(workspace.id, new, idempotency_key=key)
         assert await engine.calls.get(workspace.id, call.id) == call
         assert call.status == "queued"
+
+
+@pytest.mark.parametrize("how", ["cancelled", "unknown"])
+async def test_a_call_whose_request_ends_at_its_commit_is_returned_at_once(open_storage: OpenStorage, how: str) -> None:
+    """The client has gone, or nobody can tell whether it was committed: no fuller answer will follow."""
+    config = attrs.evolve(CALLS, idempotency_wait_seconds=0.5)
+    async with dispatching(open_storage(clock_of_loop()), config=config) as rig:
+        workspace = await given_workspace(rig.engine)
+        await given_agent(rig.engine, workspace)
+
+        async def end(result: object) -> None:
+            if isinstance(result, tuple) and result and isinstance(result[0], Call):
+                rig.storage.after_write = None
+                if how == "unknown":
+                    raise CommitUnknown("The database has gone.")
+                scope.cancel()
+                await checkpoint()
+
+        rig.storage.after_write = end
+        with anyio.CancelScope() as scope, suppress(CommitUnknown):
+            await _call(rig.engine, workspace, "k")
+        assert rig.storage.after_write is None
+        again = await _call(rig.engine, workspace, "k")
+        await rig.voice.wait_for_requests(1)
+        assert [one.id for one in (await rig.engine.calls.list(workspace.id)).items] == [again.id]
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "a\nb", 42, b"k", "\ud800"])

@@ -241,3 +241,22 @@ async def test_an_operators_word_outlasts_a_carriers_and_a_keywords(storage: Sto
     found = await entry(storage)
     assert found is not None
     assert (found.source, found.evidence) == ("operator", "by hand")
+
+
+@pytest.mark.parametrize("how", ["refusal", "receipt"])
+@pytest.mark.parametrize(("asked_after", "source"), [(-TICK, None), (timedelta(), "carrier"), (TICK, "carrier")])
+async def test_a_refusal_of_a_request_from_before_a_start_puts_nobody_on_the_register(
+    storage: Storage, how: str, asked_after: timedelta, source: str | None
+) -> None:
+    """The person has written START since: the carrier's word on the earlier request would outlast it for good."""
+    dispatch = await given_message_dispatch(storage)
+    start = dispatch.created_at - asked_after
+    await write(storage, "STOP", now=start - SECOND)
+    await write(storage, "START", now=start)
+    assert await entry(storage) is None
+    if how == "refusal":
+        await settle(storage, dispatch, OPTED_OUT, now=NOW + SECOND)
+    else:
+        await report(storage, receipt(dispatch))
+    found = await entry(storage)
+    assert (None if found is None else found.source) == source

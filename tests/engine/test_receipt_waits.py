@@ -14,10 +14,26 @@ from outreach import (
     WorkspaceUpdate,
 )
 from outreach.models.hours import DAYS
-from outreach.models.states import RecipientStatus
+from outreach.models.states import MessageStatus, RecipientStatus
 from outreach.models.work import WorkUnit
+from outreach.operations.settling import ledger
+from outreach.policy.call_settlement import ProviderAnalyser
+from outreach.protocols.storage import Storage
+from outreach.testing.builders import NOW, make_message_report
 from outreach.testing.clock import ShiftedClock
+from outreach.testing.scripted import ScriptedCarrier, accept
+from outreach.testing.storage_tables.base_contract import TICK
 from tests.engine.conftest import OpenStorage
+from tests.engine.given import (
+    ACCEPTED,
+    BACKOFF,
+    given_active,
+    given_dispatch,
+    given_settings,
+    recipient,
+    reread,
+    settle,
+)
 from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches, until
 
 pytestmark = pytest.mark.virtual_time
@@ -74,3 +90,62 @@ async def test_a_wait_for_a_receipt_ends_also_while_nobody_is_contacted(
         await until(ended)
         assert len(rig.carrier.requests) == 1
         assert (await rig.engine.campaigns.get(workspace.id, campaign.id)).status == ("active" if left else "completed")
+
+
+async def test_a_wait_for_a_receipt_ends_also_while_its_campaign_is_paused(open_storage: OpenStorage) -> None:
+    """4 h, also of a request that was under way at the pause; then nobody looks at the campaign for a while.
+
+    docs/delivery-contract.md#rule-13.
+    """
+    clock = ShiftedClock(AFTERNOON)
+    carrier = ScriptedCarrier([accept(), accept(seconds=1)])
+    async with dispatching(open_storage(clock), carrier=carrier, clock=clock) as rig:
+        workspace = await given_workspace(rig.engine)
+        await rig.engine.sms_settings.update(workspace.id, SmsSettingsUpdate(retry_enabled=True))
+        campaign = await given_campaign(rig.engine, workspace, 3, rate_per_minute=60)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await carrier.wait_for_requests(2)
+        await rig.engine.campaigns.pause(workspace.id, campaign.id)
+
+        async def reasons() -> list[str | None]:
+            return [one.reason for one in await people(rig.engine, campaign)][:2]
+
+        async def wait() -> bool:
+            return await reasons() == ["awaiting_receipt"] * 2
+
+        await until(wait)
+        clock.shift(timedelta(hours=4, minutes=1))
+
+        async def ended() -> bool:
+            return await reasons() == ["no_receipt"] * 2
+
+        await until(ended)
+
+        async def due_later() -> bool:
+            [work] = await rig.storage.read(lambda tx: tx.work.due())
+            return work.due_at is not None and work.due_at > clock.now() + timedelta(hours=3)
+
+        await until(due_later)
+        assert len(carrier.requests) == 2
+        assert (await rig.engine.campaigns.get(workspace.id, campaign.id)).status == "paused"
+
+
+@pytest.mark.parametrize(("late", "status"), [(-TICK, R.WAITING), (timedelta(), R.FAILED)])
+async def test_a_receipt_after_the_wait_opens_nothing(storage: Storage, late: timedelta, status: R) -> None:
+    """Also where nobody has noticed the end of the wait yet: it says how the message ended, and no more.
+
+    docs/delivery-contract.md#rule-13.
+    """
+    await given_settings(storage, retry_enabled=True)
+    campaign = await given_active(storage)
+    dispatch = await settle(storage, await given_dispatch(storage, campaign), ACCEPTED)
+    receipt = make_message_report(
+        dispatch_id=dispatch.id, provider_id="p1", status=MessageStatus.FAILED, reason="temporary"
+    )
+    await storage.write(
+        lambda tx: ledger.apply_report(
+            tx, receipt, backoff=BACKOFF, analyser=ProviderAnalyser(), now=NOW + BACKOFF.receipt + late
+        )
+    )
+    assert (await recipient(storage, campaign)).status is status
+    await reread(storage, campaign)

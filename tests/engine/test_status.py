@@ -9,11 +9,21 @@ import attrs
 import pytest
 from cryptography.fernet import Fernet
 
-from outreach import Campaign, EngineStatus, NewCallCampaign, NewMessage, NewWorkspace, NotFound, Outreach, Workspace
+from outreach import (
+    Campaign,
+    EngineStatus,
+    NewCall,
+    NewCallCampaign,
+    NewMessage,
+    NewWorkspace,
+    NotFound,
+    Outreach,
+    Workspace,
+)
 from outreach.config import EngineConfig
 from outreach.models import UnknownDispatchCount
 from outreach.models.campaign import PauseReason
-from outreach.models.states import CampaignAction, DispatchState, RecipientStatus
+from outreach.models.states import CallStatus, CampaignAction, DispatchState, RecipientStatus
 from outreach.models.work import Lease, WorkerLease
 from outreach.operations.campaigns.transitions import move
 from outreach.operations.waves import workers
@@ -25,7 +35,7 @@ from outreach.testing.clock import ManualClock
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.vault import Vault
 from outreach.working_set import Transaction
-from tests.engine.calling import given_agent
+from tests.engine.calling import CALLS, given_agent
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import dispatching, given_campaign, given_workspace, stored_account, until
 
@@ -284,6 +294,18 @@ async def test_a_campaign_that_is_dispatched_has_no_lag(open_storage: OpenStorag
         await rig.carrier.wait_for_requests(1)
         await anyio.sleep(45)
         assert (await rig.engine.status()).lag_seconds == 0
+
+
+async def test_a_call_under_way_is_no_lag(open_storage: OpenStorage) -> None:
+    """However long it lasts without an event: it is due only to be asked about."""
+    async with dispatching(open_storage(clock_of_loop()), config=attrs.evolve(CALLS, call_poll_seconds=30)) as rig:
+        workspace = await given_workspace(rig.engine)
+        agent_id = await given_agent(rig.engine, workspace)
+        call = await rig.engine.calls.create(workspace.id, NewCall(agent_id=agent_id, to="+14155550101"))
+        assert call.status is CallStatus.INITIATED
+        await anyio.sleep(90)
+        status = await rig.engine.status()
+        assert (status.lag_seconds, status.findings) == (0, [])
 
 
 async def test_an_account_that_cannot_be_used_here_is_reported(open_storage: OpenStorage) -> None:

@@ -9,12 +9,13 @@ import anyio
 import attrs
 import pytest
 
+from outreach import NewCall
 from outreach.clock import SharedClock
 from outreach.errors import DispatchRefused, LeaseLost, StorageError
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.plans import SenderPace
-from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
+from outreach.models.states import CallStatus, CampaignStatus, DispatchState, RecipientStatus
 from outreach.models.work import Claim, WorkUnit
 from outreach.operations.common import campaign_unit
 from outreach.operations.waves import claims, leases, workers
@@ -41,6 +42,7 @@ from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, given_
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.working_set import Transaction
 from tests.engine import rig
+from tests.engine.calling import CALLS, event, given_agent
 from tests.engine.rig import QUICK, Rig, WatchedStorage, dispatching, given_workspace, people, reaches, until
 
 pytestmark = pytest.mark.virtual_time
@@ -294,6 +296,32 @@ async def test_two_engines_share_the_campaigns_of_one_database() -> None:
         assert min(_sent(one, two)) >= 40
         for campaign in campaigns:
             assert {person.status for person in await people(one.engine, campaign)} == {RecipientStatus.COMPLETED}
+
+
+@pytest.mark.parametrize("ended", [False, True])
+async def test_a_call_is_polled_as_often_by_several_engines_as_by_one(ended: bool) -> None:
+    """Not at each heartbeat, at which what is due is looked at again: the provider limits how often it is asked."""
+    storage = MemoryStorage(clock=clock_of_loop(), workers=2)
+    config = attrs.evolve(CALLS, heartbeat_interval_seconds=2.0, call_poll_seconds=10.0, call_analysis_wait_seconds=200)
+    asked: list[float] = []
+
+    async def status(*, workspace_id: str, dispatch_id: str, provider_id: str | None) -> None:
+        asked.append(clock_of_loop().monotonic())
+
+    async with dispatching(storage, config=config) as one, dispatching(storage, config=config) as two:
+        for each in (one, two):
+            each.voice.status = status  # type: ignore[method-assign]
+        workspace = await given_workspace(one.engine)
+        agent_id = await given_agent(one.engine, workspace)
+        call = await one.engine.calls.create(workspace.id, NewCall(agent_id=agent_id, to="+14155550101"))
+        [request] = [*one.voice.requests, *two.voice.requests]
+        if ended:
+            await one.worker.report(event(request, CallStatus.COMPLETED))
+            asked.clear()
+        await anyio.sleep(100)
+        # After 20, 40 and 80 s, or every 10 s.
+        assert len(asked) == 3 if ended else 8 <= len(asked) <= 11
+        assert (await one.engine.calls.get(workspace.id, call.id)).is_open is not ended
 
 
 async def test_a_third_engine_stands_by_until_a_place_is_free() -> None:

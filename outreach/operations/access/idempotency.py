@@ -110,7 +110,14 @@ def store_answer(
 
 
 def release_claim(tx: Transaction, workspace_id: str, operation: str, key: str, *, token: str) -> None:
-    """Release the claim of a request that was refused or failed, if it is ours."""
+    """Release the claim of a request that was refused, failed or was cancelled, if it is ours.
+
+    What was made all the same is replayed: no fuller answer will follow.
+    """
     stored = tx.requests.stored(workspace_id, operation, key)
-    if stored is not None and stored.token == token and stored.answer is None:
+    if stored is None or stored.token != token:
+        return
+    if stored.answer is None:
         tx.requests.delete_stored(workspace_id, operation, key)
+    else:
+        tx.requests.put_stored(attrs.evolve(stored, locked_until=_NEVER))

@@ -16,6 +16,7 @@ from outreach.models.trail import TrailRule
 from outreach.operations.campaigns.recipients import put_recipient
 from outreach.operations.campaigns.transitions import complete_if_done, move
 from outreach.operations.common import campaign_unit, provider_of
+from outreach.operations.waves import provider_throttles
 from outreach.policy.dispatch_history import READ_DISPATCHES, counts_against_budget, is_spent
 from outreach.policy.settlement import close_recipient, closing_status, expire_receipt_wait
 from outreach.working_set import Transaction
@@ -94,6 +95,9 @@ def charge(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
     if not counts_against_budget(dispatch):
         return
     account = _ACCOUNT_FAILURES.get(dispatch.reason or "")
+    if account == "provider_auth" and provider_throttles.has_old_credentials(tx, dispatch, now):
+        # The operator has replaced them, and may have resumed the campaigns already.
+        return
     if account is not None:
         # A scheduled campaign would start into the same failure.
         running = {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}

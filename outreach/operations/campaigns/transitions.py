@@ -79,6 +79,11 @@ def move(
     return moved
 
 
+def may_await_receipts(campaign: Campaign) -> bool:
+    """Return whether contacts of a campaign may wait for a receipt, or will after their answer."""
+    return campaign.channel == "sms" and campaign.counters.open > campaign.counters.pending
+
+
 def due_time(campaign: Campaign, now: datetime) -> datetime | None:
     """Return when a dispatcher must look at a campaign next because of its status; None for never."""
     expiry = campaign.scheduled_expires_at
@@ -89,7 +94,8 @@ def due_time(campaign: Campaign, now: datetime) -> datetime | None:
             start = campaign.scheduled_start_at or now
             return min(start, expiry) if expiry else start
         case CampaignStatus.PAUSED:
-            return expiry
+            # Waits for receipts end also while it is paused.
+            return now if may_await_receipts(campaign) else expiry
         case CampaignStatus.CANCELLED | CampaignStatus.EXPIRED:
             return now if campaign.counters.open else None
         case _:
@@ -249,9 +255,20 @@ def next_check_at(tx: Transaction, campaign: Campaign, now: datetime) -> datetim
 
     A start in an inactive workspace has no time: activating the workspace wakes its campaigns.
     """
+    if campaign.status is CampaignStatus.PAUSED:
+        return campaign.scheduled_expires_at
     if campaign.status is CampaignStatus.SCHEDULED and not _is_workspace_active(tx, campaign):
         return campaign.scheduled_expires_at
     return due_time(campaign, now)
+
+
+def note_next_check(tx: Transaction, campaign: Campaign, due_at: datetime | None, now: datetime) -> None:
+    """Let nobody look at a campaign sooner than it is due, unless it has changed meanwhile."""
+    known = tx.campaigns.get(campaign.workspace_id, campaign.id)
+    work = tx.work.get(campaign_unit(campaign))
+    unchanged = known is not None and known.revision == campaign.revision
+    if unchanged and work is not None and work.due_at is not None and work.due_at <= now:
+        tx.work.schedule(campaign_unit(campaign), due_at)
 
 
 def pause_without_agent(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime) -> Campaign | None:

@@ -16,12 +16,20 @@ from outreach.models.states import CampaignStatus
 from outreach.operations.common import campaign_of, campaign_unit, record_audit
 from outreach.working_set import Transaction
 
-NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
+_NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
+
+
+def has_never_started(campaign: Campaign) -> bool:
+    """Return whether a campaign has no requests: a draft or ready one, but for one that was unscheduled under way.
+
+    That was scheduled again because the clock was set back.
+    """
+    return campaign.status in _NOT_STARTED and campaign.started_at is None
 
 
 def require_deletable(campaign: Campaign) -> None:
     """Raise `Conflict` unless a campaign has not started, or has ended with nothing open."""
-    if campaign.status in NOT_STARTED:
+    if has_never_started(campaign):
         return
     if not campaign.is_terminal:
         raise Conflict(f"A campaign that is {campaign.status} cannot be deleted: cancel it first.")

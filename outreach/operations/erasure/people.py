@@ -13,7 +13,7 @@ from outreach.models.archive import PurgeResult
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.models.trail import TrailRule
-from outreach.models.unsubscribe import HELD
+from outreach.models.unsubscribe import HELD, KEYWORD
 from outreach.operations.campaigns.recipients import put_recipient
 from outreach.operations.campaigns.transitions import complete_if_done
 from outreach.operations.common import campaign_of, record_audit
@@ -61,7 +61,7 @@ def purge_person(
     name = token
     if entry is not None:
         # What may have been an opt-out is one for good: nobody can be asked any more.
-        kept = attrs.evolve(entry, scope="all") if entry.scope == HELD else entry
+        kept = attrs.evolve(entry, scope="all", source=KEYWORD) if entry.scope == HELD else entry
         name = tx.register.hash_number(kept, salt=salt)
     tx.erasures.erase_person(workspace_id, phone, found, name=name)
     record_audit(

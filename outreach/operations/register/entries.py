@@ -21,7 +21,7 @@ from outreach.operations.campaigns.trail import ENGINE
 from outreach.operations.common import campaign_unit, record_audit, reply_settings_of
 from outreach.operations.settling.recipient_outcomes import update_recipient
 from outreach.policy.deciding import UNCLEAR_REPLY
-from outreach.policy.phones import is_pseudonym
+from outreach.policy.phones import is_erased
 from outreach.policy.settlement import ended_recipient
 from outreach.working_set import Transaction
 
@@ -94,7 +94,13 @@ def block_reason(tx: Transaction, workspace_id: str, channel: Channel, phone: st
 
 
 def record_carrier_opt_out(tx: Transaction, dispatch: Dispatch, error_code: str | None, now: datetime) -> None:
-    """Add an opt-out that a provider's refusal or receipt reported."""
+    """Add an opt-out that a provider's refusal or receipt reported.
+
+    A START since the request outranks it: if the provider still blocks the number, the next request shows that.
+    """
+    newest_start = tx.inbound.last_keyword(dispatch.workspace_id, dispatch.to, "start")
+    if newest_start is not None and dispatch.created_at < newest_start <= now:
+        return
     text = f"{dispatch.provider} refused dispatch {dispatch.id} as opted out"
     code = f" ({error_code[:_MAX_CODE_LENGTH]})" if error_code is not None else ""
     _add_opt_out(tx, dispatch, CARRIER, f"{text}{code}, {format_timestamp(now)}", now)
@@ -111,7 +117,7 @@ def record_opt_out_in_call(
 
 
 def _add_opt_out(tx: Transaction, dispatch: Dispatch, source: str, evidence: str, now: datetime) -> bool:
-    if not dispatch.to or is_pseudonym(dispatch.to):
+    if is_erased(dispatch.to):
         # The person was erased since: nobody knows the number any more.
         return False
     before = tx.register.get(dispatch.workspace_id, dispatch.to)

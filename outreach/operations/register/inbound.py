@@ -23,6 +23,7 @@ from outreach.operations.register.entries import (
     skip_waiting_recipients,
     take_off_register,
 )
+from outreach.operations.waves.clock_steps import latest_time
 from outreach.operations.waves.singles import create_message
 from outreach.policy.opt_out.keywords import KeywordMatch, carrier_replies_to, keyword_of, may_mean_stop
 from outreach.policy.opt_out.words import words_of
@@ -143,8 +144,19 @@ def _apply_keyword(
         return "opt_out_confirmation" if _stop(tx, message, reading, entry, now) else None
     if reading.keyword == "start":
         return "opt_in_confirmation" if _start(tx, message, entry, now) else None
-    answered = tx.messages.last_reply(message.workspace_id, message.from_number, "help")
+    answered = _last_help(tx, message, now)
     return "help" if answered is None or answered <= now - HELP_INTERVAL else None
+
+
+def _last_help(tx: Transaction, message: InboundMessage, now: datetime) -> datetime | None:
+    """Return when the help text was last sent to a number; None if it never was."""
+    newest = tx.messages.last_reply(message.workspace_id, message.from_number, "help")
+    if newest is None or newest <= now:
+        return newest
+    # It was sent before the clock was set back, and others may have been sent since.
+    since = tx.messages.last_reply(message.workspace_id, message.from_number, "help", until=now)
+    made = latest_time(tx, newest, now)
+    return made if since is None else max(made, since)
 
 
 def _stop(

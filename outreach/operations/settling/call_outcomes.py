@@ -15,6 +15,7 @@ from outreach.models.work import WorkUnit
 from outreach.operations.campaigns import trail
 from outreach.operations.common import quarantine_reason
 from outreach.policy.dispatch_history import NOT_REACHED, earlier_acceptance, is_authoritative
+from outreach.policy.phones import is_erased
 from outreach.policy.trail_rules import rule_of_outcome
 from outreach.protocols.voice import Analyser
 from outreach.working_set import Transaction
@@ -102,8 +103,8 @@ def apply_report(
         status=event.status,
         answered_at=answered,
         answered_by=known.answered_by,
-        summary=event.summary or call.summary,
-        error=event.error,
+        summary=_told(call, event.summary) or call.summary,
+        error=_told(call, event.error),
         outcome=analyser.outcome(known) if ended else None,
         ended_at=event.at if ended else None,
     )
@@ -132,12 +133,17 @@ def apply_analysis(tx: Transaction, dispatch: Dispatch, event: CallReport, analy
         call,
         outcome=call.outcome or analyser.outcome(known),
         answered_by=known.answered_by,
-        summary=call.summary or event.summary,
+        summary=call.summary or _told(call, event.summary),
     )
     if after == call:
         return None
     tx.calls.update(after)
     return after
+
+
+def _told(call: Call, words: str | None) -> str | None:
+    """Return a provider's words on a call; None if the person was erased, of whom they would tell again."""
+    return None if is_erased(call.to) else words
 
 
 def stop_polling(tx: Transaction, call: Call) -> None:

@@ -16,6 +16,7 @@ from outreach.models.trail import TrailRule
 from outreach.operations.common import workspace_of
 from outreach.operations.register import inbound
 from outreach.operations.settling import ledger
+from outreach.policy.phones import is_erased
 from outreach.policy.settlement import Backoff
 from outreach.protocols.adapter import CallbackEvent, InboundMessageEvent
 from outreach.protocols.voice import Analyser
@@ -56,8 +57,9 @@ def process_events(
     """Process and store a verified callback; return the events that were new, or matched only now.
 
     A repeated event changes nothing. An unmatched one is tried again, because its dispatch may be known by now
-    (docs/delivery-contract.md#rule-12).
+    (docs/delivery-contract.md#rule-12). The body of a callback about somebody who was erased is not stored.
     """
+    kept = b"" if any(_is_of_erased(tx, event.content) for event in events) else body
     new = []
     for event in events:
         known = tx.callbacks.get(account.workspace_id, account.id, event.event_id)
@@ -71,7 +73,7 @@ def process_events(
                 account_id=account.id,
                 event_id=event.event_id,
                 result=result,
-                body=body,
+                body=kept,
                 received_at=now,
                 report=early,
             )
@@ -82,6 +84,11 @@ def process_events(
             tx.callbacks.update(record)
             new.append(record)
     return new
+
+
+def _is_of_erased(tx: Transaction, content: object) -> bool:
+    dispatch = ledger.dispatch_of(tx, content) if isinstance(content, MessageReport | CallReport) else None
+    return dispatch is not None and is_erased(dispatch.to)
 
 
 def _has_provider_id(content: object) -> TypeGuard[Report]:

@@ -120,7 +120,7 @@ def lag_of_campaign(tx: Transaction, campaign: Campaign, now: datetime) -> float
 
 
 def lag_of_singles(tx: Transaction, workspace_id: str | None, now: datetime) -> float:
-    """Return for how many seconds the oldest single message or call that is due has waited."""
+    """Return for how many seconds the oldest single message or call that is due has waited to be sent."""
     due_at = tx.work.oldest_single(workspace_id, now)
     return NO_LAG if due_at is None else max((now - due_at).total_seconds(), NO_LAG)
 

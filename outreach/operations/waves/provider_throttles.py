@@ -71,7 +71,7 @@ def update_throttle(
         return None
     retry_after = outcome.retry_after_seconds
     # A full queue of one sending number does not throttle the account's other numbers.
-    if not outcome.account_wide or not _asks_to_wait(outcome) or _has_old_credentials(tx, dispatch, now):
+    if not outcome.account_wide or not _asks_to_wait(outcome) or has_old_credentials(tx, dispatch, now):
         return None
     if known is not None and in_flight:
         longer = now + backoff.delay(1, retry_after) if retry_after else known.until
@@ -87,6 +87,15 @@ def update_throttle(
     )
     tx.provider_throttles.put(throttle)
     return throttle
+
+
+def has_old_credentials(tx: Transaction, dispatch: Dispatch, now: datetime) -> bool:
+    """Return whether a request was committed under earlier credentials."""
+    account = tx.accounts.of_provider(dispatch.workspace_id, dispatch.provider)
+    if account is None or dispatch.created_at >= account.updated_at:
+        return False
+    # Credentials ahead of now date from before a clock step: only a request from before it can be older.
+    return account.updated_at <= now or dispatch.created_at > now
 
 
 def clear_throttle(tx: Transaction, workspace_id: str, provider: str, now: datetime) -> None:
@@ -110,15 +119,6 @@ def _is_queued_for(tx: Transaction, unit: WorkUnit, provider: str) -> bool:
         return message is not None and message.status is MessageStatus.QUEUED and message.carrier == provider
     call = tx.calls.get(unit.workspace_id, unit.id) if unit.kind == "call" else None
     return call is not None and call.status is CallStatus.QUEUED and call.provider == provider
-
-
-def _has_old_credentials(tx: Transaction, dispatch: Dispatch, now: datetime) -> bool:
-    """Return whether a request was committed under earlier credentials."""
-    account = tx.accounts.of_provider(dispatch.workspace_id, dispatch.provider)
-    if account is None or dispatch.created_at >= account.updated_at:
-        return False
-    # Credentials ahead of now date from before a clock step: only a request from before it can be older.
-    return account.updated_at <= now or dispatch.created_at > now
 
 
 def _asks_to_wait(outcome: DispatchOutcome) -> bool:

@@ -11,6 +11,7 @@ from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.operations.common import call_settings_of, settings_of
 from outreach.testing.simulation.bounds import Bounds
+from outreach.testing.simulation.endings import receipt_wait_is_over
 from outreach.testing.simulation.intents import NOT_SPOKEN_TO
 from outreach.testing.simulation.ledger import Broken, Ledger, named
 from outreach.working_set import Transaction
@@ -76,7 +77,11 @@ class DelayChecks:
             case _S.WAITING, "retry":
                 settings = settings_of(tx, campaign.workspace_id)
                 may = settings.retry_enabled and after.attempts < settings.retry_max_attempts
-                return may and waits >= timedelta(minutes=settings.retry_delay_minutes)
+                return (
+                    may
+                    and not receipt_wait_is_over(before, now)
+                    and waits >= timedelta(minutes=settings.retry_delay_minutes)
+                )
             case _S.WAITING, str(reason) if reason.startswith("retry_"):
                 calls = call_settings_of(tx, campaign.workspace_id)
                 return after.attempts < calls.retry_max_attempts and waits >= timedelta(

@@ -66,7 +66,7 @@ class EndingChecks:
             case _S.UNCONFIRMED:
                 return self._is_unknown_everywhere(after)
             case _S.FAILED:
-                return self._has_failed(tx, campaign, before, after)
+                return self._has_failed(tx, campaign, before, after, now)
             case _ if after.reason == "replied":
                 since = campaign.started_at or campaign.created_at
                 return tx.inbound.replied_since(campaign.workspace_id, after.phone or "", since)
@@ -91,7 +91,9 @@ class EndingChecks:
         call = self._ledger.calls.get(latest.call_id or "")
         return call is not None and call.status is CallStatus.UNCONFIRMED
 
-    def _has_failed(self, tx: Transaction, campaign: Campaign, before: Recipient, after: Recipient) -> bool:
+    def _has_failed(
+        self, tx: Transaction, campaign: Campaign, before: Recipient, after: Recipient, now: datetime
+    ) -> bool:
         """Return whether an attempt has failed so, and no other one was due to it."""
         # Who replied has ended behind the step that was sent last, and its receipt may still say that it failed.
         replied_to = before.reason == "replied"
@@ -108,6 +110,8 @@ class EndingChecks:
             return after.attempts >= self._bounds.call_attempts
         settings = settings_of(tx, campaign.workspace_id)
         if not settings.retry_enabled or after.attempts >= settings.retry_max_attempts:
+            return True
+        if receipt_wait_is_over(before, now):
             return True
         # It was accepted, its contact had replied, which ends a flow, and it failed: one report can tell all of it.
         since = campaign.started_at or campaign.created_at
@@ -174,6 +178,11 @@ class EndingChecks:
 
     def _of(self, recipient: Recipient) -> Iterator[Dispatch]:
         return self._ledger.dispatched(("recipient", recipient.campaign_id, recipient.position))
+
+
+def receipt_wait_is_over(before: Recipient, now: datetime) -> bool:
+    """Return whether a receipt was waited for long enough: one that comes later opens nothing."""
+    return before.status is _S.IN_PROGRESS and before.due_at is not None and before.due_at <= now
 
 
 def _reported_later(dispatch: Dispatch, reason: str | None) -> bool:

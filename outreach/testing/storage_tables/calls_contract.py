@@ -357,6 +357,11 @@ class CallsContract(ContractBase):
 
         await storage.write(insert)
         assert await storage.read(lambda tx: tx.messages.last_reply(THIS_WORKSPACE, phone, "help")) == moment
+        for until, last in ((moment, moment), (moment - TICK, moment - TICK), (moment - 2 * TICK, None)):
+            found = await storage.read(
+                lambda tx, until=until: tx.messages.last_reply(THIS_WORKSPACE, phone, "help", until=until)  # type: ignore[misc]
+            )
+            assert found == last
         assert (
             await storage.read(lambda tx: tx.messages.last_reply(THIS_WORKSPACE, phone, "opt_in_confirmation")) is None
         )

@@ -8,9 +8,20 @@ from typing import Final
 
 import attrs
 
+from outreach.models.states import CallStatus, MessageStatus
 from outreach.models.work import Claim, DatabaseHome, HighWaterMark, WorkItem, WorkUnit
 from outreach.protocols.storage import Storage
-from outreach.testing.builders import NOW, make_campaign, make_lease, make_run, make_worker, new_id
+from outreach.testing.builders import (
+    NOW,
+    make_agent,
+    make_call,
+    make_campaign,
+    make_lease,
+    make_message,
+    make_run,
+    make_worker,
+    new_id,
+)
 from outreach.testing.storage_tables.base_contract import (
     MAX_INTEGER,
     OTHER_WORKSPACE,
@@ -58,15 +69,31 @@ class WorkContract(ContractBase):
         assert await storage.read(lambda tx: list(tx.work.since(0))) == [expected]
 
     async def test_the_single_message_or_call_that_is_due_longest_is_found(self, storage: Storage) -> None:
-        """Not a campaign, nor what is due later or not at all; of one workspace or of all."""
+        """Queued, of one workspace or of all: not a campaign, what is due later or not at all, or a call under way."""
+        agent = make_agent()
+
+        def call(tx: Transaction, due: datetime | None, status: CallStatus = CallStatus.QUEUED) -> None:
+            made = make_call(agent_id=agent.id, status=status)
+            tx.calls.insert(made)
+            tx.work.schedule(CALL._replace(id=made.id), due)
+
+        def message(tx: Transaction, due: datetime, status: MessageStatus = MessageStatus.QUEUED) -> None:
+            made = make_message(workspace_id=OTHER_WORKSPACE, status=status)
+            tx.messages.insert(made)
+            tx.work.schedule(MESSAGE._replace(id=made.id), due)
 
         def schedule(tx: Transaction) -> None:
+            tx.agents.insert(agent)
             tx.work.schedule(CAMPAIGN, NOW - 9 * TICK)
-            tx.work.schedule(CALL, NOW - TICK)
-            tx.work.schedule(CALL._replace(id=new_id()), NOW)
-            tx.work.schedule(CALL._replace(id=new_id()), None)
-            tx.work.schedule(MESSAGE, NOW - 2 * TICK)
-            tx.work.schedule(MESSAGE._replace(id=new_id()), NOW + TICK)
+            for status in set(CallStatus) - {CallStatus.QUEUED}:
+                call(tx, NOW - 8 * TICK, status)
+            for other in set(MessageStatus) - {MessageStatus.QUEUED}:
+                message(tx, NOW - 8 * TICK, other)
+            call(tx, NOW - TICK)
+            call(tx, NOW)
+            call(tx, None)
+            message(tx, NOW - 2 * TICK)
+            message(tx, NOW + TICK)
 
         async def found(workspace_id: str | None, now: datetime) -> datetime | None:
             return await storage.read(lambda tx: tx.work.oldest_single(workspace_id, now))

@@ -287,10 +287,17 @@ class Messages(Table):
         below = LAST if after is None else after
         return self._list(MESSAGES, "messages.list", workspace_id=workspace_id, after=below, limit=limit)
 
-    def last_reply(self, workspace_id: str, phone: str, purpose: ReplyPurpose) -> datetime | None:
-        """Return when the newest reply with this purpose to a number was created, or None."""
+    def last_reply(
+        self, workspace_id: str, phone: str, purpose: ReplyPurpose, *, until: datetime | None = None
+    ) -> datetime | None:
+        """Return when the newest reply with this purpose to a number was created, up to `until`; None without one."""
         [[created_at]] = self._rows.query(
-            "messages.last_reply", MESSAGES, workspace_id=workspace_id, phone=phone, purpose=purpose
+            "messages.last_reply",
+            MESSAGES,
+            workspace_id=workspace_id,
+            phone=phone,
+            purpose=purpose,
+            until=None if until is None else format_timestamp(until),
         )
         return None if created_at is None else parse_timestamp(created_at)
 

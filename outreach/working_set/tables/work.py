@@ -7,7 +7,18 @@ from datetime import datetime
 
 from outreach.clock import format_timestamp, parse_timestamp
 from outreach.models.work import CampaignRunState, Claim, DatabaseHome, Lease, WorkerLease, WorkItem, WorkUnit
-from outreach.working_set.kinds import CLAIMS, HOME, LEASE, RUNS, SENDER_PACES, SINGLE_ROW_KEY, WORK, WORKERS
+from outreach.working_set.kinds import (
+    CALLS,
+    CLAIMS,
+    HOME,
+    LEASE,
+    MESSAGES,
+    RUNS,
+    SENDER_PACES,
+    SINGLE_ROW_KEY,
+    WORK,
+    WORKERS,
+)
 from outreach.working_set.tables.base import Table
 
 
@@ -29,8 +40,10 @@ class WorkQueue(Table):
         return self._list(WORK, "work.due")
 
     def oldest_single(self, workspace_id: str | None, now: datetime) -> datetime | None:
-        """Return the earliest due time up to now of a single message or call, of one workspace or all; or None."""
-        rows = self._rows.query("work.oldest_single", WORK, workspace_id=workspace_id, now=format_timestamp(now))
+        """Return the earliest due time up to now of a queued message or call, of one workspace or all; or None."""
+        rows = self._rows.query(
+            "work.oldest_single", WORK, MESSAGES, CALLS, workspace_id=workspace_id, now=format_timestamp(now)
+        )
         return parse_timestamp(rows[0][0]) if rows else None
 
     def since(self, change: int) -> Sequence[WorkItem]:

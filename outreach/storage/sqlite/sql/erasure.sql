@@ -55,8 +55,12 @@ UPDATE dispatches SET to_number = '', body = NULL, error_message = NULL
 WHERE campaign_number = :number AND campaign_number IS NOT NULL AND position BETWEEN :first AND :last
 
 -- calls --
--- Their calls.
-UPDATE calls SET to_number = '', variables = '{}', summary = NULL
+-- Their calls; of an error its code stays, and no sentence or number.
+UPDATE calls SET
+    to_number = '',
+    variables = '{}',
+    summary = NULL,
+    error = CASE WHEN error GLOB '* *' OR error GLOB '*[0-9][0-9][0-9][0-9][0-9][0-9][0-9]*' THEN NULL ELSE error END
 WHERE campaign_number = :number AND campaign_number IS NOT NULL AND position BETWEEN :first AND :last
 
 -- due_campaign --
@@ -111,8 +115,12 @@ WHERE workspace_id = :workspace_id
     AND message_id IN (SELECT value FROM json_each(:ids))
 
 -- single_calls --
--- Variables, summaries and numbers of calls.
-UPDATE calls SET to_number = :name, variables = '{}', summary = NULL
+-- Variables, summaries and numbers of calls; of an error its code stays, and no sentence or number.
+UPDATE calls SET
+    to_number = :name,
+    variables = '{}',
+    summary = NULL,
+    error = CASE WHEN error GLOB '* *' OR error GLOB '*[0-9][0-9][0-9][0-9][0-9][0-9][0-9]*' THEN NULL ELSE error END
 WHERE workspace_id = :workspace_id AND id IN (SELECT value FROM json_each(:ids))
 
 -- dispatches_of_calls --

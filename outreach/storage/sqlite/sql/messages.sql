@@ -11,3 +11,4 @@ LIMIT :limit
 -- The condition on the purpose allows the index of replies.
 SELECT max(created_at) FROM messages
 WHERE workspace_id = :workspace_id AND to_number = :phone AND purpose = :purpose AND purpose <> 'message'
+    AND (:until IS NULL OR created_at <= :until)

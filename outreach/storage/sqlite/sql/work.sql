@@ -13,11 +13,17 @@ UPDATE last_change SET change = ?
 SELECT {work} FROM work WHERE due_at IS NOT NULL ORDER BY due_at, change
 
 -- oldest_single --
--- The first message or call that is due; few campaigns come before it in the order of the index.
+-- The first message or call that is due and queued, in the order of the index: calls under way are due to be polled.
 SELECT due_at FROM work
 WHERE due_at <= :now
     AND kind IN ('call', 'message')
     AND (:workspace_id IS NULL OR workspace_id = :workspace_id)
+    AND CASE kind
+        WHEN 'message' THEN (
+            SELECT status FROM messages WHERE id = work.unit_id AND messages.workspace_id = work.workspace_id
+        )
+        ELSE (SELECT status FROM calls WHERE id = work.unit_id AND calls.workspace_id = work.workspace_id)
+    END = 'queued'
 ORDER BY due_at, change
 LIMIT 1
 
