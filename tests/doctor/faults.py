@@ -352,8 +352,14 @@ async def _(system: System, _: Patch) -> None:
 
 @fault("behind")
 async def _(system: System, _: Patch) -> None:
-    unit = WorkUnit("message", system.workspace_id, "m")
-    await system.write(lambda tx: tx.work.schedule(unit, datetime.now(UTC) - timedelta(minutes=5)))
+    queued = make_message(workspace_id=system.workspace_id)
+    unit = WorkUnit("message", system.workspace_id, queued.id)
+
+    def operation(tx: Transaction) -> None:
+        tx.messages.insert(queued)
+        tx.work.schedule(unit, datetime.now(UTC) - timedelta(minutes=5))
+
+    await system.write(operation)
 
 
 @fault("campaign_paused")

@@ -13,6 +13,8 @@ import pytest
 from starlette.requests import Request
 
 from outreach import MessageStatus
+from outreach.operations.campaigns.closing import close_open_recipients
+from outreach.working_set import Transaction
 from outreach_server.download import DownloadResponse, accepts
 from tests.server.conftest import Service, Tenant
 from tests.server.test_errors import check_envelope
@@ -180,11 +182,19 @@ def test_a_campaign_is_cloned_once_for_a_key(tenant: Tenant, path: str) -> None:
     check_envelope(tenant.post(f"{path}/clone", {"copy": 1}), 400, "invalid_request")
 
 
-def test_those_who_were_not_reached_are_followed_up(tenant: Tenant, path: str) -> None:
+def test_those_who_were_not_reached_are_followed_up(service: Service, tenant: Tenant, path: str) -> None:
     """Those with the results, and once for a key; where nobody is left, it is said why."""
     error = check_envelope(tenant.post(f"{path}/follow-up", {"results": ["failed"]}), 409, "conflict")
     assert error["message"] == "Nobody has the result failed."
     body = {"results": ["duplicate"], "name": "Once more", "message_body": "Sorry, {{first_name}}"}
+    # While the contact whose number it has is open, a duplicate has no result.
+    check_envelope(tenant.post(f"{path}/follow-up", body), 409, "conflict")
+    campaign_id = tenant.post(f"{path}/cancel").json()["id"]
+
+    def close(tx: Transaction) -> None:
+        close_open_recipients(tx, tenant.workspace.id, campaign_id, now=service.clock.now(), limit=10)
+
+    service.run(service.engine._storage.write, close)
     first, again = (tenant.post(f"{path}/follow-up", body, headers={"Idempotency-Key": "k"}) for _ in range(2))
     assert first.status_code == again.status_code == 201
     made = first.json()
