@@ -1,4 +1,4 @@
-"""Connections to provider accounts: credentials, a shared HTTP client, and callback URLs."""
+"""Connections to provider accounts: credentials, an HTTP client for each provider, and callback URLs."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ _KEPT_SECONDS: Final = 4.0
 """Idle connections are closed before providers do so: a request on a closing connection has an unknown outcome."""
 
 _MAX_CONNECTIONS: Final = 100
+"""To one provider, so that those that one leaves waiting are not missing for the others."""
+
+_FREE_SECONDS: Final = 5.0
+"""How long a request waits for one of the connections; it ends well before the engine gives an answer up, because what
+waited has certainly not been sent."""
 
 
 class AccountConnections:
@@ -38,7 +43,7 @@ class AccountConnections:
         self._clock = clock
         self._answer_seconds = answer_seconds
         self._public_url = public_url.rstrip("/") if public_url else None
-        self._http: httpx.AsyncClient | None = None
+        self._clients: dict[str, httpx.AsyncClient] = {}
 
     def callback_url(self, account_id: str) -> str | None:
         """Return an account's callback URL; None without a public address."""
@@ -54,7 +59,7 @@ class AccountConnections:
             workspace_id=account.workspace_id,
             account_id=account.id,
             credentials=self._vault.open(account.id, account.sealed, provider=account.provider),
-            http=self._client(),
+            http=self._client(account.provider),
             clock=self._clock,
             callback_url=self.callback_url(account.id),
         )
@@ -88,12 +93,12 @@ class AccountConnections:
 
     async def aclose(self) -> None:
         """Close open connections."""
-        http, self._http = self._http, None
-        if http is not None:
+        while self._clients:
+            _, http = self._clients.popitem()
             await http.aclose()
 
-    def _client(self) -> httpx.AsyncClient:
-        if self._http is None:
+    def _client(self, provider: str) -> httpx.AsyncClient:
+        if provider not in self._clients:
             # Imported here, because simulators do not need it.
             with needed_for("Working with an account at a provider"):
                 import httpx
@@ -101,11 +106,15 @@ class AccountConnections:
                 from outreach.wire.client import ProviderClient
 
             redact_http_logs()
-            self._http = ProviderClient(
+            self._clients[provider] = ProviderClient(
                 # No retry and no redirect: one request is one request (docs/delivery-contract.md#rule-5).
                 transport=None,
                 follow_redirects=False,
-                timeout=httpx.Timeout(self._answer_seconds, connect=min(_CONNECT_SECONDS, self._answer_seconds)),
+                timeout=httpx.Timeout(
+                    self._answer_seconds,
+                    connect=min(_CONNECT_SECONDS, self._answer_seconds),
+                    pool=min(_FREE_SECONDS, self._answer_seconds / 2),
+                ),
                 limits=httpx.Limits(max_connections=_MAX_CONNECTIONS, keepalive_expiry=_KEPT_SECONDS),
             )
-        return self._http
+        return self._clients[provider]

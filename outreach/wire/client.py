@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from http.cookiejar import DefaultCookiePolicy
 from typing import Any, Final
 
 import httpx
@@ -35,10 +36,12 @@ class ResponseTooLarge(httpx.RequestError):
 
 
 class ProviderClient(httpx.AsyncClient):
-    """A client of httpx that asks for answers that are not packed, and reads none without a bound."""
+    """A client of httpx that asks for answers that are not packed, reads none without a bound, and keeps no cookies."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(headers={"accept-encoding": "identity"}, **settings)
+        # Many accounts share a client: what a provider sets for one must not come with the requests of another.
+        self.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
 
     async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:
         """Send a request, and read its answer unless it is to be streamed.

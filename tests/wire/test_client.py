@@ -3,13 +3,16 @@ from __future__ import annotations
 import gzip
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
+import anyio
 import httpx
 import pytest
 
 from outreach.clock import SystemClock
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
+from outreach.providers import connections
 from outreach.providers.connections import AccountConnections
 from outreach.testing.fault_server import Answer, FaultServer, Received
 from outreach.vault import Vault
@@ -29,10 +32,10 @@ async def asking(
 ) -> AsyncIterator[tuple[httpx.AsyncClient, FaultServer]]:
     """Open the client that accounts are worked with, and somebody who answers it."""
     monkeypatch.setattr(client, "MAX_RESPONSE_BYTES", MOST)
-    connections = AccountConnections(vault=Vault(), clock=SystemClock(), answer_seconds=30.0, public_url=None)
+    opened = AccountConnections(vault=Vault(), clock=SystemClock(), answer_seconds=30.0, public_url=None)
     async with FaultServer(answer) as server:
-        yield connections._client(), server
-        await connections.aclose()
+        yield opened._client("twilio"), server
+        await opened.aclose()
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -104,3 +107,43 @@ async def test_a_request_that_may_not_start_when_its_connection_is_there_is_not_
         # Outside, nobody is asked.
         allowed = False
         assert (await http.get(server.url)).is_success
+
+
+async def test_cookies_of_one_account_do_not_come_with_requests_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All accounts at a provider share a client; a session that it opens for one is not the other's."""
+
+    def answer(_: Received) -> Answer:
+        return Answer(body=b"{}", headers={"set-cookie": "session=of-the-first; Path=/"})
+
+    async with asking(answer, monkeypatch) as (http, server):
+        for _ in range(2):
+            await http.send(http.build_request("POST", server.url))
+        assert len(server.requests) == 2
+        assert all("cookie" not in asked.headers for asked in server.requests)
+
+
+async def test_a_provider_without_answers_takes_no_connection_from_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits for one of its connections in vain is not sent, which is known before the engine gives up."""
+    monkeypatch.setattr(connections, "_MAX_CONNECTIONS", 1)
+    monkeypatch.setattr(connections, "_FREE_SECONDS", 0.05)
+    clock = SystemClock()
+
+    def accepted(_: httpx.Response) -> DispatchOutcome:
+        return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id="1")
+
+    opened = AccountConnections(vault=Vault(), clock=clock, answer_seconds=30.0, public_url=None)
+    async with FaultServer(lambda _: Answer(body=b"{}")) as server, anyio.create_task_group() as tasks:
+        http, other = opened._client("twilio"), opened._client("telnyx")
+        server.fault = "silence"
+        first = http.build_request("POST", server.url)
+        tasks.start_soon(partial(send_once, http, first, accepted, clock=clock))
+        while not server.requests:  # noqa: ASYNC110 - the server tells nobody of a request
+            await anyio.sleep(0.01)
+        server.fault = None
+        waited = await send_once(http, http.build_request("POST", server.url), accepted, clock=clock)
+        assert (waited.state, waited.error_code) == (DispatchState.NOT_SENT, "PoolTimeout")
+        assert len(server.requests) == 1
+        taken = await send_once(other, other.build_request("POST", server.url), accepted, clock=clock)
+        assert taken.state is DispatchState.ACCEPTED
+        tasks.cancel_scope.cancel()
+    await opened.aclose()
