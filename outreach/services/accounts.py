@@ -7,6 +7,8 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+import anyio
+
 from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.errors import ConfigError, ErrorDetail, InvalidRequest, NotFound
 from outreach.extras import require
@@ -181,7 +183,14 @@ class Accounts(AccountRekeying):
             ConfigError: The key that encrypted it is missing, or its adapter is not installed here.
         """
         account = await self._context.storage.read(lambda tx: _account_of(tx, workspace_id, account_id))
-        found = await self._context.adapters.adapter(account.provider).check(self._connections.connection(account))
+        adapter = self._context.adapters.adapter(account.provider)
+        seconds = self._context.config.provider_timeout_seconds
+        found = AccountCheck(
+            ok=False, message=f"{account.provider} did not answer within {seconds:g} s.", fault="unreachable"
+        )
+        # The client bounds the wait for each part of an answer only, and one may come byte by byte.
+        with anyio.move_on_after(seconds):
+            found = await adapter.check(self._connections.connection(account))
         if found.ok and self._connections.callback_url(account.id) is None:
             return AccountCheck(ok=True, message=f"{found.message} {_NO_ADDRESS}")
         return found

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
+import anyio
 import attrs
 import pytest
 
@@ -14,6 +15,7 @@ from outreach import ConfigError, InvalidRequest, NewMessage, NewNumber, NewWork
 from outreach.errors import AccountMissing
 from outreach.models import Account
 from outreach.models.states import MessageStatus
+from outreach.protocols.adapter import AccountCheck, Connection
 from outreach.testing.builders import make_provider_throttle
 from outreach.testing.scripted import ScriptedCarrier, defer
 from outreach.testing.virtual_time import clock_of_loop
@@ -138,6 +140,24 @@ async def test_a_check_says_what_is_the_case(open_storage: OpenStorage, fake: Fa
     async with Outreach(open_storage(clock_of_loop()), clock=clock_of_loop()) as engine:
         with pytest.raises(NotFound):
             await engine.accounts.check(workspace_id, workspace_id)
+
+
+async def test_a_check_ends_however_long_the_provider_answers(
+    open_storage: OpenStorage, fake: FakeAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer that comes byte by byte keeps nobody waiting for longer than a request may take."""
+
+    async def check(connection: Connection) -> AccountCheck:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    monkeypatch.setattr(fake, "check", check)
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        with anyio.fail_after(10 * QUICK.provider_timeout_seconds):
+            found = await engine.accounts.check(workspace_id, account.id)
+        assert (found.ok, found.fault) == (False, "unreachable")
+        assert found.message == f"twilio did not answer within {QUICK.provider_timeout_seconds:g} s."
 
 
 @pytest.mark.parametrize("anew", [False, True])
