@@ -8,8 +8,8 @@ from typing import Final
 MAX_CONNECTIONS: Final = 1000
 """More than one process with one database can serve; others wait in the kernel's queue."""
 
-KEPT_BACK: Final = 192
-"""Descriptors for the engine: the database and its readers, provider connections, helpers, the log."""
+KEPT_BACK: Final = 500
+"""Descriptors for the engine: 100 connections to each of four providers, the database, helpers, the log."""
 
 
 def connections_for(descriptors: int) -> int:

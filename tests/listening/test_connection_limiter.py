@@ -97,7 +97,7 @@ def test_a_network_of_one_customer_is_one_address(peer: object, address: str) ->
 
 @pytest.mark.parametrize(
     ("descriptors", "connections"),
-    [(64, 32), (256, 128), (384, 192), (1024, 1024 - KEPT_BACK), (100_000, MAX_CONNECTIONS)],
+    [(64, 32), (256, 128), (1000, 500), (1200, 1200 - KEPT_BACK), (100_000, MAX_CONNECTIONS)],
 )
 def test_descriptors_are_kept_back(descriptors: int, connections: int) -> None:
     """The engine has its own, whatever clients do."""
