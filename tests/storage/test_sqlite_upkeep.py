@@ -126,6 +126,27 @@ async def test_a_backup_takes_the_log_with_it(database: Path, tmp_path: Path) ->
     assert await content(tmp_path / "backup.db") == ["one"]
 
 
+@pytest.mark.parametrize("was_deleted", [False, True])
+async def test_a_backup_has_nothing_of_the_file_that_was_there_before(
+    was_deleted: bool, database: Path, tmp_path: Path
+) -> None:
+    """A log that a killed process left beside that file would be read as the backup's own."""
+    file = tmp_path / "backup.db"
+    async with SqliteStorage(tmp_path / "other.db", clock=SystemClock()) as storage:
+        await storage.write(appending("of before"))
+        for ending in ("", "-wal", "-shm"):
+            shutil.copyfile(tmp_path / f"other.db{ending}", f"{file}{ending}")
+    assert (tmp_path / "backup.db-wal").stat().st_size
+    if was_deleted:
+        file.unlink()
+    await fill(database, "one")
+    backup_database(url_of(database), file, overwrite=not was_deleted)
+    assert not {"backup.db-wal", "backup.db-shm"} & files(tmp_path)
+    restored = tmp_path / "restored.db"
+    restore_database(url_of(restored), file)
+    assert await content(restored) == ["one"]
+
+
 async def test_a_backup_is_refused_where_it_would_lose_something(database: Path, tmp_path: Path) -> None:
     """A file that is there, the database itself, no directory, no database; nothing is left behind."""
     await fill(database, "one")

@@ -19,6 +19,7 @@ from outreach.storage.sqlite.copying import (
     copy_database,
     integrity_problems,
     open_read_only,
+    put_in_place,
     require_database,
     sibling_path,
     sync,
@@ -69,11 +70,12 @@ def back_up(path: Path, file: Path, *, overwrite: bool = False) -> int:
     with open_read_only(path) as raw:
         copy_database(raw, draft)
     try:
-        os.replace(draft, file)
+        put_in_place(draft, file)
         sync(file.absolute().parent)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise StorageError(f"The backup {str(file)!r} cannot be written: {error.strerror}.") from error
+    finally:
+        draft.unlink(missing_ok=True)
     return file.stat().st_size
 
 
