@@ -17,7 +17,7 @@ from sqlite_utils import Database, Migrations
 
 from outreach import Outreach
 from outreach.clock import SystemClock
-from outreach.database import backup_database, check_database, migrate_database, restore_database
+from outreach.database import backup_database, check_database, copy_database, migrate_database, restore_database
 from outreach.errors import (
     ConfigError,
     DatabaseInUse,
@@ -452,6 +452,32 @@ async def test_a_log_without_its_database_is_no_part_of_a_new_one(database: Path
     os.replace(f"{database}-wal", tmp_path / "left")
     await fill(database, "new")
     assert await content(database) == ["new"]
+
+
+async def test_a_log_without_its_database_is_not_copied_over(database: Path, tmp_path: Path) -> None:
+    """It may hold the last changes of a database that was moved; a copy of another one leaves it as it is."""
+    source, log = tmp_path / "source.db", Path(f"{database}-wal")
+    await fill(source, "new")
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        await storage.write(appending("old"))
+        left = log.read_bytes()
+    database.unlink()
+    log.write_bytes(left)
+    with pytest.raises(DatabaseReplaced, match="move the log away first"):
+        copy_database(url_of(source), url_of(database))
+    assert log.read_bytes() == left
+    assert not database.exists()
+
+
+async def test_a_database_is_not_copied_into_itself(database: Path, tmp_path: Path) -> None:
+    """It is said at once, under whatever name, and not after waiting for oneself."""
+    await fill(database, "one")
+    link = tmp_path / "link.db"
+    link.symlink_to(database)
+    for target in (database, link):
+        with pytest.raises(StorageError, match="the database itself"):
+            copy_database(url_of(database), url_of(target))
+    assert await content(database) == ["one"]
 
 
 @pytest.mark.parametrize("quick", [True, False])
