@@ -157,6 +157,8 @@ async def test_a_backup_is_refused_where_it_would_lose_something(database: Path,
     assert file.read_text() == "dear diary"
     with pytest.raises(StorageError, match="the database itself"):
         backup_database(url_of(database), database, overwrite=True)
+    with pytest.raises(StorageError, match="is no file"):
+        backup_database(url_of(database), tmp_path, overwrite=True)
     with pytest.raises(StorageError, match="Create it first"):
         backup_database(url_of(database), tmp_path / "absent" / "backup.db")
     with pytest.raises(DatabaseMissing):

@@ -59,6 +59,9 @@ def back_up(path: Path, file: Path, *, overwrite: bool = False) -> int:
     path = Path(os.path.realpath(path))
     if file.exists() and not overwrite:
         raise StorageError(f"The file {str(file)!r} exists already and was not changed.")
+    if file.exists() and not file.is_file():
+        # Such as /dev/null, which root would replace.
+        raise StorageError(f"{str(file)!r} is no file. Name one for the backup.")
     if file.exists() and path.exists() and os.path.samefile(file, path):
         raise StorageError(f"{str(file)!r} is the database itself. Name another file for the backup.")
     if is_archive_file(file) and not is_archive_file(path):
