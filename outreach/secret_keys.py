@@ -7,7 +7,9 @@ import os
 import re
 import shlex
 import stat
+import tempfile
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -303,18 +305,18 @@ def _new_key() -> str:
 
 def _write_key(path: Path, key: str) -> None:
     """Write a new key file; of two processes at a time one writes, and both read that one."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
     try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(f"{key}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        # A link fails if the name exists, so the file is complete or absent.
-        os.link(draft, path)
-    except FileExistsError:
-        pass
+        # A name of its own each time: in a container, a process that was killed here had the same number.
+        descriptor, draft = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "w", encoding="ascii") as file:
+                file.write(f"{key}\n")
+                file.flush()
+                os.fsync(file.fileno())
+            # A link fails if the name exists, so the file is complete or absent.
+            with suppress(FileExistsError):
+                os.link(draft, path)
+        finally:
+            Path(draft).unlink(missing_ok=True)
     except OSError as error:
         raise ConfigError(f"The key file {path} cannot be written: {error.strerror}.") from None
-    finally:
-        draft.unlink(missing_ok=True)

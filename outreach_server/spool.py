@@ -14,17 +14,20 @@ from typing import Final
 import anyio
 import psutil
 from anyio import to_thread
+from filelock import FileLock, Timeout
 
 _PREFIX: Final = "outreach-body-"
+_LOCK_FILE: Final = "in-work"
 _NAME: Final = re.compile(r"outreach-body-([0-9]+)-.*")
 
 
 @asynccontextmanager
 async def spool_directory(root: Path | None) -> AsyncIterator[Path]:
     """Create a private directory, and delete it at the end in any case."""
-    made = await to_thread.run_sync(lambda: tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=root))
+    made = Path(await to_thread.run_sync(lambda: tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=root)))
     try:
-        yield Path(made)
+        with _lock_of(made):
+            yield made
     finally:
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(lambda: shutil.rmtree(made, ignore_errors=True))
@@ -35,8 +38,23 @@ def sweep(root: Path | None) -> int:
     swept = 0
     for path in Path(root or tempfile.gettempdir()).glob(_PREFIX + "*"):
         match = _NAME.fullmatch(path.name)
-        if match is None or psutil.pid_exists(int(match[1])):
+        if match is None or _is_in_work(path, int(match[1])):
             continue
         shutil.rmtree(path, ignore_errors=True)
         swept += not path.exists()
     return swept
+
+
+def _is_in_work(path: Path, process: int) -> bool:
+    if process != os.getpid():
+        return psutil.pid_exists(process)
+    # In a container each server has the number of the one that was killed there.
+    try:
+        with _lock_of(path):
+            return False
+    except Timeout:
+        return True
+
+
+def _lock_of(directory: Path) -> FileLock:
+    return FileLock(directory / _LOCK_FILE, timeout=0, mode=0o600, thread_local=False, fallback_to_soft=False)

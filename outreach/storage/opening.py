@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from outreach.clock import Clock
-from outreach.errors import ConfigError
+from outreach.errors import ConfigError, StorageError
 from outreach.models.database import DatabaseCopy
 from outreach.protocols.storage import Storage
 from outreach.storage.base.progress import Progress
@@ -93,12 +93,22 @@ def copy_database(source: str, target: str, *, on_progress: Callable[[str], None
     """
     from outreach.storage.sqlite.transfer import copied_tables
 
+    if not is_postgres(source) and not is_postgres(target):
+        _require_two_files(source, target)
     progress = Progress("Copying the database", on_progress)
     with _opened(source, create=False) as here, _opened(target, create=True) as there:
         rows = copy_rows(here, there, copied_tables(), progress)
     progress.done("The database is copied")
     key_file = key_file_for(source)
     return DatabaseCopy(rows=rows, key_file=key_file.absolute() if key_file is not None and key_file.exists() else None)
+
+
+def _require_two_files(source: str, target: str) -> None:
+    from outreach.storage.sqlite.storage import path_of
+
+    one, other = path_of(source), path_of(target)
+    if one.exists() and other.exists() and one.samefile(other):
+        raise StorageError(f"{str(other)!r} is the database itself. Name another file for the copy.")
 
 
 def _opened(url: str, *, create: bool) -> AbstractContextManager[Endpoint]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 import click
 
@@ -16,7 +17,7 @@ async def write_parts(parts: AsyncIterator[bytes], file: Path | None) -> int:
 
     Args:
         parts: Its content, in order.
-        file: Where it goes, which replaces what is there; None for standard output.
+        file: Where it goes, which replaces a file that is there; None for standard output.
     """
     if file is None:
         out = sys.stdout.buffer
@@ -25,21 +26,35 @@ async def write_parts(parts: AsyncIterator[bytes], file: Path | None) -> int:
             size += out.write(part)
         out.flush()
         return size
-    # Under another name until it is complete, so that nobody takes a part for the whole.
-    draft = file.with_name(f".{file.name}.{os.getpid()}.part")
+    size = 0
+    with _written(file) as out:
+        async for part in parts:
+            size += out.write(part)
+    return size
+
+
+@contextmanager
+def _written(file: Path) -> Iterator[IO[bytes]]:
+    """Open what becomes a file when the block has ended."""
     try:
-        size = 0
-        # As private as the database: it holds people's numbers.
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-            async for part in parts:
-                size += out.write(part)
-        draft.replace(file)
+        if file.exists() and not file.is_file():
+            # A pipe or a device, such as /dev/null, which must not be replaced.
+            with file.open("wb") as out:
+                yield out
+            return
+        # Under another name until it is complete, so that nobody takes a part for the whole; a link stays one.
+        place = Path(os.path.realpath(file))
+        draft = place.with_name(f".{place.name}.{os.getpid()}.part")
+        try:
+            # As private as the database: it holds people's numbers.
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+                yield out
+            draft.replace(place)
+        finally:
+            with suppress(FileNotFoundError):
+                draft.unlink()
     except OSError as error:
         raise click.ClickException(f"Could not write {str(file)!r}: {error.strerror}.") from error
-    finally:
-        with suppress(FileNotFoundError):
-            draft.unlink()
-    return size
 
 
 def write_text(text: str, file: Path) -> None:

@@ -35,14 +35,16 @@ def healthcheck(ready: bool, url: str | None) -> None:
         raise click.ClickException(f"No server answers at {socket}: there is no such socket.")
     # The certificate is for the name that clients use, not for this address.
     transport = httpx.HTTPTransport(uds=None if socket is None else str(socket), verify=False)
+    where = asked if socket is None else str(socket)
     try:
         with httpx.Client(transport=transport, timeout=_SECONDS, trust_env=False) as client:
             answer = client.get(f"{asked}/readyz" if ready else f"{asked}/healthz")
             document: Any = answer.json()
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        where = asked if socket is None else str(socket)
         why = (str(error) or type(error).__name__).removesuffix(".")
         raise click.ClickException(f"No server answers at {where}: {why}.") from None
+    if not isinstance(document, dict) or (answer.is_success and "status" not in document):
+        raise click.ClickException(f"No server answers at {where}: something else answers there.")
     if state().as_json:
         echo_json(document)
     elif answer.is_success:

@@ -27,6 +27,7 @@ from outreach import OutreachError
 from outreach_server.cli import interruptions
 from outreach_server.cli.sigint import stop_signals
 from outreach_server.config import ServerConfig, host_and_port
+from outreach_server.context import request_state_of
 from outreach_server.errors import error_response
 from outreach_server.listening.connection import Connection, ListenerState
 from outreach_server.listening.connection_limiter import ConnectionLimiter
@@ -353,8 +354,11 @@ class _Guard:
         except asyncio.CancelledError:
             # Only a stopping server cancels a request; the client should retry.
             if not started:
-                headers = {"Connection": "close", "Retry-After": "1"}
-                answer = error_response(Request(scope), 503, "internal_error", _STOPPING, headers=headers)
+                request = Request(scope)
+                # What adds it to every other response was cancelled too.
+                given = request_state_of(request).request_id
+                headers = {"Connection": "close", "Retry-After": "1", "X-Request-Id": given}
+                answer = error_response(request, 503, "internal_error", _STOPPING, headers=headers)
                 await answer(scope, receive, send)
 
 

@@ -3,7 +3,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,6 +70,24 @@ def test_an_export_goes_to_a_file_or_to_standard_output(cli: Cli, campaign_id: s
     sheet = load_workbook(file).active
     assert sheet is not None
     assert sheet.max_row == 4
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes with names in directories")
+def test_an_export_goes_into_a_pipe_or_through_a_link_that_is_there(cli: Cli, campaign_id: str, tmp_path: Path) -> None:
+    """Neither is replaced: for root it may be /dev/null or /dev/stdout."""
+    pipe, link, file = tmp_path / "pipe", tmp_path / "link", tmp_path / "contacts.csv"
+    os.mkfifo(pipe)
+    link.symlink_to(file)
+    # Both ends, so that neither side waits for the other.
+    with os.fdopen(os.open(pipe, os.O_RDWR | os.O_NONBLOCK), "rb", buffering=0) as reader:
+        told = cli.ask("campaigns", "export", campaign_id, "--output", str(pipe), "--format", "csv")
+        assert pipe.is_fifo()
+        assert len(reader.read(2**16)) == told["bytes"]
+    file.write_text("of before", encoding="utf-8")
+    told = cli.ask("campaigns", "export", campaign_id, "--output", str(link), "--format", "csv")
+    assert link.is_symlink()
+    assert file.stat().st_size == told["bytes"]
+    assert list(tmp_path.glob(".*")) == []
 
 
 def test_a_file_that_cannot_be_written_is_named(cli: Cli, campaign_id: str, tmp_path: Path) -> None:

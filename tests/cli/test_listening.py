@@ -7,7 +7,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +145,31 @@ def test_healthcheck_asks_the_server_of_the_configuration(
             monkeypatch.delenv(name)
         assert cli.tell("healthcheck", "--url", url) == "ok\n"
         assert cli.refuse("healthcheck", "--url", "nowhere").endswith("protocol.\n")
+
+
+@pytest.mark.parametrize("document", ["[]", '{"state": "fine"}', '"ok"'])
+def test_healthcheck_takes_nothing_else_for_the_server(document: str, cli: Cli) -> None:
+    """Another program may listen at that port, and answer in JSON too."""
+
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(document.encode())
+
+        def log_message(self, *_: object) -> None:
+            """Log nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Other) as other:
+        thread = threading.Thread(target=other.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            for option in ([], ["--json"]):
+                refused = cli.refuse(*option, "healthcheck", "--url", f"http://127.0.0.1:{other.server_port}")
+                assert "something else answers" in refused
+        finally:
+            other.shutdown()
+            thread.join()
 
 
 def test_healthcheck_fails_where_the_server_cannot_work(

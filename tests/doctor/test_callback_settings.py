@@ -111,6 +111,8 @@ async def settings(provider: str, told: Mapping[str, Any] | httpx.Response) -> l
         ("vapi", vapi(OURS, ["status-update"]), ["callback_setting_wrong"]),
         ("vapi", vapi(None), ["callback_not_set"]),
         ("vapi", vapi("https://elsewhere.example.com"), ["callback_elsewhere"]),
+        ("vapi", vapi("https://[elsewhere"), ["callback_elsewhere"]),
+        ("vapi", vapi("elsewhere"), ["callback_elsewhere"]),
         ("twilio", twilio(f"{OURS}/"), []),
         ("twilio", twilio(None), ["callback_not_set"]),
         ("twilio", twilio("https://demo.twilio.com/x"), ["callback_elsewhere"]),
@@ -123,7 +125,7 @@ async def test_where_callbacks_go_is_reported(provider: str, told: Mapping[str, 
     account, kind = make_account(provider=provider), PROVIDERS[provider]
     findings = [one for setting in found for one in of_setting(account, kind, setting, OURS)]
     assert [one.code for one in findings] == codes
-    assert all(one.severity == "warning" and one.commands for one in findings)
+    assert all(one.severity == "warning" and one.commands and "None" not in one.why for one in findings)
     assert all(("STOP" in one.why) == (kind == "carrier") for one in findings if one.code != "callback_setting_wrong")
 
 

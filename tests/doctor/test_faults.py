@@ -17,6 +17,7 @@ import pytest
 from outreach import NewWorkspace, Outreach, WorkspaceStatus, WorkspaceUpdate
 from outreach.models import EngineCode
 from outreach.models.diagnosis import DatabaseCode
+from outreach.services import status
 from outreach.services.diagnosis import snapshot
 from outreach_server.contract import CONTRACT_NAME
 from outreach_server.doctor.answering import of_answer
@@ -50,6 +51,26 @@ async def test_a_healthy_system_has_no_finding(system: System) -> None:
         found = await system.diagnose()
         assert (found.findings, found.skipped, found.severity) == ([], [], None)
     assert content(system) == before
+
+
+@pytest.mark.parametrize(("key", "code"), [(None, "key_not_usable"), ("A" * 43 + "=", "account_not_usable")])
+async def test_more_accounts_than_are_listed_are_told_of_by_the_key_alone(
+    key: str | None, code: str, system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None of them is said to need an older key, and what else is found is told."""
+    monkeypatch.setattr(status, "MAX_LISTED", 1)
+
+    async def connect(engine: Outreach) -> None:
+        credentials = {**CREDENTIALS["retell"], "api_base": system.provider.url}
+        await engine.accounts.connect(system.workspace_id, "retell", credentials)
+
+    await system.within(connect)
+    if key is None:
+        key_file(system).unlink()
+    else:
+        key_file(system).write_text(key)
+    found = await system.diagnose(network=False)
+    assert [one.code for one in found.findings] == [code]
 
 
 async def test_a_server_may_run_meanwhile(system: System) -> None:

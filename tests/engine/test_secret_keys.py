@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
@@ -295,6 +296,15 @@ def test_the_key_file_of_a_relative_url_is_told_with_its_whole_path(
     monkeypatch.chdir(tmp_path)
     assert key_file_for("sqlite:///o.db") == tmp_path / "o.db.key"
     assert key_file_for("memory://") is None
+
+
+def test_a_key_is_made_also_where_a_process_of_the_same_number_was_killed_at_that(tmp_path: Path) -> None:
+    """In a container each process has the number of the one before, whose half-written file is no obstacle."""
+    file = tmp_path / "o.db.key"
+    file.with_name(f"o.db.key.{os.getpid()}").touch()
+    holder = Vault(key_file=file)
+    assert opens(holder, holder.encrypt("a", CREDENTIALS))
+    Fernet(file.read_text().strip())
 
 
 def test_a_key_that_is_made_is_random(tmp_path: Path) -> None:

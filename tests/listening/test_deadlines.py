@@ -12,6 +12,10 @@ from typing import Any
 
 import anyio
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from outreach_server.listening import connection, listener
@@ -181,3 +185,25 @@ async def _until(condition: Callable[[], bool]) -> None:
     with anyio.fail_after(PATIENCE):
         while not condition():  # noqa: ASYNC110 - nothing announces that a connection is gone
             await anyio.sleep(0.02)
+
+
+async def test_a_request_that_outlasts_a_stop_gets_the_whole_envelope() -> None:
+    """It says that the server stops, with the request's id in the header too."""
+    entered = anyio.Event()
+
+    async def endless(_: Request) -> Response:
+        entered.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    def with_endless(app: Starlette) -> Starlette:
+        app.router.routes.append(Route("/endless", endless))
+        return app
+
+    async with serving(with_endless) as place, place.client() as client:
+        await client.send(place.head("GET /endless HTTP/1.1", "X-Request-Id: mine"))
+        await entered.wait()
+        place.server.should_exit = True
+        answer = await client.answer()
+        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+        assert (answer.error["code"], answer.error["request_id"]) == ("internal_error", "mine")

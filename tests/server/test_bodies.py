@@ -18,7 +18,7 @@ from outreach_server.body import MAX_IN_MEMORY, MAX_SMALL_BYTES
 from outreach_server.cli.reading import parser_command
 from outreach_server.parser_client import ParserProcessFailed, default_command, parse_in_subprocess
 from outreach_server.reading import CHUNK, ParseOptions
-from outreach_server.spool import sweep
+from outreach_server.spool import spool_directory, sweep
 from tests.process.waiting import wait_for
 from tests.server.conftest import Service, Tenant, serve, sms_body
 from tests.server.test_errors import check_envelope
@@ -328,12 +328,25 @@ def test_what_a_killed_server_left_behind_is_deleted(tmp_path: Path) -> None:
     """Bodies hold people's data: a server that starts deletes those of servers that are gone, and no others."""
     gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
     left = tmp_path / f"outreach-body-{int(gone.stdout)}-abc"
-    alive, foreign = tmp_path / f"outreach-body-{os.getpid()}-abc", tmp_path / "outreach-body-notes"
+    alive, foreign = tmp_path / f"outreach-body-{os.getppid()}-abc", tmp_path / "outreach-body-notes"
     for directory in (left, alive, foreign):
         directory.mkdir()
         (directory / "body.json").write_bytes(b"{}")
     assert sweep(tmp_path) == 1
     assert sorted(tmp_path.iterdir()) == sorted([alive, foreign])
+
+
+@pytest.mark.anyio
+async def test_a_killed_server_of_the_same_number_leaves_no_bodies_behind(tmp_path: Path) -> None:
+    """In a container the next server has its number, and keeps only what it works on itself."""
+    left = tmp_path / f"outreach-body-{os.getpid()}-abc"
+    left.mkdir()
+    (left / "body.json").write_bytes(b"{}")
+    (left / "in-work").touch()
+    async with spool_directory(tmp_path) as directory:
+        assert sweep(tmp_path) == 1
+        assert list(tmp_path.iterdir()) == [directory]
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_limit_must_be_positive() -> None:

@@ -17,7 +17,7 @@ from sqlite_utils import Database, Migrations
 
 from outreach import Outreach
 from outreach.clock import SystemClock
-from outreach.database import backup_database, check_database, migrate_database, restore_database
+from outreach.database import backup_database, check_database, copy_database, migrate_database, restore_database
 from outreach.errors import (
     ConfigError,
     DatabaseInUse,
@@ -126,6 +126,27 @@ async def test_a_backup_takes_the_log_with_it(database: Path, tmp_path: Path) ->
     assert await content(tmp_path / "backup.db") == ["one"]
 
 
+@pytest.mark.parametrize("was_deleted", [False, True])
+async def test_a_backup_has_nothing_of_the_file_that_was_there_before(
+    was_deleted: bool, database: Path, tmp_path: Path
+) -> None:
+    """A log that a killed process left beside that file would be read as the backup's own."""
+    file = tmp_path / "backup.db"
+    async with SqliteStorage(tmp_path / "other.db", clock=SystemClock()) as storage:
+        await storage.write(appending("of before"))
+        for ending in ("", "-wal", "-shm"):
+            shutil.copyfile(tmp_path / f"other.db{ending}", f"{file}{ending}")
+    assert (tmp_path / "backup.db-wal").stat().st_size
+    if was_deleted:
+        file.unlink()
+    await fill(database, "one")
+    backup_database(url_of(database), file, overwrite=not was_deleted)
+    assert not {"backup.db-wal", "backup.db-shm"} & files(tmp_path)
+    restored = tmp_path / "restored.db"
+    restore_database(url_of(restored), file)
+    assert await content(restored) == ["one"]
+
+
 async def test_a_backup_is_refused_where_it_would_lose_something(database: Path, tmp_path: Path) -> None:
     """A file that is there, the database itself, no directory, no database; nothing is left behind."""
     await fill(database, "one")
@@ -136,6 +157,8 @@ async def test_a_backup_is_refused_where_it_would_lose_something(database: Path,
     assert file.read_text() == "dear diary"
     with pytest.raises(StorageError, match="the database itself"):
         backup_database(url_of(database), database, overwrite=True)
+    with pytest.raises(StorageError, match="is no file"):
+        backup_database(url_of(database), tmp_path, overwrite=True)
     with pytest.raises(StorageError, match="Create it first"):
         backup_database(url_of(database), tmp_path / "absent" / "backup.db")
     with pytest.raises(DatabaseMissing):
@@ -431,6 +454,32 @@ async def test_a_log_without_its_database_is_no_part_of_a_new_one(database: Path
     os.replace(f"{database}-wal", tmp_path / "left")
     await fill(database, "new")
     assert await content(database) == ["new"]
+
+
+async def test_a_log_without_its_database_is_not_copied_over(database: Path, tmp_path: Path) -> None:
+    """It may hold the last changes of a database that was moved; a copy of another one leaves it as it is."""
+    source, log = tmp_path / "source.db", Path(f"{database}-wal")
+    await fill(source, "new")
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        await storage.write(appending("old"))
+        left = log.read_bytes()
+    database.unlink()
+    log.write_bytes(left)
+    with pytest.raises(DatabaseReplaced, match="move the log away first"):
+        copy_database(url_of(source), url_of(database))
+    assert log.read_bytes() == left
+    assert not database.exists()
+
+
+async def test_a_database_is_not_copied_into_itself(database: Path, tmp_path: Path) -> None:
+    """It is said at once, under whatever name, and not after waiting for oneself."""
+    await fill(database, "one")
+    link = tmp_path / "link.db"
+    link.symlink_to(database)
+    for target in (database, link):
+        with pytest.raises(StorageError, match="the database itself"):
+            copy_database(url_of(database), url_of(target))
+    assert await content(database) == ["one"]
 
 
 @pytest.mark.parametrize("quick", [True, False])

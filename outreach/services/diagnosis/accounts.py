@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import anyio
 import attrs
@@ -150,8 +150,9 @@ def of_setting(
     if setting.url is None:
         code, why = "callback_not_set", f"At {account.provider}, {setting.name} is empty"
     elif ours is None or not _same(setting.url, ours):
-        host = urlsplit(setting.url).hostname
-        code, why = "callback_elsewhere", f"At {account.provider}, {setting.name} leads elsewhere (to {host})"
+        theirs = _split(setting.url)
+        where = f" (to {theirs.hostname})" if theirs is not None and theirs.hostname else ""
+        code, why = "callback_elsewhere", f"At {account.provider}, {setting.name} leads elsewhere{where}"
     elif setting.wrong is not None:
         code, why = "callback_setting_wrong", f"At {account.provider}, {setting.name} is ours. {setting.wrong}"
     else:
@@ -170,9 +171,17 @@ def of_setting(
 
 
 def _same(url: str, ours: str) -> bool:
-    theirs, mine = urlsplit(url), urlsplit(ours)
-    return (theirs.scheme.lower(), theirs.netloc.lower(), theirs.path.rstrip("/")) == (
+    theirs, mine = _split(url), urlsplit(ours)
+    return theirs is not None and (theirs.scheme.lower(), theirs.netloc.lower(), theirs.path.rstrip("/")) == (
         mine.scheme.lower(),
         mine.netloc.lower(),
         mine.path.rstrip("/"),
     )
+
+
+def _split(url: str) -> SplitResult | None:
+    """Return the parts of an address; None for what is none, since a provider may store any text."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return None

@@ -8,7 +8,8 @@ from typing import Final
 
 import anyio
 
-from outreach.errors import OutreachError, StorageError
+from outreach.errors import ConfigError, OutreachError, StorageError
+from outreach.models.account import StoredAccount
 from outreach.models.diagnosis import Diagnosis, DiagnosisFinding
 from outreach.models.status import EngineStatus
 from outreach.protocols.diagnosis import DiagnosableStorage
@@ -117,14 +118,12 @@ class DiagnosisQuery:
             *work.of_status(status, key_problem=key_problem),
             *work.of_work(status, snapshot, self._context.config, self._context.storage.home()),
             *surroundings.of_key_file(self._vault.exposed_file()),
-            *self._of_rekeying(status, snapshot),
+            *self._of_rekeying(snapshot),
             *surroundings.of_senders(snapshot.named_senders),
         ]
 
-    def _of_rekeying(self, status: EngineStatus, snapshot: Snapshot) -> Iterator[DiagnosisFinding]:
-        unusable = {account.id for account in status.accounts}
-        usable = [live.account for live in snapshot.live if live.account.id not in unusable]
-        older = sum(not self._vault.is_newest(account.sealed) for account in usable)
+    def _of_rekeying(self, snapshot: Snapshot) -> Iterator[DiagnosisFinding]:
+        older = sum(self._needs_older_key(live.account) for live in snapshot.live)
         if older:
             yield DiagnosisFinding(
                 code="rekey_unfinished",
@@ -133,6 +132,14 @@ class DiagnosisQuery:
                 where="the secret key",
                 commands=["outreach-server accounts rekey"],
             )
+
+    def _needs_older_key(self, account: StoredAccount) -> bool:
+        try:
+            self._vault.open(account.id, account.sealed, provider=account.provider)
+            return not self._vault.is_newest(account.sealed)
+        except ConfigError:
+            # `account_not_usable` or `key_not_usable` tells, the former of so many accounts as are listed.
+            return False
 
     async def _of_time_zones(self) -> Sequence[DiagnosisFinding]:
         return await anyio.to_thread.run_sync(lambda: list(surroundings.of_time_zones()))

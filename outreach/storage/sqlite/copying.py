@@ -150,6 +150,14 @@ def sync(path: Path) -> None:
         os.close(opened)
 
 
+def put_in_place(draft: Path, file: Path) -> None:
+    """Give a complete copy the name of a file, which it replaces together with what SQLite left beside that one."""
+    # SQLite would take another file's log or journal for the copy's own, and mix both.
+    for ending in ("-journal", "-wal", "-shm"):
+        sibling_path(file, ending).unlink(missing_ok=True)
+    os.replace(draft, file)
+
+
 def remove(draft: Path) -> None:
     """Remove an incomplete copy and SQLite's files beside it, as far as possible."""
     for path in (draft, sibling_path(draft, "-journal"), sibling_path(draft, "-wal"), sibling_path(draft, "-shm")):

@@ -19,6 +19,7 @@ from outreach.storage.sqlite.copying import (
     copy_database,
     integrity_problems,
     open_read_only,
+    put_in_place,
     require_database,
     sibling_path,
     sync,
@@ -58,6 +59,9 @@ def back_up(path: Path, file: Path, *, overwrite: bool = False) -> int:
     path = Path(os.path.realpath(path))
     if file.exists() and not overwrite:
         raise StorageError(f"The file {str(file)!r} exists already and was not changed.")
+    if file.exists() and not file.is_file():
+        # Such as /dev/null, which root would replace.
+        raise StorageError(f"{str(file)!r} is no file. Name one for the backup.")
     if file.exists() and path.exists() and os.path.samefile(file, path):
         raise StorageError(f"{str(file)!r} is the database itself. Name another file for the backup.")
     if is_archive_file(file) and not is_archive_file(path):
@@ -69,11 +73,12 @@ def back_up(path: Path, file: Path, *, overwrite: bool = False) -> int:
     with open_read_only(path) as raw:
         copy_database(raw, draft)
     try:
-        os.replace(draft, file)
+        put_in_place(draft, file)
         sync(file.absolute().parent)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise StorageError(f"The backup {str(file)!r} cannot be written: {error.strerror}.") from error
+    finally:
+        draft.unlink(missing_ok=True)
     return file.stat().st_size
 
 

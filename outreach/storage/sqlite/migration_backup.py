@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from typing import Final
 
 from outreach.errors import StorageError
 from outreach.storage.base.progress import Progress
-from outreach.storage.sqlite.copying import copy_database, open_read_only, remove, sibling_path, sync
+from outreach.storage.sqlite.copying import copy_database, open_read_only, put_in_place, remove, sibling_path, sync
 from outreach.storage.sqlite.errors import translate
 
 BACKUP_SUFFIX: Final = ".before-migration"
@@ -49,7 +48,7 @@ def backup_during_migration(raw: sqlite3.Connection, progress: Progress) -> Iter
     remove(draft)
     _require_room(path)
     copy_database(raw, draft, progress=progress)
-    os.replace(draft, backup)
+    put_in_place(draft, backup)
     sync(path.parent)
     try:
         yield

@@ -62,13 +62,15 @@ def sqlite_endpoint(path: Path, *, create: bool) -> Iterator[SqliteEndpoint]:
         DatabaseMissing: There is none, and `create` is false.
         DatabaseInUse: A process has it open.
         DatabaseOlder: It needs a migration.
+        DatabaseReplaced: The log beside it belongs to another file.
         StorageError: It cannot be used.
     """
+    # Before a file is made: SQLite would delete a log beside an empty one.
+    SqliteDispatchLock(path, watch=FileWatch(path, clock=SystemClock())).check_before_opening()
     if create and not path.exists():
         create_private(path)
     if not path.is_file():
         raise DatabaseMissing(f"There is no database at {str(path.absolute())!r}.")
-    SqliteDispatchLock(path, watch=FileWatch(path, clock=SystemClock())).check_before_opening()
     try:
         with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)) as raw:
             raw.execute("PRAGMA foreign_keys = ON")
