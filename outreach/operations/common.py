@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from outreach.errors import InvalidRequest, LeaseLost, NotFound, WorkspaceUnavailable
 from outreach.models.campaign import Campaign
@@ -136,3 +136,15 @@ def record_audit(
     tx.audit.append(
         AuditEntry(at=now, workspace_id=workspace_id, actor=actor, action=action, subject=subject, detail=detail)
     )
+
+
+def time_left(tx: Transaction, since: datetime, wait: timedelta, moment: datetime) -> timedelta:
+    """Return how much of a wait since a time was left at a moment; zero if it was certainly over.
+
+    Only time that the lease holder has seen pass without a clock step counts.
+    """
+    lease = tx.leases.current()
+    if lease is None or lease.steady_since is None or lease.steady_until is None:
+        return wait
+    over_at = max(since, lease.steady_since) + wait
+    return max(over_at - min(moment, lease.steady_until), timedelta())

@@ -8,10 +8,13 @@ import attrs
 import pytest
 
 from outreach import AgentUpdate, NewCall, NewNumber, NewRecipient, NewTrunk
+from outreach.config import EngineConfig
 from outreach.errors import CannotStart
 from outreach.models.campaign import CallerIdAllocation, Counters
+from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, RecipientStatus
 from outreach.protocols.voice import CallRequest
+from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import (
     ScriptedVoice,
@@ -44,6 +47,9 @@ from tests.engine.conftest import OpenStorage
 from tests.engine.rig import Rig, dispatching, given_workspace, people, reaches, until
 
 pytestmark = pytest.mark.virtual_time
+
+SLOW = EngineConfig(change_poll_seconds=10.0, heartbeat_interval_seconds=60.0, lease_seconds=600.0)
+"""Looks around seldom, where hours pass."""
 
 R: TypeAlias = RecipientStatus
 
@@ -387,6 +393,67 @@ async def test_a_silence_that_began_by_a_wrong_time_ends_by_the_right_one(open_s
         await until(lambda: is_now("initiated"))
         clock.shift(-timedelta(hours=1))
         await until(lambda: is_now("unconfirmed"))
+
+
+async def test_time_that_a_clock_jumps_over_does_not_end_a_call(open_storage: OpenStorage) -> None:
+    """The provider has just said that it is in progress, and what it says then still counts."""
+    clock = ShiftedClock()
+    voice = ScriptedVoice()
+    async with dispatching(open_storage(clock), voice=voice, config=CALLS, clock=clock) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await voice.wait_for_requests(1)
+        (request,) = voice.requests
+        asked = 0
+
+        async def status(**_: object) -> CallReport:
+            nonlocal asked
+            asked += 1
+            return event(request, CallStatus.IN_PROGRESS)
+
+        async def is_asked(times: int) -> bool:
+            return asked >= times
+
+        voice.status = status  # type: ignore[method-assign]
+        await until(lambda: is_asked(1))
+        clock.shift(timedelta(hours=5))
+        seen = asked + 3
+        await until(lambda: is_asked(seen))
+        (one,) = await people(rig.engine, campaign)
+        assert one.status is R.IN_PROGRESS
+        voice.report(event(request, CallStatus.COMPLETED, answered_by="human", outcome="positive"))
+        await reaches(rig.engine, campaign, "completed")
+        assert [one.status for one in await people(rig.engine, campaign)] == [R.COMPLETED]
+
+
+@pytest.mark.virtual_time(max_run=timedelta(hours=8))
+async def test_a_call_that_a_provider_never_ends_is_given_up_after_a_clock_step_too() -> None:
+    """An hour after the step at the latest, so that it keeps its place no longer."""
+    clock = ShiftedClock()
+    voice = ScriptedVoice()
+    config = attrs.evolve(SLOW, call_poll_seconds=60.0)
+    async with dispatching(MemoryStorage(clock=clock), voice=voice, config=config, clock=clock) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await voice.wait_for_requests(1)
+        (request,) = voice.requests
+
+        asked = anyio.Event()
+
+        async def status(**_: object) -> CallReport:
+            asked.set()
+            return event(request, CallStatus.IN_PROGRESS)
+
+        voice.status = status  # type: ignore[method-assign]
+        await asked.wait()
+        clock.shift(timedelta(hours=5))
+        await anyio.sleep(40 * 60)
+        assert [one.status for one in await people(rig.engine, campaign)] == [R.IN_PROGRESS]
+        await anyio.sleep(60 * 60)
+        (one,) = await people(rig.engine, campaign)
+        assert (one.status, one.reason) == (R.UNCONFIRMED, "no_news")
 
 
 async def test_stopping_does_not_wait_for_a_provider_that_does_not_tell(open_storage: OpenStorage) -> None:

@@ -320,3 +320,45 @@ async def test_holidays_count_for_the_time_of_the_turn(engine: Outreach) -> None
     told = await engine.campaigns.preflight(workspace.id, campaign.id)
     tomorrow = date.fromordinal(today.toordinal() + 1)
     assert told.at == datetime(tomorrow.year, tomorrow.month, tomorrow.day, tzinfo=UTC)
+
+
+@pytest.mark.virtual_time(max_run=timedelta(days=60))
+@pytest.mark.parametrize("expires_after", [None, 5])
+async def test_whose_day_is_over_before_a_long_holiday_is_told_as_it_then_happens(expires_after: int | None) -> None:
+    """The preflight and the forecast name the first morning after ten closed days, or that it comes too late."""
+    evening = datetime(2026, 12, 23, 20, 30, tzinfo=UTC)
+    morning = datetime(2027, 1, 3, 8, tzinfo=UTC)
+    clock = ShiftedClock(evening)
+    closed = tuple(Holiday(date=date(2026, 12, 24) + timedelta(days=n), name="", enabled=True) for n in range(10))
+    window = TimeWindow(start_minute=9 * 60, end_minute=22 * 60)
+    expiry = None if expires_after is None else evening + timedelta(days=expires_after)
+    async with dispatching(MemoryStorage(clock=clock), config=SLOW, clock=clock) as rig:
+        workspace = await given_workspace(rig.engine, contact_hours=True)
+        campaign = await given_campaign(
+            rig.engine,
+            workspace,
+            [NewRecipient(phone_number="+4930123456")],
+            body="Hi",
+            business_hours=BusinessHours(
+                enabled=True, timezone="Europe/Berlin", schedule=dict.fromkeys(DAYS, (window,)), batch_concurrency=1
+            ),
+            holidays=HolidayCalendar(country=None, holidays=closed),
+            scheduled_expires_at=expiry,
+        )
+        told = await rig.engine.campaigns.preflight(workspace.id, campaign.id)
+        foreseen = await rig.engine.campaigns.forecast(workspace.id, campaign.id)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        while not (await rig.engine.campaigns.get(workspace.id, campaign.id)).is_terminal:  # noqa: ASYNC110 - days pass
+            await anyio.sleep(1800)
+        # The open recipients of an expired campaign close a little later.
+        await anyio.sleep(60)
+        (one,) = await people(rig.engine, campaign)
+        if expiry is None:
+            assert [(held.rule, held.first_at) for held in told.held_back] == [("contact_hours", morning)]
+            assert foreseen.starts_at == morning
+            (request,) = await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
+            assert morning <= request.created_at < morning + timedelta(minutes=2)
+        else:
+            assert [left.rule for left in told.left_out] == ["expires_first"]
+            assert (foreseen.starts_at, foreseen.unreached, foreseen.expires) == (None, 1, True)
+            assert (one.status.value, one.dispatched) == ("expired", False)

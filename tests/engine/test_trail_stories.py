@@ -385,7 +385,14 @@ async def test_a_call_that_falls_silent(storage: Storage) -> None:
     """docs/delivery-contract.md#rule-6: nothing is heard any more, and what comes after all is told too."""
     campaign = await given_calls(storage)
     dispatch = await call(storage, campaign, at(1))
-    await storage.write(lambda tx: ledger.end_silent_call(tx, dispatch, silence=timedelta(hours=4), now=at(14_500)))
+
+    def end(tx: Transaction) -> None:
+        lease = tx.leases.current()
+        assert lease is not None
+        tx.leases.put(attrs.evolve(lease, steady_since=at(0), steady_until=at(14_500)))
+        assert ledger.end_silent_call(tx, dispatch, silence=timedelta(hours=4), now=at(14_500))
+
+    await storage.write(end)
     silent = ["call_ended unconfirmed (no_news) by call_silence", "ended unconfirmed (no_news) by call_silence"]
     assert (await told(storage, campaign))[3:] == silent
     await report_call(storage, dispatch, CallStatus.COMPLETED, at=at(15_000), outcome="negative")

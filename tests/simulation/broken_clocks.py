@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from outreach.models.dispatch import Dispatch
 from outreach.operations.settling import reconciling
 from outreach.operations.waves import (
     clock_steps,
@@ -54,7 +53,7 @@ def trust_every_due_time(patch: pytest.MonkeyPatch) -> None:
 def take_jumps_for_time(patch: pytest.MonkeyPatch) -> None:
     """Believe that no request is on its way any more by the wall clock alone, which may have been set forth."""
 
-    def left(_: Transaction, dispatch: Dispatch, wait: timedelta, moment: datetime) -> timedelta:
-        return max(dispatch.created_at + wait - moment, timedelta())
+    def left(_: Transaction, since: datetime, wait: timedelta, moment: datetime) -> timedelta:
+        return max(since + wait - moment, timedelta())
 
-    patch.setattr(reconciling, "_time_left", left)
+    patch.setattr(reconciling, "time_left", left)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Final
 
 import attrs
 
@@ -13,12 +14,15 @@ from outreach.models.states import CALL_STATUS_RANK, ENDED_CALL_STATUSES, CallSt
 from outreach.models.trail import TrailRule
 from outreach.models.work import WorkUnit
 from outreach.operations.campaigns import trail
-from outreach.operations.common import quarantine_reason
+from outreach.operations.common import quarantine_reason, time_left
 from outreach.policy.dispatch_history import NOT_REACHED, earlier_acceptance, is_authoritative
 from outreach.policy.phones import is_erased
 from outreach.policy.trail_rules import rule_of_outcome
 from outreach.protocols.voice import Analyser
 from outreach.working_set import Transaction
+
+_SEEN: Final = timedelta(hours=1)
+"""How much of a silence must have passed without a clock step: longer than most calls last."""
 
 
 def settle(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome, now: datetime, *, by: TrailRule) -> None:
@@ -154,10 +158,19 @@ def stop_polling(tx: Transaction, call: Call) -> None:
         tx.work.schedule(unit, None)
 
 
+def is_silence_over(tx: Transaction, call: Call, silence: timedelta, now: datetime) -> bool:
+    """Return whether a call is open although it was dialed `silence` ago.
+
+    After a clock step, or a pause without a worker, the provider has some time to report first.
+    """
+    since = call.dialed_at or call.created_at
+    return call.is_open and now >= since + silence and not time_left(tx, since, min(silence, _SEEN), now)
+
+
 def end_if_silent(tx: Transaction, workspace_id: str, call_id: str, silence: timedelta, now: datetime) -> Call | None:
     """End a placed call after `silence` without a report; return it, None if it is not due."""
     call = tx.calls.get(workspace_id, call_id)
-    if call is None or not call.is_open or now < (call.dialed_at or call.created_at) + silence:
+    if call is None or not is_silence_over(tx, call, silence, now):
         return None
     after = attrs.evolve(call, status=CallStatus.UNCONFIRMED, error="no_news", ended_at=now)
     tx.calls.update(after)

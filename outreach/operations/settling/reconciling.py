@@ -11,7 +11,7 @@ from outreach.errors import Conflict, NotFound
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchOutcome, OperatorDecision
 from outreach.models.states import DispatchState
 from outreach.models.trail import TrailRule
-from outreach.operations.common import record_audit
+from outreach.operations.common import record_audit, time_left
 from outreach.operations.settling.ledger import belongs_to_another, settle
 from outreach.policy.settlement import Backoff
 from outreach.working_set import Transaction
@@ -75,11 +75,11 @@ def reconcile(
     if (
         evidence is not None
         and evidence.state is DispatchState.NOT_SENT
-        and _time_left(tx, dispatch, deadlines.retry_after, asked_at)
+        and time_left(tx, dispatch.created_at, deadlines.retry_after, asked_at)
     ):
         evidence = None
     if evidence is None or evidence.state not in _EVIDENCE or _may_be_another_dispatch(tx, dispatch, evidence):
-        if not overdue and _time_left(tx, dispatch, deadlines.unconfirmed_after, now):
+        if not overdue and time_left(tx, dispatch.created_at, deadlines.unconfirmed_after, now):
             return dispatch
         evidence = DispatchOutcome(state=DispatchState.UNCONFIRMED, reason="no_evidence")
     return settle(
@@ -109,18 +109,6 @@ def _may_be_another_dispatch(tx: Transaction, dispatch: Dispatch, evidence: Disp
     return evidence.provider_id is not None and belongs_to_another(tx, dispatch, evidence.provider_id)
 
 
-def _time_left(tx: Transaction, dispatch: Dispatch, wait: timedelta, moment: datetime) -> timedelta:
-    """Return how much of a wait since the commit was left at a moment; zero if it was certainly over.
-
-    Only time that the lease holder has seen pass without a clock step counts.
-    """
-    lease = tx.leases.current()
-    if lease is None or lease.steady_since is None or lease.steady_until is None:
-        return wait
-    over_at = max(dispatch.created_at, lease.steady_since) + wait
-    return max(over_at - min(moment, lease.steady_until), timedelta())
-
-
 def resolve(
     tx: Transaction,
     workspace_id: str,
@@ -146,7 +134,7 @@ def resolve(
         raise NotFound("dispatch", dispatch_id)
     if dispatch.state is not DispatchState.UNKNOWN:
         raise Conflict(f"The dispatch is {dispatch.state}, not unknown: there is nothing to decide.")
-    left = _time_left(tx, dispatch, deadlines.retry_after, now)
+    left = time_left(tx, dispatch.created_at, deadlines.retry_after, now)
     if decision == "retry" and left:
         raise Conflict(
             f"The request may still be on its way. Try again in {int(left.total_seconds()) + 1} s, if a server "
