@@ -24,16 +24,12 @@ from outreach.models.work import CampaignRunState
 from outreach.models.workspace import Workspace
 from outreach.policy.holidays import closed_dates
 from outreach.policy.number_zones import number_zones
-from outreach.policy.opening import DEFAULT_LIMIT_DAYS, closes_at, is_zone, next_open
+from outreach.policy.opening import closes_at, is_zone, next_open
 
 FIRST_MINUTE: Final = 8 * 60
 LAST_MINUTE: Final = 21 * 60
 SEARCH_WINDOW: Final = timedelta(days=7)
-"""Hours repeat by the week: a number without a common open time within this is not contacted."""
-CLOSURE_WINDOW: Final = timedelta(days=DEFAULT_LIMIT_DAYS)
-"""How long a number waits for a campaign that closed dates, and not its hours, close."""
-
-_NO_DATES: Final[frozenset[date]] = frozenset()
+"""A number without a common open time within this is not contacted."""
 
 _HOURS: Final = BusinessHours(
     enabled=True,
@@ -74,22 +70,10 @@ def next_common_open(zones: tuple[str, ...], now: datetime) -> datetime | None:
 def next_open_for_both(
     zones: tuple[str, ...], now: datetime, hours: BusinessHours, closed_dates: AbstractSet[date]
 ) -> datetime | None:
-    """Return the first time from now on at which all zones and a campaign are open; None if there is none.
-
-    Their hours must have a common time within a week, to which closed dates may add a year.
-    """
-    opening = _first_for_both(zones, now, hours, _NO_DATES, SEARCH_WINDOW)
-    if opening is None or not closed_dates:
-        return opening
-    return _first_for_both(zones, opening, hours, closed_dates, CLOSURE_WINDOW)
-
-
-def _first_for_both(
-    zones: tuple[str, ...], now: datetime, hours: BusinessHours, closed_dates: AbstractSet[date], window: timedelta
-) -> datetime | None:
+    """Return the first time from now on at which all zones and a campaign are open; None within the search window."""
     opening = next_common_open(zones, now)
-    while opening is not None and opening - now <= window:
-        found = next_open(hours, opening, limit_days=window.days, closed_dates=closed_dates)
+    while opening is not None and opening - now <= SEARCH_WINDOW:
+        found = next_open(hours, opening, limit_days=SEARCH_WINDOW.days, closed_dates=closed_dates)
         if found is None or found == opening:
             return found
         opening = next_common_open(zones, found)
@@ -110,8 +94,8 @@ def check_contact_rules(
 
     Returns:
         `Postponement` until the cap allows a request or the hours of contact and campaign are open; `Ending` if the
-        number's zones are unknown or have no hours in common with the campaign; the closing time while they are open;
-        None without such rules.
+        number's zones are unknown or have no common hours; the closing time while they are open; None without such
+        rules.
     """
     capped = plan.capped_until.get(recipient.position)
     if capped is not None and capped > now:
@@ -130,7 +114,7 @@ def check_contact_rules(
 
 
 def next_contact(campaign: Campaign, zones: tuple[str, ...], now: datetime) -> datetime | None:
-    """Return when a campaign that is open now may next contact numbers in these zones; None for never."""
+    """Return when a campaign that is open now may next contact numbers in these zones; None within the window."""
     opening = next_common_open(zones, now)
     if opening is not None and opening > now:
         # The campaign may be closed when the contact's morning comes.

@@ -42,7 +42,7 @@ _ANY_CHANNEL: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
         ("skipped", "duplicate"): "the same number is earlier in the list",
         ("skipped", "opted_out"): "on the unsubscribe register",
         ("skipped", "erased"): "erased at somebody's request before its turn",
-        ("skipped", "timezone_unknown"): "the campaign is never open from 8 to 21 wherever the number may be",
+        ("skipped", "timezone_unknown"): "no hour within a week is between 8 and 21 wherever the number may be",
         ("left out", "opted_out"): "on the unsubscribe register: not loaded",
         ("canceled", None): "the campaign was cancelled before its turn",
         ("expired", None): "the campaign expired before its turn",

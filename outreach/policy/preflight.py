@@ -56,7 +56,7 @@ WHY_LEFT_OUT: Final[Mapping[LeftOutRule, str]] = {
     "invalid_number": "Their number is no possible phone number.",
     "timezone_unknown": "The time zone of their number is unknown, and contact hours apply.",
     "no_common_hours": "The time zones of their number are never between 8 and 21 o'clock together.",
-    "hours_never_fit": "The campaign is never open between 8 and 21 o'clock where they are.",
+    "hours_never_fit": "For 7 days from their turn the campaign is not open between 8 and 21 o'clock where they are.",
     "expires_first": "The campaign expires before they may be contacted.",
     "empty_message": "Their text is empty: its placeholders have no values.",
     "over_segment_cap": "Their text, with the footer, is over the segment cap.",

@@ -90,66 +90,24 @@ async def test_who_is_asleep_while_the_campaign_is_open_waits_once_for_a_day_tha
     assert len(await course.wave()) == 1
 
 
-async def test_who_is_always_asleep_while_the_campaign_is_open_is_skipped(storage: Storage, clock: ManualClock) -> None:
-    """docs/rules.md#contact-hours: the hours of the two have no common time in any week."""
-    holiday = Holiday(date=date(2026, 7, 3), name="Closed", enabled=True)
+@pytest.mark.parametrize("closed", [True, False])
+async def test_who_is_always_asleep_while_the_campaign_is_open_is_skipped(
+    storage: Storage, clock: ManualClock, closed: bool
+) -> None:
+    """docs/rules.md#contact-hours: no common open time within 7 days: by the campaign's hours, or by its holidays."""
+    holiday = Holiday(date=date(2026, 7, 3), name="Closed", enabled=closed)
     course = await given_course(
         storage,
         clock,
         NOON_IN_NEW_YORK,
         HONOLULU,
-        business_hours=hours_in_new_york(friday_until=13),
+        business_hours=hours_in_new_york(friday_until=16 if closed else 13),
         holidays=HolidayCalendar(country=None, holidays=(holiday,)),
     )
     assert await course.wave() == ()
     skipped = await recipient(storage, course.campaign, 0)
     assert (skipped.status, skipped.reason) == (RecipientStatus.SKIPPED, "timezone_unknown")
     await reread(storage, course.campaign)
-
-
-@pytest.mark.parametrize("weeks", [1, 5])
-async def test_closed_dates_put_off_for_longer_than_a_week(storage: Storage, clock: ManualClock, weeks: int) -> None:
-    """docs/rules.md#contact-hours: the one common day is closed, so that the contact waits for a later week."""
-    fridays = [date(2026, 7, 3) + timedelta(weeks=week) for week in range(weeks)]
-    holidays = tuple(Holiday(date=friday, name="Closed", enabled=True) for friday in fridays)
-    course = await given_course(
-        storage,
-        clock,
-        NOON_IN_NEW_YORK,
-        HONOLULU,
-        business_hours=hours_in_new_york(friday_until=16),
-        holidays=HolidayCalendar(country=None, holidays=holidays),
-    )
-    assert await course.wave() == ()
-    held = await recipient(storage, course.campaign, 0)
-    after = datetime(2026, 7, 3, 18, tzinfo=UTC) + timedelta(weeks=weeks)
-    assert (held.status, held.reason, held.due_at) == (RecipientStatus.WAITING, "contact_hours", after)
-    clock.set(after)
-    assert len(await course.wave()) == 1
-
-
-async def test_who_has_evening_before_a_long_holiday_waits_until_it_is_over(
-    storage: Storage, clock: ManualClock
-) -> None:
-    """A campaign that is open until ten at night and then closed for ten days keeps those whose day ended at nine."""
-    window = (TimeWindow(start_minute=9 * 60, end_minute=22 * 60),)
-    closed = tuple(Holiday(date=date(2026, 12, 24) + timedelta(days=n), name="Closed", enabled=True) for n in range(10))
-    course = await given_course(
-        storage,
-        clock,
-        datetime(2026, 12, 23, 20, 30, tzinfo=UTC),
-        "+4930123456",
-        business_hours=BusinessHours(
-            enabled=True, timezone="Europe/Berlin", schedule=dict.fromkeys(DAYS, window), batch_concurrency=1
-        ),
-        holidays=HolidayCalendar(country=None, holidays=closed),
-    )
-    assert await course.wave() == ()
-    held = await recipient(storage, course.campaign, 0)
-    morning = datetime(2027, 1, 3, 8, tzinfo=UTC)
-    assert (held.status, held.reason, held.due_at) == (RecipientStatus.WAITING, "contact_hours", morning)
-    clock.set(morning)
-    assert len(await course.wave()) == 1
 
 
 async def test_holidays_alone_put_off_too(storage: Storage, clock: ManualClock) -> None:

@@ -156,20 +156,6 @@ def test_zones_without_a_common_hour_never_open() -> None:
     assert timedelta(days=7) == SEARCH_WINDOW
 
 
-def test_dates_that_close_a_campaign_for_good_end_the_search() -> None:
-    """After a year: what is closed for longer is not waited for."""
-    window = TimeWindow(start_minute=9 * 60, end_minute=17 * 60)
-    hours = BusinessHours(
-        enabled=True, timezone="Europe/Berlin", schedule=dict.fromkeys(DAYS, (window,)), batch_concurrency=1
-    )
-    now = datetime(2026, 7, 15, 12, tzinfo=UTC)
-    closed = {now.date() + timedelta(days=n) for n in range(1000)}
-    assert next_open_for_both(("Europe/Berlin",), now, hours, closed) is None
-    closed = {now.date() + timedelta(days=n) for n in range(300)}
-    opening = next_open_for_both(("Europe/Berlin",), now, hours, closed)
-    assert opening == datetime(2027, 5, 11, 7, tzinfo=UTC)
-
-
 def test_a_toll_free_number_may_be_anywhere() -> None:
     """Every zone of its country counts, from Guam to Newfoundland."""
     assert {"America/New_York", "America/St_Johns", "Pacific/Guam", "Pacific/Honolulu"} <= set(
