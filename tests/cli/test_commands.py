@@ -6,9 +6,14 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import anyio
 import click
 import pytest
 
+from outreach import Outreach
+from outreach.operations.campaigns.closing import close_open_recipients
+from outreach.protocols import SystemClock
+from outreach.working_set import Transaction
 from outreach_server.cli import main
 from outreach_server.cli.output import program
 from tests.cli.conftest import ROOT, Cli
@@ -213,6 +218,8 @@ def things(cli: Cli, workspace_id: str, csv_file: Callable[[str], str]) -> dict[
     cli.ask("campaigns", "cancel", cancelled)
     twice = csv_file("phone\n+14155550102\n+14155550102\n")
     with_duplicate = cli.ask("campaigns", "import", workspace_id, twice, "--name", "S", "--message", "Hi")["id"]
+    cli.ask("campaigns", "cancel", with_duplicate)
+    anyio.run(_close, cli.database, workspace_id, with_duplicate)
     return {
         "W": workspace_id,
         "KEY": cli.ask("keys", "create", workspace_id)["id"],
@@ -228,6 +235,16 @@ def things(cli: Cli, workspace_id: str, csv_file: Callable[[str], str]) -> dict[
         "TWICE": with_duplicate,
         "CSV": rows,
     }
+
+
+async def _close(database: str, workspace_id: str, campaign_id: str) -> None:
+    """End what is open of a cancelled campaign, as somebody who dispatches does."""
+
+    def close(tx: Transaction) -> None:
+        close_open_recipients(tx, workspace_id, campaign_id, now=SystemClock().now(), limit=10)
+
+    async with Outreach.open(database) as engine:
+        await engine._storage.write(close)
 
 
 CALLS = {

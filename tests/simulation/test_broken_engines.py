@@ -24,7 +24,7 @@ MAX_SEEDS_OF: Final[Mapping[str, int]] = {
 FOUND_BY: Final[Mapping[str, int]] = {
     "the answers of a worker that was replaced are lost": 189,
     "a slot recedes after the clock was set back": 157,
-    "that time which a clock has jumped over counts as passed": 133,
+    "that time which a clock has jumped over counts as passed": 381,
     "that nothing has arrived is believed too early": 116,
     "a cap does not count what is committed with it": 71,
     "a report of a group is left out": 42,
