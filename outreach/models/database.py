@@ -33,7 +33,8 @@ class Restore:
     """A finished restore.
 
     Attributes:
-        replaced_database: The path of the previous database; None if there was none.
+        replaced_database: The path of the previous database; of its log, where only that was left; None if there was
+            neither.
         pending_migrations: The migrations that the restored database needs.
         key_file: The key file beside the database, which was not changed; None if there is none.
     """

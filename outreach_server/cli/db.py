@@ -78,8 +78,8 @@ def restore(file: Path) -> None:
 def _show_next_steps(done: Restore, problems: Sequence[dict[str, Any]]) -> None:
     if done.replaced_database is not None:
         note(
-            f"The previous database is at {done.replaced_database}; delete it (and the files with its name) when you "
-            "do not need it."
+            f"What was there is kept as {done.replaced_database}; delete it (and the files with its name) when you do "
+            "not need it."
         )
     note(
         "Campaigns that were active or scheduled in the backup are paused at the next start, because what was sent "

@@ -245,6 +245,25 @@ async def test_a_backup_is_restored_where_there_is_no_database(database: Path, t
     assert files(place) == {"backup.db"}
 
 
+async def test_a_log_without_its_database_is_kept_by_a_restore(database: Path, tmp_path: Path) -> None:
+    """Whoever finds the database again has its last commits."""
+    await fill(database, "one")
+    backup = tmp_path / "backup.db"
+    backup_database(url_of(database), backup)
+    alone = tmp_path / "alone.db"
+    log = tmp_path / "alone.db-wal"
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        await storage.write(appending("two"))
+        shutil.copyfile(f"{database}-wal", log)
+    commits = log.read_bytes()
+    done = restore_database(url_of(alone), backup)
+    assert done.replaced_database is not None
+    assert done.replaced_database.name.endswith("-wal")
+    assert done.replaced_database.read_bytes() == commits
+    assert not log.exists()
+    assert await content(alone) == ["one"]
+
+
 async def test_what_is_restored_is_taken_for_restored(database: Path, tmp_path: Path) -> None:
     """Whatever the note beside the database said, or that there was none, or that it was another database's."""
     backup, other = tmp_path / "backup.db", tmp_path / "other.db"

@@ -25,7 +25,8 @@ class Restored:
     """The result of a restore.
 
     Attributes:
-        replaced_database: Where the replaced database and its log were kept; None if there was none.
+        replaced_database: Where the replaced database and its log were kept, or the log alone, with `-wal` at the end
+            of its name, if its database was gone; None if there was neither.
         pending_migrations: The migrations that the restored database needs.
     """
 
@@ -127,17 +128,18 @@ def _swap(path: Path, draft: Path, lock: SqliteDispatchLock, mark: HighWaterMark
     A log never lies beside a file that it does not belong to, even if the machine stops in between.
     """
     noted = lock.high_water()
-    kept = free_name(sibling_path(path, f".before-restore-{now:%Y%m%dT%H%M%SZ}")) if path.exists() else None
+    kept = free_name(sibling_path(path, f".before-restore-{now:%Y%m%dT%H%M%SZ}"))
+    log, kept_log = sibling_path(path, "-wal"), sibling_path(kept, "-wal")
+    replaces = path.exists()
     undo: list[tuple[Path, Path]] = []
-    if kept is not None:
+    if replaces:
         # A hard link: the first name stays until it is replaced.
         os.link(path, kept)
     try:
-        log = sibling_path(path, "-wal")
-        if kept is not None and log.exists():
-            os.replace(log, sibling_path(kept, "-wal"))
-            undo.append((sibling_path(kept, "-wal"), log))
-        log.unlink(missing_ok=True)
+        # A log whose database is gone may hold the only copy of its last commits.
+        if log.exists():
+            os.replace(log, kept_log)
+            undo.append((kept_log, log))
         # The next process that opens the database rebuilds it from the log.
         sibling_path(path, "-shm").unlink(missing_ok=True)
         # Written first: a needless quarantine is safe, a missing one is not.
@@ -154,14 +156,16 @@ def _swap(path: Path, draft: Path, lock: SqliteDispatchLock, mark: HighWaterMark
                 sibling_path(path, ".dispatch-note").unlink(missing_ok=True)
             else:
                 lock.record_high_water(noted)
-        if kept is not None:
+        if replaces:
             kept.unlink(missing_ok=True)
         raise
     sync(path.parent)
-    return kept
+    if replaces:
+        return kept
+    return kept_log if undo else None
 
 
 def free_name(path: Path) -> Path:
-    """Return a free path: this one, or this one with a number."""
+    """Return a free path for a database and its log: this one, or this one with a number."""
     names = itertools.chain([path], (sibling_path(path, f"-{number}") for number in itertools.count(2)))
-    return next(name for name in names if not name.exists())
+    return next(name for name in names if not name.exists() and not sibling_path(name, "-wal").exists())
