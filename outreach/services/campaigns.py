@@ -16,7 +16,6 @@ from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.campaigns import transitions as moves
 from outreach.operations.common import campaign_of, campaign_unit, workspace_of
 from outreach.operations.waves.provider_throttles import throttle_of_campaign
-from outreach.policy.texts import text_problem
 from outreach.services.blockers import CampaignBlockers
 from outreach.services.caller_checks import find_caller_id_problems
 from outreach.services.campaign_changes import CampaignChanges
@@ -35,6 +34,7 @@ from outreach.services.start_checks import check_contacts, find_unsendable_text
 from outreach.services.validation import (
     check_choice,
     check_flags,
+    check_text,
 )
 from outreach.vault import Vault
 from outreach.working_set import Transaction
@@ -355,9 +355,8 @@ def _check_filters(channel: Channel | None, status: CampaignStatus | None, searc
     """Check what a list is filtered by; return the status, which may be given as text."""
     if channel is not None:
         check_choice("channel", channel, _CHANNELS)
-    problem = None if search is None else text_problem(search)
-    if problem is not None:
-        raise InvalidRequest.at("search", problem)
+    if search is not None:
+        check_text("search", search)
     if status is None or type(status) is CampaignStatus:
         return status
     check_choice("status", status, tuple(CampaignStatus))

@@ -21,7 +21,6 @@ from outreach.operations.waves import singles
 from outreach.policy.flows import MAX_STEPS
 from outreach.policy.phones import canonical_phone, normalise, parse_inbound_sender
 from outreach.policy.segments import count_segments
-from outreach.policy.texts import text_problem
 from outreach.protocols.adapter import InboundMessageEvent
 from outreach.services.context import ServiceContext
 from outreach.services.failures import message_failure
@@ -32,6 +31,7 @@ from outreach.services.validation import (
     check_integer,
     check_kind,
     check_provider,
+    check_text,
     require_text,
 )
 from outreach.working_set import Transaction
@@ -264,9 +264,7 @@ class Messages:
             NotFound: The workspace does not exist.
             InvalidRequest: The sender or the carrier is invalid, the text cannot be stored, or the time has no zone.
         """
-        problem = text_problem(body)
-        if problem is not None:
-            raise InvalidRequest.at("body", problem)
+        check_text("body", body)
         if provider is not None:
             check_provider("provider", provider, "carrier", self._context.adapters)
         require_text("from_number", from_number)

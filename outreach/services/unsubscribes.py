@@ -27,11 +27,10 @@ from outreach.operations.register.entries import (
     take_off_register,
 )
 from outreach.policy.phones import canonical_phone, normalise
-from outreach.policy.texts import text_problem
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
 from outreach.services.lists import check_page, iterate, make_page, place, read_place
-from outreach.services.validation import check_bounds, check_choice, check_flags, check_kind, require_text
+from outreach.services.validation import check_bounds, check_choice, check_flags, check_kind, check_text, require_text
 from outreach.working_set import Transaction
 
 _BATCH: Final = 500
@@ -103,9 +102,8 @@ class Unsubscribes:
         field: str = "phones",
     ) -> Sequence[Unsubscribe]:
         check_choice("scope", scope, get_args(UnsubscribeScope))
-        problem = None if evidence is None else text_problem(evidence)
-        if problem is not None:
-            raise InvalidRequest.at("evidence", problem)
+        if evidence is not None:
+            check_text("evidence", evidence)
 
         def operation(tx: Transaction) -> Sequence[Unsubscribe]:
             # The time of the commit, so that a campaign that is loading meanwhile excludes the numbers.

@@ -13,6 +13,17 @@ from outreach.policy.texts import text_problem
 from outreach.providers.registry import Adapters
 
 
+def check_text(path: str, text: object) -> None:
+    """Check that a value is a text that every storage accepts.
+
+    Raises:
+        InvalidRequest: It is not a text, or holds NUL or a lone surrogate.
+    """
+    problem = text_problem(text)
+    if problem is not None:
+        raise InvalidRequest.at(path, problem)
+
+
 def check_name(path: str, name: str, maximum: int, *, minimum: int = 1) -> None:
     """Check a text's length in code points and its characters.
 
@@ -164,9 +175,7 @@ def check_texts(path: str, values: object) -> tuple[str, ...]:
         raise InvalidRequest.at(path, f"must be a list of strings, not {type(values).__name__}")
     texts = tuple(values)
     for index, text in enumerate(texts):
-        problem = text_problem(text)
-        if problem is not None:
-            raise InvalidRequest.at(f"{path}[{index}]", problem)
+        check_text(f"{path}[{index}]", text)
     return texts
 
 
