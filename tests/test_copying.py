@@ -7,10 +7,17 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach.copying import copy_with
+from outreach.copying import copy_with, maker_of
 from outreach.models import Counters
 from outreach.models.states import DispatchState
 from outreach.testing.builders import make_campaign, make_dispatch, make_recipient
+
+
+@attrs.frozen
+class Single:
+    """A class of one field."""
+
+    count: int
 
 
 @attrs.frozen
@@ -88,5 +95,36 @@ def test_names_an_unknown_field() -> None:
 @pytest.mark.parametrize("row", [Checked(1), Converted(1), Open(1), Finished(1)])
 def test_refuses_a_class_that_has_to_be_called(row: Any) -> None:
     """Nothing that a class does when it is made is left out unnoticed."""
-    with pytest.raises(TypeError, match=rf"{type(row).__name__} cannot be copied slot by slot: use attrs\.evolve"):
+    with pytest.raises(TypeError, match=rf"{type(row).__name__} cannot be copied field by field: use attrs\.evolve"):
         copy_with(row, count=2)
+    assert maker_of(type(row), ("count", "name")) is None
+
+
+@pytest.mark.parametrize("row", [make_recipient(), make_dispatch(), Counters(total=3)])
+def test_makes_a_row_from_its_values(row: Any) -> None:
+    """It is what the class returns, whatever the order of the fields, and as frozen."""
+    names = tuple(field.name for field in attrs.fields(type(row)))[::-1]
+    make = maker_of(type(row), names)
+    assert make is not None
+
+    made = make([getattr(row, name) for name in names])
+
+    assert made == row
+    assert type(made) is type(row)
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        setattr(made, names[0], None)
+    with pytest.raises(ValueError, match="values to unpack"):
+        make([None])
+
+
+def test_makes_a_row_of_one_field() -> None:
+    """Its value is taken out of the sequence."""
+    make = maker_of(Single, ("count",))
+    assert make is not None
+    assert make([3]) == Single(3)
+
+
+def test_makes_no_row_of_which_fields_are_missing() -> None:
+    """The class has to be called, which knows the others' defaults."""
+    assert maker_of(Counters, ("total",)) is None
+    assert copy_with(Single(1), count=2) == Single(2)

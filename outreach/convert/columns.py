@@ -18,9 +18,11 @@ from typing import Any, Final, Generic, Literal, TypeVar, Union, get_args, get_o
 
 import attrs
 import cattrs
+import orjson
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from outreach.clock import format_timestamp, parse_timestamp
+from outreach.copying import maker_of
 from outreach.models.hours import BusinessHours, HolidayCalendar, TimeWindow
 from outreach.models.reports import CallReport, MessageReport, Report
 
@@ -51,6 +53,7 @@ class Columns(Generic[M]):
         fields = [field for field in attrs.fields(model) if field.name not in without]  # type: ignore[arg-type]
         self._model = model
         self._fields = tuple(field.name for field in fields)
+        self._make = maker_of(model, self._fields)
         self.names = tuple(RENAMED.get(name, name) for name in self._fields)
         getter = attrgetter(*self._fields)
         self._values: Callable[[M], Sequence[Any]] = getter if len(fields) > 1 else lambda model: (getter(model),)
@@ -77,6 +80,9 @@ class Columns(Generic[M]):
             # An empty mapping has no value: a million contacts without variables store nothing for them.
             if values[index] is None:
                 values[index] = {}
+        if self._make is not None:
+            made: M = self._make(values)
+            return made
         return self._model(**dict(zip(self._fields, values, strict=True)), **more)
 
 
@@ -85,7 +91,11 @@ _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).enc
 
 def json_text(value: object) -> str:
     """Return a value as compact JSON."""
-    return _encode(value)
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        # Such as an integer of more than 64 bits.
+        return _encode(value)
 
 
 _Codec = tuple[Callable[[Any], Value], Callable[[Any], Any]]
