@@ -103,18 +103,18 @@ class AccountConnections:
             with needed_for("Working with an account at a provider"):
                 import httpx
 
-                from outreach.wire.client import ProviderClient
+                from outreach.wire.spread_client import SpreadClient
 
             redact_http_logs()
-            self._clients[provider] = ProviderClient(
+            self._clients[provider] = SpreadClient(
+                connections=_MAX_CONNECTIONS,
+                keepalive_expiry=_KEPT_SECONDS,
                 # No retry and no redirect: one request is one request (docs/delivery-contract.md#rule-5).
-                transport=None,
                 follow_redirects=False,
                 timeout=httpx.Timeout(
                     self._answer_seconds,
                     connect=min(_CONNECT_SECONDS, self._answer_seconds),
                     pool=min(_FREE_SECONDS, self._answer_seconds / 2),
                 ),
-                limits=httpx.Limits(max_connections=_MAX_CONNECTIONS, keepalive_expiry=_KEPT_SECONDS),
             )
         return self._clients[provider]
