@@ -310,14 +310,17 @@ async def test_trouble_with_the_account_pauses_every_campaign_of_it(storage: Sto
     assert (contact.status, contact.reason, contact.attempts) == ("waiting", "deferred", 0)
 
 
+@pytest.mark.parametrize("reason", ["provider_auth", "provider_funds"])
 @pytest.mark.parametrize(("since", "status"), [(timedelta(), "paused"), (TICK, "active")])
-async def test_a_refusal_of_earlier_credentials_pauses_nothing(storage: Storage, since: timedelta, status: str) -> None:
+async def test_a_refusal_of_earlier_credentials_pauses_nothing(
+    storage: Storage, since: timedelta, status: str, reason: str
+) -> None:
     """The operator has replaced them and resumed the campaigns while the last requests were under way."""
     campaign = await given_active(storage, 2)
     dispatch = await given_dispatch(storage, campaign)
     connected = make_account(provider="twilio", updated_at=dispatch.created_at + since)
     await storage.write(lambda tx: tx.accounts.insert(connected))
-    await settle(storage, dispatch, refused("provider_auth"), now=NOW + timedelta(seconds=1))
+    await settle(storage, dispatch, refused(reason), now=NOW + timedelta(seconds=1))
     assert (await reread(storage, campaign)).status == status
     contact = await recipient(storage, campaign)
     assert (contact.status, contact.reason, contact.attempts) == ("waiting", "deferred", 0)
