@@ -79,7 +79,7 @@ class Accounts(AccountRekeying):
             provider: One of those that `providers` returns.
             credentials: All values, by the names of `credential_fields`.
             replies_to_keywords: Whether the provider itself replies to STOP, START and HELP, so that the engine does
-                not; None for the provider's default.
+                not; None for as it is, in a new account for the provider's default.
             actor: Recorded in the audit trail.
 
         Raises:
@@ -94,7 +94,6 @@ class Accounts(AccountRekeying):
         _check_credentials(known, given)
         context = self._context
         identifier = context.ids()
-        replies = known.replies_to_keywords if replies_to_keywords is None else replies_to_keywords
         second_key: str | None = None
 
         def operation(tx: Transaction) -> StoredAccount:
@@ -106,6 +105,10 @@ class Accounts(AccountRekeying):
             # The time of the commit: what was committed before it has the credentials before.
             now = context.now()
             before = tx.accounts.of_provider(workspace_id, provider)
+            replies = replies_to_keywords
+            if replies is None:
+                # New credentials change nothing about who answers people.
+                replies = before.replies_to_keywords if before else known.replies_to_keywords
             account = StoredAccount(
                 id=before.id if before else identifier,
                 workspace_id=workspace_id,

@@ -78,6 +78,26 @@ async def test_other_credentials_are_used_from_then_on(open_storage: OpenStorage
         assert [connection.credentials["token"] for connection in fake.connections] == ["s3cret-token", "other"]
 
 
+@pytest.mark.parametrize("replies", [False, True])
+async def test_other_credentials_change_nothing_about_who_answers_keywords(
+    open_storage: OpenStorage, fake: FakeAdapter, replies: bool
+) -> None:
+    """Or a STOP would go without an answer, or get two; a new account begins with the provider's default.
+
+    docs/opt-out.md#answers.
+    """
+    async with live(open_storage) as (engine, workspace_id):
+        usual = fake.replies_to_keywords = not replies
+        first = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        assert first.replies_to_keywords is usual
+        said = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS, replies_to_keywords=replies)
+        assert said.replies_to_keywords is replies
+        rotated = await engine.accounts.connect(workspace_id, "twilio", {**CREDENTIALS, "token": "other"})
+        assert rotated.replies_to_keywords is replies
+        await engine.accounts.remove(workspace_id, first.id)
+        assert (await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)).replies_to_keywords is usual
+
+
 async def test_a_campaign_whose_account_was_removed_is_paused_and_nobody_is_lost(
     open_storage: OpenStorage, fake: FakeAdapter
 ) -> None:
