@@ -14,7 +14,7 @@ from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, WorkspaceMode
 from outreach.models.work import WorkUnit
 from outreach.operations.common import provider_of, wake_running_campaigns
-from outreach.policy.settlement import MAX_RETRY_AFTER, Backoff
+from outreach.policy.settlement import ACCOUNT_FAILURES, MAX_RETRY_AFTER, Backoff
 from outreach.working_set import Transaction
 
 THROTTLED: Final = "provider_throttle"
@@ -96,6 +96,12 @@ def has_old_credentials(tx: Transaction, dispatch: Dispatch, now: datetime) -> b
     """Return whether a request was committed under earlier credentials."""
     account = tx.accounts.of_provider(dispatch.workspace_id, dispatch.provider)
     return account is not None and _is_older(dispatch, account, now)
+
+
+def is_refusal_of_old_credentials(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome, now: datetime) -> bool:
+    """Return whether a request was refused for the sake of an account that has other credentials by now."""
+    refused = outcome.state is DispatchState.REFUSED and outcome.reason in ACCOUNT_FAILURES
+    return refused and has_old_credentials(tx, dispatch, now)
 
 
 def of_changed_accounts(tx: Transaction, dispatches: Sequence[Dispatch], now: datetime) -> Collection[str]:
