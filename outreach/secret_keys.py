@@ -316,7 +316,19 @@ def _write_key(path: Path, key: str) -> None:
             # A link fails if the name exists, so the file is complete or absent.
             with suppress(FileExistsError):
                 os.link(draft, path)
+            # Its name too, before anything is committed that is encrypted with it.
+            _sync_names(path.parent)
         finally:
             Path(draft).unlink(missing_ok=True)
     except OSError as error:
         raise ConfigError(f"The key file {path} cannot be written: {error.strerror}.") from None
+
+
+def _sync_names(directory: Path) -> None:
+    # A directory may be one to write into and not to read.
+    with suppress(PermissionError):
+        opened = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from cryptography.fernet import Fernet, MultiFernet
 
 _PURPOSE: Final = "Storing the credentials of an account"
+
+_NOTHING: Final = object()
+
+_log = logging.getLogger(__name__)
 
 
 class _Keys(NamedTuple):
@@ -61,8 +66,9 @@ class Vault:
     def __init__(self, *, keys: str | None = None, key_file: Path | None = None, required: bool = False) -> None:
         given = {SECRET_KEY_VARIABLE: keys} if keys else {}
         self._source: KeySource = keys_from_environment(given, own_file=key_file, required=required)
-        self._keys: _Keys | None = None
-        self._version: Hashable = None
+        # Together, because threads read and replace them.
+        self._current: tuple[Hashable, _Keys] | None = None
+        self._warned_of: Hashable = _NOTHING
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], *, key_file: Path | None, required: bool) -> Self:
@@ -143,24 +149,48 @@ class Vault:
         return self.encrypt(account_id, self.open(account_id, sealed, provider=provider))
 
     def _known(self, *, make: bool) -> _Keys:
-        version = self._source.version()
-        if self._keys is None or version != self._version:
-            try:
-                self._keys = self._load(make=make)
-            except ConfigError:
-                # A file that is being replaced, or was taken away, leaves the keys that are known.
-                if self._keys is None:
-                    raise
-            self._version = version
-        return self._keys
+        version, known = self._source.version(), self._current
+        if known is not None and known[0] == version:
+            return known[1]
+        try:
+            # Whoever has lost the file of its key makes no other one, which would open nothing of what is stored.
+            keys = self._load(make=make and known is None)
+        except ConfigError as error:
+            if known is None:
+                raise
+            if make:
+                raise ConfigError(f"Nothing was stored. {self._loss(error)}") from None
+            # A file that is being replaced, or was taken away, leaves the keys that are known. It is read again at the
+            # next use, because what is wrong with it may be put right without a change that shows, as by chmod.
+            self._warn(version, error)
+            return known[1]
+        self._current, self._warned_of = (version, keys), _NOTHING
+        return keys
+
+    def _loss(self, error: ConfigError) -> str:
+        """Return why the keys that are known cannot be read again, and what to do."""
+        if not self._source.makes_one():
+            return error.message
+        return (
+            f"{_capitalised(self._source.name)} is gone. Put it back from your copy. If there is none, restart every "
+            "process that uses the database, and connect all its accounts anew."
+        )
+
+    def _warn(self, version: Hashable, error: ConfigError) -> None:
+        if version != self._warned_of:
+            self._warned_of = version
+            _log.warning(
+                "The keys of credentials that are known go on being used, until the end of this process. %s",
+                self._loss(error),
+                extra={"action": "key_not_read"},
+            )
 
     def _load(self, *, make: bool) -> _Keys:
         with needed_for(_PURPOSE):
             from cryptography.fernet import Fernet, MultiFernet
 
         texts = self._source.read(make=make)
-        name = self._source.name
-        shown = name[0].upper() + name[1:]
+        shown = _capitalised(self._source.name)
         if not texts:
             raise ConfigError(f"{shown} is empty. {HOW_TO_MAKE_ONE}")
         found = []
@@ -171,3 +201,7 @@ class Vault:
                 which = "no key" if len(texts) == 1 else f"what is no key, at place {number} of {len(texts)}"
                 raise ConfigError(f"{shown} holds {which}. {HOW_TO_MAKE_ONE}") from None
         return _Keys(newest=found[0], all=MultiFernet(found))
+
+
+def _capitalised(name: str) -> str:
+    return name[0].upper() + name[1:]

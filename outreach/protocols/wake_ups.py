@@ -37,6 +37,10 @@ class WakeUps:
         self._listening = False
         self._woken: dict[str, anyio.Event] = {}
 
+    def _forget(self) -> None:
+        """Forget who waited before this opening: another loop, which may be closed, has their events."""
+        self._woken.clear()
+
     def heard(self, topic: str) -> None:
         """Wake all that wait for a topic, or the next one that will; for every topic if it is none.
 

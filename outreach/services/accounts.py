@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -24,6 +25,8 @@ from outreach.services.context import ServiceContext
 from outreach.services.lists import check_page, iterate, page_of_few
 from outreach.vault import Vault
 from outreach.working_set import Transaction
+
+_log = logging.getLogger(__name__)
 
 _MAX_VALUE_LENGTH: Final = 10_000
 _NO_ADDRESS: Final = (
@@ -76,7 +79,7 @@ class Accounts(AccountRekeying):
             provider: One of those that `providers` returns.
             credentials: All values, by the names of `credential_fields`.
             replies_to_keywords: Whether the provider itself replies to STOP, START and HELP, so that the engine does
-                not; None for the provider's default.
+                not; None for as it is, in a new account for the provider's default.
             actor: Recorded in the audit trail.
 
         Raises:
@@ -90,12 +93,22 @@ class Accounts(AccountRekeying):
         given = _stripped(credentials)
         _check_credentials(known, given)
         context = self._context
-        identifier, now = context.ids(), context.now()
-        replies = known.replies_to_keywords if replies_to_keywords is None else replies_to_keywords
+        identifier = context.ids()
+        second_key: str | None = None
 
         def operation(tx: Transaction) -> StoredAccount:
+            nonlocal second_key
             workspace_of(tx, workspace_id)
+            missing = self._vault.problem()
+            if missing is not None and missing.made and tx.accounts.any_workspace(None, limit=1):
+                second_key = missing.where
+            # The time of the commit: what was committed before it has the credentials before.
+            now = context.now()
             before = tx.accounts.of_provider(workspace_id, provider)
+            replies = replies_to_keywords
+            if replies is None:
+                # New credentials change nothing about who answers people.
+                replies = before.replies_to_keywords if before else known.replies_to_keywords
             account = StoredAccount(
                 id=before.id if before else identifier,
                 workspace_id=workspace_id,
@@ -122,7 +135,18 @@ class Accounts(AccountRekeying):
             )
             return account
 
-        return self._shown(await context.storage.write(operation), None)
+        connected = await context.storage.write(operation)
+        if second_key is not None:
+            _log.warning(
+                "Account %s at %s is encrypted with a key that was made now (%s), because there was none here; those "
+                "from before are encrypted with another one. If servers have that one, give it to this process in the "
+                "same way, and connect the account again: they cannot open it now.",
+                connected.id,
+                provider,
+                second_key,
+                extra={"action": "key_made", "account_id": connected.id, "provider": provider},
+            )
+        return self._shown(connected, None)
 
     async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Account]:
         """Return a page of a workspace's accounts without secrets, oldest first.

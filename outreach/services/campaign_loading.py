@@ -290,6 +290,11 @@ class CampaignCreation:
         once: IdempotencyGuard[CampaignCreated],
         actor: str,
     ) -> CampaignCreated:
+        # Nobody sees that a campaign which is loading uses them, so that they may have been removed meanwhile.
+        if campaign.trunk_id is not None:
+            trunk_of(tx, campaign.workspace_id, campaign.trunk_id)
+        if campaign.flow_id is not None and campaign.message_source == "flow":
+            _require_flow(tx, campaign.workspace_id, campaign.flow_id)
         published, left_out = loading.publish(
             tx,
             # The agent may have changed since loading began.

@@ -5,6 +5,7 @@ All functions block on the disk or the network: call them in a thread if an even
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -182,5 +183,5 @@ def _refuse_server(url: str, instead: str) -> None:
 
 
 def _key_file(path: Path) -> Path | None:
-    file = path.with_name(f"{path.name}.key")
-    return file.absolute() if file.exists() else None
+    file = Path(f"{os.path.realpath(path)}.key")
+    return file if file.exists() else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -17,8 +18,10 @@ from outreach.storage.base.transfer import Endpoint, copy_rows
 def key_file_for(url: str) -> Path | None:
     """Return the file of a database's credentials key; None where no file is beside the database."""
     prefix = "sqlite:///"
-    # Absolute, because messages and commands name it.
-    return Path(url.removeprefix(prefix) + ".key").absolute() if url.startswith(prefix) else None
+    if not url.startswith(prefix):
+        return None
+    # Absolute, because messages and commands name it; beside the file itself, or each link to it had a key of its own.
+    return Path(f"{os.path.realpath(url.removeprefix(prefix))}.key")
 
 
 def is_postgres(url: str) -> bool:

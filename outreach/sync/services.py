@@ -1765,7 +1765,7 @@ class Accounts(Service[AsyncAccounts]):
             provider: One of those that `providers` returns.
             credentials: All values, by the names of `credential_fields`.
             replies_to_keywords: Whether the provider itself replies to STOP, START and HELP, so that the engine does
-                not; None for the provider's default.
+                not; None for as it is, in a new account for the provider's default.
             actor: Recorded in the audit trail.
 
         Raises:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import anyio
 import attrs
@@ -14,10 +15,10 @@ import pytest
 from outreach import ConfigError, InvalidRequest, NewMessage, NewNumber, NewWorkspace, NotFound, Outreach, WorkspaceMode
 from outreach.errors import AccountMissing
 from outreach.models import Account
-from outreach.models.states import MessageStatus
+from outreach.models.states import DispatchState, MessageStatus
 from outreach.protocols.adapter import AccountCheck, Connection
 from outreach.testing.builders import make_provider_throttle
-from outreach.testing.scripted import ScriptedCarrier, defer
+from outreach.testing.scripted import ScriptedCarrier, defer, drop
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.vault import Vault
 from outreach.working_set import Transaction
@@ -29,9 +30,9 @@ pytestmark = pytest.mark.virtual_time
 
 
 @asynccontextmanager
-async def live(open_storage: OpenStorage) -> AsyncIterator[tuple[Outreach, str]]:
+async def live(open_storage: OpenStorage, **changes: Any) -> AsyncIterator[tuple[Outreach, str]]:
     """Open an engine that dispatches, with a live workspace that sends at any hour."""
-    config = attrs.evolve(QUICK, public_url="https://o.example")
+    config = attrs.evolve(QUICK, public_url="https://o.example", **changes)
     async with Outreach(open_storage(clock_of_loop()), dispatch=True, config=config, clock=clock_of_loop()) as engine:
         workspace = await given_workspace(
             engine, mode=WorkspaceMode.LIVE, sms_campaigns_enabled=True, contact_hours=False
@@ -77,6 +78,26 @@ async def test_other_credentials_are_used_from_then_on(open_storage: OpenStorage
         assert [connection.credentials["token"] for connection in fake.connections] == ["s3cret-token", "other"]
 
 
+@pytest.mark.parametrize("replies", [False, True])
+async def test_other_credentials_change_nothing_about_who_answers_keywords(
+    open_storage: OpenStorage, fake: FakeAdapter, replies: bool
+) -> None:
+    """Or a STOP would go without an answer, or get two; a new account begins with the provider's default.
+
+    docs/opt-out.md#answers.
+    """
+    async with live(open_storage) as (engine, workspace_id):
+        usual = fake.replies_to_keywords = not replies
+        first = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        assert first.replies_to_keywords is usual
+        said = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS, replies_to_keywords=replies)
+        assert said.replies_to_keywords is replies
+        rotated = await engine.accounts.connect(workspace_id, "twilio", {**CREDENTIALS, "token": "other"})
+        assert rotated.replies_to_keywords is replies
+        await engine.accounts.remove(workspace_id, first.id)
+        assert (await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)).replies_to_keywords is usual
+
+
 async def test_a_campaign_whose_account_was_removed_is_paused_and_nobody_is_lost(
     open_storage: OpenStorage, fake: FakeAdapter
 ) -> None:
@@ -94,6 +115,43 @@ async def test_a_campaign_whose_account_was_removed_is_paused_and_nobody_is_lost
         done = await reaches(engine, campaign, "completed")
         assert done.counters.successful == 3
         assert len({message.to for message in fake.carrier.requests}) == len(fake.carrier.requests) == 3
+
+
+@pytest.mark.parametrize("anew", [False, True])
+async def test_what_another_account_does_not_find_was_perhaps_sent_by_the_one_before(
+    open_storage: OpenStorage, fake: FakeAdapter, anew: bool
+) -> None:
+    """Where a look-up is authoritative it is so for its own account: nobody is contacted twice after a change.
+
+    docs/delivery-contract.md#rule-6.
+    """
+    fake.carrier = taken = ScriptedCarrier([drop()])
+    # Looked up once when it cannot be on its way any more, and ended soon after.
+    seldom = {"change_poll_seconds": 1.0, "heartbeat_interval_seconds": 2.0, "reconcile_interval_seconds": 5.0}
+    waits = {"reconcile_delay_seconds": 60.0, "reconcile_retry_seconds": 20.0, "reconcile_deadline_seconds": 90.0}
+    async with live(open_storage, **seldom, **waits) as (engine, workspace):
+        account = await engine.accounts.connect(workspace, "twilio", CREDENTIALS)
+        campaign = await given_campaign(engine, await engine.workspaces.get(workspace), 1)
+        await engine.campaigns.start(workspace, campaign.id)
+
+        async def state_of_first() -> DispatchState:
+            first, *_ = await engine.campaigns.list_dispatches(workspace, campaign.id, 0)
+            return first.state
+
+        async def is_unknown() -> bool:
+            return len(taken.requests) == 1 and await state_of_first() is DispatchState.UNKNOWN
+
+        await until(is_unknown)
+        fake.carrier = ScriptedCarrier(look_up="authoritative")
+        if anew:
+            await engine.accounts.remove(workspace, account.id)
+        await engine.accounts.connect(workspace, "twilio", {**CREDENTIALS, "account": "AC2"})
+
+        with anyio.fail_after(600):
+            while await state_of_first() is DispatchState.UNKNOWN:  # noqa: ASYNC110 - it is asked of a database
+                await anyio.sleep(1)
+        assert await state_of_first() is DispatchState.UNCONFIRMED
+        assert fake.carrier.requests == []
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from outreach import ConfigError, Outreach
 from outreach.events import Event, EventStream
 from tests.engine.every_method import Method, every_method
-from tests.engine.rig import contacts, given_campaign, given_workspace
+from tests.engine.rig import QUICK, contacts, given_campaign, given_workspace, until
 
 NAMES = [method.name for method in every_method(Outreach.open("memory://"))]
 
@@ -102,6 +102,23 @@ def test_another_loop_is_refused_and_a_closed_engine_may_be_opened_there(tmp_pat
     finally:
         first.close()
     asyncio.run(_open_and_close(engine))
+
+
+def test_an_engine_that_has_dispatched_does_so_again_in_another_loop(tmp_path: Path) -> None:
+    """What a worker waited on in the loop before is of no use in this one."""
+    engine = Outreach.open(f"sqlite:///{tmp_path / 'outreach.db'}", dispatch=True, config=QUICK)
+    for _ in range(2):
+        asyncio.run(_dispatch_until_idle(engine, engine._wake_ups._woken.get("work")))
+
+
+async def _dispatch_until_idle(engine: Outreach, before: anyio.Event | None) -> None:
+    async with engine:
+
+        async def waits() -> bool:
+            return engine.health().failures > 0 or engine._wake_ups._woken.get("work") not in {None, before}
+
+        await until(waits)
+        assert engine.health().failures == 0
 
 
 async def _bounded(engine: Outreach) -> None:

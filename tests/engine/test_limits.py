@@ -310,17 +310,55 @@ async def test_trouble_with_the_account_pauses_every_campaign_of_it(storage: Sto
     assert (contact.status, contact.reason, contact.attempts) == ("waiting", "deferred", 0)
 
 
+@pytest.mark.parametrize("reason", ["provider_auth", "provider_funds"])
 @pytest.mark.parametrize(("since", "status"), [(timedelta(), "paused"), (TICK, "active")])
-async def test_a_refusal_of_earlier_credentials_pauses_nothing(storage: Storage, since: timedelta, status: str) -> None:
+async def test_a_refusal_of_earlier_credentials_pauses_nothing(
+    storage: Storage, since: timedelta, status: str, reason: str
+) -> None:
     """The operator has replaced them and resumed the campaigns while the last requests were under way."""
     campaign = await given_active(storage, 2)
     dispatch = await given_dispatch(storage, campaign)
     connected = make_account(provider="twilio", updated_at=dispatch.created_at + since)
     await storage.write(lambda tx: tx.accounts.insert(connected))
-    await settle(storage, dispatch, refused("provider_auth"), now=NOW + timedelta(seconds=1))
+    await settle(storage, dispatch, refused(reason), now=NOW + timedelta(seconds=1))
     assert (await reread(storage, campaign)).status == status
     contact = await recipient(storage, campaign)
     assert (contact.status, contact.reason, contact.attempts) == ("waiting", "deferred", 0)
+
+
+@pytest.mark.parametrize(("since", "waits"), [(timedelta(), False), (TICK, True)])
+async def test_a_single_request_that_earlier_credentials_were_refused_for_goes_out_again(
+    storage: Storage, since: timedelta, waits: bool
+) -> None:
+    """As a campaign's contact does; a refusal of today's credentials fails it."""
+    message = make_message(status=MessageStatus.DISPATCHING, tries=1, attempts=1)
+    call = make_call(status=CallStatus.DISPATCHING, tries=1, provider="vapi")
+    singles = (
+        make_dispatch(message_id=message.id, provider="twilio"),
+        make_dispatch(channel="call", call_id=call.id, provider="vapi"),
+    )
+
+    def given(tx: Transaction) -> None:
+        tx.agents.insert(make_agent(id=call.agent_id))
+        tx.messages.insert(message)
+        tx.calls.insert(call)
+        for one in singles:
+            tx.dispatches.insert(one)
+            tx.accounts.insert(make_account(provider=one.provider, updated_at=one.created_at + since))
+
+    await storage.write(given)
+    for one in singles:
+        await settle(storage, one, refused("provider_auth"), now=NOW + SECOND)
+    sent, placed = await storage.read(
+        lambda tx: (tx.messages.get(THIS_WORKSPACE, message.id), tx.calls.get(THIS_WORKSPACE, call.id))
+    )
+    assert sent is not None
+    assert placed is not None
+    assert (sent.status, sent.attempts) == (("queued", 0) if waits else ("failed", 1))
+    assert placed.status == ("queued" if waits else "failed")
+    units = [WorkUnit("message", THIS_WORKSPACE, sent.id), WorkUnit("call", THIS_WORKSPACE, placed.id)]
+    due = await storage.read(lambda tx: [tx.work.get(unit) for unit in units])
+    assert [work is not None and work.due_at is not None for work in due] == [waits, waits]
 
 
 async def test_trouble_with_the_account_pauses_what_is_scheduled_too(storage: Storage) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 import anyio
+import attrs
 import pytest
 from anyio.lowlevel import checkpoint
 
@@ -14,18 +15,19 @@ from outreach.clock import Clock
 from outreach.errors import StorageError
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
-from outreach.models.states import DispatchState
+from outreach.models.states import DispatchState, WorkspaceMode
 from outreach.operations.campaigns import transitions as moves
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import Storage
 from outreach.providers.pool import ProviderRequest, ResolveProvider, SendRequest
 from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
-from outreach.testing.builders import make_dispatch, make_provider_throttle, make_workspace, new_id
+from outreach.testing.builders import make_account, make_dispatch, make_provider_throttle, make_workspace, new_id
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.wire.last_moment import present
+from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import commit, given_active
 from tests.engine.rig import QUICK, WatchedStorage
@@ -88,6 +90,73 @@ async def test_a_provider_that_asks_us_to_wait_is_not_asked_for_what_was_committ
         settled = await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, other))
         assert settled is not None
         assert (settled.state, settled.reason) == (DispatchState.WITHDRAWN, "provider_throttle")
+
+
+def _replace_account(tx: Transaction, now: datetime) -> None:
+    account = tx.accounts.of_provider(THIS_WORKSPACE, "twilio")
+    assert account is not None
+    tx.accounts.update(attrs.evolve(account, revision=1, updated_at=now))
+
+
+def _remove_account(tx: Transaction, now: datetime) -> None:
+    account = tx.accounts.of_provider(THIS_WORKSPACE, "twilio")
+    assert account is not None
+    tx.accounts.delete(THIS_WORKSPACE, account.id)
+
+
+def _rekey_account(tx: Transaction, now: datetime) -> None:
+    account = tx.accounts.of_provider(THIS_WORKSPACE, "twilio")
+    assert account is not None
+    tx.accounts.reseal(attrs.evolve(account, sealed="other"))
+
+
+@pytest.mark.parametrize(
+    ("change", "mode", "goes_out"),
+    [
+        (_replace_account, WorkspaceMode.LIVE, False),
+        (_remove_account, WorkspaceMode.LIVE, False),
+        (_rekey_account, WorkspaceMode.LIVE, True),
+        (_replace_account, WorkspaceMode.SANDBOX, True),
+        (_remove_account, WorkspaceMode.SANDBOX, True),
+    ],
+)
+async def test_nothing_is_sent_by_an_account_that_was_replaced_or_removed_before_its_turn(
+    open_storage: OpenStorage, change: Callable[[Transaction, datetime], None], mode: WorkspaceMode, goes_out: bool
+) -> None:
+    """A changed account is a stop; the same credentials under another key are none, and a sandbox needs no account.
+
+    docs/delivery-contract.md#rule-4.
+    """
+    async with _served(open_storage) as (storage, outbox, campaign):
+        account = make_account(provider="twilio", updated_at=clock_of_loop().now())
+
+        def given(tx: Transaction) -> None:
+            workspace = tx.workspaces.get(THIS_WORKSPACE)
+            assert workspace is not None
+            tx.workspaces.update(attrs.evolve(workspace, mode=mode))
+            tx.accounts.insert(account)
+
+        await storage.write(given)
+        first, second = await _intents(storage, campaign, 2)
+        asked: list[str] = []
+
+        async def change_account() -> None:
+            if len(asked) == 1:
+                # While the other one waits for its turn.
+                await anyio.sleep(1)
+                now = clock_of_loop().now()
+                await storage.write(lambda tx: change(tx, now))
+
+        await _send(outbox, first, asked, spacing=timedelta(seconds=3), meanwhile=change_account)
+        await _send(outbox, second, asked, spacing=timedelta(seconds=3), meanwhile=change_account)
+        await outbox.drain(grace_seconds=30)
+        assert len(asked) == 1 + goes_out
+        states = []
+        for one in (first, second):
+            settled = await storage.read(lambda tx, one=one: tx.dispatches.get(THIS_WORKSPACE, one.id))  # type: ignore[misc]
+            states.append((settled.state, settled.reason))
+        withdrawn = (DispatchState.WITHDRAWN, "account_changed")
+        assert states.count(withdrawn) == 1 - goes_out
 
 
 async def test_starts_of_one_pace_are_a_spacing_apart_even_when_their_slots_have_passed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
@@ -13,9 +14,10 @@ import pytest
 from cryptography.fernet import Fernet
 
 from outreach import ConfigError, NewWorkspace, Outreach, WorkspaceMode
-from outreach.models import RekeyResult
+from outreach.models import Account, RekeyResult
 from outreach.secret_keys import CREDENTIAL_NAME
 from outreach.services import account_rekeying
+from outreach.storage.maintenance import backup_database
 from outreach.storage.opening import key_file_for
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.virtual_time import clock_of_loop
@@ -42,6 +44,14 @@ def opens(holder: Vault, sealed: str) -> bool:
         return holder.open("a", sealed, provider="twilio") == CREDENTIALS
     except ConfigError:
         return False
+
+
+def put_keys(path: Path, *keys: str, mode: int = 0o600) -> None:
+    """Put a file of keys into its place, as `mv` does."""
+    draft = path.with_name("draft")
+    draft.write_text("\n".join(keys))
+    draft.chmod(mode)
+    draft.replace(path)
 
 
 def test_a_key_comes_from_the_first_place_that_has_one(tmp_path: Path) -> None:
@@ -130,10 +140,7 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     holder = Vault(key_file=file)
     first = holder.encrypt("a", CREDENTIALS)
     made = file.read_text()
-    draft = tmp_path / "draft"
-    draft.write_text(f"{NEW}\n{made}")
-    draft.chmod(0o600)
-    draft.replace(file)
+    put_keys(file, NEW, made)
     second = holder.encrypt("a", CREDENTIALS)
     assert opens(Vault(keys=NEW), second)
     assert not opens(Vault(keys=NEW), first)
@@ -144,6 +151,51 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     file.write_text("no key")
     file.chmod(0o600)
     assert opens(holder, second)
+
+
+def test_a_file_that_was_refused_is_read_when_that_is_put_right(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As by chmod, which changes neither its time nor its size: or a rekey would leave this process outside."""
+    file = tmp_path / "o.db.key"
+    put_keys(file, OLD)
+    holder = Vault(key_file=file)
+    first, second = (Vault(keys=key).encrypt("a", CREDENTIALS) for key in (OLD, NEW))
+    assert opens(holder, first)
+    put_keys(file, NEW, OLD, mode=0o644)
+    with caplog.at_level(logging.WARNING):
+        assert opens(holder, first)
+        assert not opens(holder, second)
+    (record,) = caplog.records
+    assert getattr(record, "action", "") == "key_not_read"
+    assert f"chmod 600 {file}" in record.getMessage()
+    file.chmod(0o600)
+    assert opens(holder, second)
+    assert opens(holder, first)
+
+
+def test_who_has_lost_the_file_of_its_keys_makes_no_other_key(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It would open nothing of what is stored; what is known goes on, and so does everything when the file is back."""
+    file = tmp_path / "o.db.key"
+    holder = Vault(key_file=file)
+    first = holder.encrypt("a", CREDENTIALS)
+    assert opens(holder, first)
+    made = file.read_text()
+    for _ in range(2):
+        file.unlink()
+        with pytest.raises(ConfigError, match=r"Nothing was stored\. The key file \S+ is gone\. Put it back"):
+            holder.encrypt("a", CREDENTIALS)
+        with caplog.at_level(logging.WARNING):
+            assert opens(holder, first)
+            assert opens(holder, first)
+        assert [getattr(record, "action", "") for record in caplog.records] == ["key_not_read"]
+        caplog.clear()
+        assert not file.exists()
+        put_keys(file, made)
+        assert opens(Vault(key_file=file), holder.encrypt("a", CREDENTIALS))
+    put_keys(file, "nokey")
+    with pytest.raises(ConfigError, match=r"Nothing was stored\. The key file \S+ holds no key"):
+        holder.encrypt("a", CREDENTIALS)
 
 
 @attrs.frozen
@@ -298,6 +350,48 @@ def test_the_key_file_of_a_relative_url_is_told_with_its_whole_path(
     assert key_file_for("memory://") is None
 
 
+async def test_a_second_key_is_not_made_in_silence(
+    tmp_path: Path, fake: FakeAdapter, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who lacks the variable that the servers have would leave them an account that they cannot open."""
+    url, file = f"sqlite:///{tmp_path}/o.db", tmp_path / "o.db.key"
+
+    async def connect(name: str) -> Account:
+        async with Outreach.open(url, clock=clock_of_loop()) as engine:
+            workspace = await engine.workspaces.create(NewWorkspace(name=name, mode=WorkspaceMode.LIVE))
+            return await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)
+
+    with caplog.at_level(logging.WARNING):
+        with monkeypatch.context() as patch:
+            patch.setenv("OUTREACH_SECRET_KEY", OLD)
+            await connect("One")
+        assert not caplog.records
+        account = await connect("Two")
+        (record,) = caplog.records
+        assert getattr(record, "action", "") == "key_made"
+        assert (
+            f"Account {account.id} at twilio is encrypted with a key that was made now ({file})" in record.getMessage()
+        )
+        assert file.read_text().strip() not in record.getMessage()
+        await connect("Three")
+        assert len(caplog.records) == 1
+
+
+async def test_a_link_to_a_database_has_the_key_of_the_database(tmp_path: Path, fake: FakeAdapter) -> None:
+    """A second key would be made in silence, and open nothing of what the server has stored."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "o.db").symlink_to(tmp_path / "data" / "o.db")
+    async with Outreach.open(f"sqlite:///{tmp_path}/data/o.db", clock=clock_of_loop()) as engine:
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme", mode=WorkspaceMode.LIVE))
+        await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)
+    link = f"sqlite:///{tmp_path}/o.db"
+    async with Outreach.open(link, clock=clock_of_loop()) as engine:
+        (shown,) = await engine.accounts.list(workspace.id)
+        assert shown.problem is None
+    made = backup_database(link, tmp_path / "backup.db")
+    assert made.key_file == tmp_path / "data" / "o.db.key"
+
+
 def test_a_key_is_made_also_where_a_process_of_the_same_number_was_killed_at_that(tmp_path: Path) -> None:
     """In a container each process has the number of the one before, whose half-written file is no obstacle."""
     file = tmp_path / "o.db.key"
@@ -305,6 +399,19 @@ def test_a_key_is_made_also_where_a_process_of_the_same_number_was_killed_at_tha
     holder = Vault(key_file=file)
     assert opens(holder, holder.encrypt("a", CREDENTIALS))
     Fernet(file.read_text().strip())
+
+
+def test_a_key_that_is_made_is_on_the_disk_with_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is committed that needs it: or a power cut would leave credentials that nobody can open."""
+    file, synced, fsync = tmp_path / "o.db.key", [], os.fsync
+
+    def watched(opened: int) -> None:
+        synced.append((stat.S_ISDIR(os.fstat(opened).st_mode), file.exists()))
+        fsync(opened)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    Vault(key_file=file).encrypt("a", CREDENTIALS)
+    assert synced == [(False, False), (True, True)]
 
 
 def test_a_key_that_is_made_is_random(tmp_path: Path) -> None:

@@ -1,12 +1,28 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from outreach import AgentUpdate, NewAgent, NewCallCampaign, NewRecipient, Outreach, Workspace
+from outreach import (
+    AgentUpdate,
+    EngineConfig,
+    InvalidRequest,
+    NewAgent,
+    NewCallCampaign,
+    NewFlow,
+    NewRecipient,
+    NewSmsCampaign,
+    NewTrunk,
+    NotFound,
+    Outreach,
+    Workspace,
+)
 from outreach.errors import CannotStart
 from outreach.events import CampaignStatusChanged
+from outreach.models import FlowStep
+from outreach.testing.virtual_time import clock_of_loop
+from tests.engine.conftest import OpenStorage
 from tests.engine.rig import contacts, given_workspace
 
 pytestmark = pytest.mark.virtual_time
@@ -87,3 +103,33 @@ async def test_an_agents_change_while_a_campaign_is_loaded_counts(
     created = await engine.campaigns.create_call(workspace.id, new, people())
     assert created.campaign.status == status
     assert [detail.path for detail in created.missing] == ([] if after else ["agent.is_active"])
+
+
+@pytest.mark.parametrize("uses", ["trunk", "flow"])
+async def test_what_was_removed_while_a_campaign_was_loaded_is_not_used(open_storage: OpenStorage, uses: str) -> None:
+    """Nobody could see that it was in use; nothing of the campaign stays."""
+    clock = clock_of_loop()
+    async with Outreach(open_storage(clock), clock=clock, config=EngineConfig(insert_batch_size=2)) as engine:
+        workspace = await given_workspace(engine, sms_campaigns_enabled=True)
+
+        async def removing(remove: Callable[[], Awaitable[object]]) -> AsyncIterator[NewRecipient]:
+            for one in contacts(5):
+                yield one
+            await remove()
+
+        if uses == "trunk":
+            agent = await engine.agents.create(workspace.id, NewAgent(name="Ada"))
+            trunk = await engine.trunks.create(workspace.id, NewTrunk(name="Main", address="sip.example.com"))
+            new = NewCallCampaign(name="Renewals", agent_id=agent.id, trunk_id=trunk.id)
+            gone = removing(lambda: engine.trunks.remove(workspace.id, trunk.id))
+            with pytest.raises(NotFound, match="trunk"):
+                await engine.campaigns.create_call(workspace.id, new, gone)
+        else:
+            flow = await engine.flows.create(
+                workspace.id, NewFlow(name="Two", steps=(FlowStep(kind="send", body="Hello"),))
+            )
+            text = NewSmsCampaign(name="Renewals", message_source="flow", flow_id=flow.id)
+            gone = removing(lambda: engine.flows.remove(workspace.id, flow.id))
+            with pytest.raises(InvalidRequest, match="flow"):
+                await engine.campaigns.create_sms(workspace.id, text, gone)
+        assert list(await engine.campaigns.list(workspace.id)) == []

@@ -95,10 +95,10 @@ def charge(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
     if not counts_against_budget(dispatch):
         return
     account = _ACCOUNT_FAILURES.get(dispatch.reason or "")
-    if account == "provider_auth" and provider_throttles.has_old_credentials(tx, dispatch, now):
-        # The operator has replaced them, and may have resumed the campaigns already.
-        return
     if account is not None:
+        if provider_throttles.has_old_credentials(tx, dispatch, now):
+            # The operator has replaced them, and may have resumed the campaigns already.
+            return
         # A scheduled campaign would start into the same failure.
         running = {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}
         for other in tx.campaigns.in_status(running, workspace_id=dispatch.workspace_id):

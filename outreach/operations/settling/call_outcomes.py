@@ -15,6 +15,7 @@ from outreach.models.trail import TrailRule
 from outreach.models.work import WorkUnit
 from outreach.operations.campaigns import trail
 from outreach.operations.common import quarantine_reason, time_left
+from outreach.operations.waves import provider_throttles
 from outreach.policy.dispatch_history import NOT_REACHED, earlier_acceptance, is_authoritative
 from outreach.policy.phones import is_erased
 from outreach.policy.trail_rules import rule_of_outcome
@@ -50,7 +51,11 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome, now: d
             tx.calls.update(after)
             tx.work.schedule(unit, now)
             return
-        case DispatchState.REFUSED:
+        # A single call that credentials replaced since were refused for is placed again, as a campaign's contact is.
+        case DispatchState.REFUSED if (
+            call.campaign_id is not None
+            or not provider_throttles.is_refusal_of_old_credentials(tx, dispatch, outcome, now)
+        ):
             after = attrs.evolve(
                 call,
                 status=CallStatus.FAILED,

@@ -12,6 +12,7 @@ from outreach.models.reports import MessageReport
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.models.work import WorkUnit
 from outreach.operations.common import quarantine_reason
+from outreach.operations.waves import provider_throttles
 from outreach.policy.dispatch_history import NOT_REACHED, earlier_acceptance, is_authoritative
 from outreach.working_set import Transaction
 
@@ -30,7 +31,8 @@ def settle(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome, now: d
     match outcome.state:
         case DispatchState.ACCEPTED:
             after = _accepted(message, dispatch, now)
-        case DispatchState.REFUSED:
+        # A refusal of credentials that were replaced since says nothing about today's: it goes out again.
+        case DispatchState.REFUSED if not provider_throttles.is_refusal_of_old_credentials(tx, dispatch, outcome, now):
             after = attrs.evolve(
                 message, status=MessageStatus.FAILED, reason=outcome.reason or "rejected", ended_at=now
             )

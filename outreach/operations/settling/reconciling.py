@@ -13,6 +13,7 @@ from outreach.models.states import DispatchState
 from outreach.models.trail import TrailRule
 from outreach.operations.common import record_audit, time_left
 from outreach.operations.settling.ledger import belongs_to_another, settle
+from outreach.operations.waves import provider_throttles
 from outreach.policy.settlement import Backoff
 from outreach.working_set import Transaction
 
@@ -75,7 +76,11 @@ def reconcile(
     if (
         evidence is not None
         and evidence.state is DispatchState.NOT_SENT
-        and time_left(tx, dispatch.created_at, deadlines.retry_after, asked_at)
+        and (
+            time_left(tx, dispatch.created_at, deadlines.retry_after, asked_at)
+            # An account does not know what the one before it has taken.
+            or provider_throttles.may_be_at_another_account(tx, dispatch)
+        )
     ):
         evidence = None
     if evidence is None or evidence.state not in _EVIDENCE or _may_be_another_dispatch(tx, dispatch, evidence):

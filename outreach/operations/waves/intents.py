@@ -149,10 +149,13 @@ def withdrawal_reasons(
     stops = tx.stops.count()
     doubtful = [dispatch for dispatch, known in intents if known != stops]
     prefetch_for_last_check(tx, doubtful)
+    changed = provider_throttles.of_changed_accounts(tx, doubtful, now)
     return [
         None
         if known == stops
-        else withdrawal_reason(tx, dispatch) or provider_throttles.throttle_reason(tx, dispatch, now)
+        else withdrawal_reason(tx, dispatch)
+        or provider_throttles.throttle_reason(tx, dispatch, now)
+        or (provider_throttles.ACCOUNT_CHANGED if dispatch.id in changed else None)
         for dispatch, known in intents
     ]
 

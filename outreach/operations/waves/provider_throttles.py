@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 import attrs
 
-from outreach.models.account import ProviderThrottle
+from outreach.models.account import ProviderThrottle, StoredAccount
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
-from outreach.models.states import CallStatus, DispatchState, MessageStatus
+from outreach.models.states import CallStatus, DispatchState, MessageStatus, WorkspaceMode
 from outreach.models.work import WorkUnit
 from outreach.operations.common import provider_of, wake_running_campaigns
-from outreach.policy.settlement import MAX_RETRY_AFTER, Backoff
+from outreach.policy.settlement import ACCOUNT_FAILURES, MAX_RETRY_AFTER, Backoff
 from outreach.working_set import Transaction
 
 THROTTLED: Final = "provider_throttle"
 """The reason of an intent withdrawn, or a campaign stopped, by a throttle."""
+
+ACCOUNT_CHANGED: Final = "account_changed"
+"""The reason of an intent withdrawn because its account was changed or removed since its commit."""
 
 
 def active_throttle(tx: Transaction, workspace_id: str, provider: str | None, now: datetime) -> ProviderThrottle | None:
@@ -92,10 +95,31 @@ def update_throttle(
 def has_old_credentials(tx: Transaction, dispatch: Dispatch, now: datetime) -> bool:
     """Return whether a request was committed under earlier credentials."""
     account = tx.accounts.of_provider(dispatch.workspace_id, dispatch.provider)
-    if account is None or dispatch.created_at >= account.updated_at:
+    return account is not None and _is_older(dispatch, account, now)
+
+
+def is_refusal_of_old_credentials(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome, now: datetime) -> bool:
+    """Return whether a request was refused for the sake of an account that has other credentials by now."""
+    refused = outcome.state is DispatchState.REFUSED and outcome.reason in ACCOUNT_FAILURES
+    return refused and has_old_credentials(tx, dispatch, now)
+
+
+def of_changed_accounts(tx: Transaction, dispatches: Sequence[Dispatch], now: datetime) -> Collection[str]:
+    """Return the ids of the intents whose account was changed or removed since their commit."""
+    live = [dispatch for dispatch in dispatches if _is_live(tx, dispatch)]
+    names = {(dispatch.workspace_id, dispatch.provider) for dispatch in live}
+    accounts = {name: tx.accounts.of_provider(*name) for name in names}
+    found = ((dispatch, accounts[dispatch.workspace_id, dispatch.provider]) for dispatch in live)
+    return {dispatch.id for dispatch, account in found if account is None or _is_older(dispatch, account, now)}
+
+
+def may_be_at_another_account(tx: Transaction, dispatch: Dispatch) -> bool:
+    """Return whether the account that took a request may be another one at the provider than that of today."""
+    if not _is_live(tx, dispatch):
         return False
-    # Credentials ahead of now date from before a clock step: only a request from before it can be older.
-    return account.updated_at <= now or dispatch.created_at > now
+    account = tx.accounts.of_provider(dispatch.workspace_id, dispatch.provider)
+    # Also after a clock step: in doubt nothing is proven.
+    return account is None or dispatch.created_at < account.updated_at
 
 
 def clear_throttle(tx: Transaction, workspace_id: str, provider: str, now: datetime) -> None:
@@ -105,6 +129,19 @@ def clear_throttle(tx: Transaction, workspace_id: str, provider: str, now: datet
     for work in tx.work.due():
         if work.unit.workspace_id == workspace_id and _is_queued_for(tx, work.unit, provider):
             tx.work.schedule(work.unit, now)
+
+
+def _is_older(dispatch: Dispatch, account: StoredAccount, now: datetime) -> bool:
+    if dispatch.created_at >= account.updated_at:
+        return False
+    # Credentials ahead of now date from before a clock step: only a request from before it can be older.
+    return account.updated_at <= now or dispatch.created_at > now
+
+
+def _is_live(tx: Transaction, dispatch: Dispatch) -> bool:
+    """Return whether a dispatch goes by an account; the simulators need none."""
+    workspace = tx.workspaces.get(dispatch.workspace_id)
+    return workspace is not None and workspace.mode is WorkspaceMode.LIVE
 
 
 def _is_in_force(throttle: ProviderThrottle, now: datetime) -> bool:
