@@ -82,7 +82,8 @@ class Callbacks:
 
         Raises:
             NotFound: The account does not exist.
-            CallbackRejected: It is not from the provider, too old, too large or unreadable: nothing was changed.
+            CallbackRejected: It is not from the provider, too old, too large or unreadable, or its adapter read it into
+                what is no event: nothing was changed.
             ConfigError: The account's credentials cannot be decrypted, or its adapter is not installed here.
         """
         context = self._context
@@ -106,22 +107,32 @@ class Callbacks:
                 # Anybody may send a large body, which takes long to verify.
                 events = await to_thread.run_sync(known.read, connection, callback)
         except CallbackRefused as refused:
-            context.log_throttle.problem(
-                ("callbacks", account.id),
-                refused.reason,
-                "callback refused for account %s: %s",
-                account.id,
-                refused.reason,
-                action="callback_refused",
-                account_id=account.id,
-            )
-            raise CallbackRejected(refused.reason) from None
-        events = [recordable_event(event) for event in events]
+            raise self._refused(account, refused.reason) from None
+        try:
+            events = [recordable_event(event) for event in events]
+        except TypeError as error:
+            # Asked to come again, the provider would send it for days.
+            what = f"The adapter of {account.provider} returned what cannot be stored: {error}."
+            raise self._refused(account, what, level=logging.ERROR) from None
         new, reports = await self._taking.submit((account, events, body))
         for dispatch, report in reports:
             tell_of_report(context.instrumentation, dispatch, report, context.now())
         _log_unreadable(account, events, {record.event_id for record in new})
         return new
+
+    def _refused(self, account: StoredAccount, reason: str, *, level: int = logging.WARNING) -> CallbackRejected:
+        """Log that a callback is refused, once for each reason; return the error."""
+        self._context.log_throttle.problem(
+            ("callbacks", account.id),
+            reason,
+            "callback refused for account %s: %s",
+            account.id,
+            reason,
+            level=level,
+            action="callback_refused",
+            account_id=account.id,
+        )
+        return CallbackRejected(reason)
 
     async def _take_in(self, taken: Sequence[_Taken]) -> Sequence[_Received]:
         def operation(tx: Transaction) -> Sequence[_Received]:
