@@ -76,6 +76,18 @@ def recordable_report(report: object) -> Report:
     return attrs.evolve(report, **changes) if changes else report
 
 
+def recordable_call_report(answer: object) -> CallReport:
+    """Return the report of a provider that was asked for the status of a call.
+
+    Raises:
+        TypeError: It is none, or has no status or no time.
+    """
+    report = recordable_report(answer)
+    if not isinstance(report, CallReport):
+        raise TypeError(f"the status of a call is {_kind(report)}, not CallReport")
+    return report
+
+
 def recordable_event(event: object) -> CallbackEvent:
     """Return an event of a callback in the same way.
 
