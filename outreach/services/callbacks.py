@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 from urllib.parse import parse_qsl
@@ -108,17 +108,30 @@ class Callbacks:
                 events = await to_thread.run_sync(known.read, connection, callback)
         except CallbackRefused as refused:
             raise self._refused(account, refused.reason) from None
-        try:
-            events = [recordable_event(event) for event in events]
-        except TypeError as error:
-            # Asked to come again, the provider would send it for days.
-            what = f"The adapter of {account.provider} returned what cannot be stored: {error}."
-            raise self._refused(account, what, level=logging.ERROR) from None
+        events = self._recordable(account, events)
         new, reports = await self._taking.submit((account, events, body))
         for dispatch, report in reports:
             tell_of_report(context.instrumentation, dispatch, report, context.now())
         _log_unreadable(account, events, {record.event_id for record in new})
         return new
+
+    def _recordable(self, account: StoredAccount, found: object) -> Sequence[CallbackEvent]:
+        """Return the events that can be stored.
+
+        The others are logged and left out, so that a STOP beside them counts; with none left the callback is refused,
+        because a provider that is to come again would send it for days.
+        """
+        events: list[CallbackEvent] = []
+        refused = None
+        for event in found if isinstance(found, Iterable) else [found]:
+            try:
+                events.append(recordable_event(event))
+            except TypeError as error:
+                what = f"The adapter of {account.provider} returned what cannot be stored: {error}."
+                refused = self._refused(account, what, level=logging.ERROR)
+        if refused is not None and not events:
+            raise refused
+        return events
 
     def _refused(self, account: StoredAccount, reason: str, *, level: int = logging.WARNING) -> CallbackRejected:
         """Log that a callback is refused, once for each reason; return the error."""

@@ -73,7 +73,7 @@ async def call_back(engine: Outreach, account_id: str) -> list[str]:
 @pytest.mark.parametrize(
     ("told", "words"),
     [
-        (None, "NoneType"),
+        (None, "an event is NoneType"),
         ([OTHER], "an event is dict, not CallbackEvent"),
         ([CallbackEvent(event_id=NOTHING, content=None)], "no event_id"),
         ([CallbackEvent(event_id="", content=None)], "no event_id"),
@@ -87,10 +87,10 @@ async def call_back(engine: Outreach, account_id: str) -> list[str]:
         ([CallbackEvent(event_id="e", content=attrs.evolve(STOP, at=TEXT))], "time of InboundMessageEvent is str"),
     ],
 )
-async def test_what_is_no_event_is_refused_in_words_and_the_next_one_is_taken(
+async def test_what_is_no_event_is_refused_in_words_and_what_stands_beside_it_is_taken(
     open_storage: OpenStorage, told: Any, words: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Not by whatever a storage says of it, after which the provider would come again with the same."""
+    """Not by whatever a storage says of it, after which the provider would come again; and a STOP beside it counts."""
     own = Careless()
     async with live(open_storage, [own]) as (engine, workspace_id):
         account = await engine.accounts.connect(workspace_id, "mycarrier", CREDENTIALS)
@@ -101,8 +101,9 @@ async def test_what_is_no_event_is_refused_in_words_and_the_next_one_is_taken(
         (line,) = [record for record in caplog.records if getattr(record, "action", None) == "callback_refused"]
         assert line.levelno == logging.ERROR
         assert list(await engine.callbacks.list(workspace_id)) == []
-        own.told = [CallbackEvent(event_id="e", content=STOP)]
+        own.told = [*(told or []), CallbackEvent(event_id="e", content=STOP)]
         assert await call_back(engine, account.id) == ["received"]
+        assert [entry.phone async for entry in engine.unsubscribes.iter_all(workspace_id)] == ["+14155550101"]
 
 
 async def test_what_can_be_read_all_the_same_is_taken(open_storage: OpenStorage) -> None:
