@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from datetime import UTC, datetime
+from typing import Any, Final, get_args
 
 import attrs
 
-from outreach.models.dispatch import DispatchOutcome
+from outreach.models.call import CallOutcome
+from outreach.models.dispatch import DispatchOutcome, FailureClass
+from outreach.models.message import Keyword
 from outreach.models.reports import CallReport, MessageReport, Report
-from outreach.models.states import DispatchState
+from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.policy.texts import storable
-from outreach.protocols.adapter import CallbackEvent
+from outreach.protocols.adapter import CallbackEvent, InboundMessageEvent
 
 ADAPTER_STATES: Final = frozenset(
     {
@@ -31,6 +34,12 @@ _CALL_REPORT_TEXTS: Final = (
     *("dispatch_id", "provider_id", "telephony_id"),
     *("answered_by", "summary", "error", "reason"),
 )
+_EVENT_TEXTS: Final = ("event_id", "to", "unreadable_kind")
+_MESSAGE_TEXTS: Final = ("provider_id", "from_number", "to", "body")
+
+_OUTCOMES: Final = frozenset(get_args(CallOutcome))
+_CLASSES: Final = frozenset(get_args(FailureClass))
+_KEYWORDS: Final = frozenset(get_args(Keyword))
 
 
 def recordable(answer: object) -> DispatchOutcome | None:
@@ -48,20 +57,73 @@ def recordable(answer: object) -> DispatchOutcome | None:
     return attrs.evolve(answer, **changes) if changes else answer
 
 
-def recordable_report(report: Report) -> Report:
-    """Return a report with texts that every storage takes: one that cannot be stored would come again for ever."""
-    changes = _other_texts(report, _REPORT_TEXTS if isinstance(report, MessageReport) else _CALL_REPORT_TEXTS)
+def recordable_report(report: object) -> Report:
+    """Return a report with what every storage takes: one that cannot be stored would come again for ever.
+
+    Raises:
+        TypeError: It has no status or no time; the message is ours, without anything of the report.
+    """
+    if not isinstance(report, MessageReport | CallReport):
+        raise TypeError(f"a report is {_kind(report)}, not MessageReport or CallReport")
+    is_message = isinstance(report, MessageReport)
+    changes = _other_texts(report, _REPORT_TEXTS if is_message else _CALL_REPORT_TEXTS)
+    statuses: type[MessageStatus | CallStatus] = MessageStatus if is_message else CallStatus
+    if not isinstance(report.status, statuses):
+        changes["status"] = _status(statuses, report.status)
+    changes |= _other_time(report)
+    if isinstance(report, CallReport):
+        changes |= _other_words(report)
     return attrs.evolve(report, **changes) if changes else report
 
 
-def recordable_event(event: CallbackEvent) -> CallbackEvent:
-    """Return an event of a callback in the same way; messages are read with care where they are stored."""
-    changes = _other_texts(event, ("event_id",))
-    if isinstance(event.content, MessageReport | CallReport):
-        report = recordable_report(event.content)
-        if report is not event.content:
-            changes["content"] = report
+def recordable_call_report(answer: object) -> CallReport:
+    """Return the report of a provider that was asked for the status of a call.
+
+    Raises:
+        TypeError: It is none, or has no status or no time.
+    """
+    report = recordable_report(answer)
+    if not isinstance(report, CallReport):
+        raise TypeError(f"the status of a call is {_kind(report)}, not CallReport")
+    return report
+
+
+def recordable_event(event: object) -> CallbackEvent:
+    """Return an event of a callback in the same way.
+
+    Raises:
+        TypeError: It has no identifier, or what it tells lacks something; the message is ours.
+    """
+    if not isinstance(event, CallbackEvent):
+        raise TypeError(f"an event is {_kind(event)}, not CallbackEvent")
+    if event.event_id in {None, ""}:
+        raise TypeError("an event has no event_id")
+    changes = _other_texts(event, _EVENT_TEXTS)
+    content = _recordable_content(event.content)
+    if content is not event.content:
+        changes["content"] = content
     return attrs.evolve(event, **changes) if changes else event
+
+
+def _recordable_content(content: object) -> Report | InboundMessageEvent | None:
+    if content is None or isinstance(content, MessageReport | CallReport):
+        return None if content is None else recordable_report(content)
+    if isinstance(content, InboundMessageEvent):
+        return _recordable_message(content)
+    raise TypeError(f"the content of an event is {_kind(content)}, no report and no message")
+
+
+def _recordable_message(message: InboundMessageEvent) -> InboundMessageEvent:
+    for name in ("from_number", "to"):
+        if getattr(message, name) is None:
+            raise TypeError(f"a message has no {name}")
+    changes = _other_texts(message, _MESSAGE_TEXTS)
+    # It may have media alone, and an adapter may write that as None.
+    changes |= {name: "" for name in ("provider_id", "body") if getattr(message, name) is None}
+    changes |= _other_time(message)
+    if message.keyword is not None and message.keyword not in _KEYWORDS:
+        changes["keyword"] = None
+    return attrs.evolve(message, **changes) if changes else message
 
 
 def _other_texts(found: object, names: Sequence[str]) -> dict[str, Any]:
@@ -72,3 +134,36 @@ def _other_texts(found: object, names: Sequence[str]) -> dict[str, Any]:
         if given is not None and (text := storable(str(given))) != given:
             changes[name] = text
     return changes
+
+
+def _other_time(found: Report | InboundMessageEvent) -> dict[str, Any]:
+    """Return another time if it has none of a zone, which is UTC."""
+    at: object = found.at
+    if not isinstance(at, datetime):
+        raise TypeError(f"the time of {type(found).__name__} is {_kind(at)}, not datetime")
+    return {} if at.tzinfo is not None else {"at": at.replace(tzinfo=UTC)}
+
+
+def _other_words(report: CallReport) -> dict[str, Any]:
+    """Return the words of a call's report that are none of ours, as what an unknown one means."""
+    changes: dict[str, Any] = {}
+    if report.outcome is not None and report.outcome not in _OUTCOMES:
+        changes["outcome"] = None
+    if report.reason is not None and report.reason not in _CLASSES:
+        # Not tried again: somebody may have answered.
+        changes["reason"] = "provider_error"
+    if not isinstance(report.do_not_call, bool):
+        changes["do_not_call"] = bool(report.do_not_call)
+    return changes
+
+
+def _status(statuses: type[MessageStatus | CallStatus], given: Any) -> MessageStatus | CallStatus:
+    """Return the status that a word of the same spelling stands for."""
+    try:
+        return statuses(given)
+    except ValueError:
+        raise TypeError(f"the status of a report is no {statuses.__name__}") from None
+
+
+def _kind(found: object) -> str:
+    return type(found).__name__

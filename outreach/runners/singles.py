@@ -29,6 +29,7 @@ from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import CallRequest
 from outreach.providers.pool import ProviderPool, ProviderRequest, SendRequest, account_key
+from outreach.runners.adapter_answers import recordable_call_report
 from outreach.runners.channels import outbound_message
 from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
@@ -243,9 +244,10 @@ class SinglesRunner:
             workspace = await self._workspace(WorkUnit("call", call.workspace_id, call.id))
             provider = await self._provider_pool.voice(workspace, call.provider)
             with anyio.fail_after(self._config.call_status_seconds):
-                return await provider.status(
+                answer: object = await provider.status(
                     workspace_id=call.workspace_id, dispatch_id=dispatch.id, provider_id=call.provider_call_id
                 )
+            return None if answer is None else recordable_call_report(answer)
         except Exception as error:
             self._worker.log_throttle.failure(
                 "call_status_failed",

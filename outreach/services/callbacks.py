@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 from urllib.parse import parse_qsl
@@ -82,7 +82,8 @@ class Callbacks:
 
         Raises:
             NotFound: The account does not exist.
-            CallbackRejected: It is not from the provider, too old, too large or unreadable: nothing was changed.
+            CallbackRejected: It is not from the provider, too old, too large or unreadable, or its adapter read it into
+                what is no event: nothing was changed.
             ConfigError: The account's credentials cannot be decrypted, or its adapter is not installed here.
         """
         context = self._context
@@ -106,22 +107,45 @@ class Callbacks:
                 # Anybody may send a large body, which takes long to verify.
                 events = await to_thread.run_sync(known.read, connection, callback)
         except CallbackRefused as refused:
-            context.log_throttle.problem(
-                ("callbacks", account.id),
-                refused.reason,
-                "callback refused for account %s: %s",
-                account.id,
-                refused.reason,
-                action="callback_refused",
-                account_id=account.id,
-            )
-            raise CallbackRejected(refused.reason) from None
-        events = [recordable_event(event) for event in events]
+            raise self._refused(account, refused.reason) from None
+        events = self._recordable(account, events)
         new, reports = await self._taking.submit((account, events, body))
         for dispatch, report in reports:
             tell_of_report(context.instrumentation, dispatch, report, context.now())
         _log_unreadable(account, events, {record.event_id for record in new})
         return new
+
+    def _recordable(self, account: StoredAccount, found: object) -> Sequence[CallbackEvent]:
+        """Return the events that can be stored.
+
+        The others are logged and left out, so that a STOP beside them counts; with none left the callback is refused,
+        because a provider that is to come again would send it for days.
+        """
+        events: list[CallbackEvent] = []
+        refused = None
+        for event in found if isinstance(found, Iterable) else [found]:
+            try:
+                events.append(recordable_event(event))
+            except TypeError as error:
+                what = f"The adapter of {account.provider} returned what cannot be stored: {error}."
+                refused = self._refused(account, what, level=logging.ERROR)
+        if refused is not None and not events:
+            raise refused
+        return events
+
+    def _refused(self, account: StoredAccount, reason: str, *, level: int = logging.WARNING) -> CallbackRejected:
+        """Log that a callback is refused, once for each reason; return the error."""
+        self._context.log_throttle.problem(
+            ("callbacks", account.id),
+            reason,
+            "callback refused for account %s: %s",
+            account.id,
+            reason,
+            level=level,
+            action="callback_refused",
+            account_id=account.id,
+        )
+        return CallbackRejected(reason)
 
     async def _take_in(self, taken: Sequence[_Taken]) -> Sequence[_Received]:
         def operation(tx: Transaction) -> Sequence[_Received]:

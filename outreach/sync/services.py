@@ -1888,7 +1888,8 @@ class Callbacks(Service[AsyncCallbacks]):
 
         Raises:
             NotFound: The account does not exist.
-            CallbackRejected: It is not from the provider, too old, too large or unreadable: nothing was changed.
+            CallbackRejected: It is not from the provider, too old, too large or unreadable, or its adapter read it into
+                what is no event: nothing was changed.
             ConfigError: The account's credentials cannot be decrypted, or its adapter is not installed here.
         """
         return self._call(lambda service: service.receive(account_id, url=url, headers=headers, body=body))

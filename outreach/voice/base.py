@@ -6,6 +6,7 @@ Campaigns' own variables must not begin with an underscore.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -124,6 +125,14 @@ REASON_DEADLINE: Final = timedelta(minutes=5)
 
 NO_REASON_SUFFIX: Final = ":without-reason"
 """Suffix of the event id of an end without a reason, so that the same event with a reason is another one."""
+
+
+def event_prefix(call_id: str | None, dispatch_id: str | None, body: bytes) -> str:
+    """Return what an event's id begins with: the call that it is about, by the provider's id or else by ours.
+
+    An event that names no call has the hash of its body: with one id for all, each would be a repeat of the first.
+    """
+    return call_id or dispatch_id or hashlib.sha256(body).hexdigest()
 
 
 def provisional_end(end: CallEnd, ended_at: datetime | None, *, now: datetime) -> CallEnd | CallStatus:

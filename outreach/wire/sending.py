@@ -85,6 +85,8 @@ def refusal(
 ) -> DispatchOutcome:
     """Return the outcome of a refusal, by the provider's code if it is known, else by the HTTP status.
 
+    A 408 without a known code is no refusal: the request may have been worked on, so its outcome is unknown.
+
     Args:
         reason: The failure class of the provider's code; None for an unknown code.
         response: A response with a status of 400 to 499.
@@ -93,6 +95,9 @@ def refusal(
         message: The provider's own words; cut, for the ledger.
         account_wide: Whether a limit throttles the account, not only one sending number.
     """
+    if reason is None and response.status_code == HTTPStatus.REQUEST_TIMEOUT:
+        # Of a request that did not arrive in time, and by frameworks of work that took too long, which goes on.
+        return DispatchOutcome(state=DispatchState.UNKNOWN, reason="timeout", error_code=code or "408")
     reason = reason or _BY_STATUS.get(response.status_code, "rejected")
     deferred = reason == "rate_limited"
     return DispatchOutcome(
@@ -109,7 +114,6 @@ _BY_STATUS: Final[Mapping[int, FailureClass]] = {
     401: "provider_auth",
     402: "provider_funds",
     403: "provider_auth",
-    408: "temporary",
     429: "rate_limited",
 }
 """An unknown code goes by its status; every other 4xx is a final refusal (docs/adding-a-provider.md#the-files)."""

@@ -34,7 +34,11 @@ class Webhooks(HTTPEndpoint):
             limit = await engine.callbacks.max_body_bytes(account_id)
             async with receive_callback_body(request, limit, account_id=account_id) as body:
                 await engine.callbacks.receive(
-                    account_id, url=str(request.url), headers=dict(request.headers), body=body
+                    account_id,
+                    url=str(request.url),
+                    # Of a repeated one the last, from whoever stands nearest to us; as a mapping it has the first.
+                    headers=dict(request.headers.items()),
+                    body=body,
                 )
         except InvalidRequest as error:
             log_throttle_of(server_of(request).engine).problem(

@@ -46,6 +46,7 @@ class FaultMatrix:
             (Answer(status=500), DispatchState.UNKNOWN, "provider_error"),
             (Answer(status=503, headers={"retry-after": "1"}), DispatchState.UNKNOWN, "provider_error"),
             (Answer(status=429), DispatchState.DEFERRED, "rate_limited"),
+            (Answer(status=408, body=b"<html>"), DispatchState.UNKNOWN, "timeout"),
             (Answer(status=402), DispatchState.REFUSED, "provider_funds"),
             (Answer(status=401), DispatchState.REFUSED, "provider_auth"),
             (Answer(status=403, body=b"[1]"), DispatchState.REFUSED, "provider_auth"),

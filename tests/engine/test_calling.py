@@ -338,21 +338,25 @@ async def test_who_answered_is_known_at_the_end_from_an_earlier_event(open_stora
         assert [(one.status, one.reason) for one in await people(rig.engine, campaign)] == [(R.FAILED, "voicemail")]
 
 
-@pytest.mark.parametrize("trouble", ["silent", "raises", "hangs"])
+@pytest.mark.parametrize("trouble", ["silent", "raises", "hangs", "no report", "no status"])
 async def test_a_call_of_which_nothing_is_heard_ends_as_unconfirmed(open_storage: OpenStorage, trouble: str) -> None:
     """What cannot be known is said: a provider that forgets a call keeps no place and no campaign for ever."""
     asked = 0
 
-    async def status(**_: object) -> None:
+    async def status(**_: object) -> object:
         nonlocal asked
         asked += 1
         if trouble == "raises":
             raise RuntimeError("Out of order.")
         if trouble == "hangs":
             await anyio.sleep_forever()
+        if trouble == "no status":
+            wrong: Any = trouble
+            return attrs.evolve(event(voice.requests[0], CallStatus.IN_PROGRESS), status=wrong)
+        return {"status": "in-progress"} if trouble == "no report" else None
 
     voice = ScriptedVoice()
-    voice.status = status  # type: ignore[method-assign]
+    voice.status = status  # type: ignore[assignment, method-assign]
     config = attrs.evolve(CALLS, call_timeout_seconds=0.5, call_status_seconds=0.1)
     async with dispatching(open_storage(clock_of_loop()), voice=voice, config=config) as rig:
         workspace = await given_workspace(rig.engine)

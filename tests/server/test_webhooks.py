@@ -55,6 +55,16 @@ def test_a_callback_that_is_not_the_providers_changes_nothing(caller: Caller) ->
     assert caller.kept() == []
 
 
+@pytest.mark.parametrize(("order", "status"), [(("wrong", "right"), 204), (("right", "wrong"), 403)])
+def test_of_a_repeated_header_the_last_counts(caller: Caller, order: tuple[str, str], status: int) -> None:
+    """As adapters are told, and as they have it of a repeated parameter."""
+    body = b'[{"id": "e1"}]'
+    signatures = {"wrong": "0" * 64, "right": sign(f"http://testserver{caller.path}", body)}
+    headers = [("X-Signature", signatures[order[0]]), ("x-signature", signatures[order[1]])]
+    assert caller.service.client.post(caller.path, content=body, headers=headers).status_code == status
+    assert caller.kept() == (["e1"] if status == 204 else [])
+
+
 def test_an_address_that_names_no_account_is_not_found(caller: Caller) -> None:
     """Whatever stands there, and by whatever method."""
     for path in ("/webhooks/0195554e-0000-7000-8000-00000000cafe", "/webhooks/x", "/webhooks/%00", "/webhooks/"):

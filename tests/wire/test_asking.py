@@ -47,6 +47,7 @@ async def _ask(url: str) -> DispatchOutcome:
         (Answer(status=401), DispatchState.REFUSED, "provider_auth"),
         (Answer(status=402), DispatchState.REFUSED, "provider_funds"),
         (Answer(status=403), DispatchState.REFUSED, "provider_auth"),
+        (Answer(status=408, body=b'{"message": "Request timeout"}'), DispatchState.UNKNOWN, "timeout"),
         (Answer(status=429), DispatchState.DEFERRED, "rate_limited"),
         (Answer(status=500), DispatchState.UNKNOWN, "provider_error"),
         (Answer(status=503), DispatchState.UNKNOWN, "provider_error"),

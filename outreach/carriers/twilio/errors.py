@@ -80,5 +80,6 @@ FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
 )
 """Failure class by code; other codes go by the HTTP status."""
 
-SENDER_LIMITS: Final = frozenset({"21611"})
-"""Codes of limits that do not throttle the account: the queue of one sending number is full."""
+SENDER_LIMITS: Final = frozenset({"14107", "21611"})
+"""Codes of limits that do not throttle the account: one number got too many from another, or the queue of one sending
+number is full."""

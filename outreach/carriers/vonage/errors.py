@@ -84,7 +84,9 @@ FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
 )
 """Failure class by code; other codes go by the HTTP status."""
 
-AMBIGUOUS: Final = frozenset({"1030", "1320"})
+_INTERNAL_ERROR: Final = "1030"
+
+AMBIGUOUS: Final = frozenset({_INTERNAL_ERROR, "1320"})
 """A platform error, and an already sent message: the outcome of this request is unknown."""
 
 
@@ -100,8 +102,11 @@ def error_code(error: Mapping[str, Any]) -> str | None:
 
 
 def reported_class(code: str | None) -> FailureClass:
-    """Return the failure class of a message that the carrier reports as failed."""
-    return "unreachable" if code in AMBIGUOUS else FAILURES.get(code or "", "rejected")
+    """Return the failure class of a message that the carrier reports as failed.
+
+    One that was sent already is not sent again (1320); one that an error of the platform ended may be (1030).
+    """
+    return "unreachable" if code == _INTERNAL_ERROR else FAILURES.get(code or "", "rejected")
 
 
 SENDER_LIMITS: Final = frozenset({"1460"})

@@ -38,7 +38,8 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
     if kind is None:
         raise CallbackRefused("The body has no type.")
     data = object_at(event, "data")
-    identity = f"{name_at(data, 'conversation_id') or _telephony_id(data)}:{kind}"
+    call_id = name_at(data, "conversation_id") or _telephony_id(data)
+    identity = f"{base.event_prefix(call_id, reference_of(data), callback.body)}:{kind}"
     at = moment_at(event, "event_timestamp") or connection.clock.now()
     if kind == "post_call_transcription":
         return _conversation(connection, data, identity)

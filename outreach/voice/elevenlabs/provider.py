@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -52,9 +53,9 @@ class ElevenLabsVoice:
     """Places calls of an account at ElevenLabs.
 
     ElevenLabs returns our id as the conversation's `user_id`. It answers 200 to refusals too, with `success` false.
-    Such a refusal is unknown if it names a conversation or a call, or reports a failed request to the telephony:
-    somebody may be called. A success without a conversation id is known by the telephony's id; without any id it is
-    unknown, because nothing could be looked up. There is no field for `not_after`.
+    Such a refusal is unknown if it names a conversation or a call, or reports a failed request to the telephony, which
+    goes for a 400 without a known code too: somebody may be called. A success without a conversation id is known by the
+    telephony's id; without any id it is unknown, because nothing could be looked up. There is no field for `not_after`.
     """
 
     name = NAME
@@ -132,15 +133,18 @@ class ElevenLabsVoice:
             answer = json_object_or_empty(response)
             message = _message(answer)
             code = name_at(answer, "detail", "status") or name_at(answer, "detail", "code")
-            worded = response.status_code in _WORDED
-            return self._refused(refusal_class(code, (message or "") if worded else ""), response, code, message)
+            words = (message or "") if response.status_code in _WORDED else ""
+            if response.status_code == HTTPStatus.BAD_REQUEST and refusal_class(code, "") is None:
+                _require_no_broken_request(words)
+            return self._refused(refusal_class(code, words), response, code, message)
         answer = json_object(response)
         success = answer.get("success")
         if success is False:
             message = text_at(answer, "message")
             # A call with an id has begun, whatever failed then.
-            if is_generic_message(message or "") or any(answer.get(name) for name in _IDENTIFIERS):
+            if any(answer.get(name) for name in _IDENTIFIERS):
                 raise UnreadableResponse
+            _require_no_broken_request(message or "")
             return self._refused(refusal_class(None, message or ""), response, "not_successful", message)
         provider_id = next(filter(None, (name_at(answer, name) for name in _IDENTIFIERS)), None)
         if success is not True or provider_id is None:
@@ -166,6 +170,16 @@ class ElevenLabsVoice:
 
 _WORDED: Final = frozenset({400, 404, 422})
 """Statuses of refusals without a code, which only the message tells apart."""
+
+
+def _require_no_broken_request(message: str) -> None:
+    """Check that a refusal does not tell of a failed request to the telephony, which may have arrived.
+
+    Raises:
+        UnreadableResponse: It does.
+    """
+    if is_generic_message(message):
+        raise UnreadableResponse
 
 
 def _message(answer: Mapping[str, Any]) -> str | None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, Connection
 from outreach.voice import base
-from outreach.voice.retell.provider import reason_of, report_of_call
+from outreach.voice.retell.provider import reason_of, reference_of, report_of_call
 from outreach.voice.retell.reasons import ENDED
 from outreach.wire.callbacks import json_event
 from outreach.wire.json_fields import name_at, object_at
@@ -36,7 +36,8 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
     mark = status if kind in REPORTED else name_at(event, "event_timestamp") or _signed_at(callback)
     if kind in REPORTED and status in ENDED and reason_of(call) is None:
         mark = f"{status}{base.NO_REASON_SUFFIX}"
-    return [CallbackEvent(event_id=f"{name_at(call, 'call_id')}:{kind}:{mark}", content=report)]
+    prefix = base.event_prefix(name_at(call, "call_id"), reference_of(call), callback.body)
+    return [CallbackEvent(event_id=f"{prefix}:{kind}:{mark}", content=report)]
 
 
 def _verify(connection: Connection, callback: Callback) -> None:

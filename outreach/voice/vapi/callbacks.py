@@ -33,15 +33,15 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
     message = object_at(json_event(callback.body), "message")
     kind = name_at(message, "type")
     call = object_at(message, "call")
-    call_id = name_at(call, "id")
     if kind is None:
         raise CallbackRefused("The body has no message with a type.")
+    prefix = f"{base.event_prefix(name_at(call, 'id'), _reference_of(message, call), callback.body)}:{kind}"
     if kind == "status-update":
-        return [_status_update(connection, message, call, call_id)]
+        return [_status_update(connection, prefix, message, call)]
     if kind == "end-of-call-report":
-        return [_ended(connection, f"{call_id}:end-of-call-report:ended", message, call)]
+        return [_ended(connection, f"{prefix}:ended", message, call)]
     at = text_at(message, "timestamp") or str(value_at(message, "timestamp"))
-    return [CallbackEvent(event_id=f"{call_id}:{kind}:{at[:40]}", content=None)]
+    return [CallbackEvent(event_id=f"{prefix}:{at[:40]}", content=None)]
 
 
 def _verify(connection: Connection, callback: Callback) -> None:
@@ -69,10 +69,10 @@ def _verify(connection: Connection, callback: Callback) -> None:
 
 
 def _status_update(
-    connection: Connection, message: Mapping[str, Any], call: Mapping[str, Any], call_id: str | None
+    connection: Connection, prefix: str, message: Mapping[str, Any], call: Mapping[str, Any]
 ) -> CallbackEvent:
     status = name_at(message, "status") or "none"
-    event_id = f"{call_id}:status-update:{status}"
+    event_id = f"{prefix}:{status}"
     if status == "ended":
         return _ended(connection, event_id, message, call)
     if status in STATUSES:
@@ -86,6 +86,10 @@ def _ended(connection: Connection, event_id: str, message: Mapping[str, Any], ca
         return _event(connection, event_id, end_of(reason), message, call)
     end = base.provisional_end(end_of(None), _ended_at(message, call), now=connection.clock.now())
     return _event(connection, event_id + base.NO_REASON_SUFFIX, end, message, call)
+
+
+def _reference_of(message: Mapping[str, Any], call: Mapping[str, Any]) -> str | None:
+    return reference_of(call) or name_at(message, "customer", "externalId")
 
 
 def _ended_at(message: Mapping[str, Any], call: Mapping[str, Any]) -> datetime | None:
@@ -106,7 +110,7 @@ def _event(
         end,
         workspace_id=connection.workspace_id,
         provider=NAME,
-        dispatch_id=reference_of(call) or name_at(message, "customer", "externalId"),
+        dispatch_id=_reference_of(message, call),
         provider_id=name_at(call, "id"),
         at=at or moment_at(message, "timestamp") or connection.clock.now(),
         verdict=verdict_of(value_at(analysis, "successEvaluation")),

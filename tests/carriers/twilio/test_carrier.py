@@ -113,6 +113,7 @@ async def test_requests_go_with_the_key_or_the_token(more: dict[str, str]) -> No
         (20003, DispatchState.REFUSED, "provider_auth"),
         (30003, DispatchState.REFUSED, "temporary"),
         (21611, DispatchState.DEFERRED, "rate_limited"),
+        (14107, DispatchState.DEFERRED, "rate_limited"),
         (20429, DispatchState.DEFERRED, "rate_limited"),
         (99999, DispatchState.REFUSED, "rejected"),
         ("21610", DispatchState.REFUSED, "opted_out"),
@@ -127,7 +128,7 @@ async def test_a_code_has_its_class(code: object, state: DispatchState, reason: 
     assert (outcome.state, outcome.reason) == (state, reason)
     assert outcome.error_message == "m" * 300
     # The queue of one sending number is full; the account's others are not.
-    assert outcome.account_wide is (code != 21611)
+    assert outcome.account_wide is (code not in {21611, 14107})
 
 
 @pytest.mark.parametrize(

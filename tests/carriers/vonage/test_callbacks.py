@@ -94,6 +94,7 @@ def test_each_status_has_its_word(status: str, known: MessageStatus) -> None:
         (a_refusal("1240"), "opted_out", "1240"),
         (a_refusal("1180"), "unreachable", "1180"),
         (a_refusal("1030"), "unreachable", "1030"),
+        (a_refusal("1320"), "rejected", "1320"),
         (a_refusal("9999"), "rejected", "9999"),
         ({"title": 1170}, "invalid_number", "1170"),
         ({"title": "1170"}, "invalid_number", "1170"),

@@ -34,9 +34,8 @@ class ElevenLabsStandIn:
         return Answer(body=json.dumps(found[0]).encode()) if found else Answer(status=404, body=b"{}")
 
     def refuse(self, scenario: Scenario) -> Answer:
-        """Refuse a number, which is a 200 here, or ask to come again."""
-        if scenario == "refuses_for_now":
-            return Answer(status=408, body=b'{"detail": "Request timeout"}')
+        """Refuse a number, which is a 200 here; nothing is refused for now alone."""
+        assert scenario == "refuses_for_good"
         message = "Unable to create record: the number is not a valid phone number."
         answer = {"success": False, "message": message, "conversation_id": None, "callSid": None}
         return Answer(body=json.dumps(answer).encode())

@@ -58,6 +58,15 @@ def test_the_end_of_a_conversation_tells_its_beginning_too() -> None:
         assert (report.dispatch_id, report.provider_id) == ("d-1", "conv-1")
 
 
+@pytest.mark.parametrize("kind", ["post_call_transcription", "call_initiation_failure", "of_a_new_kind"])
+def test_events_that_lack_elevenlabs_identifier_are_told_apart(kind: str) -> None:
+    """By ours, else by all that they hold: they are of different calls, and none is a repeat of another."""
+    found: list[dict[str, Any]] = [{"user_id": "d-1"}, {"user_id": "d-2"}, {"agent_id": "a"}, {"user_id": 5}, {}]
+    events = [_read(kind, {"status": "done", **data})[-1].event_id for data in found]
+    assert len(set(events)) == len(found)
+    assert _read(kind, {"status": "done"})[-1].event_id == events[-1]
+
+
 @pytest.mark.parametrize(
     "data",
     [

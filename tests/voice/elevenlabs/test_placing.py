@@ -197,9 +197,11 @@ async def test_a_200_says_yes_only_by_its_field(
         "The SIP server did not respond; too many attempts",
     ],
 )
-async def test_a_no_that_tells_of_a_broken_request_is_unknown(message: str) -> None:
-    """ElevenLabs does not know what its telephony did: the call may have been placed."""
-    recording = Recording({"success": False, "message": message, "conversation_id": None, "callSid": None})
+@pytest.mark.parametrize("status", [200, 400])
+async def test_a_no_that_tells_of_a_broken_request_is_unknown(message: str, status: int) -> None:
+    """ElevenLabs does not know what its telephony did: the call may have been placed, whatever the no comes as."""
+    refused = {"success": False, "message": message, "conversation_id": None, "callSid": None}
+    recording = Recording(refused if status == 200 else {"detail": {"message": message}}, status=status)
     async with recording.http:
         outcome = await ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http)).place_call(call_request())
     assert (outcome.state, outcome.reason) == (DispatchState.UNKNOWN, "unreadable")

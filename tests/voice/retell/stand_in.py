@@ -27,9 +27,8 @@ class RetellStandIn:
         return Answer(body=json.dumps(found[0]).encode()) if found else Answer(status=404, body=b"{}")
 
     def refuse(self, scenario: Scenario) -> Answer:
-        """Refuse a number, or ask to come again."""
-        if scenario == "refuses_for_now":
-            return Answer(status=408, body=b'{"status": "error", "message": "Timeout."}')
+        """Refuse a number; nothing is refused for now alone."""
+        assert scenario == "refuses_for_good"
         return Answer(status=400, body=b'{"status": "error", "message": "to_number is not a valid number."}')
 
     def _place(self, body: dict[str, Any]) -> dict[str, Any]:

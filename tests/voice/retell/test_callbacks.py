@@ -138,6 +138,16 @@ def test_each_event_of_a_call_has_an_identifier_of_its_own() -> None:
     assert first != second
 
 
+@pytest.mark.parametrize("kind", ["call_ended", "transcript_updated"])
+def test_events_that_lack_retells_identifier_are_told_apart(kind: str) -> None:
+    """By ours, else by all that they hold: they are of different calls, and none is a repeat of another."""
+    references: list[dict[str, Any]] = [{"metadata": {"outreach_dispatch_id": name}} for name in ("d-1", "d-2")]
+    calls = [*references, {"call_id": None, "agent_id": "a-1"}, {"call_id": 5}, {}]
+    events = [_read({"event": kind, "call": {"call_status": "ended", **call}}).event_id for call in calls]
+    assert len(set(events)) == len(calls)
+    assert _read({"event": kind, "call": {"call_status": "ended"}}).event_id == events[-1]
+
+
 BODY = json.dumps({"event": "call_ended", "call": CALL}).encode()
 
 

@@ -28,9 +28,8 @@ class VapiStandIn:
         return Answer(body=json.dumps(found[0]).encode()) if found else Answer(status=404, body=b"{}")
 
     def refuse(self, scenario: Scenario) -> Answer:
-        """Refuse a number, or ask to come again."""
-        if scenario == "refuses_for_now":
-            return Answer(status=408, body=b'{"message": "Request timeout", "statusCode": 408}')
+        """Refuse a number; nothing is refused for now alone."""
+        assert scenario == "refuses_for_good"
         message = ["customer.number must be a valid phone number in the E.164 format."]
         return Answer(status=400, body=json.dumps({"message": message, "error": "Bad Request"}).encode())
 

@@ -72,6 +72,15 @@ def test_a_status_is_reported_with_both_identifiers_and_vapis_time() -> None:
     assert (report.provider_id, report.status, report.at) == ("call-1", CallStatus.IN_PROGRESS, at)
 
 
+@pytest.mark.parametrize("kind", ["status-update", "end-of-call-report", "transcript"])
+def test_events_that_lack_vapis_identifier_are_told_apart(kind: str) -> None:
+    """By ours, else by all that they hold: they are of different calls, and none is a repeat of another."""
+    calls = [{"name": "d-1"}, {"name": "d-2"}, {"id": None, "orgId": "o-1"}, {"id": 5}, {}]
+    events = [_read({"type": kind, "status": "ended", "call": call}).event_id for call in calls]
+    assert len(set(events)) == len(calls)
+    assert _read({"type": kind, "status": "ended", "call": calls[-1]}).event_id == events[-1]
+
+
 @pytest.mark.parametrize(
     "call",
     [
