@@ -92,8 +92,9 @@ class Erasure:
         """Erase one person from a workspace: names, number, variables, texts, replies, summaries and providers' events.
 
         Contacts that wait for their turn end as `skipped: erased`. All figures stay as they are. An opt-out stays on
-        the register as a hash of the number, so that the person is not contacted again. It reads all single messages,
-        calls and events of the workspace, and erases in archives too.
+        the register as a hash of the number, so that the person is not contacted again. A stored HTTP response with the
+        number is erased: its request is refused when it is repeated, and not carried out again. It reads all single
+        messages, calls, events and stored responses of the workspace, and erases in archives too.
 
         Args:
             workspace_id: The workspace.
@@ -133,7 +134,7 @@ class Erasure:
         for _ in range(_MAX_ROUNDS):
             # What came in between.
             number, found = await storage.read(find)
-            if not any((found.recipients, found.messages, found.calls, found.callbacks)):
+            if not any((found.recipients, found.messages, found.calls, found.callbacks, found.answers)):
                 break
             more = await storage.write(erase)
             result = PurgeResult(

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from outreach import (
     CampaignStatus,
     Conflict,
     InvalidRequest,
+    Message,
+    NewMessage,
     NewRecipient,
     NewSmsCampaign,
     NewWorkspace,
@@ -23,6 +25,7 @@ from outreach import (
 )
 from outreach.config import EngineConfig
 from outreach.convert.json_reports import read_campaign_report, write_campaign_report
+from outreach.http import IdempotentRequest, StoredAnswer
 from outreach.models import NewFollowUp
 from outreach.models.campaign import Campaign
 from outreach.models.campaign_report import CampaignReport
@@ -343,6 +346,41 @@ async def test_a_person_is_purged_from_everything(tmp_path: Path, clock: ManualC
     content = database.read_bytes()
     for secret in (b"Zaphod", b"z@example.com", b"Beeblebrox", PHONE[1:].encode()):
         assert secret not in content
+
+
+async def test_an_answer_that_a_key_repeats_is_erased_with_the_person(
+    writing: Outreach, storage: Storage, clock: ManualClock
+) -> None:
+    """The request is still known: it is not carried out again, and the error says why it is not answered."""
+
+    def render(made: Message) -> StoredAnswer:
+        return StoredAnswer(body=f'{{"to":"{made.to}","body":"{made.body}"}}'.encode(), location=f"/{made.to}")
+
+    def send(phone: str, digest: str = "print", workspace_id: str = THIS_WORKSPACE) -> Awaitable[StoredAnswer]:
+        new = NewMessage(to=phone, body="Dear Zaphod", from_number="+14155550100", carrier="twilio")
+        request = IdempotentRequest(operation="POST /texts", key=phone[-4:], digest=digest)
+        return writing.http.send_message(workspace_id, new, request=request, render=render)
+
+    other = PHONE[:-1] + "8"
+    first, kept, theirs = await send(PHONE), await send(other), await send(PHONE, workspace_id=OTHER_WORKSPACE)
+    assert await send(PHONE) == first
+    sent = list(await writing.messages.list(THIS_WORKSPACE))
+    ended = [attrs.evolve(one, status=MessageStatus.DELIVERED, ended_at=clock.now()) for one in sent]
+    await storage.write(lambda tx: [tx.messages.update(one) for one in ended])
+    assert (await writing.erasure.purge(THIS_WORKSPACE, PHONE)).messages == 1
+    with pytest.raises(InvalidRequest, match="erased since") as refused:
+        await send(PHONE)
+    assert refused.value.details[0].path == "Idempotency-Key"
+    with pytest.raises(InvalidRequest, match="other content"):
+        await send(PHONE, digest="another")
+    assert (await send(other), await send(PHONE, workspace_id=OTHER_WORKSPACE)) == (kept, theirs)
+    assert len(list(await writing.messages.list(THIS_WORKSPACE))) == len(sent)
+    stored = await storage.read(lambda tx: tx.requests.stored(THIS_WORKSPACE, "POST /texts", PHONE[-4:]))
+    assert stored is not None
+    assert (stored.fingerprint, stored.location) == ("print", None)
+    assert not [secret for secret in (PHONE[1:], "Zaphod") if secret in str(stored)]
+    clock.advance(2 * DAY.total_seconds())
+    assert await send(PHONE) == first
 
 
 TOLD = f"The number {PHONE} belongs to Zaphod."

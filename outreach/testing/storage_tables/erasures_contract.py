@@ -23,6 +23,7 @@ from outreach.testing.builders import (
     make_message,
     make_prepared,
     make_run,
+    make_stored_request,
     make_trail_entry,
     make_workspace,
     new_id,
@@ -262,6 +263,15 @@ class ErasuresContract(ContractBase):
         message, waiting = given_message(to=phone), make_message(to=phone)
         event = make_callback(body=f'{{"from":"{phone}"}}'.encode())
         inbound = make_inbound(from_number=phone)
+        answers = [
+            make_stored_request(workspace_id=owner, key=key, answer=answer)
+            for owner, key, answer in (
+                (THIS_WORKSPACE, "person", f'{{"to":"{phone}"}}\xff'.encode("latin-1")),
+                (THIS_WORKSPACE, "other", b"+19995550000"),
+                (THIS_WORKSPACE, "running", None),
+                (OTHER_WORKSPACE, "person", phone.encode()),
+            )
+        ]
 
         def insert(tx: Transaction) -> None:
             place = {"campaign_id": campaign.id, "position": 0, "to": phone}
@@ -271,12 +281,16 @@ class ErasuresContract(ContractBase):
             tx.callbacks.insert(event)
             tx.inbound.insert(inbound)
             tx.trail.append(make_trail_entry(phone=phone))
+            for answer in answers:
+                tx.requests.put_stored(answer)
 
         await storage.write(insert)
         found = await storage.read(lambda tx: tx.erasures.rows_of_person(THIS_WORKSPACE, phone, limit=100))
         assert [(one.campaign_id, one.position) for one in found.recipients] == [(campaign.id, 0)]
         assert set(found.messages) == {message.id, waiting.id}
         assert (found.open_singles, len(found.callbacks), list(found.calls)) == (1, 1, [])
+        assert found.answers == [(answers[0].operation, "person")]
+        await storage.write(lambda tx: tx.requests.delete_stored(THIS_WORKSPACE, answers[0].operation, "person"))
         name = f"#{new_id()}"
         await storage.write(lambda tx: tx.erasures.erase_person(THIS_WORKSPACE, phone, found, name=name))
 
@@ -304,5 +318,6 @@ class ErasuresContract(ContractBase):
             [],
             [],
             0,
+            [],
             [],
         )

@@ -15,6 +15,7 @@ from outreach.working_set.kinds import (
     CALLS,
     CAMPAIGNS,
     DISPATCHES,
+    IDEMPOTENCY_KEYS,
     INBOUND,
     MESSAGES,
     RECIPIENTS,
@@ -35,6 +36,7 @@ class PersonRows(NamedTuple):
         messages: Single messages; `open_singles` counts those that have not ended.
         calls: Calls, those of campaigns included.
         callbacks: The storage's own names of events whose body holds the number.
+        answers: Operations and idempotency keys whose stored answer holds the number.
     """
 
     recipients: Sequence[Recipient]
@@ -42,6 +44,7 @@ class PersonRows(NamedTuple):
     calls: Sequence[str]
     open_singles: int
     callbacks: Sequence[int | str]
+    answers: Sequence[tuple[str, str]]
 
 
 class Erasures(Table):
@@ -151,18 +154,23 @@ class Erasures(Table):
         return bool(self._rows.query("erasure.loading", workspace_id=workspace_id, now=format_timestamp(now)))
 
     def rows_of_person(self, workspace_id: str, phone: str, *, limit: int) -> PersonRows:
-        """Return where a number stands, at most `limit` rows of each kind; it reads all messages, calls and events."""
+        """Return where a number stands, at most `limit` rows of each kind.
+
+        It reads all messages, calls, events and stored answers.
+        """
         given: dict[str, Value] = {"workspace_id": workspace_id, "limit": limit}
         messages = self._rows.query("erasure.messages_of_person", MESSAGES, phone=phone, **given)
         calls = self._rows.query("erasure.calls_of_person", CALLS, phone=phone, **given)
         digits = phone.removeprefix("+")
         callbacks = self._rows.query("erasure.callbacks_of_person", CALLBACKS, digits=digits, **given)
+        answers = self._rows.query("erasure.answers_of_person", IDEMPOTENCY_KEYS, digits=digits, **given)
         return PersonRows(
             recipients=self._list(RECIPIENTS, "erasure.recipients_of_person", phone=phone, **given),
             messages=[row[0] for row in messages],
             calls=[row[0] for row in calls],
             open_singles=sum(row[1] for row in messages) + sum(row[1] for row in calls),
             callbacks=[row[0] for row in callbacks],
+            answers=[(row[0], row[1]) for row in answers],
         )
 
     def erase_person(self, workspace_id: str, phone: str, found: PersonRows, *, name: str) -> None:

@@ -205,6 +205,12 @@ SELECT json_build_array(account_id, event_id)::text AS rowid FROM callbacks
 WHERE workspace_id = :workspace_id AND position(convert_to(:digits::text, 'UTF8') IN body) > 0
 LIMIT :limit
 
+-- answers_of_person --
+-- The same for the answers that idempotency keys repeat.
+SELECT operation, key FROM idempotency_keys
+WHERE workspace_id = :workspace_id AND position(convert_to(:digits::text, 'UTF8') IN answer) > 0
+LIMIT :limit
+
 -- person_in_recipients --
 -- A person's places in campaigns; the name stands for the number in all of them.
 UPDATE recipients SET

@@ -202,6 +202,12 @@ SELECT rowid FROM callbacks
 WHERE workspace_id = :workspace_id AND instr(body, CAST(:digits AS BLOB)) > 0
 LIMIT :limit
 
+-- answers_of_person --
+-- The same for the answers that idempotency keys repeat.
+SELECT operation, key FROM idempotency_keys
+WHERE workspace_id = :workspace_id AND instr(answer, CAST(:digits AS BLOB)) > 0
+LIMIT :limit
+
 -- person_in_recipients --
 -- A person's places in campaigns; the name stands for the number in all of them.
 UPDATE recipients SET
