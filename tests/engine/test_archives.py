@@ -47,6 +47,7 @@ from outreach.testing.builders import (
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, pending, publish
 from outreach.working_set import Transaction
+from outreach.working_set.tables import erasures
 from tests.engine.all_endings import given_endings
 from tests.engine.conftest import given_workspaces
 
@@ -680,6 +681,25 @@ async def test_the_retention_and_a_deletion_reach_the_archives(place: Place) -> 
         assert [attrs.evolve(one, at=NOW, erased_at=None) for one in after] == [
             attrs.evolve(one, at=NOW) for one in before
         ]
+
+
+async def test_an_archive_that_is_away_does_not_hold_up_the_others(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many campaigns it has to erase: all of those in an archive that is there are erased in one run."""
+    monkeypatch.setattr(erasures, "_LIMIT", 2)
+    away = place.file.with_name("away.db")
+    async with place.engine() as engine:
+        for file, count in ((away, 2), (place.file, 3)):
+            for number in range(count):
+                await given_endings(engine._storage, number + 1, count=5)
+            place.archive(file)
+        away.unlink()
+        await engine.workspaces.update(THIS_WORKSPACE, WorkspaceUpdate(retention_days=50))
+        result = await engine.erasure.apply_retention()
+        assert [str(away) in problem for problem in result.unreachable] == [True]
+    with closing(sqlite3.connect(place.file)) as raw:
+        assert raw.execute("SELECT COUNT(*), COUNT(phone) FROM recipients").fetchall() == [(15, 0)]
 
 
 async def test_a_follow_up_of_an_archived_campaign_reads_the_archive(place: Place) -> None:

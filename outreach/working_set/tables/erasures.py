@@ -23,7 +23,7 @@ from outreach.working_set.kinds import (
     TRAIL,
     WORKSPACES,
 )
-from outreach.working_set.tables.base import Table
+from outreach.working_set.tables.base import Table, json_list
 
 _LIMIT: Final = 1000
 
@@ -214,9 +214,14 @@ class Archives(Table):
             for identity, file, created_at, count in rows
         ]
 
-    def to_erase(self, workspace_id: str | None) -> Sequence[ArchivedErasure]:
-        """Return campaigns of a workspace, or all, that their archives still have to erase, at most 1,000."""
-        rows = self._rows.query("archives.to_erase", workspace_id=workspace_id, limit=_LIMIT)
+    def to_erase(self, workspace_id: str | None, *, without: Collection[str] = ()) -> Sequence[ArchivedErasure]:
+        """Return campaigns of a workspace, or all, that their archives still have to erase, at most 1,000.
+
+        Those in the archives `without`, which are given by their ids, are left out.
+        """
+        rows = self._rows.query(
+            "archives.to_erase", workspace_id=workspace_id, without=json_list(without), limit=_LIMIT
+        )
         return [
             ArchivedErasure(workspace_id=owner, campaign_id=campaign_id, number=number, archive_id=identity, file=file)
             for owner, campaign_id, number, identity, file in rows
