@@ -616,6 +616,38 @@ async def test_only_one_run_moves_into_an_archive(place: Place, monkeypatch: pyt
         assert await engine.campaigns.get_recipient(THIS_WORKSPACE, campaigns[0].id, 0) == person
 
 
+@pytest.mark.parametrize("killed", [True, False])
+async def test_two_runs_into_two_files_do_not_move_the_same_campaign(
+    place: Place, monkeypatch: pytest.MonkeyPatch, killed: bool
+) -> None:
+    """What the other run took after this one had listed it is left to that, also where that was killed in between."""
+    async with place.engine() as engine:
+        campaigns = await given_campaigns(engine)
+        before = [await told(engine, campaign) for campaign in campaigns]
+    second, copy, begun = place.file.with_name("second.db"), mover.Mover._copy_slice, False
+
+    def meanwhile(self: Any, campaign: Any, first: int, last: int) -> None:
+        nonlocal begun
+        copy(self, campaign, first, last)
+        if not begun:
+            begun = True
+            with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+                if killed:
+                    killed_at(patch, 4)
+                place.archive(second)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mover.Mover, "_copy_slice", meanwhile)
+        done = place.archive()
+    assert done.campaigns == 1
+    assert dict(done.kept_back) == {campaigns[1].id: f"another run moves it into {second}"}
+    assert place.archive(second).campaigns == int(killed)
+    assert not any(ledger(place.path).values())
+    async with place.engine() as engine:
+        for campaign, known in zip(campaigns, before, strict=True):
+            assert (await told(engine, campaign)) == known
+
+
 def secrets_in(path: Path, *secrets: str) -> list[str]:
     """Return which of these texts a file holds, without what SQLite has freed but not overwritten."""
     with closing(sqlite3.connect(path)) as raw:
