@@ -25,6 +25,7 @@ from outreach import (
 )
 from outreach.config import EngineConfig
 from outreach.convert.json_reports import read_campaign_report, write_campaign_report
+from outreach.events import MessageReceived, OptedIn, OptedOut
 from outreach.http import IdempotentRequest, StoredAnswer
 from outreach.models import NewFollowUp
 from outreach.models.campaign import Campaign
@@ -34,6 +35,7 @@ from outreach.operations.campaigns.reporting import report_of
 from outreach.operations.erasure.applying import apply_retention
 from outreach.operations.erasure.campaigns import begin_erasure, erase_slice
 from outreach.operations.settling.callbacks import CallbackContext, process_events
+from outreach.operations.subscriptions import events_between
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.adapter import CallbackEvent
 from outreach.protocols.storage import Storage
@@ -565,6 +567,25 @@ async def test_the_retention_erases_what_is_older_and_nothing_else(
     assert "+14155558888" not in [one.phone async for one in writing.unsubscribes.iter_all(THIS_WORKSPACE)]
     assert "I am Zaphod" not in [one.body for one in await writing.messages.list_inbound(THIS_WORKSPACE)]
     assert (await writing.erasure.apply_retention()).slices == 0
+
+
+async def test_an_event_whose_number_the_retention_has_erased_has_an_empty_one(
+    writing: Outreach, storage: Storage, clock: ManualClock
+) -> None:
+    """A reader that is behind gets a text, as the type of the field says."""
+    await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone=PHONE)))
+    await writing.unsubscribes.remove(THIS_WORKSPACE, PHONE)
+    await writing.unsubscribes.add(THIS_WORKSPACE, PHONE)
+    await writing.messages.receive(THIS_WORKSPACE, from_number=PHONE, to="+14155550100", body="Hello")
+    await writing.workspaces.update(THIS_WORKSPACE, WorkspaceUpdate(retention_days=1))
+    clock.advance((2 * DAY).total_seconds())
+    await writing.erasure.apply_retention()
+    events = await storage.read(lambda tx: events_between(tx, THIS_WORKSPACE, 0, tx.trail.last_number()))
+    [gone, came, wrote] = [one for one in events if isinstance(one, OptedIn | OptedOut | MessageReceived)]
+    assert isinstance(gone, OptedIn)
+    assert isinstance(came, OptedOut)
+    assert isinstance(wrote, MessageReceived)
+    assert [gone.phone, came.phone, wrote.from_number] == ["", "", ""]
 
 
 async def test_a_clock_that_has_just_been_set_erases_nothing_by_its_age(
