@@ -106,7 +106,7 @@ class Erasure:
             InvalidRequest: It is no phone number.
             Conflict: A request to it is on its way, or contacts are being loaded: nothing was erased.
             ArchiveUnavailable: An archive with contacts of the workspace is not there, or is being written: nothing was
-                erased.
+                erased, or not in the archives, as the message says.
         """
         raw = require_text("phone", phone)
         token = PSEUDONYM_PREFIX + secrets.token_hex(_TOKEN_BYTES)
@@ -144,9 +144,17 @@ class Erasure:
                 callbacks=result.callbacks + more.callbacks,
                 still_opted_out=result.still_opted_out or more.still_opted_out,
             )
+        # Listed again: campaigns may have been moved into a new one meanwhile.
+        archives = await storage.read(lambda tx: tx.archives.list(workspace_id))
         if archives:
             name = await storage.read(lambda tx: tx.register.stored_name(workspace_id, number)) or token
-            archived = await to_thread.run_sync(_erase_in, archives, workspace_id, number, name)
+            try:
+                archived = await to_thread.run_sync(_erase_in, archives, workspace_id, number, name)
+            except ArchiveUnavailable as error:
+                raise ArchiveUnavailable(
+                    f"{error.message} Only what is in no archive was erased: purge again afterwards.",
+                    command=error.command,
+                ) from error
             result = attrs.evolve(
                 result, contacts=result.contacts + archived["contacts"], calls=result.calls + archived["calls"]
             )

@@ -799,7 +799,7 @@ class Erasure(Service[AsyncErasure]):
             InvalidRequest: It is no phone number.
             Conflict: A request to it is on its way, or contacts are being loaded: nothing was erased.
             ArchiveUnavailable: An archive with contacts of the workspace is not there, or is being written: nothing was
-                erased.
+                erased, or not in the archives, as the message says.
         """
         return self._call(lambda service: service.purge(workspace_id, phone, actor=actor))
 

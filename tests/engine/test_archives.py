@@ -29,11 +29,12 @@ from outreach.database import (
 )
 from outreach.errors import ArchiveUnavailable, ConfigError, DatabaseMissing, DatabaseOlder, StorageError
 from outreach.models import NewFollowUp, TrailStepKind
-from outreach.models.archive import ArchiveResult
+from outreach.models.archive import Archive, ArchiveResult
 from outreach.models.campaign import Campaign
 from outreach.models.states import DispatchState
 from outreach.models.trail import TrailEntry, TrailRule
 from outreach.operations.archives import mover
+from outreach.services import erasure
 from outreach.storage.sqlite import SqliteStorage, archive_file, schema
 from outreach.storage.sqlite.archive_mark import mark_as_archive
 from outreach.testing.builders import (
@@ -682,6 +683,79 @@ async def test_a_purge_reaches_the_archives(
         assert secrets_in(file, person.phone, person.phone[1:]) == []
     place.archive()
     assert secrets_in(place.file, person.phone) == []
+
+
+async def test_a_purge_reaches_an_archive_that_is_made_meanwhile(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The campaigns were in the database when the purge looked which archives there are."""
+    look = erasure._require_archives
+
+    def then_archive(tx: Transaction, workspace_id: str) -> Sequence[Archive]:
+        found = look(tx, workspace_id)
+        place.archive()
+        return found
+
+    monkeypatch.setattr(erasure, "_require_archives", then_archive)
+    async with place.engine() as engine:
+        campaigns = await given_campaigns(engine)
+        person = await engine.campaigns.get_recipient(THIS_WORKSPACE, campaigns[0].id, 0)
+        assert person.phone is not None
+        assert (await engine.erasure.purge(THIS_WORKSPACE, person.phone)).contacts >= 1
+    assert secrets_in(place.file, person.phone) == []
+
+
+async def test_a_purge_that_cannot_reach_an_archive_says_what_it_has_erased(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The archive is away only once the database is done: purged again, it is erased there too."""
+    away = place.file.with_name("away.db")
+    async with place.engine() as engine:
+        campaigns = await given_campaigns(engine)
+        person = await engine.campaigns.get_recipient(THIS_WORKSPACE, campaigns[0].id, 0)
+        assert person.phone is not None
+        place.archive()
+        with monkeypatch.context() as patch:
+            patch.setattr(erasure, "_require_writable", lambda _: place.file.rename(away))
+            with pytest.raises(ArchiveUnavailable, match=r"is not there.*Only what is in no archive was erased"):
+                await engine.erasure.purge(THIS_WORKSPACE, person.phone)
+        away.rename(place.file)
+        assert (await engine.erasure.purge(THIS_WORKSPACE, person.phone)).contacts >= 1
+    assert secrets_in(place.file, person.phone) == []
+
+
+async def test_a_report_that_is_kept_does_not_name_anybody(place: Place) -> None:
+    """Providers' words may: a purge takes the number out of an archived campaign's report, an erasure all words."""
+    async with place.engine() as engine:
+        campaign, _ = await given_campaigns(engine)
+        with closing(sqlite3.connect(place.path)) as raw, raw:
+            raw.execute("UPDATE dispatches SET error_message = 'The number ' || to_number || ' is wrong'")
+        named = (await engine.campaigns.report(THIS_WORKSPACE, campaign.id)).failures
+        words = named[0].failure.error_message or ""
+        place.archive()
+        assert (await engine.campaigns.report(THIS_WORKSPACE, campaign.id)).failures == named
+        phone = words.split()[2]
+        await engine.erasure.purge(THIS_WORKSPACE, phone)
+        purged = (await engine.campaigns.report(THIS_WORKSPACE, campaign.id)).failures
+        assert [one.requests for one in purged] == [one.requests for one in named]
+        assert phone[1:] not in str(purged)
+        assert "The number" in (purged[0].failure.error_message or "")
+        await engine.campaigns.delete(THIS_WORKSPACE, campaign.id)
+        erased = (await engine.campaigns.report(THIS_WORKSPACE, campaign.id)).failures
+        assert [(one.requests, one.failure.error_message) for one in erased] == [(one.requests, None) for one in named]
+
+
+async def test_an_older_copy_of_an_archive_is_not_taken_for_it(place: Place) -> None:
+    """It lacks what was moved since: that is said, and not shown as a campaign without contacts."""
+    older = place.file.with_name("older.db")
+    async with place.engine() as engine:
+        first = await given_endings(engine._storage, 1, count=5)
+        place.archive()
+        shutil.copy(place.file, older)
+        second = await given_endings(engine._storage, 2, count=5)
+        place.archive()
+        older.replace(place.file)
+        assert len([one async for one in engine.campaigns.iter_recipients(THIS_WORKSPACE, first.id)]) == 5
+        with pytest.raises(ArchiveUnavailable, match=f"does not hold campaign {second.id}: it is an older copy"):
+            _ = [one async for one in engine.campaigns.iter_export(THIS_WORKSPACE, second.id)]
 
 
 async def test_the_retention_and_a_deletion_reach_the_archives(place: Place) -> None:

@@ -184,6 +184,7 @@ class Erasures(Table):
         self._rows.execute_on(DISPATCHES, "erasure.person_in_dispatches", **person)
         self._rows.execute_on(INBOUND, "erasure.person_in_inbound", **person)
         self._rows.execute("erasure.person_in_trail", **person)
+        self._rows.execute("erasure.person_in_figures", **person)
         self.erase_singles(workspace_id, messages=found.messages, calls=found.calls, name=name)
         if found.callbacks:
             self._rows.execute_on(

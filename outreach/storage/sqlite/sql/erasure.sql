@@ -248,6 +248,12 @@ WHERE workspace_id = :workspace_id AND from_number = :phone
 -- Opt-outs, opt-ins and replies in the trail.
 UPDATE trail SET phone = :name WHERE workspace_id = :workspace_id AND phone = :phone
 
+-- person_in_figures --
+-- A report of an archived campaign has the providers' words, which may name the number.
+UPDATE archived_campaigns SET figures = replace(figures, substr(:phone, 2), :name)
+WHERE instr(figures, substr(:phone, 2)) > 0
+    AND campaign_number IN (SELECT number FROM campaigns WHERE workspace_id = :workspace_id)
+
 -- person_in_callbacks --
 -- The event stays known, so that it is not taken for a new one.
 UPDATE callbacks SET body = x'', report = NULL
