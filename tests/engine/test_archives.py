@@ -756,6 +756,30 @@ async def test_an_older_copy_of_an_archive_is_not_taken_for_it(place: Place) -> 
         assert len([one async for one in engine.campaigns.iter_recipients(THIS_WORKSPACE, first.id)]) == 5
         with pytest.raises(ArchiveUnavailable, match=f"does not hold campaign {second.id}: it is an older copy"):
             _ = [one async for one in engine.campaigns.iter_export(THIS_WORKSPACE, second.id)]
+        with pytest.raises(StorageError, match="is an older copy of the archive"):
+            place.archive()
+
+
+async def test_an_archive_from_after_a_backup_is_not_gone_on_with(place: Place) -> None:
+    """Its campaigns have numbers that the restored database gives to others: both would be lost."""
+    async with place.engine() as engine:
+        first = await given_endings(engine._storage, 1, count=5)
+    place.archive()
+    image = place.path.read_bytes()
+    async with place.engine() as engine:
+        await given_endings(engine._storage, 2, count=5)
+    place.archive()
+    kept = ledger(place.file)
+    place.path.write_bytes(image)
+    async with place.engine() as engine:
+        after = await given_endings(engine._storage, 3, count=6)
+        with pytest.raises(StorageError, match="holds campaigns that this database does not know"):
+            place.archive()
+        assert ledger(place.file) == kept
+        assert place.archive(place.file.with_name("new.db")).campaigns == 1
+        for campaign, count in ((first, 5), (after, 6)):
+            found = [one async for one in engine.campaigns.iter_recipients(THIS_WORKSPACE, campaign.id)]
+            assert len(found) == count
 
 
 async def test_the_retention_and_a_deletion_reach_the_archives(place: Place) -> None:
