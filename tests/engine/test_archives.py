@@ -743,6 +743,24 @@ async def test_a_report_that_is_kept_does_not_name_anybody(place: Place) -> None
         assert [(one.requests, one.failure.error_message) for one in erased] == [(one.requests, None) for one in named]
 
 
+async def test_an_archive_that_was_removed_half_written_is_begun_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is in it alone; until then erasing is refused, because a copy of it may be somewhere."""
+    async with place.engine() as engine:
+        campaigns = await given_campaigns(engine)
+        before = [await told(engine, campaign) for campaign in campaigns]
+        with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+            killed_at(patch, 3)
+            place.archive()
+        place.file.unlink()
+        with pytest.raises(ArchiveUnavailable, match="is not there"):
+            await engine.campaigns.delete(THIS_WORKSPACE, campaigns[0].id)
+        assert place.archive().campaigns == 2
+        assert [await told(engine, campaign) for campaign in campaigns] == before
+        assert [one.problem for one in list_archives(place.url)] == [None]
+
+
 async def test_an_older_copy_of_an_archive_is_not_taken_for_it(place: Place) -> None:
     """It lacks what was moved since: that is said, and not shown as a campaign without contacts."""
     older = place.file.with_name("older.db")

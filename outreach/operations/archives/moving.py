@@ -140,14 +140,23 @@ def _require_latest(raw: sqlite3.Connection, file: Path, identity: str) -> None:
         )
 
 
+def _forget_unfinished(raw: sqlite3.Connection, file: Path) -> None:
+    """Forget archives that are not there any more, or raise `ArchiveUnavailable` if one held what is nowhere else."""
+    with transaction(raw):
+        for (identity,) in raw.execute("SELECT id FROM main.archives WHERE file = ?", (str(file),)).fetchall():
+            # What is being copied is still in the database as a whole.
+            raw.execute("DELETE FROM main.archived_campaigns WHERE archive_id = ? AND state = 'copying'", (identity,))
+            if raw.execute("SELECT 1 FROM main.archived_campaigns WHERE archive_id = ?", (identity,)).fetchone():
+                raise ArchiveUnavailable(f"The archive {file} is not there. Put it back, or name another file.")
+            raw.execute("DELETE FROM main.archives WHERE id = ?", (identity,))
+
+
 def _attach(raw: sqlite3.Connection, file: Path, now: datetime) -> str:
     """Attach the archive, a new one or one of this database, and note where it is; return its identity."""
     # Again, now that nobody else makes one.
     _require_own(raw, file)
     if not file.exists():
-        here = raw.execute("SELECT id FROM archives WHERE file = ?", (str(file),)).fetchone()
-        if here is not None:
-            raise ArchiveUnavailable(f"The archive {file} is not there. Put it back, or name another file.")
+        _forget_unfinished(raw, file)
     identity = make_archive(file)
     raw.execute("ATTACH DATABASE ? AS archive", (str(file),))
     raw.execute("PRAGMA archive.synchronous = FULL")
