@@ -31,6 +31,7 @@ from outreach.models import NewFollowUp
 from outreach.models.campaign import Campaign
 from outreach.models.campaign_report import CampaignReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
+from outreach.models.work import WorkUnit
 from outreach.operations.campaigns.reporting import report_of
 from outreach.operations.erasure.applying import apply_retention
 from outreach.operations.erasure.campaigns import begin_erasure, erase_slice
@@ -40,6 +41,7 @@ from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.adapter import CallbackEvent
 from outreach.protocols.storage import Storage
 from outreach.providers.registry import Adapters
+from outreach.runners import worker as runner
 from outreach.runners.worker import Worker, backoff_of
 from outreach.services import erasure
 from outreach.storage.sqlite import SqliteStorage
@@ -56,6 +58,7 @@ from outreach.testing.builders import (
     make_inbound,
     make_message,
     make_prepared,
+    make_stored_request,
     make_unsubscribe,
     make_workspace,
     new_id,
@@ -629,6 +632,43 @@ async def test_a_clock_that_has_just_been_set_erases_nothing_by_its_age(
     await worker.sweep()
     assert await erased() == [True, True, True, True]
     await worker.release()
+
+
+async def test_a_sweep_clears_away_all_that_is_due_and_not_a_slice_of_it(
+    storage: Storage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More keys may expire between two sweeps than one transaction deletes; one sweep has its bounds all the same."""
+    monkeypatch.setattr(runner, "_MAX_ROWS", 2)
+    monkeypatch.setattr(runner, "_MAX_SWEPT_SLICES", 4)
+    units = [WorkUnit("message", THIS_WORKSPACE, new_id()) for _ in range(5)]
+
+    def write(tx: Transaction) -> None:
+        for number in range(5):
+            tx.requests.put_stored(make_stored_request(key=f"{number}", expires_at=NOW))
+            tx.callbacks.insert(make_callback(received_at=NOW - 90 * DAY))
+            tx.work.schedule(units[number], None)
+
+    def left(tx: Transaction) -> list[int]:
+        keys = [tx.requests.stored(THIS_WORKSPACE, "create_call", f"{number}") for number in range(20)]
+        return [sum(one is not None for one in keys), len(tx.callbacks.list(THIS_WORKSPACE))]
+
+    async with storage:
+        await given_workspaces(storage)
+        worker = Worker(storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser())
+        await worker.acquire()
+        monkeypatch.setattr("outreach.operations.waves.clock_steps.is_trusted", lambda *_: True)
+        await storage.write(write)
+        await worker.sweep()
+        assert await storage.read(left) == [0, 0]
+        assert [await storage.read(lambda tx, it=unit: tx.work.get(it)) for unit in units] == [None] * 5  # type: ignore[misc]
+        await storage.write(
+            lambda tx: [
+                tx.requests.put_stored(make_stored_request(key=f"{number}", expires_at=NOW)) for number in range(10)
+            ]
+        )
+        await worker.sweep()
+        assert (await storage.read(left))[0] == 2
+        await worker.release()
 
 
 async def test_a_list_of_replies_ends_where_the_retention_has_deleted_the_rest(
