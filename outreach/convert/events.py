@@ -28,6 +28,8 @@ def event_from_entry(entry: TrailEntry, external_id: str | None) -> Event | None
     # The operations that write a row fill the fields that its kind needs.
     row: Any = entry
     head: dict[str, Any] = {"number": entry.number, "at": entry.at, "workspace_id": entry.workspace_id}
+    # The retention takes numbers out of what nobody has read for so long.
+    phone = entry.phone or ""
     place: dict[str, Any] = {"campaign_id": entry.campaign_id, "position": entry.position}
     match entry.what:
         case TrailStepKind.CAMPAIGN:
@@ -71,12 +73,12 @@ def event_from_entry(entry: TrailEntry, external_id: str | None) -> Event | None
                 external_id=external_id,
             )
         case TrailStepKind.OPTED_OUT:
-            return OptedOut(**head, phone=row.phone, scope=row.state, source=row.reason, actor=entry.actor)
+            return OptedOut(**head, phone=phone, scope=row.state, source=row.reason, actor=entry.actor)
         case TrailStepKind.OPTED_IN:
-            return OptedIn(**head, phone=row.phone, actor=entry.actor)
+            return OptedIn(**head, phone=phone, actor=entry.actor)
         case TrailStepKind.REPLIED:
             return MessageReceived(
-                **head, message_id=row.message_id, from_number=row.phone, unclear=entry.reason == UNCLEAR
+                **head, message_id=row.message_id, from_number=phone, unclear=entry.reason == UNCLEAR
             )
         case _:
             return None

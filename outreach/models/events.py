@@ -128,7 +128,7 @@ class OptedOut(Event):
     """A number was unsubscribed, or from more channels than before.
 
     Attributes:
-        phone: E.164.
+        phone: E.164; a random name or a hash once the person is purged, empty once the retention has erased it.
         source: The source of the register's entry.
         actor: Who did it.
     """
@@ -144,7 +144,7 @@ class OptedIn(Event):
     """A number was removed from the register, by its START or by an operator.
 
     Attributes:
-        phone: E.164.
+        phone: E.164; a random name or a hash once the person is purged, empty once the retention has erased it.
         actor: Who did it.
     """
 
@@ -158,7 +158,7 @@ class MessageReceived(Event):
 
     Attributes:
         message_id: Its id in `messages.list_inbound`.
-        from_number: E.164.
+        from_number: As `phone` in `OptedOut`.
         unclear: Whether it may be an opt-out or opt-in that was not recognised: a person has to read it.
     """
 

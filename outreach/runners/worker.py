@@ -61,6 +61,9 @@ _MAX_KNOWN: Final = 10_000
 _MAX_ERASED_SLICES: Final = 100
 """Of one sweep: the next one goes on."""
 
+_MAX_SWEPT_SLICES: Final = 100
+"""The same of each kind of rows that nobody needs any more."""
+
 _MAX_ROWS: Final = 200
 """Rows that one housekeeping transaction changes; outcomes and reports that share one."""
 
@@ -495,7 +498,7 @@ class Worker:
         return await self._storage.write(operation)
 
     async def sweep(self) -> None:
-        """Delete leftovers of failed loads and slices of expired keys, idle units, old callbacks; apply retention.
+        """Delete leftovers of failed loads, expired keys, idle units and old callbacks in slices; apply retention.
 
         One worker does so for all. What goes by its age waits until the clock has not been set for an hour.
         """
@@ -504,13 +507,13 @@ class Worker:
         leftovers = await self._storage.read(lambda tx: tx.campaigns.leftovers(self._clock.now()))
         for workspace_id, campaign_id in leftovers:
             await self._delete_leftover(workspace_id, campaign_id)
-        await self._storage.write(lambda tx: tx.requests.sweep(self._clock.now(), limit=_MAX_ROWS), bulk=True)
-        await self._storage.write(lambda tx: tx.work.delete_idle(limit=_MAX_ROWS), bulk=True)
+        await self._clear(lambda tx: tx.requests.sweep(self._clock.now(), limit=_MAX_ROWS))
+        await self._clear(lambda tx: tx.work.delete_idle(limit=_MAX_ROWS))
         now = self._clock.now()
         trusted = await self._storage.read(lambda tx: clock_steps.is_trusted(tx, now))
         if trusted:
             oldest = now - timedelta(days=self._config.callback_retention_days)
-            await self._storage.write(lambda tx: tx.callbacks.sweep(oldest, limit=_MAX_ROWS), bulk=True)
+            await self._clear(lambda tx: tx.callbacks.sweep(oldest, limit=_MAX_ROWS))
         result = await apply_retention(
             self._storage,
             self._clock,
@@ -525,6 +528,12 @@ class Worker:
             self.log_throttle.problem(
                 DATABASE, problem, "Erased campaigns are still in an archive. %s", problem, action="archive_missing"
             )
+
+    async def _clear(self, delete: Operation[int]) -> None:
+        """Delete slices until nothing is left, or a sweep's share is done; `delete` returns how many rows it was."""
+        for _ in range(_MAX_SWEPT_SLICES):
+            if await self._storage.write(delete, bulk=True) < _MAX_ROWS:
+                return
 
     async def _delete_leftover(self, workspace_id: str, campaign_id: str) -> None:
         """Delete the leftover of a failed load, in slices because it may have a million recipients."""

@@ -92,8 +92,9 @@ class Erasure:
         """Erase one person from a workspace: names, number, variables, texts, replies, summaries and providers' events.
 
         Contacts that wait for their turn end as `skipped: erased`. All figures stay as they are. An opt-out stays on
-        the register as a hash of the number, so that the person is not contacted again. It reads all single messages,
-        calls and events of the workspace, and erases in archives too.
+        the register as a hash of the number, so that the person is not contacted again. A stored HTTP response with the
+        number is erased: its request is refused when it is repeated, and not carried out again. It reads all single
+        messages, calls, events and stored responses of the workspace, and erases in archives too.
 
         Args:
             workspace_id: The workspace.
@@ -105,7 +106,7 @@ class Erasure:
             InvalidRequest: It is no phone number.
             Conflict: A request to it is on its way, or contacts are being loaded: nothing was erased.
             ArchiveUnavailable: An archive with contacts of the workspace is not there, or is being written: nothing was
-                erased.
+                erased, or not in the archives, as the message says.
         """
         raw = require_text("phone", phone)
         token = PSEUDONYM_PREFIX + secrets.token_hex(_TOKEN_BYTES)
@@ -133,7 +134,7 @@ class Erasure:
         for _ in range(_MAX_ROUNDS):
             # What came in between.
             number, found = await storage.read(find)
-            if not any((found.recipients, found.messages, found.calls, found.callbacks)):
+            if not any((found.recipients, found.messages, found.calls, found.callbacks, found.answers)):
                 break
             more = await storage.write(erase)
             result = PurgeResult(
@@ -143,9 +144,17 @@ class Erasure:
                 callbacks=result.callbacks + more.callbacks,
                 still_opted_out=result.still_opted_out or more.still_opted_out,
             )
+        # Listed again: campaigns may have been moved into a new one meanwhile.
+        archives = await storage.read(lambda tx: tx.archives.list(workspace_id))
         if archives:
             name = await storage.read(lambda tx: tx.register.stored_name(workspace_id, number)) or token
-            archived = await to_thread.run_sync(_erase_in, archives, workspace_id, number, name)
+            try:
+                archived = await to_thread.run_sync(_erase_in, archives, workspace_id, number, name)
+            except ArchiveUnavailable as error:
+                raise ArchiveUnavailable(
+                    f"{error.message} Only what is in no archive was erased: purge again afterwards.",
+                    command=error.command,
+                ) from error
             result = attrs.evolve(
                 result, contacts=result.contacts + archived["contacts"], calls=result.calls + archived["calls"]
             )

@@ -40,8 +40,8 @@ class HttpOperations:
     """Operations with a stored response: `Outreach.http`.
 
     `request` is the request with its Idempotency-Key, None without a key. Every operation also raises
-    `InvalidRequest` where the key was used with other content, and `RequestInProgress` while the first request with it
-    is still running.
+    `InvalidRequest` where the key was used with other content or its response named somebody who was purged since,
+    and `RequestInProgress` while the first request with it is still running.
     """
 
     def __init__(

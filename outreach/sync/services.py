@@ -785,8 +785,9 @@ class Erasure(Service[AsyncErasure]):
         """Erase one person from a workspace: names, number, variables, texts, replies, summaries and providers' events.
 
         Contacts that wait for their turn end as `skipped: erased`. All figures stay as they are. An opt-out stays on
-        the register as a hash of the number, so that the person is not contacted again. It reads all single messages,
-        calls and events of the workspace, and erases in archives too.
+        the register as a hash of the number, so that the person is not contacted again. A stored HTTP response with the
+        number is erased: its request is refused when it is repeated, and not carried out again. It reads all single
+        messages, calls, events and stored responses of the workspace, and erases in archives too.
 
         Args:
             workspace_id: The workspace.
@@ -798,7 +799,7 @@ class Erasure(Service[AsyncErasure]):
             InvalidRequest: It is no phone number.
             Conflict: A request to it is on its way, or contacts are being loaded: nothing was erased.
             ArchiveUnavailable: An archive with contacts of the workspace is not there, or is being written: nothing was
-                erased.
+                erased, or not in the archives, as the message says.
         """
         return self._call(lambda service: service.purge(workspace_id, phone, actor=actor))
 
@@ -2071,8 +2072,8 @@ class HttpOperations(Service[AsyncHttpOperations]):
     """Operations with a stored response: `Outreach.http`.
 
     `request` is the request with its Idempotency-Key, None without a key. Every operation also raises
-    `InvalidRequest` where the key was used with other content, and `RequestInProgress` while the first request with it
-    is still running.
+    `InvalidRequest` where the key was used with other content or its response named somebody who was purged since,
+    and `RequestInProgress` while the first request with it is still running.
     """
 
     def count_request(self, workspace: Workspace) -> RateLimitState | None:

@@ -29,11 +29,12 @@ from outreach.database import (
 )
 from outreach.errors import ArchiveUnavailable, ConfigError, DatabaseMissing, DatabaseOlder, StorageError
 from outreach.models import NewFollowUp, TrailStepKind
-from outreach.models.archive import ArchiveResult
+from outreach.models.archive import Archive, ArchiveResult
 from outreach.models.campaign import Campaign
 from outreach.models.states import DispatchState
 from outreach.models.trail import TrailEntry, TrailRule
 from outreach.operations.archives import mover
+from outreach.services import erasure
 from outreach.storage.sqlite import SqliteStorage, archive_file, schema
 from outreach.storage.sqlite.archive_mark import mark_as_archive
 from outreach.testing.builders import (
@@ -47,6 +48,7 @@ from outreach.testing.builders import (
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, pending, publish
 from outreach.working_set import Transaction
+from outreach.working_set.tables import erasures
 from tests.engine.all_endings import given_endings
 from tests.engine.conftest import given_workspaces
 
@@ -615,6 +617,38 @@ async def test_only_one_run_moves_into_an_archive(place: Place, monkeypatch: pyt
         assert await engine.campaigns.get_recipient(THIS_WORKSPACE, campaigns[0].id, 0) == person
 
 
+@pytest.mark.parametrize("killed", [True, False])
+async def test_two_runs_into_two_files_do_not_move_the_same_campaign(
+    place: Place, monkeypatch: pytest.MonkeyPatch, killed: bool
+) -> None:
+    """What the other run took after this one had listed it is left to that, also where that was killed in between."""
+    async with place.engine() as engine:
+        campaigns = await given_campaigns(engine)
+        before = [await told(engine, campaign) for campaign in campaigns]
+    second, copy, begun = place.file.with_name("second.db"), mover.Mover._copy_slice, False
+
+    def meanwhile(self: Any, campaign: Any, first: int, last: int) -> None:
+        nonlocal begun
+        copy(self, campaign, first, last)
+        if not begun:
+            begun = True
+            with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+                if killed:
+                    killed_at(patch, 4)
+                place.archive(second)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mover.Mover, "_copy_slice", meanwhile)
+        done = place.archive()
+    assert done.campaigns == 1
+    assert dict(done.kept_back) == {campaigns[1].id: f"another run moves it into {second}"}
+    assert place.archive(second).campaigns == int(killed)
+    assert not any(ledger(place.path).values())
+    async with place.engine() as engine:
+        for campaign, known in zip(campaigns, before, strict=True):
+            assert (await told(engine, campaign)) == known
+
+
 def secrets_in(path: Path, *secrets: str) -> list[str]:
     """Return which of these texts a file holds, without what SQLite has freed but not overwritten."""
     with closing(sqlite3.connect(path)) as raw:
@@ -651,6 +685,121 @@ async def test_a_purge_reaches_the_archives(
     assert secrets_in(place.file, person.phone) == []
 
 
+async def test_a_purge_reaches_an_archive_that_is_made_meanwhile(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The campaigns were in the database when the purge looked which archives there are."""
+    look = erasure._require_archives
+
+    def then_archive(tx: Transaction, workspace_id: str) -> Sequence[Archive]:
+        found = look(tx, workspace_id)
+        place.archive()
+        return found
+
+    monkeypatch.setattr(erasure, "_require_archives", then_archive)
+    async with place.engine() as engine:
+        campaigns = await given_campaigns(engine)
+        person = await engine.campaigns.get_recipient(THIS_WORKSPACE, campaigns[0].id, 0)
+        assert person.phone is not None
+        assert (await engine.erasure.purge(THIS_WORKSPACE, person.phone)).contacts >= 1
+    assert secrets_in(place.file, person.phone) == []
+
+
+async def test_a_purge_that_cannot_reach_an_archive_says_what_it_has_erased(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The archive is away only once the database is done: purged again, it is erased there too."""
+    away = place.file.with_name("away.db")
+    async with place.engine() as engine:
+        campaigns = await given_campaigns(engine)
+        person = await engine.campaigns.get_recipient(THIS_WORKSPACE, campaigns[0].id, 0)
+        assert person.phone is not None
+        place.archive()
+        with monkeypatch.context() as patch:
+            patch.setattr(erasure, "_require_writable", lambda _: place.file.rename(away))
+            with pytest.raises(ArchiveUnavailable, match=r"is not there.*Only what is in no archive was erased"):
+                await engine.erasure.purge(THIS_WORKSPACE, person.phone)
+        away.rename(place.file)
+        assert (await engine.erasure.purge(THIS_WORKSPACE, person.phone)).contacts >= 1
+    assert secrets_in(place.file, person.phone) == []
+
+
+async def test_a_report_that_is_kept_does_not_name_anybody(place: Place) -> None:
+    """Providers' words may: a purge takes the number out of an archived campaign's report, an erasure all words."""
+    async with place.engine() as engine:
+        campaign, _ = await given_campaigns(engine)
+        with closing(sqlite3.connect(place.path)) as raw, raw:
+            raw.execute("UPDATE dispatches SET error_message = 'The number ' || to_number || ' is wrong'")
+        named = (await engine.campaigns.report(THIS_WORKSPACE, campaign.id)).failures
+        words = named[0].failure.error_message or ""
+        place.archive()
+        assert (await engine.campaigns.report(THIS_WORKSPACE, campaign.id)).failures == named
+        phone = words.split()[2]
+        await engine.erasure.purge(THIS_WORKSPACE, phone)
+        purged = (await engine.campaigns.report(THIS_WORKSPACE, campaign.id)).failures
+        assert [one.requests for one in purged] == [one.requests for one in named]
+        assert phone[1:] not in str(purged)
+        assert "The number" in (purged[0].failure.error_message or "")
+        await engine.campaigns.delete(THIS_WORKSPACE, campaign.id)
+        erased = (await engine.campaigns.report(THIS_WORKSPACE, campaign.id)).failures
+        assert [(one.requests, one.failure.error_message) for one in erased] == [(one.requests, None) for one in named]
+
+
+async def test_an_archive_that_was_removed_half_written_is_begun_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is in it alone; until then erasing is refused, because a copy of it may be somewhere."""
+    async with place.engine() as engine:
+        campaigns = await given_campaigns(engine)
+        before = [await told(engine, campaign) for campaign in campaigns]
+        with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+            killed_at(patch, 3)
+            place.archive()
+        place.file.unlink()
+        with pytest.raises(ArchiveUnavailable, match="is not there"):
+            await engine.campaigns.delete(THIS_WORKSPACE, campaigns[0].id)
+        assert place.archive().campaigns == 2
+        assert [await told(engine, campaign) for campaign in campaigns] == before
+        assert [one.problem for one in list_archives(place.url)] == [None]
+
+
+async def test_an_older_copy_of_an_archive_is_not_taken_for_it(place: Place) -> None:
+    """It lacks what was moved since: that is said, and not shown as a campaign without contacts."""
+    older = place.file.with_name("older.db")
+    async with place.engine() as engine:
+        first = await given_endings(engine._storage, 1, count=5)
+        place.archive()
+        shutil.copy(place.file, older)
+        second = await given_endings(engine._storage, 2, count=5)
+        place.archive()
+        older.replace(place.file)
+        assert len([one async for one in engine.campaigns.iter_recipients(THIS_WORKSPACE, first.id)]) == 5
+        with pytest.raises(ArchiveUnavailable, match=f"does not hold campaign {second.id}: it is an older copy"):
+            _ = [one async for one in engine.campaigns.iter_export(THIS_WORKSPACE, second.id)]
+        with pytest.raises(StorageError, match="is an older copy of the archive"):
+            place.archive()
+
+
+async def test_an_archive_from_after_a_backup_is_not_gone_on_with(place: Place) -> None:
+    """Its campaigns have numbers that the restored database gives to others: both would be lost."""
+    async with place.engine() as engine:
+        first = await given_endings(engine._storage, 1, count=5)
+    place.archive()
+    image = place.path.read_bytes()
+    async with place.engine() as engine:
+        await given_endings(engine._storage, 2, count=5)
+    place.archive()
+    kept = ledger(place.file)
+    place.path.write_bytes(image)
+    async with place.engine() as engine:
+        after = await given_endings(engine._storage, 3, count=6)
+        with pytest.raises(StorageError, match="holds campaigns that this database does not know"):
+            place.archive()
+        assert ledger(place.file) == kept
+        assert place.archive(place.file.with_name("new.db")).campaigns == 1
+        for campaign, count in ((first, 5), (after, 6)):
+            found = [one async for one in engine.campaigns.iter_recipients(THIS_WORKSPACE, campaign.id)]
+            assert len(found) == count
+
+
 async def test_the_retention_and_a_deletion_reach_the_archives(place: Place) -> None:
     """Contacts and texts go from the archive; figures stay. An archive that is away is done when it is back."""
     async with place.engine() as engine:
@@ -680,6 +829,25 @@ async def test_the_retention_and_a_deletion_reach_the_archives(place: Place) -> 
         assert [attrs.evolve(one, at=NOW, erased_at=None) for one in after] == [
             attrs.evolve(one, at=NOW) for one in before
         ]
+
+
+async def test_an_archive_that_is_away_does_not_hold_up_the_others(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many campaigns it has to erase: all of those in an archive that is there are erased in one run."""
+    monkeypatch.setattr(erasures, "_LIMIT", 2)
+    away = place.file.with_name("away.db")
+    async with place.engine() as engine:
+        for file, count in ((away, 2), (place.file, 3)):
+            for number in range(count):
+                await given_endings(engine._storage, number + 1, count=5)
+            place.archive(file)
+        away.unlink()
+        await engine.workspaces.update(THIS_WORKSPACE, WorkspaceUpdate(retention_days=50))
+        result = await engine.erasure.apply_retention()
+        assert [str(away) in problem for problem in result.unreachable] == [True]
+    with closing(sqlite3.connect(place.file)) as raw:
+        assert raw.execute("SELECT COUNT(*), COUNT(phone) FROM recipients").fetchall() == [(15, 0)]
 
 
 async def test_a_follow_up_of_an_archived_campaign_reads_the_archive(place: Place) -> None:

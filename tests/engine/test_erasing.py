@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from outreach import (
     CampaignStatus,
     Conflict,
     InvalidRequest,
+    Message,
+    NewMessage,
     NewRecipient,
     NewSmsCampaign,
     NewWorkspace,
@@ -23,18 +25,23 @@ from outreach import (
 )
 from outreach.config import EngineConfig
 from outreach.convert.json_reports import read_campaign_report, write_campaign_report
+from outreach.events import MessageReceived, OptedIn, OptedOut
+from outreach.http import IdempotentRequest, StoredAnswer
 from outreach.models import NewFollowUp
 from outreach.models.campaign import Campaign
 from outreach.models.campaign_report import CampaignReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
+from outreach.models.work import WorkUnit
 from outreach.operations.campaigns.reporting import report_of
 from outreach.operations.erasure.applying import apply_retention
 from outreach.operations.erasure.campaigns import begin_erasure, erase_slice
 from outreach.operations.settling.callbacks import CallbackContext, process_events
+from outreach.operations.subscriptions import events_between
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.adapter import CallbackEvent
 from outreach.protocols.storage import Storage
 from outreach.providers.registry import Adapters
+from outreach.runners import worker as runner
 from outreach.runners.worker import Worker, backoff_of
 from outreach.services import erasure
 from outreach.storage.sqlite import SqliteStorage
@@ -51,6 +58,7 @@ from outreach.testing.builders import (
     make_inbound,
     make_message,
     make_prepared,
+    make_stored_request,
     make_unsubscribe,
     make_workspace,
     new_id,
@@ -345,6 +353,41 @@ async def test_a_person_is_purged_from_everything(tmp_path: Path, clock: ManualC
         assert secret not in content
 
 
+async def test_an_answer_that_a_key_repeats_is_erased_with_the_person(
+    writing: Outreach, storage: Storage, clock: ManualClock
+) -> None:
+    """The request is still known: it is not carried out again, and the error says why it is not answered."""
+
+    def render(made: Message) -> StoredAnswer:
+        return StoredAnswer(body=f'{{"to":"{made.to}","body":"{made.body}"}}'.encode(), location=f"/{made.to}")
+
+    def send(phone: str, digest: str = "print", workspace_id: str = THIS_WORKSPACE) -> Awaitable[StoredAnswer]:
+        new = NewMessage(to=phone, body="Dear Zaphod", from_number="+14155550100", carrier="twilio")
+        request = IdempotentRequest(operation="POST /texts", key=phone[-4:], digest=digest)
+        return writing.http.send_message(workspace_id, new, request=request, render=render)
+
+    other = PHONE[:-1] + "8"
+    first, kept, theirs = await send(PHONE), await send(other), await send(PHONE, workspace_id=OTHER_WORKSPACE)
+    assert await send(PHONE) == first
+    sent = list(await writing.messages.list(THIS_WORKSPACE))
+    ended = [attrs.evolve(one, status=MessageStatus.DELIVERED, ended_at=clock.now()) for one in sent]
+    await storage.write(lambda tx: [tx.messages.update(one) for one in ended])
+    assert (await writing.erasure.purge(THIS_WORKSPACE, PHONE)).messages == 1
+    with pytest.raises(InvalidRequest, match="erased since") as refused:
+        await send(PHONE)
+    assert refused.value.details[0].path == "Idempotency-Key"
+    with pytest.raises(InvalidRequest, match="other content"):
+        await send(PHONE, digest="another")
+    assert (await send(other), await send(PHONE, workspace_id=OTHER_WORKSPACE)) == (kept, theirs)
+    assert len(list(await writing.messages.list(THIS_WORKSPACE))) == len(sent)
+    stored = await storage.read(lambda tx: tx.requests.stored(THIS_WORKSPACE, "POST /texts", PHONE[-4:]))
+    assert stored is not None
+    assert (stored.fingerprint, stored.location) == ("print", None)
+    assert not [secret for secret in (PHONE[1:], "Zaphod") if secret in str(stored)]
+    clock.advance(2 * DAY.total_seconds())
+    assert await send(PHONE) == first
+
+
 TOLD = f"The number {PHONE} belongs to Zaphod."
 
 
@@ -529,6 +572,25 @@ async def test_the_retention_erases_what_is_older_and_nothing_else(
     assert (await writing.erasure.apply_retention()).slices == 0
 
 
+async def test_an_event_whose_number_the_retention_has_erased_has_an_empty_one(
+    writing: Outreach, storage: Storage, clock: ManualClock
+) -> None:
+    """A reader that is behind gets a text, as the type of the field says."""
+    await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone=PHONE)))
+    await writing.unsubscribes.remove(THIS_WORKSPACE, PHONE)
+    await writing.unsubscribes.add(THIS_WORKSPACE, PHONE)
+    await writing.messages.receive(THIS_WORKSPACE, from_number=PHONE, to="+14155550100", body="Hello")
+    await writing.workspaces.update(THIS_WORKSPACE, WorkspaceUpdate(retention_days=1))
+    clock.advance((2 * DAY).total_seconds())
+    await writing.erasure.apply_retention()
+    events = await storage.read(lambda tx: events_between(tx, THIS_WORKSPACE, 0, tx.trail.last_number()))
+    [gone, came, wrote] = [one for one in events if isinstance(one, OptedIn | OptedOut | MessageReceived)]
+    assert isinstance(gone, OptedIn)
+    assert isinstance(came, OptedOut)
+    assert isinstance(wrote, MessageReceived)
+    assert [gone.phone, came.phone, wrote.from_number] == ["", "", ""]
+
+
 async def test_a_clock_that_has_just_been_set_erases_nothing_by_its_age(
     writing: Outreach, storage: Storage, clock: ManualClock
 ) -> None:
@@ -570,6 +632,43 @@ async def test_a_clock_that_has_just_been_set_erases_nothing_by_its_age(
     await worker.sweep()
     assert await erased() == [True, True, True, True]
     await worker.release()
+
+
+async def test_a_sweep_clears_away_all_that_is_due_and_not_a_slice_of_it(
+    storage: Storage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More keys may expire between two sweeps than one transaction deletes; one sweep has its bounds all the same."""
+    monkeypatch.setattr(runner, "_MAX_ROWS", 2)
+    monkeypatch.setattr(runner, "_MAX_SWEPT_SLICES", 4)
+    units = [WorkUnit("message", THIS_WORKSPACE, new_id()) for _ in range(5)]
+
+    def write(tx: Transaction) -> None:
+        for number in range(5):
+            tx.requests.put_stored(make_stored_request(key=f"{number}", expires_at=NOW))
+            tx.callbacks.insert(make_callback(received_at=NOW - 90 * DAY))
+            tx.work.schedule(units[number], None)
+
+    def left(tx: Transaction) -> list[int]:
+        keys = [tx.requests.stored(THIS_WORKSPACE, "create_call", f"{number}") for number in range(20)]
+        return [sum(one is not None for one in keys), len(tx.callbacks.list(THIS_WORKSPACE))]
+
+    async with storage:
+        await given_workspaces(storage)
+        worker = Worker(storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser())
+        await worker.acquire()
+        monkeypatch.setattr("outreach.operations.waves.clock_steps.is_trusted", lambda *_: True)
+        await storage.write(write)
+        await worker.sweep()
+        assert await storage.read(left) == [0, 0]
+        assert [await storage.read(lambda tx, it=unit: tx.work.get(it)) for unit in units] == [None] * 5  # type: ignore[misc]
+        await storage.write(
+            lambda tx: [
+                tx.requests.put_stored(make_stored_request(key=f"{number}", expires_at=NOW)) for number in range(10)
+            ]
+        )
+        await worker.sweep()
+        assert (await storage.read(left))[0] == 2
+        await worker.release()
 
 
 async def test_a_list_of_replies_ends_where_the_retention_has_deleted_the_rest(

@@ -92,6 +92,34 @@ async def test_a_long_request_keeps_its_key(storage: Storage) -> None:
     assert (await _begin(storage, "b", after=RUNNING_LEASE * 2 - TICK)).state == "wait"
 
 
+async def test_a_fuller_answer_does_not_bring_back_who_was_erased(storage: Storage) -> None:
+    """Who waits for it is told, and nothing is made again; a request without an answer has nothing to erase."""
+
+    async def erase() -> None:
+        await storage.write(lambda tx: idempotency.erase_answer(tx, THIS_WORKSPACE, "op", "key"))
+
+    async def finish(settled: bool) -> None:
+        answer = StoredAnswer(body=b"+14155557777", location="/14155557777")
+        await storage.write(
+            lambda tx: idempotency.store_answer(
+                tx, THIS_WORKSPACE, "op", "key", token="a", answer=answer, now=NOW, settled=settled
+            )
+        )
+
+    await erase()
+    await _begin(storage, "a")
+    await erase()
+    await finish(settled=False)
+    await erase()
+    assert (await _begin(storage, "b")).state == "wait"
+    await finish(settled=True)
+    with pytest.raises(InvalidRequest, match="erased since"):
+        await _begin(storage, "b")
+    stored = await storage.read(lambda tx: tx.requests.stored(THIS_WORKSPACE, "op", "key"))
+    assert stored is not None
+    assert "14155557777" not in str(stored)
+
+
 @pytest.mark.parametrize("back", [timedelta(hours=1), timedelta(days=400)])
 async def test_a_clock_that_is_set_back_makes_nobody_wait_longer_than_for_a_dead_request(
     storage: Storage, back: timedelta

@@ -14,6 +14,9 @@ from outreach.working_set import Transaction
 RUNNING_LEASE: Final = timedelta(seconds=60)
 """A request that has not renewed its claim for this long is dead, and another may take over."""
 
+_ERASED: Final = b"\0erased"
+"""Stands for an answer that named a person who was erased since."""
+
 _NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """A lock that has always expired: a final answer, whatever the clock shows."""
 
@@ -45,13 +48,20 @@ def claim_key(
 ) -> KeyClaim:
     """Claim an idempotency key, or return the state of the request that has it.
 
-    Raises `InvalidRequest` if the key was used with other content; `where` names its header or field.
+    Raises `InvalidRequest` if the key was used with other content, or its answer named a person who was erased since;
+    `where` names its header or field.
     """
     stored = tx.requests.stored(workspace_id, operation, key)
     if stored is not None and stored.expires_at > now:
         if stored.fingerprint != fingerprint:
             raise InvalidRequest.at(where, "was used before with other content; use a new key")
         if stored.answer is not None and stored.locked_until <= now:
+            if stored.answer == _ERASED:
+                raise InvalidRequest.at(
+                    where,
+                    "was used before, and the request was carried out. Its answer named a person who was erased since, "
+                    "and cannot be repeated. Do not send the request again with a new key",
+                )
             return KeyClaim(state="replay", answer=StoredAnswer(body=stored.answer, location=stored.location))
         if stored.locked_until > now + RUNNING_LEASE:
             # The lock was set by a clock that was set back since.
@@ -103,10 +113,17 @@ def store_answer(
     `RequestInProgress` if another request has taken the key over.
     """
     stored = renew_claim(tx, workspace_id, operation, key, token=token, now=now)
-    locked_until = _NEVER if settled else stored.locked_until
-    tx.requests.put_stored(
-        attrs.evolve(stored, answer=answer.body, location=answer.location, locked_until=locked_until)
-    )
+    if stored.answer != _ERASED:
+        # Otherwise the fuller answer would bring back who was erased meanwhile.
+        stored = attrs.evolve(stored, answer=answer.body, location=answer.location)
+    tx.requests.put_stored(stored if not settled else attrs.evolve(stored, locked_until=_NEVER))
+
+
+def erase_answer(tx: Transaction, workspace_id: str, operation: str, key: str) -> None:
+    """Erase the answer of a key, if it has one; its request is still known, so that it is not carried out again."""
+    stored = tx.requests.stored(workspace_id, operation, key)
+    if stored is not None and stored.answer is not None:
+        tx.requests.put_stored(attrs.evolve(stored, answer=_ERASED, location=None))
 
 
 def release_claim(tx: Transaction, workspace_id: str, operation: str, key: str, *, token: str) -> None:

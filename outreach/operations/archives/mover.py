@@ -92,7 +92,7 @@ class Mover:
         moved = 0
         for place, campaign in enumerate(found, 1):
             self._progress.at(f"campaign {place} of {len(found)}", (place - 1) / len(found))
-            why = self._obstacle(campaign)
+            why = self._obstacle(campaign) or self._begin(campaign)
             if why is not None:
                 kept_back[campaign.id] = why
                 continue
@@ -151,17 +151,32 @@ class Mover:
 
     # ---------------------------------------------------------------------------------------------- copying
 
-    def _copy(self, campaign: _Campaign) -> None:
-        """Copy a ledger; at the end the archive counts."""
+    def _begin(self, campaign: _Campaign) -> str | None:
+        """Note that a ledger is copied from now on; return why it cannot be, or None."""
+        if campaign.state is not None:
+            return None
         figures = self._figures(campaign)
         now = format_timestamp(self._clock.now())
         with transaction(self._raw):
-            self._raw.execute(
-                "INSERT INTO main.archived_campaigns "
-                "(campaign_number, archive_id, state, next_position, figures, begun_at) "
-                "VALUES (?, ?, 'copying', 0, ?, ?) ON CONFLICT DO NOTHING",
-                (campaign.number, self._identity, figures, now),
-            )
+            # Looked at again, because it may have changed since this run has listed it.
+            taken = self._raw.execute(
+                "SELECT archives.file FROM main.archived_campaigns AS archived "
+                "JOIN main.archives AS archives ON archives.id = archived.archive_id "
+                "WHERE archived.campaign_number = ?",
+                (campaign.number,),
+            ).fetchone()
+            why = self._obstacle(campaign) if taken is None else f"another run moves it into {taken[0]}"
+            if why is None:
+                self._raw.execute(
+                    "INSERT INTO main.archived_campaigns "
+                    "(campaign_number, archive_id, state, next_position, figures, begun_at) "
+                    "VALUES (?, ?, 'copying', 0, ?, ?)",
+                    (campaign.number, self._identity, figures, now),
+                )
+        return why
+
+    def _copy(self, campaign: _Campaign) -> None:
+        """Copy a ledger; at the end the archive counts."""
         with transaction(self._raw):
             self._copy_shared(campaign)
         for first, last in self._slices(campaign, 0):

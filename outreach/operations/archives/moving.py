@@ -119,17 +119,48 @@ def _require_own(raw: sqlite3.Connection, file: Path) -> None:
         raise StorageError(f"{str(file)!r} {why}. Name another file for the archive.")
 
 
+def _require_latest(raw: sqlite3.Connection, file: Path, identity: str) -> None:
+    """Raise `StorageError` if the attached archive lacks a campaign that is in it, or has one that is unknown here."""
+    there = set(raw.execute("SELECT number, id FROM archive.campaigns"))
+    moved = raw.execute(
+        "SELECT campaigns.number, campaigns.id FROM main.archived_campaigns AS archived "
+        "JOIN main.campaigns AS campaigns ON campaigns.number = archived.campaign_number "
+        "WHERE archived.archive_id = ? AND archived.state <> 'copying'",
+        (identity,),
+    )
+    if not there.issuperset(moved):
+        raise StorageError(
+            f"{str(file)!r} is an older copy of the archive: campaigns that were moved into it are missing. Name the "
+            "latest one."
+        )
+    if not there.issubset(raw.execute("SELECT number, id FROM main.campaigns")):
+        raise StorageError(
+            f"{str(file)!r} holds campaigns that this database does not know, as after a restore of a backup from "
+            "before. Name another file for the archive."
+        )
+
+
+def _forget_unfinished(raw: sqlite3.Connection, file: Path) -> None:
+    """Forget archives that are not there any more, or raise `ArchiveUnavailable` if one held what is nowhere else."""
+    with transaction(raw):
+        for (identity,) in raw.execute("SELECT id FROM main.archives WHERE file = ?", (str(file),)).fetchall():
+            # What is being copied is still in the database as a whole.
+            raw.execute("DELETE FROM main.archived_campaigns WHERE archive_id = ? AND state = 'copying'", (identity,))
+            if raw.execute("SELECT 1 FROM main.archived_campaigns WHERE archive_id = ?", (identity,)).fetchone():
+                raise ArchiveUnavailable(f"The archive {file} is not there. Put it back, or name another file.")
+            raw.execute("DELETE FROM main.archives WHERE id = ?", (identity,))
+
+
 def _attach(raw: sqlite3.Connection, file: Path, now: datetime) -> str:
     """Attach the archive, a new one or one of this database, and note where it is; return its identity."""
     # Again, now that nobody else makes one.
     _require_own(raw, file)
     if not file.exists():
-        here = raw.execute("SELECT id FROM archives WHERE file = ?", (str(file),)).fetchone()
-        if here is not None:
-            raise ArchiveUnavailable(f"The archive {file} is not there. Put it back, or name another file.")
+        _forget_unfinished(raw, file)
     identity = make_archive(file)
     raw.execute("ATTACH DATABASE ? AS archive", (str(file),))
     raw.execute("PRAGMA archive.synchronous = FULL")
+    _require_latest(raw, file, identity)
     with transaction(raw):
         raw.execute(
             "INSERT INTO main.archives (id, file, created_at) VALUES (?, ?, ?) "

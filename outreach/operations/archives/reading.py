@@ -33,6 +33,11 @@ def ledger_of(tx: Transaction, workspace_id: str, campaign_id: str) -> Iterator[
     from outreach.storage.sqlite.archive_file import read_archive
 
     with read_archive(place.file, place.archive_id) as archive:
+        if archive.campaigns.get(workspace_id, campaign_id) is None:
+            raise ArchiveUnavailable(
+                f"The archive {place.file} does not hold campaign {campaign_id}: it is an older copy of the archive. "
+                "Put the latest one there."
+            )
         yield _ArchivedLedger(tx, archive)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final, Protocol, TypeVar
 
-import attrs
 from anyio import to_thread
 
 from outreach.clock import Clock
@@ -51,45 +50,9 @@ async def apply_retention(
 
     Not `by_age`, only what somebody has begun to erase is finished.
     """
-    result = await _apply(
-        storage, clock, workspace_id=workspace_id, actor=actor, limit=limit, max_slices=max_slices, by_age=by_age
-    )
-    missing = await erase_in_archives(storage, workspace_id)
-    return attrs.evolve(result, unreachable=missing)
-
-
-async def erase_in_archives(storage: Transactions, workspace_id: str | None) -> Sequence[str]:
-    """Erase erased campaigns in their archives too; return what is wrong with those that cannot be written."""
-    pending = await storage.read(lambda tx: tx.archives.to_erase(workspace_id))
-    if not pending:
-        return []
-    from outreach.operations.archives.erasing import erase_campaign
-
-    problems: dict[str, str] = {}
-    for one in pending:
-        if one.archive_id in problems:
-            continue
-        try:
-            await to_thread.run_sync(erase_campaign, one)
-        except ArchiveUnavailable as error:
-            problems[one.archive_id] = error.message
-            continue
-        await storage.write(lambda tx, one=one: tx.archives.erased(one))  # type: ignore[misc]
-    return list(problems.values())
-
-
-async def _apply(
-    storage: Transactions,
-    clock: Clock,
-    *,
-    workspace_id: str | None,
-    actor: str,
-    limit: int,
-    max_slices: int,
-    by_age: bool,
-) -> RetentionResult:
-    campaigns = 0
-    for done in range(max_slices):
+    campaigns = slices = 0
+    more = True
+    while more and campaigns + slices < max_slices:
         now = clock.now()
         report = (
             await storage.read(lambda tx, now=now: due_report(tx, workspace_id, now=now))  # type: ignore[misc]
@@ -103,14 +66,33 @@ async def _apply(
             campaigns += 1
             continue
         salt = secrets.token_hex(_SALT_BYTES)
-        if not await storage.write(
+        more = await storage.write(
             lambda tx, salt=salt, now=now: retention_slice(  # type: ignore[misc]
                 tx, workspace_id, salt=salt, now=now, limit=limit, by_age=by_age
             ),
             bulk=True,
-        ):
-            return RetentionResult(campaigns=campaigns, slices=done - campaigns, more=False)
-    return RetentionResult(campaigns=campaigns, slices=max_slices - campaigns, more=True)
+        )
+        slices += int(more)
+    unreachable = await erase_in_archives(storage, workspace_id)
+    return RetentionResult(campaigns=campaigns, slices=slices, more=more, unreachable=unreachable)
+
+
+async def erase_in_archives(storage: Transactions, workspace_id: str | None) -> Sequence[str]:
+    """Erase erased campaigns in their archives too; return what is wrong with those that cannot be written."""
+    problems: dict[str, str] = {}
+    while pending := await storage.read(lambda tx: tx.archives.to_erase(workspace_id, without=problems)):
+        from outreach.operations.archives.erasing import erase_campaign
+
+        for one in pending:
+            if one.archive_id in problems:
+                continue
+            try:
+                await to_thread.run_sync(erase_campaign, one)
+            except ArchiveUnavailable as error:
+                problems[one.archive_id] = error.message
+                continue
+            await storage.write(lambda tx, one=one: tx.archives.erased(one))  # type: ignore[misc]
+    return list(problems.values())
 
 
 def due_report(tx: Transaction, workspace_id: str | None, *, now: datetime) -> CampaignReport | None:

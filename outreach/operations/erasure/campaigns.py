@@ -11,7 +11,7 @@ import orjson
 from outreach.convert.json_reports import write_campaign_report
 from outreach.errors import Conflict
 from outreach.models.campaign import Campaign
-from outreach.models.campaign_report import CampaignReport
+from outreach.models.campaign_report import CampaignReport, FailureCount
 from outreach.models.states import CampaignStatus
 from outreach.operations.common import campaign_of, campaign_unit, record_audit
 from outreach.working_set import Transaction
@@ -68,7 +68,7 @@ def begin_erasure(tx: Transaction, report: CampaignReport, *, now: datetime, act
     if campaign.erased_at is not None:
         return campaign
     require_deletable(campaign)
-    kept = attrs.evolve(report, erased_at=now)
+    kept = attrs.evolve(report, erased_at=now, failures=[_without_words(one) for one in report.failures])
     tx.erasures.begin(campaign.workspace_id, campaign.id, figures=orjson.dumps(write_campaign_report(kept)).decode())
     tx.archives.note_erasure(campaign.workspace_id, campaign.id)
     tx.campaigns.update(
@@ -93,6 +93,11 @@ def begin_erasure(tx: Transaction, report: CampaignReport, *, now: datetime, act
         detail=f"{campaign.counters.total} contacts",
     )
     return campaign_of(tx, campaign.workspace_id, campaign.id)
+
+
+def _without_words(count: FailureCount) -> FailureCount:
+    """Return a cause of failures without the provider's words, which may name somebody."""
+    return attrs.evolve(count, failure=attrs.evolve(count.failure, error_message=None))
 
 
 def erase_slice(tx: Transaction, workspace_id: str | None, *, limit: int) -> bool:

@@ -14,6 +14,7 @@ from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.models.trail import TrailRule
 from outreach.models.unsubscribe import HELD, KEYWORD
+from outreach.operations.access.idempotency import erase_answer
 from outreach.operations.campaigns.recipients import put_recipient
 from outreach.operations.campaigns.transitions import complete_if_done
 from outreach.operations.common import campaign_of, record_audit
@@ -64,6 +65,8 @@ def purge_person(
         kept = attrs.evolve(entry, scope="all", source=KEYWORD) if entry.scope == HELD else entry
         name = tx.register.hash_number(kept, salt=salt)
     tx.erasures.erase_person(workspace_id, phone, found, name=name)
+    for operation, key in found.answers:
+        erase_answer(tx, workspace_id, operation, key)
     record_audit(
         tx,
         now=now,

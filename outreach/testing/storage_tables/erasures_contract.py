@@ -19,10 +19,12 @@ from outreach.testing.builders import (
     make_callback,
     make_campaign,
     make_dispatch,
+    make_flow,
     make_inbound,
     make_message,
     make_prepared,
     make_run,
+    make_stored_request,
     make_trail_entry,
     make_workspace,
     new_id,
@@ -253,6 +255,33 @@ class ErasuresContract(ContractBase):
         trail = await storage.read(lambda tx: tx.trail.between(THIS_WORKSPACE, 0, 1000))
         assert [(one.at, one.phone) for one in trail] == [(NOW, None), (NOW + _DAY, phone)]
 
+    async def test_a_reply_that_may_still_stop_a_flow_is_kept(self, storage: Storage) -> None:
+        """While its sender has not ended in a campaign of this workspace that had started, and has a flow."""
+        replier, ended, plain, early = (make_prepared() for _ in range(4))
+        flow = make_flow()
+        place = {"status": CampaignStatus.ACTIVE, "started_at": NOW}
+        driven = make_campaign(**place, message_source="flow", flow_id=flow.id)
+        await storage.write(lambda tx: tx.flows.insert(flow))
+        await given_campaign(storage, replier, ended, early, campaign=driven)
+        await given_campaign(storage, plain, campaign=make_campaign(**place))
+
+        def insert(tx: Transaction) -> None:
+            contact = tx.recipients.get(THIS_WORKSPACE, driven.id, 1)
+            assert contact is not None
+            tx.recipients.put(THIS_WORKSPACE, attrs.evolve(contact, status=RecipientStatus.COMPLETED, ended_at=NOW))
+            for one in (replier, ended, plain):
+                tx.inbound.insert(make_inbound(from_number=one.phone, received_at=NOW))
+            tx.inbound.insert(make_inbound(from_number=early.phone, received_at=NOW - TICK))
+            tx.inbound.insert(make_inbound(workspace_id=OTHER_WORKSPACE, from_number=replier.phone, received_at=NOW))
+
+        await storage.write(insert)
+        for workspace_id, deleted in ((THIS_WORKSPACE, 3), (OTHER_WORKSPACE, 1)):
+            assert deleted == await storage.write(
+                lambda tx, it=workspace_id: tx.erasures.delete_old_events(it, NOW + _DAY, limit=10)  # type: ignore[misc]
+            )
+        left = await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE, limit=10))
+        assert [one.from_number for one in left] == [replier.phone]
+
     async def test_a_person_is_erased_everywhere(self, storage: Storage) -> None:
         """A name takes the place of the number, in this workspace only; the texts go."""
         contact = make_prepared(external_id="crm-1")
@@ -262,6 +291,15 @@ class ErasuresContract(ContractBase):
         message, waiting = given_message(to=phone), make_message(to=phone)
         event = make_callback(body=f'{{"from":"{phone}"}}'.encode())
         inbound = make_inbound(from_number=phone)
+        answers = [
+            make_stored_request(workspace_id=owner, key=key, answer=answer)
+            for owner, key, answer in (
+                (THIS_WORKSPACE, "person", f'{{"to":"{phone}"}}\xff'.encode("latin-1")),
+                (THIS_WORKSPACE, "other", b"+19995550000"),
+                (THIS_WORKSPACE, "running", None),
+                (OTHER_WORKSPACE, "person", phone.encode()),
+            )
+        ]
 
         def insert(tx: Transaction) -> None:
             place = {"campaign_id": campaign.id, "position": 0, "to": phone}
@@ -271,12 +309,16 @@ class ErasuresContract(ContractBase):
             tx.callbacks.insert(event)
             tx.inbound.insert(inbound)
             tx.trail.append(make_trail_entry(phone=phone))
+            for answer in answers:
+                tx.requests.put_stored(answer)
 
         await storage.write(insert)
         found = await storage.read(lambda tx: tx.erasures.rows_of_person(THIS_WORKSPACE, phone, limit=100))
         assert [(one.campaign_id, one.position) for one in found.recipients] == [(campaign.id, 0)]
         assert set(found.messages) == {message.id, waiting.id}
         assert (found.open_singles, len(found.callbacks), list(found.calls)) == (1, 1, [])
+        assert found.answers == [(answers[0].operation, "person")]
+        await storage.write(lambda tx: tx.requests.delete_stored(THIS_WORKSPACE, answers[0].operation, "person"))
         name = f"#{new_id()}"
         await storage.write(lambda tx: tx.erasures.erase_person(THIS_WORKSPACE, phone, found, name=name))
 
@@ -304,5 +346,6 @@ class ErasuresContract(ContractBase):
             [],
             [],
             0,
+            [],
             [],
         )

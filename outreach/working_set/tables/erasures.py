@@ -15,6 +15,7 @@ from outreach.working_set.kinds import (
     CALLS,
     CAMPAIGNS,
     DISPATCHES,
+    IDEMPOTENCY_KEYS,
     INBOUND,
     MESSAGES,
     RECIPIENTS,
@@ -22,7 +23,7 @@ from outreach.working_set.kinds import (
     TRAIL,
     WORKSPACES,
 )
-from outreach.working_set.tables.base import Table
+from outreach.working_set.tables.base import Table, json_list
 
 _LIMIT: Final = 1000
 
@@ -35,6 +36,7 @@ class PersonRows(NamedTuple):
         messages: Single messages; `open_singles` counts those that have not ended.
         calls: Calls, those of campaigns included.
         callbacks: The storage's own names of events whose body holds the number.
+        answers: Operations and idempotency keys whose stored answer holds the number.
     """
 
     recipients: Sequence[Recipient]
@@ -42,6 +44,7 @@ class PersonRows(NamedTuple):
     calls: Sequence[str]
     open_singles: int
     callbacks: Sequence[int | str]
+    answers: Sequence[tuple[str, str]]
 
 
 class Erasures(Table):
@@ -151,18 +154,23 @@ class Erasures(Table):
         return bool(self._rows.query("erasure.loading", workspace_id=workspace_id, now=format_timestamp(now)))
 
     def rows_of_person(self, workspace_id: str, phone: str, *, limit: int) -> PersonRows:
-        """Return where a number stands, at most `limit` rows of each kind; it reads all messages, calls and events."""
+        """Return where a number stands, at most `limit` rows of each kind.
+
+        It reads all messages, calls, events and stored answers.
+        """
         given: dict[str, Value] = {"workspace_id": workspace_id, "limit": limit}
         messages = self._rows.query("erasure.messages_of_person", MESSAGES, phone=phone, **given)
         calls = self._rows.query("erasure.calls_of_person", CALLS, phone=phone, **given)
         digits = phone.removeprefix("+")
         callbacks = self._rows.query("erasure.callbacks_of_person", CALLBACKS, digits=digits, **given)
+        answers = self._rows.query("erasure.answers_of_person", IDEMPOTENCY_KEYS, digits=digits, **given)
         return PersonRows(
             recipients=self._list(RECIPIENTS, "erasure.recipients_of_person", phone=phone, **given),
             messages=[row[0] for row in messages],
             calls=[row[0] for row in calls],
             open_singles=sum(row[1] for row in messages) + sum(row[1] for row in calls),
             callbacks=[row[0] for row in callbacks],
+            answers=[(row[0], row[1]) for row in answers],
         )
 
     def erase_person(self, workspace_id: str, phone: str, found: PersonRows, *, name: str) -> None:
@@ -176,6 +184,7 @@ class Erasures(Table):
         self._rows.execute_on(DISPATCHES, "erasure.person_in_dispatches", **person)
         self._rows.execute_on(INBOUND, "erasure.person_in_inbound", **person)
         self._rows.execute("erasure.person_in_trail", **person)
+        self._rows.execute("erasure.person_in_figures", **person)
         self.erase_singles(workspace_id, messages=found.messages, calls=found.calls, name=name)
         if found.callbacks:
             self._rows.execute_on(
@@ -206,9 +215,14 @@ class Archives(Table):
             for identity, file, created_at, count in rows
         ]
 
-    def to_erase(self, workspace_id: str | None) -> Sequence[ArchivedErasure]:
-        """Return campaigns of a workspace, or all, that their archives still have to erase, at most 1,000."""
-        rows = self._rows.query("archives.to_erase", workspace_id=workspace_id, limit=_LIMIT)
+    def to_erase(self, workspace_id: str | None, *, without: Collection[str] = ()) -> Sequence[ArchivedErasure]:
+        """Return campaigns of a workspace, or all, that their archives still have to erase, at most 1,000.
+
+        Those in the archives `without`, which are given by their ids, are left out.
+        """
+        rows = self._rows.query(
+            "archives.to_erase", workspace_id=workspace_id, without=json_list(without), limit=_LIMIT
+        )
         return [
             ArchivedErasure(workspace_id=owner, campaign_id=campaign_id, number=number, archive_id=identity, file=file)
             for owner, campaign_id, number, identity, file in rows

@@ -24,7 +24,9 @@ SELECT campaigns.workspace_id, campaigns.id, campaigns.number, archives.id, arch
 FROM archived_campaigns
 JOIN campaigns ON campaigns.number = archived_campaigns.campaign_number
 JOIN archives ON archives.id = archived_campaigns.archive_id
-WHERE archived_campaigns.erase = 1 AND (:workspace_id::text IS NULL OR campaigns.workspace_id = :workspace_id::text)
+WHERE archived_campaigns.erase = 1
+    AND (:workspace_id::text IS NULL OR campaigns.workspace_id = :workspace_id::text)
+    AND archives.id NOT IN (SELECT json_array_elements_text(:without::json))
 ORDER BY archived_campaigns.campaign_number
 LIMIT :limit
 

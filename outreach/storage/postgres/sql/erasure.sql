@@ -134,11 +134,23 @@ WHERE workspace_id = :workspace_id
     AND call_id IN (SELECT json_array_elements_text(:ids::json))
 
 -- old_inbound --
--- Messages that came in before a moment.
+-- Messages that came in before a moment, but for those that stop a flow when their sender's turn comes.
 DELETE FROM inbound_messages WHERE id = ANY (ARRAY(
-    SELECT id FROM inbound_messages
-    WHERE workspace_id = :workspace_id AND received_at < :before
-    ORDER BY received_at
+    WITH flows_under_way AS MATERIALIZED (
+        SELECT number, COALESCE(started_at, created_at) AS since FROM campaigns
+        WHERE workspace_id = :workspace_id AND loading_until IS NULL AND flow_id IS NOT NULL AND recipients_open > 0
+    )
+    SELECT inbound.id FROM inbound_messages AS inbound
+    WHERE inbound.workspace_id = :workspace_id
+        AND inbound.received_at < :before
+        AND NOT EXISTS (
+            SELECT 1 FROM flows_under_way
+            JOIN recipients ON recipients.campaign_number = flows_under_way.number
+                AND recipients.phone = inbound.from_number
+            WHERE flows_under_way.since <= inbound.received_at
+                AND recipients.status IN ('pending', 'waiting', 'dispatching', 'in_progress', 'unknown')
+        )
+    ORDER BY inbound.received_at
     LIMIT :limit
 ))
 
@@ -205,6 +217,12 @@ SELECT json_build_array(account_id, event_id)::text AS rowid FROM callbacks
 WHERE workspace_id = :workspace_id AND position(convert_to(:digits::text, 'UTF8') IN body) > 0
 LIMIT :limit
 
+-- answers_of_person --
+-- The same for the answers that idempotency keys repeat.
+SELECT operation, key FROM idempotency_keys
+WHERE workspace_id = :workspace_id AND position(convert_to(:digits::text, 'UTF8') IN answer) > 0
+LIMIT :limit
+
 -- person_in_recipients --
 -- A person's places in campaigns; the name stands for the number in all of them.
 UPDATE recipients SET
@@ -231,6 +249,12 @@ WHERE workspace_id = :workspace_id AND from_number = :phone
 -- person_in_trail --
 -- Opt-outs, opt-ins and replies in the trail.
 UPDATE trail SET phone = :name WHERE workspace_id = :workspace_id AND phone = :phone
+
+-- person_in_figures --
+-- A report of an archived campaign has the providers' words, which may name the number.
+UPDATE archived_campaigns SET figures = replace(figures, substr(:phone::text, 2), :name::text)
+WHERE position(substr(:phone::text, 2) IN figures) > 0
+    AND campaign_number IN (SELECT number FROM campaigns WHERE workspace_id = :workspace_id)
 
 -- person_in_callbacks --
 -- The event stays known, so that it is not taken for a new one.

@@ -24,7 +24,9 @@ SELECT campaigns.workspace_id, campaigns.id, campaigns.number, archives.id, arch
 FROM archived_campaigns INDEXED BY archived_campaigns_to_erase
 CROSS JOIN campaigns ON campaigns.number = archived_campaigns.campaign_number
 JOIN archives ON archives.id = archived_campaigns.archive_id
-WHERE archived_campaigns.erase = 1 AND (:workspace_id IS NULL OR campaigns.workspace_id = :workspace_id)
+WHERE archived_campaigns.erase = 1
+    AND (:workspace_id IS NULL OR campaigns.workspace_id = :workspace_id)
+    AND archives.id NOT IN (SELECT value FROM json_each(:without))
 ORDER BY archived_campaigns.campaign_number
 LIMIT :limit
 

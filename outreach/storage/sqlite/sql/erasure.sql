@@ -131,11 +131,24 @@ WHERE workspace_id = :workspace_id
     AND call_id IN (SELECT value FROM json_each(:ids))
 
 -- old_inbound --
--- Messages that came in before a moment.
+-- Messages that came in before a moment, but for those that stop a flow when their sender's turn comes.
 DELETE FROM inbound_messages WHERE rowid IN (
-    SELECT rowid FROM inbound_messages INDEXED BY inbound_messages_by_time
-    WHERE workspace_id = :workspace_id AND received_at < :before
-    ORDER BY received_at
+    WITH flows_under_way AS MATERIALIZED (
+        SELECT number, COALESCE(started_at, created_at) AS since FROM campaigns
+        WHERE workspace_id = :workspace_id AND loading_until IS NULL AND flow_id IS NOT NULL AND recipients_open > 0
+    )
+    SELECT inbound.rowid FROM inbound_messages AS inbound INDEXED BY inbound_messages_by_time
+    WHERE inbound.workspace_id = :workspace_id
+        AND inbound.received_at < :before
+        AND NOT EXISTS (
+            SELECT 1 FROM flows_under_way
+            CROSS JOIN recipients INDEXED BY recipients_by_phone
+                ON recipients.campaign_number = flows_under_way.number
+                AND recipients.phone = inbound.from_number
+            WHERE flows_under_way.since <= inbound.received_at
+                AND recipients.status IN ('pending', 'waiting', 'dispatching', 'in_progress', 'unknown')
+        )
+    ORDER BY inbound.received_at
     LIMIT :limit
 )
 
@@ -202,6 +215,12 @@ SELECT rowid FROM callbacks
 WHERE workspace_id = :workspace_id AND instr(body, CAST(:digits AS BLOB)) > 0
 LIMIT :limit
 
+-- answers_of_person --
+-- The same for the answers that idempotency keys repeat.
+SELECT operation, key FROM idempotency_keys
+WHERE workspace_id = :workspace_id AND instr(answer, CAST(:digits AS BLOB)) > 0
+LIMIT :limit
+
 -- person_in_recipients --
 -- A person's places in campaigns; the name stands for the number in all of them.
 UPDATE recipients SET
@@ -228,6 +247,12 @@ WHERE workspace_id = :workspace_id AND from_number = :phone
 -- person_in_trail --
 -- Opt-outs, opt-ins and replies in the trail.
 UPDATE trail SET phone = :name WHERE workspace_id = :workspace_id AND phone = :phone
+
+-- person_in_figures --
+-- A report of an archived campaign has the providers' words, which may name the number.
+UPDATE archived_campaigns SET figures = replace(figures, substr(:phone, 2), :name)
+WHERE instr(figures, substr(:phone, 2)) > 0
+    AND campaign_number IN (SELECT number FROM campaigns WHERE workspace_id = :workspace_id)
 
 -- person_in_callbacks --
 -- The event stays known, so that it is not taken for a new one.
