@@ -41,6 +41,7 @@ in with it."""
 
 _SERVER: Final = "outreach_server.server"
 _EXCHANGE: Final = "outreach_server.exchange"
+_STOPS: Final = "outreach_server.stops"
 
 MAX_LARGE_BODIES: Final = 8
 """Large bodies received or processed at a time; others wait before they are read."""
@@ -143,3 +144,13 @@ def request_state_of(connection: HTTPConnection) -> RequestState:
     exchange = connection.scope[_EXCHANGE]
     assert isinstance(exchange, RequestState)  # noqa: S101 - for the type checker
     return exchange
+
+
+def take_cancellation_for_stop(scope: Scope) -> None:
+    """Have a request answered that is cancelled: by the server in which it runs, which stops."""
+    scope[_STOPS] = True
+
+
+def is_cancelled_by_stop(scope: Scope) -> bool:
+    """Return whether only a server that stops cancels a request."""
+    return _STOPS in scope

@@ -50,6 +50,10 @@ _NOT_NOW: Final = "The database cannot be written at the moment, and nothing was
 
 _TOO_MANY: Final = "Too many large bodies are being worked on, and nothing was changed. Send this one again later."
 
+_STOPPING: Final = (
+    "The server is stopping before it has a response. With an Idempotency-Key it is safe to send this again."
+)
+
 _log = logging.getLogger("outreach_server")
 _crowded = RefusalCounter(_log, "no_turn", "large body answered 503: too many are in work")
 _busy = RefusalCounter(_log, "storage_busy", "request answered 503: another process holds the database")
@@ -136,6 +140,12 @@ async def answer_overloaded(request: Request, _: Exception) -> Response:
     # The body was not read, so the connection cannot be reused.
     request_state_of(request).closes = True
     return error_response(request, 503, "internal_error", _TOO_MANY, headers={"Retry-After": "30"})
+
+
+def answer_stopping(request: Request) -> Response:
+    """Return the 503 response to a request that the stop of the server ends; nobody knows what it has changed."""
+    request_state_of(request).closes = True
+    return error_response(request, 503, "internal_error", _STOPPING, headers={"Retry-After": "1"})
 
 
 def answer_fault(request: Request, error: Exception) -> Response:
