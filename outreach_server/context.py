@@ -41,6 +41,7 @@ in with it."""
 
 _SERVER: Final = "outreach_server.server"
 _EXCHANGE: Final = "outreach_server.exchange"
+_STOPS: Final = "outreach_server.stops"
 
 MAX_LARGE_BODIES: Final = 8
 """Large bodies received or processed at a time; others wait before they are read."""
@@ -50,6 +51,9 @@ MAX_LARGE_CALLBACKS: Final = 8
 
 MAX_HELPERS: Final = 2
 """Helper processes at a time, each of another workspace."""
+
+MAX_WORKBOOKS: Final = 4
+"""Exports as XLSX made at a time, each of another workspace: each takes a thread, and much of the interpreter."""
 
 MAX_LARGE_EACH: Final = 2
 """Turns of one workspace, or of one account's callbacks, so that others get theirs."""
@@ -69,6 +73,7 @@ class Server:
         large_callbacks: Turns for large callbacks, by account.
         helper: The command of a helper process for large bodies; None to read them in a thread.
         helpers: Turns for helper processes, by workspace: few, because each may need much memory.
+        workbooks: Turns for making exports as XLSX, by workspace.
         readers: Threads that read bodies: one, because they hold the interpreter lock.
         streams: The open streams of events.
         metrics: Counts requests, if anything does.
@@ -84,6 +89,7 @@ class Server:
     large_callbacks: FairSemaphore = attrs.field(factory=lambda: FairSemaphore(MAX_LARGE_CALLBACKS, MAX_LARGE_EACH))
     helper: Sequence[str] | None = None
     helpers: FairSemaphore = attrs.field(factory=lambda: FairSemaphore(MAX_HELPERS, 1))
+    workbooks: FairSemaphore = attrs.field(factory=lambda: FairSemaphore(MAX_WORKBOOKS, 1))
     readers: anyio.CapacityLimiter = attrs.field(factory=lambda: anyio.CapacityLimiter(1))
     streams: Streams = attrs.field(factory=Streams)
     metrics: ServerMetrics | None = None
@@ -143,3 +149,13 @@ def request_state_of(connection: HTTPConnection) -> RequestState:
     exchange = connection.scope[_EXCHANGE]
     assert isinstance(exchange, RequestState)  # noqa: S101 - for the type checker
     return exchange
+
+
+def take_cancellation_for_stop(scope: Scope) -> None:
+    """Have a request answered that is cancelled: by the server in which it runs, which stops."""
+    scope[_STOPS] = True
+
+
+def is_cancelled_by_stop(scope: Scope) -> bool:
+    """Return whether only a server that stops cancels a request."""
+    return _STOPS in scope

@@ -10,6 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from outreach_server.fair_semaphore import FairSemaphore
+
 
 def accepts(request: Request, media_type: str) -> bool:
     """Return whether a client names this type in what it accepts."""
@@ -18,6 +20,20 @@ def accepts(request: Request, media_type: str) -> bool:
         if kind == media_type:
             return not any(parameter in {"q=0", "q=0.0"} for parameter in parameters)
     return False
+
+
+async def made_in_turn(parts: AsyncGenerator[bytes], turns: FairSemaphore, owner: str) -> AsyncGenerator[bytes]:
+    """Yield the parts of a file that is made as a whole before the first of them, which takes a turn.
+
+    Raises:
+        FairSemaphoreTimeout: There was none in time.
+    """
+    async with aclosing(parts):
+        async with turns.turn(owner):
+            part = await anext(parts, b"")
+        while part:
+            yield part
+            part = await anext(parts, b"")
 
 
 class DownloadResponse(Response):

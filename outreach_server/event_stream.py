@@ -7,6 +7,7 @@ from typing import Final
 
 import anyio
 import orjson
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -24,6 +25,9 @@ RETRY_SECONDS: Final = 3
 
 POLL_SECONDS: Final = 0.25
 """How often new events are looked for."""
+
+CHECK_SECONDS: Final = 1.0
+"""After how long, at the most, a key that was revoked gets no more events."""
 
 _EVENTS_AT_ONCE: Final = 100
 _MEDIA_TYPE: Final = "text/event-stream"
@@ -96,7 +100,7 @@ class EventStreamResponse(Response):
                 )
                 self._position = page.position
                 now = anyio.current_time()
-                if now - checked >= server.streams.heartbeat_seconds:
+                if now - checked >= (CHECK_SECONDS if page.events else server.streams.heartbeat_seconds):
                     await check_access(self._request, self._operation)
                     checked = now
                 if page.events:
@@ -109,7 +113,7 @@ class EventStreamResponse(Response):
                 if not page.more:
                     with anyio.move_on_after(POLL_SECONDS):
                         await ended.wait()
-        except OutreachError:
+        except (OutreachError, HTTPException):
             # The client comes back, and gets the error.
             return
 

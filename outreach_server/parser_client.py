@@ -28,16 +28,21 @@ from outreach_server.reading import ParseOptions
 _LOG_FILE: Final = "helper.log"
 _MAX_TOLD: Final = 2000
 
+_SILENT_SECONDS: Final = 600.0
+"""How long a helper may write nothing: reading the largest body takes a small part of it, and one that stands still
+would keep its turn for ever."""
+
 
 class ParserProcessFailed(RuntimeError):
-    """The helper process ended before it had read the whole body."""
+    """The helper process ended, or stood still, before it had read the whole body."""
 
 
 def default_command() -> Sequence[str] | None:
     """Return the command of a helper, to which two arguments are added; None for an executable that bundles Python."""
     if not sys.executable or getattr(sys, "frozen", False):
         return None
-    return sys.executable, "-m", "outreach_server.parser_process"
+    # Without the working directory, where a file such as json.py would take the place of a module.
+    return sys.executable, "-P", "-m", "outreach_server.parser_process"
 
 
 @asynccontextmanager
@@ -53,7 +58,7 @@ async def parse_in_subprocess(
         OutreachError: The error of reading the body.
         ParserProcessFailed: The process died.
     """
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
     arguments = [*command, str(body), json.dumps(attrs.asdict(reading))]
     log = body.with_name(_LOG_FILE)
     with log.open("xb") as errors:
@@ -82,9 +87,17 @@ async def _frames(process: Process, log: Path) -> AsyncIterator[bytes]:
     assert process.stdout is not None  # noqa: S101 - asked for
     stream = BufferedByteReceiveStream(process.stdout)
     try:
-        while length := LENGTH.unpack(await stream.receive_exactly(LENGTH.size))[0]:
-            yield await stream.receive_exactly(length)
+        while length := LENGTH.unpack(await _receive(stream, LENGTH.size))[0]:
+            yield await _receive(stream, length)
+    except TimeoutError:
+        raise ParserProcessFailed(f"It wrote nothing for {_SILENT_SECONDS:.0f} s.") from None
     except anyio.IncompleteRead:
         status = await process.wait()
         told = await to_thread.run_sync(log.read_bytes)
         raise ParserProcessFailed(f"exit status {status}: {told[-_MAX_TOLD:].decode(errors='replace')}") from None
+
+
+async def _receive(stream: BufferedByteReceiveStream, size: int) -> bytes:
+    """Return the next bytes; raise `TimeoutError` if they do not come."""
+    with anyio.fail_after(_SILENT_SECONDS):
+        return await stream.receive_exactly(size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import time
@@ -9,9 +10,11 @@ import uuid
 from collections.abc import Iterable
 from typing import Final
 
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from outreach_server.context import RequestState, Server, set_request_state, set_server
+from outreach_server.context import RequestState, Server, is_cancelled_by_stop, set_request_state, set_server
+from outreach_server.errors import answer_stopping
 from outreach_server.limits import limit_headers
 from outreach_server.monitoring.log_context import REQUEST_ID as LOGGED_ID
 
@@ -19,6 +22,10 @@ REQUEST_ID: Final = b"x-request-id"
 
 # Goes into log lines and headers, so it must be short and harmless.
 _ACCEPTABLE: Final = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._~:=+/-]{0,127}")
+
+_PIECE_BYTES: Final = 64 * 1024
+"""What is written of a body at once: the next piece waits until the client has taken most of it. What is written and
+not taken has a deadline, which a client on a slow line could not keep with a large body."""
 
 _PROBES: Final = frozenset({"Health", "Ready", "metrics"})
 """Endpoints that a supervisor or Prometheus asks every few seconds: a good answer is worth no line of its own."""
@@ -63,10 +70,16 @@ class RequestStateMiddleware:
                 if exchange.closes:
                     headers.append((b"connection", b"close"))
                 message["headers"] = headers
+            elif len(message.get("body", b"")) > _PIECE_BYTES:
+                message = await _send_all_but_the_last(message, send)
             await send(message)
 
         try:
             await self._app(scope, receive, send_marked)
+        except asyncio.CancelledError:
+            if status or not is_cancelled_by_stop(scope):
+                raise
+            await answer_stopping(Request(scope))(scope, receive, send_marked)
         finally:
             seconds = time.monotonic() - began
             _log_exchange(scope, exchange, status, seconds)
@@ -75,6 +88,16 @@ class RequestStateMiddleware:
             if spans is not None and span is not None:
                 spans.end(span, scope, status, exchange)
             LOGGED_ID.reset(token)
+
+
+async def _send_all_but_the_last(message: Message, send: Send) -> Message:
+    """Send a body in pieces, and return the last one."""
+    body = memoryview(message["body"])
+    last = (len(body) - 1) // _PIECE_BYTES * _PIECE_BYTES
+    for start in range(0, last, _PIECE_BYTES):
+        piece = bytes(body[start : start + _PIECE_BYTES])
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    return {**message, "body": bytes(body[last:])}
 
 
 def choose_request_id(headers: Iterable[tuple[bytes, bytes]]) -> str:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from outreach import OutreachError
 from outreach_server.endpoints.campaigns import Campaigns
 from outreach_server.endpoints.sms_campaigns import SmsCampaigns
-from outreach_server.errors import answer_outreach_error
+from outreach_server.errors import answer_http_exception, answer_outreach_error
 
 _LISTS: Final[Mapping[str, type[SmsCampaigns | Campaigns]]] = {"/sms-campaigns": SmsCampaigns, "/campaigns": Campaigns}
 
@@ -43,4 +44,7 @@ class FastListMiddleware:
             response = await endpoint.list(request)
         except OutreachError as error:
             response = await answer_outreach_error(request, error)
+        except HTTPException as error:
+            # Of a host that finds out itself who asks.
+            response = await answer_http_exception(request, error)
         await response(scope, receive, send)

@@ -46,14 +46,17 @@ def sweep(root: Path | None) -> int:
 
 
 def _is_in_work(path: Path, process: int) -> bool:
-    if process != os.getpid():
-        return psutil.pid_exists(process)
-    # In a container each server has the number of the one that was killed there.
+    if process != os.getpid() and psutil.pid_exists(process):
+        return True
+    # In containers numbers tell nothing: each server has that of the one before, and those of others are unknown.
     try:
         with _lock_of(path):
             return False
     except Timeout:
         return True
+    except OSError:
+        # It is no directory, or another user's: nothing that this server works on.
+        return False
 
 
 def _lock_of(directory: Path) -> FileLock:

@@ -291,8 +291,11 @@ class Root(Group):
         try:
             with single_interrupt():
                 result = super().main(*args, **{**extra, "standalone_mode": False})
-        except click.ClickException as error:
+        except click.UsageError as error:
             error.show()
+            sys.exit(error.exit_code)
+        except click.ClickException as error:
+            _tell(error.format_message())
             sys.exit(error.exit_code)
         except (click.Abort, KeyboardInterrupt):
             click.echo("Interrupted.", err=True)
@@ -344,6 +347,14 @@ def _explain_os_error(error: OSError) -> str:
     return f"{error.filename}: {reason}." if error.filename else f"{reason}."
 
 
+def _tell(message: str) -> None:
+    """Write why a command failed to stderr: as a line of the log where programs read that."""
+    # Loaded by the commands that write a log.
+    log_lines = sys.modules.get("outreach_server.monitoring.log_lines")
+    if log_lines is None or not log_lines.log_failure(message):
+        click.echo(f"Error: {message}", err=True)
+
+
 def _fail(message: str) -> NoReturn:
-    click.echo(f"Error: {message}", err=True)
+    _tell(message)
     sys.exit(EXIT_FAILED)

@@ -20,15 +20,13 @@ from typing import Final
 
 import click
 import uvicorn
-from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from outreach import OutreachError
 from outreach_server.cli import interruptions
 from outreach_server.cli.sigint import stop_signals
 from outreach_server.config import ServerConfig, host_and_port
-from outreach_server.context import request_state_of
-from outreach_server.errors import error_response
+from outreach_server.context import take_cancellation_for_stop
 from outreach_server.listening.connection import Connection, ListenerState
 from outreach_server.listening.connection_limiter import ConnectionLimiter
 from outreach_server.listening.descriptors import max_connections
@@ -47,9 +45,6 @@ _NEW_OBJECTS: Final = 100_000
 END_SECONDS: Final = 9.5
 """When the process ends after a signal even if something hangs, such as a disk or other code."""
 
-_STOPPING: Final = (
-    "The server is stopping before it has a response. With an Idempotency-Key it is safe to send this again."
-)
 _log = logging.getLogger("outreach_server")
 
 _IS_BESIDE: Final = ContextVar("_IS_BESIDE", default=False)
@@ -342,24 +337,10 @@ class _Guard:
             self.error = error
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started = False
-
-        async def send_watched(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
-        try:
-            await self._app(scope, receive, send_watched)
-        except asyncio.CancelledError:
-            # Only a stopping server cancels a request; the client should retry.
-            if not started:
-                request = Request(scope)
-                # What adds it to every other response was cancelled too.
-                given = request_state_of(request).request_id
-                headers = {"Connection": "close", "Retry-After": "1", "X-Request-Id": given}
-                answer = error_response(request, 503, "internal_error", _STOPPING, headers=headers)
-                await answer(scope, receive, send)
+        take_cancellation_for_stop(scope)
+        # A response that has begun ends where it is.
+        with suppress(asyncio.CancelledError):
+            await self._app(scope, receive, send)
 
 
 def _bind_problem(host: str, port: int, option: str, error: OSError) -> str:

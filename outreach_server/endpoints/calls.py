@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
@@ -26,7 +28,8 @@ class Calls(HTTPEndpoint):
         body = await read_small_body(request)
         new = await read_model(body, read_new_call)
         http = server_of(request).engine.http
-        mounted_at = request.scope.get("root_path", "")
+        # Any text where a host mounts it under a part of the path that its clients choose.
+        mounted_at = quote(request.scope.get("root_path", ""))
 
         def render(call: Call) -> StoredAnswer:
             return answer_of(write_call_created(call), location=f"{mounted_at}/calls/{call.id}")

@@ -8,6 +8,7 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.types import Receive, Scope, Send
 
 from outreach_server.context import server_of
 from outreach_server.contract import contract_of
@@ -33,6 +34,15 @@ class Docs(HTTPEndpoint):
         return HTMLResponse(docs_page(), headers={"Content-Security-Policy": POLICY})
 
 
+class _WholeFile(FileResponse):
+    """Sends all of a file, whatever range is asked for: errors of ranges would have no envelope."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the file."""
+        headers = [(name, value) for name, value in scope["headers"] if name != b"range"]
+        await super().__call__({**scope, "headers": headers}, receive, send)
+
+
 class DocsFile(HTTPEndpoint):
     """Serve the files of the documentation page."""
 
@@ -41,8 +51,12 @@ class DocsFile(HTTPEndpoint):
         file = page_files().get(request.path_params["name"])
         if file is None:
             raise HTTPException(404)
-        return FileResponse(
+        return _WholeFile(
             file.path,
             media_type=file.media_type,
-            headers={"Cache-Control": f"public, max-age={_A_YEAR}", "X-Content-Type-Options": "nosniff"},
+            headers={
+                "Cache-Control": f"public, max-age={_A_YEAR}",
+                "X-Content-Type-Options": "nosniff",
+                "Accept-Ranges": "none",
+            },
         )

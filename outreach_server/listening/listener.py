@@ -23,6 +23,10 @@ _SHORT: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOM
 _PAUSE_SECONDS: Final = 0.25
 """The pause after a failed accept, to avoid a busy loop."""
 
+_VANISHED_SECONDS: Final = 60
+"""How long what is sent to a client may stay unacknowledged: one whose machine or network has gone keeps no stream of
+events. The system's own limit is some 15 minutes."""
+
 _NO_PLACE: Final = "There are too many connections. Close some, or try again in a moment."
 
 _log = logging.getLogger("outreach_server")
@@ -88,6 +92,7 @@ class Listener:
                     self._short.add()
                 await asyncio.sleep(_PAUSE_SECONDS)
                 continue
+            _notice_vanishing(taken)
             trusted = self._proxies is not None and self._proxies.trusts(peer)
             address = None if trusted else address_of(peer)
             if not self._listener_state.room.admit(address):
@@ -154,6 +159,14 @@ class _Handshake:
         await asyncio.get_running_loop().connect_accepted_socket(
             make, self._taken, ssl=context, ssl_handshake_timeout=HEAD_SECONDS, ssl_shutdown_timeout=CLOSING_SECONDS
         )
+
+
+def _notice_vanishing(taken: socket.socket) -> None:
+    """Have the system end a connection whose client acknowledges nothing any more, where it can do so."""
+    option: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)
+    if option is not None and taken.family in {socket.AF_INET, socket.AF_INET6}:
+        with suppress(OSError):
+            taken.setsockopt(socket.IPPROTO_TCP, option, _VANISHED_SECONDS * 1000)
 
 
 def _refuse(taken: socket.socket) -> None:

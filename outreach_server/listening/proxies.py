@@ -34,11 +34,10 @@ class TrustedProxies:
         if not isinstance(peer, tuple):
             return UNIX in self.names
         try:
-            address = ipaddress.ip_address(peer[0].partition("%")[0])
+            address = _address_of(peer)
         except ValueError:
             return False
-        mapped = getattr(address, "ipv4_mapped", None)
-        return any((mapped or address) in network for network in self._networks)
+        return any(address in network for network in self._networks)
 
 
 class ForwardedMiddleware:
@@ -61,10 +60,16 @@ class ForwardedMiddleware:
         if scope["type"] != "http" or not self._proxies.trusts(scope["client"]):
             await self._app(scope, receive, send)
             return
-        # uvicorn's middleware wants a name for the other end of a Unix socket.
+        # uvicorn's middleware wants a name for the other end of a Unix socket, and plain addresses.
         client = scope["client"]
-        scope["client"] = (UNIX, 0) if client is None else client
+        scope["client"] = (UNIX, 0) if client is None else (str(_address_of(client)), client[1])
         await self._forwarded(scope, receive, send)
+
+
+def _address_of(peer: Any) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Return the address of the other side of a connection; raise `ValueError` if it has none."""
+    address = ipaddress.ip_address(peer[0].partition("%")[0])
+    return getattr(address, "ipv4_mapped", None) or address
 
 
 def _network(name: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:

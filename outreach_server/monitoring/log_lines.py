@@ -159,4 +159,17 @@ def log_to_stderr(level: str, form: str = "text") -> None:
     logging.getLogger("procrastinate").setLevel(logging.WARNING)
 
 
+def log_failure(message: str) -> bool:
+    """Log why the command failed, and return True; do nothing where the log is not for programs, or has no errors.
+
+    Args:
+        message: Why.
+    """
+    for_programs = any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers)
+    if not for_programs or not _log.isEnabledFor(logging.ERROR):
+        return False
+    _log.error("%s", message, extra={"action": "command_failed"})
+    return True
+
+
 _log = logging.getLogger("outreach_server")

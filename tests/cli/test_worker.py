@@ -25,6 +25,10 @@ def test_a_worker_works_until_it_is_told_to_stop(start: Callable[..., Process], 
 
     until(dispatching, "the right to dispatch")
     assert "outreach_dispatcher" in httpx.get(f"{url}/metrics", trust_env=False).text
+    for method, path, code in (("GET", "/calls", "not_found"), ("POST", "/metrics", "method_not_allowed")):
+        refused = httpx.request(method, f"{url}{path}", trust_env=False)
+        assert refused.json()["error"]["code"] == code
+        assert refused.json()["error"]["request_id"] == refused.headers["X-Request-Id"]
     asked = subprocess.run(
         [sys.executable, "-m", "outreach_server", "healthcheck", "--url", url], cwd=ROOT, timeout=60, check=False
     )

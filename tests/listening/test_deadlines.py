@@ -93,6 +93,36 @@ async def test_an_answer_that_nobody_takes(size: int) -> None:
             await _until(lambda: not place.server.server_state.connections)
 
 
+@pytest.mark.parametrize("line", ["Connection: keep-alive", "Connection: close"])
+async def test_a_large_answer_is_written_as_it_is_taken(line: str) -> None:
+    """So that the deadlines are for a piece of it: a client on a slow line could not keep them with all of it."""
+    size = 16_000_000
+
+    async def large(_: Request) -> Response:
+        return Response(b"x" * size)
+
+    def with_large(app: Starlette) -> Starlette:
+        app.router.routes.append(Route("/large", large))
+        return app
+
+    async with serving(with_large) as place:
+        with socket.socket() as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            await anyio.to_thread.run_sync(_connect, client, place.port, "/large", line)
+            client.setblocking(False)
+            await _until(lambda: any(not one.flow._is_writable_event.is_set() for one in _connections(place)))
+            [open_one] = _connections(place)
+            assert not open_one.cycle.response_complete
+            assert open_one.transport.get_write_buffer_size() < 256 * 1024
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024 * 1024)
+            taken = 0
+            with anyio.fail_after(PATIENCE):
+                while taken < size:
+                    part = await asyncio.get_running_loop().sock_recv(client, 1024 * 1024)
+                    assert part, f"The connection ended after {taken} bytes."
+                    taken += part.count(b"x")
+
+
 async def test_half_sent_requests_make_way_for_whole_ones(caplog: pytest.LogCaptureFixture) -> None:
     """However many there are, and from the same address too; it is one line in the log."""
     caplog.set_level(logging.WARNING)
@@ -166,10 +196,14 @@ async def test_no_descriptor_left(monkeypatch: pytest.MonkeyPatch, caplog: pytes
     assert [record.__dict__["action"] for record in caplog.records] == ["descriptors_short"]
 
 
-def _connect(client: socket.socket, port: int) -> None:
+def _connections(place: Place) -> list[Any]:
+    return list(place.server.server_state.connections)
+
+
+def _connect(client: socket.socket, port: int, path: str = "/healthz", line: str = "Accept: */*") -> None:
     client.setblocking(True)
     client.connect(("127.0.0.1", port))
-    client.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+    client.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\n{line}\r\n\r\n".encode())
 
 
 async def _trickle(client: Client) -> None:
@@ -187,8 +221,9 @@ async def _until(condition: Callable[[], bool]) -> None:
             await anyio.sleep(0.02)
 
 
-async def test_a_request_that_outlasts_a_stop_gets_the_whole_envelope() -> None:
-    """It says that the server stops, with the request's id in the header too."""
+async def test_a_request_that_outlasts_a_stop_gets_the_whole_envelope(caplog: pytest.LogCaptureFixture) -> None:
+    """It says that the server stops, with the request's id in the header too; the log has the status that was sent."""
+    caplog.set_level(logging.INFO, logger="outreach_server.access")
     entered = anyio.Event()
 
     async def endless(_: Request) -> Response:
@@ -207,3 +242,15 @@ async def test_a_request_that_outlasts_a_stop_gets_the_whole_envelope() -> None:
         answer = await client.answer()
         assert (answer.status, answer.headers["retry-after"]) == (503, "1")
         assert (answer.error["code"], answer.error["request_id"]) == ("internal_error", "mine")
+    assert [record.__dict__["status"] for record in caplog.records if "status" in record.__dict__] == [503]
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="The system has no such option.")
+async def test_a_client_whose_machine_has_gone_is_given_up_by_the_system(place: Place) -> None:
+    """Nobody acknowledges what is sent to it: else its stream of events would be open for a quarter of an hour."""
+    async with place.client() as client:
+        await client.send(place.head())
+        assert (await client.answer()).status == 200
+        [open_one] = place.server.server_state.connections
+        seen = open_one.transport.get_extra_info("socket")
+        assert seen.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 60_000

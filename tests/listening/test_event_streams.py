@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.types import Message
 
 from outreach import NewWorkspace, Outreach, WorkspaceStatus, WorkspaceUpdate
-from outreach_server import create_app
+from outreach_server import create_app, event_stream
 from outreach_server.streams import MAX_STREAMS_EACH, Streams, end_streams
 from tests.listening.conftest import PATIENCE, Client, Place, serving
 
@@ -145,6 +145,21 @@ async def test_a_stream_ends_where_its_key_may_not_read_any_more(place: Place, w
     async with place.client() as client:
         head = await Listener(client).begin(place)
         assert head.split()[1] == ("401" if why == "revoked" else "403")
+
+
+async def test_a_revoked_key_gets_no_event_until_the_next_heartbeat(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is looked at before events are sent, and not only where nothing happens."""
+    monkeypatch.setattr(event_stream, "CHECK_SECONDS", 0.0)
+    async with listening(place) as listener:
+        await place.engine.unsubscribes.add(place.workspace_id, "+14155550177")
+        await listener.until("+14155550177")
+        [key] = await place.engine.api_keys.list(place.workspace_id)
+        await place.engine.api_keys.revoke(place.workspace_id, key.id)
+        await place.engine.unsubscribes.add(place.workspace_id, "+14155550178")
+        await listener.to_the_end()
+        assert "+14155550178" not in listener.text
 
 
 async def test_a_stream_ends_when_its_client_goes(place: Place) -> None:

@@ -71,6 +71,23 @@ async def test_a_unix_socket_is_trusted_by_its_name(listed: str, client: str | N
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("peer", ["::ffff:127.0.0.1", "fe80::1%eth0"])
+async def test_a_proxy_is_believed_however_its_address_is_written(peer: str) -> None:
+    """A server that listens on `::` sees an IPv4 proxy as an IPv6 address."""
+    application = Seen()
+    headers = [(b"x-forwarded-for", b"203.0.113.9"), (b"x-forwarded-proto", b"https")]
+    scope = {"type": "http", "client": (peer, 4711), "scheme": "http", "headers": headers}
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        """Do nothing."""
+
+    noting: Any = application.wrap(app)  # type: ignore[arg-type]
+    middleware: Any = ForwardedMiddleware(noting, TrustedProxies("127.0.0.1, fe80::/10"))
+    await middleware(scope, None, None)
+    assert application.scopes == [("https", "203.0.113.9")]
+
+
+@pytest.mark.anyio
 @pytest.mark.parametrize(("listed", "served"), [("127.0.0.1", 4), (None, 2)])
 async def test_a_trusted_proxy_has_no_limit_of_its_own(listed: str | None, served: int) -> None:
     """It brings the connections of many; another address has half of all."""

@@ -86,6 +86,23 @@ def test_an_address_that_is_taken_is_reported_in_words() -> None:
     assert host_and_port("[::1]:9464") == ("::1", 9464)
 
 
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_why_a_server_cannot_begin_is_told_in_the_form_of_its_log(start: Any, form: str) -> None:
+    """A program that reads lines of JSON gets nothing else, also of a port that is taken."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        server: Process = start("serve", "--port", port, "--log-format", form)
+        assert server.wait() == 1
+    if form == "text":
+        assert server.stderr.startswith(f"Error: Port {port} on 127.0.0.1 is taken.")
+        return
+    [line] = [json.loads(line) for line in server.stderr.splitlines()]
+    assert (line["action"], line["level"]) == ("command_failed", "error")
+    assert line["message"].startswith(f"Port {port} on 127.0.0.1 is taken.")
+
+
 def test_requests_are_counted_by_operation_however_many_paths_and_methods_there_are() -> None:
     """A path that is none, or a method that nobody knows, is `other`."""
     metrics = ServerMetrics()

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from outreach import ConfigError, InvalidRequest
-from outreach_server import create_app
+from outreach_server import create_app, parser_client
 from outreach_server.body import MAX_IN_MEMORY, MAX_SMALL_BYTES
 from outreach_server.cli.reading import parser_command
 from outreach_server.parser_client import ParserProcessFailed, default_command, parse_in_subprocess
@@ -91,6 +92,15 @@ def test_what_is_announced_as_something_else_is_refused(
     """docs/interface.md#statuses: what another API would call 415 is a 400 here."""
     answer = memory_tenant.post(operation, content=b"{}", headers=headers)
     assert [detail["path"] for detail in check_envelope(answer, 400, "invalid_request")["details"]] == [path]
+
+
+def test_nothing_may_be_announced_as_anything(memory_tenant: Tenant) -> None:
+    """A cancellation is not refused for what `curl -d ''` writes above an empty body."""
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "Content-Length": "0"}
+    path = f"/manage/campaigns/{memory_tenant.create()['id']}/cancel"
+    assert memory_tenant.post(path, content=b"", headers=headers).json()["status"] == "cancelled"
+    answer = memory_tenant.post("/sms", content=b"", headers=headers)
+    assert "is empty" in check_envelope(answer, 400, "invalid_request")["message"]
 
 
 @pytest.mark.parametrize(
@@ -353,3 +363,54 @@ def test_a_limit_must_be_positive() -> None:
     """An app that could take no body at all is a mistake."""
     with pytest.raises(ConfigError, match="max_body_bytes"):
         create_app("memory://", max_body_bytes=0)
+
+
+def test_bodies_of_a_server_in_another_container_stay(tmp_path: Path) -> None:
+    """Its number says nothing here; that it holds the lock of its directory does."""
+    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    elsewhere = tmp_path / f"outreach-body-{int(gone.stdout)}-abc"
+    elsewhere.mkdir()
+    with FileLock(elsewhere / "in-work"):
+        assert sweep(tmp_path) == 0
+        assert elsewhere.exists()
+    assert sweep(tmp_path) == 1
+
+
+def test_what_cannot_be_looked_into_keeps_no_server_from_starting(tmp_path: Path) -> None:
+    """Such as what a server of another user left under the number that this one has."""
+    file, locked = tmp_path / f"outreach-body-{os.getpid()}-file", tmp_path / f"outreach-body-{os.getpid()}-locked"
+    file.touch()
+    (locked / "in-work").mkdir(parents=True)
+    assert sweep(tmp_path) == 1
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_helper_that_stands_still_is_a_500_and_gives_its_turn_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else two of them would keep everybody's large bodies out until the server is started again."""
+    monkeypatch.setattr(parser_client, "_SILENT_SECONDS", 0.2)
+    (tmp_path / "spool").mkdir()
+    command = helper(tmp_path, "import time", "time.sleep(1000)")
+    with serving("memory://", spool_directory=tmp_path / "spool", parser_command=command) as service:
+        tenant = service.tenant()
+        for _ in range(3):
+            check_envelope(tenant.post("/sms-campaigns", content=large_body(), headers=JSON), 500, "internal_error")
+        assert list((tmp_path / "spool").iterdir()) == []
+    assert "It wrote nothing for 0 s." in caplog.text
+
+
+@pytest.mark.anyio
+async def test_a_file_where_the_server_was_started_is_no_module_of_a_helper(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server itself does not look there either."""
+    (tmp_path / "json.py").write_text("raise SystemExit('not the module')", encoding="utf-8")
+    body = tmp_path / "body.json"
+    body.write_bytes(json.dumps(sms_body()).encode())
+    monkeypatch.chdir(tmp_path)
+    command = default_command()
+    assert command is not None
+    async with parse_in_subprocess(command, body, READING) as (campaign, chunks):
+        assert campaign.name == "Autumn"
+        assert [len(chunk) async for chunk in chunks] == [1]

@@ -121,6 +121,18 @@ def test_the_location_has_the_mount_path() -> None:
 
 
 @pytest.mark.parametrize(
+    ("mount", "written"), [("/caf\xe9", "/caf%C3%A9"), ("/\u65e5", "/%E6%97%A5"), ("/a b", "/a%20b")]
+)
+def test_the_location_is_a_path_wherever_the_server_is_mounted(mount: str, written: str) -> None:
+    """A header takes no such text as it stands: the call would be queued, and the answer a 500, also to a retry."""
+    for service in serve("memory://", mount=mount):
+        tenant = service.tenant()
+        answer = tenant.post("/calls", {"agent_id": tenant.agent.id, "to": "14155550102"})
+        assert answer.status_code == 201
+        assert answer.headers["Location"].startswith(f"{written}/calls/")
+
+
+@pytest.mark.parametrize(
     "identifier",
     ["nothing", "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01", "%00", "a%2Fb", "%F0%9F%98%80", "..%2F", "%ED%A0%80", "+1"],
 )

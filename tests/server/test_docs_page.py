@@ -94,6 +94,15 @@ def test_only_files_of_the_page_are_served(memory_service: Service) -> None:
         check_envelope(memory_service.client.get(f"/docs/{name}"), 404, "not_found")
 
 
+@pytest.mark.parametrize("asked", ["bytes=999999999-", "bytes=x", "bytes=0-1"])
+def test_a_file_comes_whole_whatever_part_is_asked_for(asked: str) -> None:
+    """An error of a range would be the only one without an envelope."""
+    answer = TestClient(create_app("memory://")).get("/docs/start.js", headers={"Range": asked})
+    assert answer.status_code == 200
+    assert answer.content == docs.page_files()["start.js"].path.read_bytes()
+    assert answer.headers["Accept-Ranges"] == "none"
+
+
 def test_a_missing_viewer_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """An installation without the package is told to be fixed."""
     monkeypatch.setattr(docs, "find_spec", lambda name: None)

@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import zipfile
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 
 import anyio
@@ -15,8 +17,9 @@ from starlette.requests import Request
 from outreach import MessageStatus
 from outreach.operations.campaigns.closing import close_open_recipients
 from outreach.working_set import Transaction
-from outreach_server.download import DownloadResponse, accepts
-from tests.server.conftest import Service, Tenant
+from outreach_server.download import DownloadResponse, accepts, made_in_turn
+from outreach_server.fair_semaphore import FairSemaphore
+from tests.server.conftest import Service, Tenant, serve
 from tests.server.test_errors import check_envelope
 
 READY = {"sms_carrier": "twilio", "sms_from_number": "+14155550100"}
@@ -135,6 +138,36 @@ def test_an_export_ends_when_the_client_goes() -> None:
 
     anyio.run(scenario)
     assert (made, closed) == ([0, 1], [True])
+
+
+def test_workbooks_are_made_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes a thread for long: without turns dozens of them keep callbacks waiting. Other formats need none."""
+    monkeypatch.setattr("outreach_server.context.MAX_WORKBOOKS", 0)
+    monkeypatch.setattr("outreach_server.fair_semaphore.WAIT_SECONDS", 0.05)
+    for service in serve("memory://"):
+        tenant = service.tenant()
+        export = f"/manage/campaigns/{tenant.create()['id']}/export?format="
+        answer = tenant.get(f"{export}xlsx")
+        check_envelope(answer, 503, "internal_error")
+        assert answer.headers["Retry-After"] == "30"
+        assert tenant.get(f"{export}csv").status_code == 200
+
+
+@pytest.mark.anyio
+async def test_a_workbook_that_is_made_makes_room_before_it_is_taken() -> None:
+    """A slow client keeps nobody else waiting; one that goes leaves no turn taken."""
+    turns = FairSemaphore(1, 1)
+
+    async def parts() -> AsyncGenerator[bytes]:
+        assert turns.free == 0
+        yield b"1"
+        assert turns.free == 1
+        yield b"2"
+
+    async with aclosing(made_in_turn(parts(), turns, "a")) as slow:
+        assert await anext(slow) == b"1"
+        assert [part async for part in made_in_turn(parts(), turns, "b")] == [b"1", b"2"]
+    assert (turns.free, turns.waiting) == (1, 0)
 
 
 def test_an_export_that_breaks_does_not_look_whole() -> None:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from outreach import ConfigError, WorkspaceStatus, WorkspaceUpdate
@@ -88,6 +89,16 @@ def test_the_host_refuses_in_its_own_words(hosted: tuple[Service, Shop, str]) ->
     assert answer.json()["error"]["message"] == "Sign in again."
     answer = ask(service, "guest", "POST", "/sms-campaigns", content=b"no JSON")
     assert (answer.status_code, answer.json()["error"]["message"]) == (403, "Guests send nothing.")
+
+
+def test_refusals_of_the_hosts_framework_are_answered_at_every_path(hosted: tuple[Service, Shop, str]) -> None:
+    """Also at the lists, whose way is shorter where the app is mounted nowhere."""
+    service, shop, _ = hosted
+    shop.people["late"] = HTTPException(401, "Your session has ended.", {"WWW-Authenticate": "Bearer"})
+    for method, path in (("GET", "/campaigns"), ("GET", "/sms-campaigns"), ("POST", "/sms")):
+        answer = ask(service, "late", method, path)
+        check_envelope(answer, 401, "unauthorized")
+        assert answer.json()["error"]["message"] == "Your session has ended."
 
 
 def test_the_order_of_checks_is_the_same(hosted: tuple[Service, Shop, str]) -> None:

@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, Response
 from outreach.http import EXPORT_CONTENT_TYPES, render_report_page, write_campaign_report
 from outreach_server.auth import authenticate_request
 from outreach_server.context import server_of
-from outreach_server.download import DownloadResponse, accepts
+from outreach_server.download import DownloadResponse, accepts, made_in_turn
 from outreach_server.endpoints.manage.common import path_id
 from outreach_server.replies import json_response
 from outreach_server.strict_query import one_of, read_query
@@ -47,12 +47,13 @@ class CampaignExport(HTTPEndpoint):
         workspace = await authenticate_request(request, "exportCampaign")
         query = read_query(request, format=one_of(*EXPORT_CONTENT_TYPES))
         kind: Any = query.get("format", "csv")
-        campaigns = server_of(request).engine.campaigns
+        server = server_of(request)
+        campaigns = server.engine.campaigns
         campaign = await campaigns.get(workspace.id, path_id(request, "campaign"))
-        parts = campaigns.export(workspace.id, campaign.id, kind)
+        # It is a generator, which the service does not promise; closing it closes its file.
+        parts = cast("AsyncGenerator[bytes]", campaigns.export(workspace.id, campaign.id, kind))
         return DownloadResponse(
-            # It is a generator, which the service does not promise; closing it closes its file.
-            cast("AsyncGenerator[bytes]", parts),
+            made_in_turn(parts, server.workbooks, workspace.id) if kind == "xlsx" else parts,
             name=f"campaign-{campaign.id}.{kind}",
             content_type=EXPORT_CONTENT_TYPES[kind],
             only_headers=request.method == "HEAD",
