@@ -15,6 +15,7 @@ from outreach import (
     NewCall,
     NewCallCampaign,
     NewMessage,
+    NewRecipient,
     NewWorkspace,
     NotFound,
     Outreach,
@@ -31,11 +32,11 @@ from outreach.policy.explanations import PAUSE_REASONS
 from outreach.policy.settlement import MAX_RETRY_AFTER
 from outreach.services import status as looking
 from outreach.testing.builders import make_dispatch, make_message, make_provider_throttle, make_unsubscribe, new_id
-from outreach.testing.clock import ManualClock
+from outreach.testing.clock import ManualClock, ShiftedClock
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.vault import Vault
 from outreach.working_set import Transaction
-from tests.engine.calling import CALLS, given_agent
+from tests.engine.calling import CALLS, given_agent, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import dispatching, given_campaign, given_workspace, stored_account, until
 
@@ -306,6 +307,33 @@ async def test_a_call_under_way_is_no_lag(open_storage: OpenStorage) -> None:
         await anyio.sleep(90)
         status = await rig.engine.status()
         assert (status.lag_seconds, status.findings) == (0, [])
+
+
+async def test_who_waits_for_the_morning_is_no_lag(open_storage: OpenStorage) -> None:
+    """All night; nor is who waits for a person's decision, for days."""
+    night = datetime(2026, 7, 1, 6, tzinfo=UTC)
+    clock = ShiftedClock(night)
+    async with dispatching(open_storage(clock), clock=clock) as rig:
+        workspace = await given_workspace(rig.engine, contact_hours=True)
+        agent_id = await given_agent(rig.engine, workspace)
+        held = make_unsubscribe(workspace_id=workspace.id, scope="held", source="unclear", phone="+14155550199")
+        await rig.storage.write(lambda tx: tx.register.put(held))
+        asleep = await given_campaign(rig.engine, workspace, [NewRecipient(phone_number="+12125552368")])
+        undecided = await given_calls(
+            rig.engine, workspace, [NewRecipient(phone_number="+14155550199")], agent_id=agent_id
+        )
+        for campaign in (asleep, undecided):
+            await rig.engine.campaigns.start(workspace.id, campaign.id)
+
+            async def waits(campaign: Campaign = campaign) -> bool:
+                found = await rig.engine.campaigns.get_recipient(workspace.id, campaign.id, 0)
+                return found.status is RecipientStatus.WAITING
+
+            await until(waits)
+        await anyio.sleep(90)
+        status = await rig.engine.status()
+        assert (status.active_campaigns, status.lag_seconds) == (2, 0)
+        assert [one.kind for one in status.findings] == ["number_held"]
 
 
 async def test_an_account_that_cannot_be_used_here_is_reported(open_storage: OpenStorage) -> None:

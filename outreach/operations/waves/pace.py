@@ -127,7 +127,6 @@ def lag_of_singles(tx: Transaction, workspace_id: str | None, now: datetime) -> 
 
 def _due_since(tx: Transaction, campaign: Campaign, now: datetime) -> datetime | None:
     """Return since when at the latest a contact could be begun; None if none can."""
-    if campaign.counters.pending:
-        return campaign.started_at or campaign.created_at
-    due_at = tx.recipients.next_due(campaign.workspace_id, campaign.id)
-    return due_at if due_at is not None and due_at <= now else None
+    # The counter of those that were never attempted has those, too, that wait for their hours or for a person.
+    due = tx.recipients.due(campaign.workspace_id, campaign.id, now, limit=1)
+    return due[0].due_at or campaign.started_at or campaign.created_at if due else None
