@@ -47,6 +47,9 @@ _NEW_OBJECTS: Final = 100_000
 END_SECONDS: Final = 9.5
 """When the process ends after a signal even if something hangs, such as a disk or other code."""
 
+_LAST_LINE_SECONDS: Final = 0.25
+"""How long the last line of the log may take."""
+
 _STOPPING: Final = (
     "The server is stopping before it has a response. With an Idempotency-Key it is safe to send this again."
 )
@@ -311,10 +314,17 @@ class EndForSure(threading.Thread):
 
 
 def _end_now() -> None:
-    _log.error("shutdown hangs; ending the process now", extra={"action": "cut_short"})
-    logging.shutdown()
+    # In a thread of its own: what hangs may be the log, as a pipe does that nobody reads.
+    telling = threading.Thread(target=_log_the_end, name="outreach-last-line", daemon=True)
+    telling.start()
+    telling.join(_LAST_LINE_SECONDS)
     # Safe, as after a power cut: what is committed stays, and requests without an outcome become unknown.
     os._exit(1)
+
+
+def _log_the_end() -> None:
+    _log.error("shutdown hangs; ending the process now", extra={"action": "cut_short"})
+    logging.shutdown()
 
 
 class _Guard:
