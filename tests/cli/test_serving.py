@@ -435,3 +435,28 @@ def test_a_log_that_hangs_does_not_keep_the_process_from_its_end() -> None:
     """The last line is for nobody then."""
     ended = subprocess.run([sys.executable, "-c", HANGING_LOG], cwd=ROOT, timeout=60, check=False, capture_output=True)
     assert ended.returncode == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a file that is always full")
+def test_a_log_on_a_full_disk_keeps_no_server_from_starting(database: str) -> None:
+    """Nor from ending in order."""
+    with (
+        open("/dev/full", "w", encoding="utf-8") as full,
+        subprocess.Popen(
+            [sys.executable, "-m", "outreach_server", "serve", "--port", "0", "--json", "--database", database],
+            stdout=subprocess.PIPE,
+            stderr=full,
+            text=True,
+            cwd=ROOT,
+        ) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            told = ""
+            while not told.endswith("}\n"):
+                told += process.stdout.readline()
+            get(json.loads(told)["url"] + "/healthz")
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
