@@ -15,6 +15,7 @@ from outreach import (
     NewCall,
     NewCallCampaign,
     NewMessage,
+    NewNumber,
     NewRecipient,
     NewWorkspace,
     NotFound,
@@ -284,6 +285,21 @@ async def test_what_is_due_and_waits_is_the_lag(open_storage: OpenStorage) -> No
         assert (await engine.status(workspace.id)).lag_seconds == 30
         other = await given_workspace(engine)
         assert (await engine.status(other.id)).lag_seconds == 0
+
+
+@pytest.mark.parametrize("written", ["+14155550199", "(415) 555-0199"])
+async def test_who_waits_for_a_turn_of_the_number_is_no_lag(open_storage: OpenStorage, written: str) -> None:
+    """Campaigns that send from one number share its turns, however each of them writes it."""
+    clock = ManualClock(NOON)
+    storage = open_storage(clock)
+    async with Outreach(storage, clock=clock) as engine:
+        workspace = await given_workspace(engine)
+        await engine.numbers.create(workspace.id, NewNumber(phone="+14155550199", carrier="twilio", rate_per_minute=1))
+        campaign = await given_campaign(engine, workspace, from_number=written)
+        await engine.campaigns.start(workspace.id, campaign.id)
+        await storage.write(lambda tx: tx.runs.put_sender_slot(workspace.id, "+14155550199", NOON + HOUR))
+        clock.advance(90)
+        assert (await engine.status()).lag_seconds == 0
 
 
 async def test_a_campaign_that_is_dispatched_has_no_lag(open_storage: OpenStorage) -> None:
