@@ -222,7 +222,7 @@ class LogThrottle:
         if self._left_out and (self._lines == 0 or now - self._window >= MINUTE):
             count, self._left_out = self._left_out, 0
             _log.warning(
-                "%d more lines were left out in the last minute: too many problems at once",
+                "%d more lines were left out in one minute: too many problems at once",
                 count,
                 extra={"action": "lines_left_out", "count": count},
             )

@@ -242,13 +242,24 @@ class LeasedDispatcher(ABC):
             self._epoch = None
             self._forget_units()
             with anyio.CancelScope(shield=True):
-                await self._worker.release()
-                await self._released()
+                failed = not await self._give_back() or failed
         if self._lease_lost is not None:
             _log.warning("%s", self._lease_lost.message, extra={"action": "lease_lost"})
             self._instrumentation.lease_lost()
             self._lease_lost = None
         return not failed
+
+    async def _give_back(self) -> bool:
+        """End the lease; return False after an unexpected error."""
+        try:
+            await self._worker.release()
+            await self._released()
+        except Exception as error:
+            # The lease runs out by itself; a dispatcher that ended here would send nothing until a restart.
+            self._count_failure(error)
+            self._log_throttle.failure("dispatcher_failed", error, "The lease could not be given back.")
+            return False
+        return True
 
     async def _work(self, epoch: int) -> None:
         async with anyio.create_task_group() as tasks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -95,6 +96,7 @@ class EngineMetrics(Instrumentation, Collector):
         self._started: set[Labels] = set()
         self._intents = self._in_flight = self._queued = 0
         self._engine: Outreach | None = None
+        self._watched_since = 0.0
         self._figures: EngineFigures | None = None
         self._leases_lost.start()
         self._figures_failures.start()
@@ -179,7 +181,7 @@ class EngineMetrics(Instrumentation, Collector):
     @asynccontextmanager
     async def watching(self, engine: Outreach) -> AsyncIterator[None]:
         """Look at an open engine, the event loop and the clocks until the end of the block."""
-        self._engine = engine
+        self._engine, self._watched_since = engine, engine._clock.monotonic()
         for provider in engine.accounts.providers():
             channel: Channel = "sms" if provider.kind == "carrier" else "call"
             # Which workspaces dispatch is not known yet, but failures are not counted by workspace.
@@ -205,12 +207,27 @@ class EngineMetrics(Instrumentation, Collector):
             return
         try:
             figures = await engine.figures(None if self._figures is None else self._figures.until)
-        except StorageError:
+        except Exception as error:  # whatever it is, the server that is watched goes on
             self._figures_failures.add()
+            self._log_failure(engine, error)
             return
         for source, count in figures.opt_outs.items():
             self._opt_outs.add(self._sources(source), amount=count)
         self._figures = figures
+
+    def _log_failure(self, engine: Outreach, error: Exception) -> None:
+        # No problem of the database as such: it may take writes, and the server be ready.
+        kind = type(error).__name__
+        engine._log_throttle.problem(
+            ("figures",),
+            kind,
+            "The figures for the metrics could not be read: %s",
+            error.message if isinstance(error, StorageError) else kind,
+            level=logging.ERROR,
+            error=None if isinstance(error, StorageError) else error,
+            action="figures_failed",
+            error_type=kind,
+        )
 
     async def _refresh_again(self) -> None:
         while True:
@@ -257,6 +274,10 @@ class EngineMetrics(Instrumentation, Collector):
             yield from of_dispatcher(self._engine.health())
             if self._figures is not None:
                 yield from of_figures(self._figures, self._engine.now(), reasons=self._waits, providers=self._providers)
+            else:
+                # Figures that could never be read are as old as the watch.
+                age = self._engine._clock.monotonic() - self._watched_since
+                yield gauge(families.FIGURES_AGE, {(): max(age, 0.0)})
 
 
 class _Clocks:

@@ -93,6 +93,8 @@ class PausedCampaign:
         provider: Its carrier or voice provider, if any.
         provider_installed: Whether the provider has an adapter here; without one the campaign cannot go on.
         agent_id: The agent of its calls; None for messages.
+        agent_is_active: Whether that agent is switched on.
+        agent_can_place_calls: Whether it is one that may call out.
         reason: `Campaign.pause_reason`.
         why: The same in words, as in `PAUSE_REASONS`, or that its adapter is not installed: a part of a sentence.
     """
@@ -106,6 +108,8 @@ class PausedCampaign:
     reason: PauseReason
     why: str
     provider_installed: bool = True
+    agent_is_active: bool = True
+    agent_can_place_calls: bool = True
 
 
 @attrs.frozen(kw_only=True)

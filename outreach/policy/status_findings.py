@@ -114,5 +114,7 @@ def _resuming(campaign: PausedCampaign) -> Sequence[str]:
     if campaign.reason == "provider_auth" and campaign.provider is not None and campaign.provider_installed:
         commands.append(f"outreach-server accounts connect {campaign.workspace_id} {campaign.provider}")
     if campaign.reason == "agent_unavailable" and campaign.agent_id is not None:
-        commands.append(f"outreach-server agents update {campaign.agent_id} --active")
+        options = {"--active": campaign.agent_is_active, "--allow-outbound": campaign.agent_can_place_calls}
+        lacking = " ".join(option for option, is_set in options.items() if not is_set)
+        commands += [f"outreach-server agents update {campaign.agent_id} {lacking}"] if lacking else []
     return [*commands, f"outreach-server campaigns resume {campaign.id}"]

@@ -206,6 +206,7 @@ def _paused(tx: Transaction, campaign: Campaign, adapters: Adapters) -> PausedCa
     installed = provider is None or not_installed(workspace, provider, adapters) is None
     if campaign.pause_reason == "provider_auth" and not installed:
         why = f"no adapter for {provider} is installed here"
+    agent = tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id is not None else None
     return PausedCampaign(
         id=campaign.id,
         workspace_id=campaign.workspace_id,
@@ -216,6 +217,8 @@ def _paused(tx: Transaction, campaign: Campaign, adapters: Adapters) -> PausedCa
         reason=campaign.pause_reason,
         why=why,
         provider_installed=installed,
+        agent_is_active=agent is None or agent.is_active,
+        agent_can_place_calls=agent is None or agent.can_place_calls,
     )
 
 

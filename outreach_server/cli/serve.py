@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Final
 
 import click
@@ -156,4 +156,6 @@ def _announce(sentences: Sequence[str], *, log_format: str) -> None:
             # What reads lines of JSON gets nothing else.
             _log.info("%s", sentence, extra={"action": "serving"})
         else:
-            click.echo(sentence, err=True)
+            # A full disk of the log, or nobody who reads it, keeps no server from its work.
+            with suppress(OSError):
+                click.echo(sentence, err=True)

@@ -45,6 +45,9 @@ _NEW_OBJECTS: Final = 100_000
 END_SECONDS: Final = 9.5
 """When the process ends after a signal even if something hangs, such as a disk or other code."""
 
+_LAST_LINE_SECONDS: Final = 0.25
+"""How long the last line of the log may take."""
+
 _log = logging.getLogger("outreach_server")
 
 _IS_BESIDE: Final = ContextVar("_IS_BESIDE", default=False)
@@ -306,10 +309,17 @@ class EndForSure(threading.Thread):
 
 
 def _end_now() -> None:
-    _log.error("shutdown hangs; ending the process now", extra={"action": "cut_short"})
-    logging.shutdown()
+    # In a thread of its own: what hangs may be the log, as a pipe does that nobody reads.
+    telling = threading.Thread(target=_log_the_end, name="outreach-last-line", daemon=True)
+    telling.start()
+    telling.join(_LAST_LINE_SECONDS)
     # Safe, as after a power cut: what is committed stays, and requests without an outcome become unknown.
     os._exit(1)
+
+
+def _log_the_end() -> None:
+    _log.error("shutdown hangs; ending the process now", extra={"action": "cut_short"})
+    logging.shutdown()
 
 
 class _Guard:

@@ -15,6 +15,7 @@ import click
 from outreach import Outreach
 from outreach.database import shown_url
 from outreach_server.cli.base import state
+from outreach_server.cli.database_place import place_of
 from outreach_server.cli.metrics_address import answering, metrics_of
 from outreach_server.cli.output import echo_json
 from outreach_server.cli.serving import EndForSure, bind_metrics, run_fast, url_of
@@ -43,7 +44,7 @@ def worker(**flags: str | bool | None) -> None:
     config, simulator = state().configuration(given(flags))
     url = config.database_url
     log_to_stderr(config.log_level, config.log_format)
-    metrics = metrics_of(config, shown_url(url))
+    metrics = metrics_of(config, place_of(url).path)
     manager, pulse = ServiceManager.of_environment(), Pulse(config.lease_seconds)
     as_json = state().as_json
     with bind_metrics(config) as listener:

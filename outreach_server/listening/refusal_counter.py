@@ -46,6 +46,9 @@ class RefusalCounter:
             self._logged_at = None
 
     def _log_count(self) -> None:
-        more = "" if self._count == 1 else f" ({self._count} times in the last minute)"
+        now = self._now()
+        # Not always a minute: the next event of a refusal that is over may come days later.
+        seconds = 0.0 if self._logged_at is None else now - self._logged_at
+        more = "" if self._count == 1 else f" ({self._count} times in the last {seconds:,.0f} s)"
         self._log.warning("%s%s", self._message, more, extra={"action": self._action, "count": self._count})
-        self._logged_at, self._count = self._now(), 0
+        self._logged_at, self._count = now, 0

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.types import Scope
 
+from outreach_server.listening.refusal_counter import RefusalCounter
+
 if TYPE_CHECKING:
     from outreach_server.context import RequestState
 
@@ -18,23 +20,46 @@ _log = logging.getLogger("outreach_server")
 class RequestSpans:
     """Makes a span of each request, which continues the caller's trace where it names one.
 
+    What the host has set up for that may raise errors: they are logged, and the request is answered all the same.
+
     Args:
         tracer: Makes the spans.
     """
 
     def __init__(self, tracer: Any) -> None:
         self._tracer = tracer
+        self._failures: dict[str, RefusalCounter] = {}
 
-    def begin(self, scope: Scope) -> tuple[Any, Any]:
-        """Begin a span, and make it the current one."""
+    def begin(self, scope: Scope) -> tuple[Any, Any] | None:
+        """Begin a span, and make it the current one; return None if that failed."""
+        try:
+            return self._begin(scope)
+        except Exception as error:  # the code of others, for which no client is turned away
+            self._log_failure(error)
+            return None
+
+    def end(self, begun: tuple[Any, Any], scope: Scope, status: int, exchange: RequestState) -> None:
+        """End a span, now that its operation and outcome are known."""
+        try:
+            self._end(begun, scope, status, exchange)
+        except Exception as error:  # the same
+            self._log_failure(error)
+
+    def _log_failure(self, error: Exception) -> None:
+        kind = type(error).__name__
+        if kind not in self._failures:
+            words = f"spans of requests fail with {kind}: look at the tracing that is set up in this process"
+            self._failures[kind] = RefusalCounter(_log, "instrumentation_failed", words)
+        self._failures[kind].add()
+
+    def _begin(self, scope: Scope) -> tuple[Any, Any]:
         from opentelemetry import context, propagate, trace
 
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         span = self._tracer.start_span(scope["method"], context=propagate.extract(headers), kind=trace.SpanKind.SERVER)
         return span, context.attach(trace.set_span_in_context(span))
 
-    def end(self, begun: tuple[Any, Any], scope: Scope, status: int, exchange: RequestState) -> None:
-        """End a span, now that its operation and outcome are known."""
+    def _end(self, begun: tuple[Any, Any], scope: Scope, status: int, exchange: RequestState) -> None:
         from opentelemetry import context
         from opentelemetry.trace import StatusCode
 

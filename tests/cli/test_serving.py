@@ -412,3 +412,51 @@ def test_the_garbage_collector_looks_rarely_while_a_server_command_runs() -> Non
     run_fast(work)
     assert meanwhile == [(True, True)]
     assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
+
+
+HANGING_LOG = """
+import logging
+import sys
+import threading
+from outreach_server.cli import serving
+
+handler = logging.StreamHandler(sys.stderr)
+logging.basicConfig(handlers=[handler])
+handler.acquire()  # as a thread has it that writes into a pipe which nobody reads
+serving.END_SECONDS = 0.1
+end = serving.EndForSure()
+end.start()
+end.begin()
+threading.Event().wait()
+"""
+
+
+def test_a_log_that_hangs_does_not_keep_the_process_from_its_end() -> None:
+    """The last line is for nobody then."""
+    ended = subprocess.run([sys.executable, "-c", HANGING_LOG], cwd=ROOT, timeout=60, check=False, capture_output=True)
+    assert ended.returncode == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a file that is always full")
+def test_a_log_on_a_full_disk_keeps_no_server_from_starting(database: str) -> None:
+    """Nor from ending in order."""
+    with (
+        open("/dev/full", "w", encoding="utf-8") as full,
+        subprocess.Popen(
+            [sys.executable, "-m", "outreach_server", "serve", "--port", "0", "--json", "--database", database],
+            stdout=subprocess.PIPE,
+            stderr=full,
+            text=True,
+            cwd=ROOT,
+        ) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            told = ""
+            while not told.endswith("}\n"):
+                told += process.stdout.readline()
+            get(json.loads(told)["url"] + "/healthz")
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0
+        finally:
+            process.kill()

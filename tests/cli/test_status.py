@@ -170,16 +170,17 @@ def test_a_campaign_that_the_engine_has_paused_is_reported_with_what_resumes_it(
     assert (kinds(found), found["active_campaigns"]) == (["no_dispatcher"], 1)
 
 
-def test_a_calling_campaign_is_reported_with_what_activates_its_agent(
-    cli: Cli, database: str, workspace_id: str, csv_file: Callable[[str], str]
+@pytest.mark.parametrize("options", [["--inactive"], ["--no-allow-outbound"], ["--inactive", "--no-allow-outbound"]])
+def test_a_calling_campaign_is_reported_with_what_lets_its_agent_call(
+    cli: Cli, database: str, workspace_id: str, csv_file: Callable[[str], str], options: list[str]
 ) -> None:
-    """Both commands in turn let it go on."""
-    agent_id = cli.ask("agents", "create", workspace_id, "Ada")["id"]
+    """Both commands in turn let it go on, whatever was taken from its agent."""
+    agent_id = cli.ask("agents", "create", workspace_id, "Ada", "--direction", "inbound", "--allow-outbound")["id"]
     rows = csv_file("phone\n+14155550101\n")
     imported = cli.ask("campaigns", "import", workspace_id, rows, "--name", "Calls", "--channel", "call",
                        "--agent", agent_id)  # fmt: skip
     cli.ask("campaigns", "start", imported["id"])
-    cli.ask("agents", "update", agent_id, "--inactive")
+    cli.ask("agents", "update", agent_id, *options)
     pause(database, workspace_id, imported["id"], "agent_unavailable")
     [finding] = [each for each in asked(cli)["findings"] if each["kind"] == "campaign_paused"]
     assert len(finding["commands"]) == 2

@@ -24,7 +24,10 @@ def test_a_worker_works_until_it_is_told_to_stop(start: Callable[..., Process], 
         return bool(httpx.get(f"{url}/readyz", trust_env=False).json()["dispatcher"]["dispatching"])
 
     until(dispatching, "the right to dispatch")
-    assert "outreach_dispatcher" in httpx.get(f"{url}/metrics", trust_env=False).text
+    shown = httpx.get(f"{url}/metrics", trust_env=False).text
+    assert "outreach_dispatcher" in shown
+    assert 'outreach_database_file_bytes{file="main"}' in shown
+    assert "outreach_disk_free_bytes " in shown
     for method, path, code in (("GET", "/calls", "not_found"), ("POST", "/metrics", "method_not_allowed")):
         refused = httpx.request(method, f"{url}{path}", trust_env=False)
         assert refused.json()["error"]["code"] == code

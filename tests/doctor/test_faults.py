@@ -7,12 +7,14 @@ import shlex
 import shutil
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, get_args
 
 import anyio
 import httpx
 import pytest
+from cryptography.fernet import Fernet
 
 from outreach import NewWorkspace, Outreach, WorkspaceStatus, WorkspaceUpdate
 from outreach.models import EngineCode
@@ -115,6 +117,24 @@ async def test_only_accounts_that_send_are_asked_about(system: System) -> None:
     await system.within(change)
     assert (await system.diagnose()).findings == []
     assert system.provider.asked == []
+
+
+async def test_a_start_that_waits_for_its_workspace_is_not_overdue(system: System) -> None:
+    """Nothing starts while the workspace is suspended: no log says why, and no person has to look."""
+    await system.campaign(scheduled_start_at=datetime.now(UTC) - timedelta(minutes=5))
+    suspended = WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED)
+    await system.within(lambda engine: engine.workspaces.update(system.workspace_id, suspended))
+    assert (await system.diagnose()).findings == []
+
+
+async def test_an_older_key_is_needed_by_the_accounts_of_every_workspace(system: System) -> None:
+    """Taken away too early it would be missing when the workspace is active again."""
+    file = key_file(system)
+    file.write_text(f"{Fernet.generate_key().decode()}\n{file.read_text('ascii')}", encoding="ascii")
+    suspended = WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED)
+    await system.within(lambda engine: engine.workspaces.update(system.workspace_id, suspended))
+    found = await system.diagnose()
+    assert [one.code for one in found.findings] == ["rekey_unfinished"]
 
 
 async def test_more_accounts_than_one_look_takes_are_reported(system: System, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -253,3 +253,32 @@ async def test_outcomes_that_nobody_could_record_do_not_keep_those_of_the_next_l
             return {one.status for one in await people(rig.engine, campaign)} <= {R.COMPLETED, R.UNKNOWN}
 
         await until(all_have_outcomes)
+
+
+async def test_a_lease_that_cannot_be_given_back_does_not_end_the_dispatcher(
+    open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is over anyway: the next one is taken, and what is started then is sent."""
+    clock = clock_of_loop()
+    async with dispatching(open_storage(clock)) as rig:
+        release = rig.worker.release
+        failed = 0
+
+        async def fail_once() -> None:
+            nonlocal failed
+            await release()
+            failed += 1
+            if failed == 1:
+                raise OSError("I/O error")
+
+        monkeypatch.setattr(rig.worker, "release", fail_once)
+        await rig.storage.write(lambda tx: leases.take_over(tx, home=None, noted=None, now=clock.now()))
+
+        async def tried() -> bool:
+            return failed > 0
+
+        await until(tried)
+        campaign = await given_campaign(rig.engine, await given_workspace(rig.engine), 1)
+        await rig.engine.campaigns.start(campaign.workspace_id, campaign.id)
+        await rig.carrier.wait_for_requests(1)
+        assert "OSError" in (rig.dispatcher.health().last_error or "")

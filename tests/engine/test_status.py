@@ -15,6 +15,8 @@ from outreach import (
     NewCall,
     NewCallCampaign,
     NewMessage,
+    NewNumber,
+    NewRecipient,
     NewWorkspace,
     NotFound,
     Outreach,
@@ -31,11 +33,11 @@ from outreach.policy.explanations import PAUSE_REASONS
 from outreach.policy.settlement import MAX_RETRY_AFTER
 from outreach.services import status as looking
 from outreach.testing.builders import make_dispatch, make_message, make_provider_throttle, make_unsubscribe, new_id
-from outreach.testing.clock import ManualClock
+from outreach.testing.clock import ManualClock, ShiftedClock
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.vault import Vault
 from outreach.working_set import Transaction
-from tests.engine.calling import CALLS, given_agent
+from tests.engine.calling import CALLS, given_agent, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import dispatching, given_campaign, given_workspace, stored_account, until
 
@@ -285,6 +287,21 @@ async def test_what_is_due_and_waits_is_the_lag(open_storage: OpenStorage) -> No
         assert (await engine.status(other.id)).lag_seconds == 0
 
 
+@pytest.mark.parametrize("written", ["+14155550199", "(415) 555-0199"])
+async def test_who_waits_for_a_turn_of_the_number_is_no_lag(open_storage: OpenStorage, written: str) -> None:
+    """Campaigns that send from one number share its turns, however each of them writes it."""
+    clock = ManualClock(NOON)
+    storage = open_storage(clock)
+    async with Outreach(storage, clock=clock) as engine:
+        workspace = await given_workspace(engine)
+        await engine.numbers.create(workspace.id, NewNumber(phone="+14155550199", carrier="twilio", rate_per_minute=1))
+        campaign = await given_campaign(engine, workspace, from_number=written)
+        await engine.campaigns.start(workspace.id, campaign.id)
+        await storage.write(lambda tx: tx.runs.put_sender_slot(workspace.id, "+14155550199", NOON + HOUR))
+        clock.advance(90)
+        assert (await engine.status()).lag_seconds == 0
+
+
 async def test_a_campaign_that_is_dispatched_has_no_lag(open_storage: OpenStorage) -> None:
     """The next slot of its pace is ahead of it."""
     async with dispatching(open_storage(clock_of_loop())) as rig:
@@ -306,6 +323,33 @@ async def test_a_call_under_way_is_no_lag(open_storage: OpenStorage) -> None:
         await anyio.sleep(90)
         status = await rig.engine.status()
         assert (status.lag_seconds, status.findings) == (0, [])
+
+
+async def test_who_waits_for_the_morning_is_no_lag(open_storage: OpenStorage) -> None:
+    """All night; nor is who waits for a person's decision, for days."""
+    night = datetime(2026, 7, 1, 6, tzinfo=UTC)
+    clock = ShiftedClock(night)
+    async with dispatching(open_storage(clock), clock=clock) as rig:
+        workspace = await given_workspace(rig.engine, contact_hours=True)
+        agent_id = await given_agent(rig.engine, workspace)
+        held = make_unsubscribe(workspace_id=workspace.id, scope="held", source="unclear", phone="+14155550199")
+        await rig.storage.write(lambda tx: tx.register.put(held))
+        asleep = await given_campaign(rig.engine, workspace, [NewRecipient(phone_number="+12125552368")])
+        undecided = await given_calls(
+            rig.engine, workspace, [NewRecipient(phone_number="+14155550199")], agent_id=agent_id
+        )
+        for campaign in (asleep, undecided):
+            await rig.engine.campaigns.start(workspace.id, campaign.id)
+
+            async def waits(campaign: Campaign = campaign) -> bool:
+                found = await rig.engine.campaigns.get_recipient(workspace.id, campaign.id, 0)
+                return found.status is RecipientStatus.WAITING
+
+            await until(waits)
+        await anyio.sleep(90)
+        status = await rig.engine.status()
+        assert (status.active_campaigns, status.lag_seconds) == (2, 0)
+        assert [one.kind for one in status.findings] == ["number_held"]
 
 
 async def test_an_account_that_cannot_be_used_here_is_reported(open_storage: OpenStorage) -> None:

@@ -1,4 +1,7 @@
-"""As much of PromQL as the alert rules use: selectors, `increase`, `rate`, aggregations, arithmetic and comparisons."""
+"""As much of PromQL as the alert rules use: selectors, `increase`, `rate`, aggregations, arithmetic, comparisons.
+
+And `or` between these.
+"""
 
 from __future__ import annotations
 
@@ -53,6 +56,9 @@ def evaluate(expression: str, scrapes: Sequence[Scrape], at: float) -> Vector:
     """
     reader = _Reader(expression, scrapes, at)
     found = reader.comparison()
+    while reader.left[:1] == ["or"]:
+        reader.left.pop(0)
+        found = {**_vector(reader.comparison()), **_vector(found)}
     if reader.left:
         raise ValueError(f"{expression!r}: {reader.left[0]!r} is not understood.")
     return _vector(found)

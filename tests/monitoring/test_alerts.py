@@ -18,13 +18,14 @@ import pytest
 import yaml
 from starlette.applications import Starlette
 
-from outreach import EngineConfig, Outreach, Workspace, WorkspaceMode
+from outreach import EngineConfig, NewMessage, Outreach, Workspace, WorkspaceMode
 from outreach.errors import StorageError
 from outreach.metrics import engine_metrics
 from outreach.metrics.families import ENGINE_FAMILIES
 from outreach.operations.waves import leases
 from outreach.protocols import SystemClock
 from outreach.protocols.storage import Storage
+from outreach.services.status import FiguresQuery
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.clock import ShiftedClock
@@ -34,7 +35,8 @@ from outreach_server import ServerMetrics, create_app
 from outreach_server.endpoints.campaigns import Campaigns
 from outreach_server.monitoring.server_metrics import SERVER_FAMILIES
 from tests.engine.rig import QUICK, WatchedStorage, contacts, given_campaign, given_workspace, reaches, until
-from tests.monitoring.promql import evaluate, names_in
+from tests.monitoring.exposition import Sample
+from tests.monitoring.promql import Scrape, evaluate, names_in
 from tests.monitoring.watcher import RULES, Watcher, rules
 from tests.providers.carriers import SENDER, Twilio
 
@@ -238,6 +240,28 @@ async def test_figures_that_cannot_be_read_fire_their_alert_and_no_other(monkeyp
 
 
 @pytest.mark.virtual_time
+async def test_figures_that_could_never_be_read_fire_their_alert_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the start on."""
+
+    def fail(*_: object) -> None:
+        raise StorageError("gone")
+
+    monkeypatch.setattr(FiguresQuery, "_look", fail)
+    async with scene(MemoryStorage()) as here:
+        assert await here.watcher.follow(minutes=4, sleep=True) == {"OutreachFiguresOld"}
+
+
+def test_an_account_that_two_processes_see_throttled_is_one() -> None:
+    """Both read it from one database."""
+    seen = [
+        Sample("outreach_accounts_throttled", {"provider": "twilio", "instance": instance}, 1.0)
+        for instance in ("a", "b")
+    ]
+    found = evaluate(rules()["OutreachAccountsThrottled"]["expr"], [Scrape(15.0, seen)], 15.0)
+    assert list(found.values()) == [1.0]
+
+
+@pytest.mark.virtual_time
 async def test_requests_that_start_late_fire_their_alert_and_no_other() -> None:
     """A provider that takes seconds, and too few requests that may be in flight."""
     config = attrs.evolve(CALM, max_requests_in_flight=1)
@@ -245,6 +269,19 @@ async def test_requests_that_start_late_fire_their_alert_and_no_other() -> None:
     async with scene(MemoryStorage(), carrier=carrier, config=config) as here:
         await here.start(100)
         assert await here.watcher.follow(minutes=4, sleep=True) == {"OutreachPaceBehind"}
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(
+    ("reason", "alert"),
+    [("provider_auth", "OutreachProviderRejectsCredentials"), ("provider_funds", "OutreachProviderOutOfFunds")],
+)
+async def test_an_account_that_is_refused_fires_its_alert_without_a_campaign_too(reason: str, alert: str) -> None:
+    """Where only single messages are sent, nothing is paused."""
+    async with scene(MemoryStorage(), carrier=ScriptedCarrier(lambda _: refuse(reason))) as here:
+        new = NewMessage(to="+14155550101", body="Hi", from_number="+14155550199", carrier="twilio")
+        await here.engine.messages.send(here.workspace.id, new)
+        assert await here.watcher.follow(minutes=3, sleep=True) == {alert}
 
 
 @pytest.mark.virtual_time

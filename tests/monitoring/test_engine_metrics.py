@@ -242,6 +242,27 @@ async def test_figures_that_cannot_be_read_are_counted_and_the_last_ones_stay(mo
         assert value(text, "outreach_figures_age_seconds") >= 0
 
 
+@pytest.mark.virtual_time
+async def test_an_unexpected_error_of_the_figures_ends_nothing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is watched goes on; the log has it once, and figures that were never read get old."""
+    metrics = EngineMetrics()
+
+    async def fail(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async with Outreach(MemoryStorage(), clock=ShiftedClock()) as engine:
+        monkeypatch.setattr(engine, "figures", fail)
+        async with metrics.watching(engine):
+            await anyio.sleep(2.5 * module.REFRESH_SECONDS)
+            text = exposed(metrics)
+    assert value(text, "outreach_figures_failures_total") == 3
+    assert value(text, "outreach_figures_age_seconds") >= 2 * module.REFRESH_SECONDS
+    lines = [record for record in caplog.records if getattr(record, "action", None) == "figures_failed"]
+    assert [record.levelno for record in lines] == [logging.ERROR]
+
+
 async def _age_shown(metrics: EngineMetrics) -> bool:
     return "outreach_figures_age_seconds " in exposed(metrics)
 

@@ -9,10 +9,11 @@ import attrs
 import httpx
 import pytest
 from opentelemetry import trace
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
+from starlette.testclient import TestClient
 
 from outreach import ConfigError, EngineConfig, NewMessage, Outreach
 from outreach.models.dispatch import DispatchOutcome
@@ -224,3 +225,41 @@ def test_requests_make_spans_only_where_it_is_asked_for() -> None:
     for tracing in (False, True):
         server: Any = create_app("memory://", tracing=tracing).user_middleware[0].kwargs["server"]
         assert isinstance(server.spans, request_spans.RequestSpans) is tracing
+
+
+class Failing(SpanProcessor):
+    """Raises an error where a span begins, or where it ends.
+
+    Args:
+        at: Which of them.
+    """
+
+    def __init__(self, at: str) -> None:
+        self._at = at
+
+    def on_start(self, span: object, parent_context: object = None) -> None:
+        """Fail, if it is its turn."""
+        self._fail("start")
+
+    def on_end(self, span: object) -> None:
+        """Fail, if it is its turn."""
+        self._fail("end")
+
+    def _fail(self, at: str) -> None:
+        if at == self._at:
+            raise ZeroDivisionError("0")
+
+
+@pytest.mark.parametrize("at", ["start", "end"])
+def test_spans_that_fail_turn_no_request_away(
+    at: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each is answered as ever; the log says so once a minute, and not at each."""
+    provider = TracerProvider()
+    provider.add_span_processor(Failing(at))
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
+    with TestClient(create_app("memory://", tracing=True)) as client:
+        assert [client.get("/healthz").status_code for _ in range(3)] == [200] * 3
+    lines = [record for record in caplog.records if record.__dict__.get("action") == "instrumentation_failed"]
+    assert len(lines) == 1
+    assert "ZeroDivisionError" in lines[0].getMessage()

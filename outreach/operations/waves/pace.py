@@ -108,13 +108,14 @@ def lag_of_campaign(tx: Transaction, campaign: Campaign, now: datetime) -> float
     run = tx.runs.get(workspace_id, campaign.id)
     work = tx.work.get(WorkUnit(*campaign_unit(campaign)))
     latest = tx.dispatches.recent(workspace_id, campaign.id, since=campaign.created_at, limit=1)
+    sender = _phone(tx, workspace_id, campaign.from_number) if campaign.from_number is not None else None
     moments = [
         since,
         run.next_slot_at if run is not None else None,
         work.due_at if work is not None else None,
         latest[0].created_at if latest else None,
         # Campaigns with one sending number take turns.
-        tx.runs.sender_slot(workspace_id, campaign.from_number) if campaign.from_number is not None else None,
+        tx.runs.sender_slot(workspace_id, sender) if sender is not None else None,
     ]
     return max((now - max(moment for moment in moments if moment is not None)).total_seconds(), NO_LAG)
 
@@ -127,7 +128,6 @@ def lag_of_singles(tx: Transaction, workspace_id: str | None, now: datetime) -> 
 
 def _due_since(tx: Transaction, campaign: Campaign, now: datetime) -> datetime | None:
     """Return since when at the latest a contact could be begun; None if none can."""
-    if campaign.counters.pending:
-        return campaign.started_at or campaign.created_at
-    due_at = tx.recipients.next_due(campaign.workspace_id, campaign.id)
-    return due_at if due_at is not None and due_at <= now else None
+    # The counter of those that were never attempted has those, too, that wait for their hours or for a person.
+    due = tx.recipients.due(campaign.workspace_id, campaign.id, now, limit=1)
+    return due[0].due_at or campaign.started_at or campaign.created_at if due else None

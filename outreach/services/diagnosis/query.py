@@ -123,7 +123,8 @@ class DiagnosisQuery:
         ]
 
     def _of_rekeying(self, snapshot: Snapshot) -> Iterator[DiagnosisFinding]:
-        older = sum(self._needs_older_key(live.account) for live in snapshot.live)
+        # Of every workspace: without their key those of a suspended one or of a sandbox are lost as well.
+        older = sum(self._needs_older_key(account) for account in snapshot.accounts)
         if older:
             yield DiagnosisFinding(
                 code="rekey_unfinished",

@@ -15,6 +15,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignStatus, WorkspaceMode, WorkspaceStatus
 from outreach.models.work import Claim, DatabaseHome, HighWaterMark
 from outreach.operations.archives.reading import list_archives
+from outreach.operations.common import workspace_of
 from outreach.operations.waves.leases import is_behind
 from outreach.working_set import Transaction
 
@@ -52,8 +53,9 @@ class Snapshot:
     Attributes:
         live: Accounts of live workspaces.
         more_accounts: Whether there are more of them.
+        accounts: Those of all workspaces, as many as are read.
         lost_claims: Claims of workers that are not there.
-        overdue: Scheduled campaigns whose start has passed.
+        overdue: Scheduled campaigns of active workspaces whose start has passed.
         named_senders: Live campaigns whose sender is a name, to which nobody can reply.
         known_home: Where the database was when the last worker began.
         is_behind: Whether the database is older than the high-water mark beside it.
@@ -62,6 +64,7 @@ class Snapshot:
 
     live: Sequence[LiveAccount]
     more_accounts: bool
+    accounts: Sequence[StoredAccount]
     lost_claims: Sequence[Claim]
     overdue: Sequence[Campaign]
     named_senders: Sequence[Campaign]
@@ -72,14 +75,16 @@ class Snapshot:
 
 def take_snapshot(tx: Transaction, *, mark: HighWaterMark | None, now: datetime) -> Snapshot:
     """Read a snapshot; `mark` is the one beside the database."""
-    accounts = list(itertools.islice(_live_accounts(tx), MAX_ACCOUNTS + 1))
+    known = tx.accounts.any_workspace(None, limit=_MAX_READ)
+    accounts = list(itertools.islice(_live_accounts(tx, known), MAX_ACCOUNTS + 1))
     campaigns = tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED})
     named = (one for one in campaigns if _has_named_sender(one) and _is_live(tx, one.workspace_id))
     return Snapshot(
         live=accounts[:MAX_ACCOUNTS],
         more_accounts=len(accounts) > MAX_ACCOUNTS,
+        accounts=known,
         lost_claims=_lost_claims(tx)[:MAX_LISTED],
-        overdue=[one for one in campaigns if _is_overdue(one, now)][:MAX_LISTED],
+        overdue=[one for one in campaigns if _is_overdue(tx, one, now)][:MAX_LISTED],
         named_senders=list(itertools.islice(named, MAX_LISTED)),
         known_home=tx.leases.home(),
         is_behind=is_behind(tx, mark, tx.leases.current()),
@@ -87,8 +92,8 @@ def take_snapshot(tx: Transaction, *, mark: HighWaterMark | None, now: datetime)
     )
 
 
-def _live_accounts(tx: Transaction) -> Iterator[LiveAccount]:
-    for account in tx.accounts.any_workspace(None, limit=_MAX_READ):
+def _live_accounts(tx: Transaction, known: Sequence[StoredAccount]) -> Iterator[LiveAccount]:
+    for account in known:
         if not _is_live(tx, account.workspace_id):
             continue
         numbers, agents = tx.numbers.list(account.workspace_id), tx.agents.list(account.workspace_id)
@@ -111,9 +116,12 @@ def _lost_claims(tx: Transaction) -> Sequence[Claim]:
     return [claim for claim in tx.claims.held() if claim.epoch not in workers] if workers else []
 
 
-def _is_overdue(campaign: Campaign, now: datetime) -> bool:
+def _is_overdue(tx: Transaction, campaign: Campaign, now: datetime) -> bool:
     start = campaign.scheduled_start_at
-    return campaign.status is CampaignStatus.SCHEDULED and start is not None and now - start > OVERDUE
+    if campaign.status is not CampaignStatus.SCHEDULED or start is None or now - start <= OVERDUE:
+        return False
+    # Elsewhere it waits until the workspace is active again.
+    return workspace_of(tx, campaign.workspace_id).status is WorkspaceStatus.ACTIVE
 
 
 def _has_named_sender(campaign: Campaign) -> bool:
