@@ -10,7 +10,7 @@ import attrs
 
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport, Report
-from outreach.models.states import DispatchState
+from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.policy.texts import storable
 from outreach.protocols.adapter import CallbackEvent
 
@@ -42,6 +42,10 @@ def recordable(answer: object) -> DispatchOutcome | None:
     if not isinstance(answer, DispatchOutcome) or answer.state not in ADAPTER_STATES:
         return None
     changes = _other_texts(answer, _OUTCOME_TEXTS)
+    state: object = answer.state
+    if not isinstance(state, DispatchState):
+        # The rules ask which state it is, and a word is none, although it equals one.
+        changes["state"] = DispatchState(answer.state)
     seconds: object = answer.retry_after_seconds
     if seconds is not None and not (isinstance(seconds, int | float) and math.isfinite(seconds)):
         changes["retry_after_seconds"] = None
@@ -49,8 +53,17 @@ def recordable(answer: object) -> DispatchOutcome | None:
 
 
 def recordable_report(report: Report) -> Report:
-    """Return a report with texts that every storage takes: one that cannot be stored would come again for ever."""
-    changes = _other_texts(report, _REPORT_TEXTS if isinstance(report, MessageReport) else _CALL_REPORT_TEXTS)
+    """Return a report with texts that every storage takes: one that cannot be stored would come again for ever.
+
+    A word in the place of a status becomes that.
+    """
+    texts, kind = (
+        (_REPORT_TEXTS, MessageStatus) if isinstance(report, MessageReport) else (_CALL_REPORT_TEXTS, CallStatus)
+    )
+    changes = _other_texts(report, texts)
+    status: object = report.status
+    if not isinstance(status, kind):
+        changes["status"] = kind(report.status)
     return attrs.evolve(report, **changes) if changes else report
 
 

@@ -32,6 +32,7 @@ from outreach.providers.pool import ProviderPool, ProviderRequest, SendRequest, 
 from outreach.runners.channels import outbound_message
 from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
+from outreach.wire.asking import asked
 from outreach.working_set import Transaction
 
 _MAX_POLLS: Final = 10_000
@@ -243,9 +244,15 @@ class SinglesRunner:
             workspace = await self._workspace(WorkUnit("call", call.workspace_id, call.id))
             provider = await self._provider_pool.voice(workspace, call.provider)
             with anyio.fail_after(self._config.call_status_seconds):
-                return await provider.status(
-                    workspace_id=call.workspace_id, dispatch_id=dispatch.id, provider_id=call.provider_call_id
+                answer: object = await asked(
+                    provider.status(
+                        workspace_id=call.workspace_id, dispatch_id=dispatch.id, provider_id=call.provider_call_id
+                    )
                 )
+            if answer is None or isinstance(answer, CallReport):
+                return answer
+            # Its answer is worthless, and may contain what no log may.
+            raise TypeError(f"The adapter of {call.provider} returned no report: {type(answer).__name__}.")
         except Exception as error:
             self._worker.log_throttle.failure(
                 "call_status_failed",
