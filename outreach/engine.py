@@ -364,6 +364,7 @@ class Outreach:
             StorageError: The database cannot be used.
         """
         self._loop_guard.settle()
+        self._wake_ups._begin()
         async with AsyncExitStack() as stack:
             stack.callback(self._loop_guard.leave)
             for problem in self._adapters.problems:

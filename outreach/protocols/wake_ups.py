@@ -37,6 +37,10 @@ class WakeUps:
         self._listening = False
         self._woken: dict[str, anyio.Event] = {}
 
+    def _begin(self) -> None:
+        """Wait for nothing of before; the engine calls this as it opens, perhaps on another event loop."""
+        self._woken.clear()
+
     def heard(self, topic: str) -> None:
         """Wake all that wait for a topic, or the next one that will; for every topic if it is none.
 

@@ -19,9 +19,11 @@ import pytest
 
 from outreach import ConfigError
 from outreach.errors import DatabaseMissing, StorageError
+from outreach.runners.worker import Worker
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.sync import Outreach, fail_after
 from outreach.sync.thread import EngineClosed, EngineThread
+from tests.sync.conftest import QUICK
 
 BEGIN = """
 import logging, os, signal, sys, threading, time
@@ -90,6 +92,25 @@ def test_the_first_call_opens_the_engine_and_closing_ends_its_thread(tmp_path: P
     engine.close()
     engine.close()
     assert threading.active_count() < before
+
+
+def test_an_engine_that_is_started_again_sends_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On another loop than before, to which what its dispatcher had waited for does not belong."""
+    followed = threading.Event()
+    since = Worker.since
+
+    async def counted(self: Worker, change: int) -> Any:
+        followed.set()
+        return await since(self, change)
+
+    monkeypatch.setattr(Worker, "since", counted)
+    engine = Outreach.open("memory://", dispatch=True, config=QUICK)
+    for _ in range(2):
+        with engine:
+            followed.clear()
+            assert followed.wait(60)
+            assert engine.health().dispatching
+            assert engine.health().failures == 0
 
 
 def test_an_engine_that_cannot_be_opened_may_be_tried_again(tmp_path: Path) -> None:
