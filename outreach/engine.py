@@ -398,6 +398,7 @@ class Outreach:
         """
         self._loop_guard.require()
         self.events._close()
+        self.campaigns._stop_loading()
         self._grace_ends = self._clock.monotonic() + self._config.stop_grace_seconds
         stack, self._stack = self._stack, None
         if stack is not None:
