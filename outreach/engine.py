@@ -14,6 +14,8 @@ from typing import Final, Self, cast
 
 import anyio
 import anyio.to_thread
+import attrs
+from anyio.abc import TaskStatus
 
 from outreach.carriers.simulator import SimulatedCarrier
 from outreach.clock import Clock, SharedClock, SystemClock
@@ -66,12 +68,17 @@ from outreach.services.workspaces import Workspaces
 from outreach.storage.opening import is_postgres, key_file_for, storage_from_url
 from outreach.vault import Vault
 from outreach.voice.simulator import SimulatedVoice
+from outreach.wire.asking import asked
 from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
 
 _REMIND_SECONDS: Final = 5.0
 _DISPATCHER: Final = ("run", "wake", "stop", "health")
+
+_DISPATCHER_ENDED: Final = (
+    "The dispatcher has ended by itself: this process dispatches nothing any more. Open the engine again."
+)
 
 ANALYSER_VARIABLE: Final = "OUTREACH_ANALYSER"
 """Names the analyser of an installed package."""
@@ -185,6 +192,7 @@ class Outreach:
         self._sandbox_voice = sandbox_voice
         self._ids: IdSource = UuidV7Source(clock=self._clock, rng=self._rng)
         self._dispatcher: Dispatcher | None = None
+        self._stopping = self._dispatching_is_over = False
         self._stack: AsyncExitStack | None = None
         self._loop_guard = LoopGuard()
         self._grace_ends = 0.0
@@ -414,7 +422,20 @@ class Outreach:
             return DispatcherHealth(
                 state="off", dispatching=False, epoch=None, active_units=0, failures=0, last_error=None
             )
-        return self._dispatcher.health()
+        health = self._dispatcher.health()
+        if not self._dispatching_is_over:
+            return health
+        # Whatever it says of itself.
+        return attrs.evolve(
+            health,
+            state="refused",
+            dispatching=False,
+            epoch=None,
+            refused=_DISPATCHER_ENDED,
+            refused_reason="ended",
+            lease_seconds_left=None,
+            heartbeat_seconds_ago=None,
+        )
 
     def _compare_clocks(self, tx: Transaction) -> None:
         """Go by the clock of the database: machines that share it may differ by seconds."""
@@ -483,7 +504,7 @@ class Outreach:
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # A task of its own and not a task group of the host's task: the host's errors are not wrapped in a group,
         # ours never cancel it, and it may close the engine from another task than the one that opened it.
-        root = asyncio.create_task(_supervise(dispatcher, self._log_throttle, started), name="outreach dispatcher")
+        root = asyncio.create_task(self._supervise(dispatcher, started), name="outreach dispatcher")
         stack.push_async_callback(self._stop_dispatching, dispatcher, root)
         await asyncio.wait({root, started}, return_when=asyncio.FIRST_COMPLETED)
         if not started.done():
@@ -507,7 +528,33 @@ class Outreach:
             left = max(self._grace_ends - self._clock.monotonic(), 0.0)
             await self.campaigns._close_loading(grace_seconds=left)
 
+    async def _supervise(self, dispatcher: Dispatcher, started: asyncio.Future[None]) -> None:
+        """Run the dispatcher until it is stopped; what goes wrong before it has started is the caller's to hear.
+
+        Raises:
+            ConfigError: It ended before it had reported ready.
+        """
+        self._stopping = self._dispatching_is_over = False
+        reminding = asyncio.create_task(_remind(self._log_throttle), name="outreach log counts")
+        try:
+            await asked(dispatcher.run(task_status=_Readiness(started)))
+        except Exception:
+            if not started.done():
+                raise
+            self._dispatching_is_over = True
+            _log.exception("Dispatching ended in an unexpected error.", extra={"action": "dispatcher_failed"})
+        else:
+            if not started.done():
+                raise ConfigError(f"The dispatcher {dispatcher!r} has ended before task_status.started() was called.")
+            if not self._stopping:
+                self._dispatching_is_over = True
+                _log.error(_DISPATCHER_ENDED, extra={"action": "dispatcher_failed"})
+        finally:
+            reminding.cancel()
+            await asyncio.gather(reminding, return_exceptions=True)
+
     async def _stop_dispatching(self, dispatcher: Dispatcher, root: asyncio.Task[None]) -> None:
+        self._stopping = True
         with anyio.CancelScope(shield=True):
             await dispatcher.stop(grace_seconds=self._config.stop_grace_seconds)
             # Not awaited itself: whoever waited for its start has heard of an error, and later ones are logged.
@@ -581,19 +628,16 @@ def _check_truth(name: str, value: object) -> None:
         raise ConfigError(f"{name} is {value!r}; it must be True or False.")
 
 
-async def _supervise(dispatcher: Dispatcher, log_throttle: LogThrottle, started: asyncio.Future[None]) -> None:
-    """Run the dispatcher until it is stopped; what goes wrong before it has started is the caller's to hear."""
-    try:
-        async with anyio.create_task_group() as reminding:
-            reminding.start_soon(_remind, log_throttle)
-            async with anyio.create_task_group() as tasks:
-                await tasks.start(dispatcher.run)
-                started.set_result(None)
-            reminding.cancel_scope.cancel()
-    except Exception:
-        if not started.done():
-            raise
-        _log.exception("Dispatching ended in an unexpected error.", extra={"action": "dispatcher_failed"})
+class _Readiness(TaskStatus[None]):
+    """Tells whoever opens the engine that its dispatcher has started."""
+
+    def __init__(self, started: asyncio.Future[None]) -> None:
+        self._started = started
+
+    def started(self, value: None = None) -> None:
+        """Report ready."""
+        if not self._started.done():
+            self._started.set_result(None)
 
 
 async def _remind(log_throttle: LogThrottle) -> None:
