@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 import os
 import random
@@ -74,6 +75,7 @@ from outreach.working_set import Transaction
 _log = logging.getLogger(__name__)
 
 _REMIND_SECONDS: Final = 5.0
+_STORAGE: Final = ("__aenter__", "__aexit__", "write", "read", "campaign_list_revision")
 _DISPATCHER: Final = ("run", "wake", "stop", "health")
 
 _DISPATCHER_ENDED: Final = (
@@ -161,8 +163,9 @@ class Outreach:
         instrumentation: Sequence[Instrumentation] = (),
     ) -> None:
         given: object = storage
-        if isinstance(given, str):
+        if isinstance(given, str | os.PathLike):
             raise ConfigError("Outreach takes a storage. For a database by its URL: Outreach.open(url).")
+        _check_storage(given)
         _check_kinds(dispatch=dispatch, clock=clock, rng=rng, config=config, simulator=simulator, analyser=analyser)
         _check_sandbox(sandbox_carrier, sandbox_voice)
         self._storage = storage
@@ -579,7 +582,18 @@ def _check_kinds(
         if value is not None and not isinstance(value, kind):
             raise ConfigError(f"{name} is {value!r}; it must be an outreach.{kind.__name__}.")
     if analyser is not None and not isinstance(analyser, str) and not _is_analyser(analyser):
-        raise ConfigError(f"analyser is {analyser!r}; it must be an outreach.Analyser.")
+        raise ConfigError(f"analyser is {analyser!r}; {_NO_ANALYSER}")
+
+
+def _check_storage(storage: object) -> None:
+    """Check that it is an object that can be opened, read and written.
+
+    Raises:
+        ConfigError: It is not.
+    """
+    lacking = [name for name in _STORAGE if isinstance(storage, type) or not callable(getattr(storage, name, None))]
+    if lacking:
+        raise ConfigError(f"storage is {storage!r}, which lacks {', '.join(lacking)} of an outreach.Storage.")
 
 
 def _check_sandbox(carrier: object, voice: object) -> None:
@@ -614,13 +628,17 @@ def _analyser(given: Analyser | str | None) -> Analyser:
         words = f"There is no analyser {given!r}. Installed packages bring: {known}."
         raise ConfigError(" ".join([words, *broken]))
     if not _is_analyser(found):
-        raise ConfigError(f"The analyser {given!r} of {source} is {found!r}; it must be an outreach.Analyser.")
+        raise ConfigError(f"The analyser {given!r} of {source} is {found!r}; {_NO_ANALYSER}")
     return cast("Analyser", found)
 
 
+_NO_ANALYSER: Final = "it must be an outreach.Analyser, whose method `outcome` is no async one."
+
+
 def _is_analyser(value: object) -> bool:
-    # A class has the method too, and cannot be asked.
-    return not isinstance(value, type) and callable(getattr(value, "outcome", None))
+    # A class has the method too, and cannot be asked; nor can what would have to be awaited, in a transaction.
+    outcome = getattr(value, "outcome", None)
+    return not isinstance(value, type) and callable(outcome) and not inspect.iscoroutinefunction(outcome)
 
 
 def _check_truth(name: str, value: object) -> None:
