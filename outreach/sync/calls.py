@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import queue
+import threading
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
@@ -54,7 +55,12 @@ def fail_after(seconds: float) -> Iterator[None]:
 def seconds_left() -> float | None:
     """Return what is left of the time that a `fail_after` gives this thread; None where there is none."""
     until = _deadline.get()
-    return None if until is None else max(until - time.monotonic(), 0.0)
+    return None if until is None else _seconds_until(until)
+
+
+def _seconds_until(until: float) -> float:
+    # Locks and queues take no infinite time.
+    return min(max(until - time.monotonic(), 0.0), threading.TIMEOUT_MAX)
 
 
 def _draw(items: Iterator[R]) -> list[R]:
@@ -169,7 +175,7 @@ class Call(Generic[T]):
     def _run_jobs(self, until: float | None) -> bool:
         """Run the jobs of the loop in this thread until the call has ended; return False at the deadline."""
         while True:
-            left = None if until is None else max(until - time.monotonic(), 0.0)
+            left = None if until is None else _seconds_until(until)
             try:
                 job = self._jobs.get(timeout=left)
             except queue.Empty:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import threading
 import time
@@ -132,6 +133,16 @@ def test_a_call_that_takes_too_long_is_cancelled(engine: Outreach) -> None:
     assert engine.campaigns.list(workspace.id).total == 0
     with pytest.raises(TimeoutError), fail_after(0.05), fail_after(60), engine.events.subscribe() as stream:
         next(stream)
+
+
+def test_a_call_may_be_given_any_time(engine: Outreach) -> None:
+    """Who reckons without a deadline says `inf`."""
+    with fail_after(math.inf), engine.events.subscribe() as stream:
+        engine.workspaces.create(NewWorkspace(name="Acme"))
+        with Outreach.open("memory://") as another:
+            assert list(another.workspaces.list()) == []
+        with pytest.raises(TimeoutError):
+            stream.next(timeout=0.05)
 
 
 def test_a_slow_source_of_contacts_is_left_at_the_deadline(engine: Outreach, monkeypatch: pytest.MonkeyPatch) -> None:
