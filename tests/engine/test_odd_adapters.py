@@ -9,15 +9,21 @@ from typing import Any
 import attrs
 import pytest
 
+from outreach import Outreach, WorkspaceMode
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
+from outreach.protocols import AccountCheck, Connection
 from outreach.protocols.carrier import LookupRequest, OutboundMessage, ReportSink
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, accept, drop
 from outreach.testing.virtual_time import clock_of_loop
+from outreach.vault import Vault
+from outreach.wire.asking import Aborted
 from tests.engine.calling import CALLS, calls_of, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, contacts, dispatching, given_campaign, given_workspace, people, reaches, until
+from tests.fake_provider import CREDENTIALS
+from tests.own_adapter import OwnAdapter
 
 pytestmark = pytest.mark.virtual_time
 
@@ -212,3 +218,27 @@ async def test_words_count_as_the_states_that_they_are(open_storage: OpenStorage
         await until(opted_out)
         (dispatch,) = await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
         assert dispatch.reason == "opted_out"
+
+
+class OddCheck(OwnAdapter):
+    """Awaits a task that was cancelled as one account is to be checked."""
+
+    async def check(self, connection: Connection) -> AccountCheck:
+        """Be odd, or check it."""
+        if connection.credentials["token"] != CREDENTIALS["token"]:
+            await a_cancelled_task()
+        return await super().check(connection)
+
+
+async def test_a_check_that_is_cancelled_is_an_error_of_the_adapter(open_storage: OpenStorage) -> None:
+    """Nobody has cancelled whoever asked for it; and the doctor still looks at the other accounts."""
+    async with Outreach(
+        open_storage(clock_of_loop()), clock=clock_of_loop(), adapters=[OddCheck()], vault=Vault(keys="A" * 43 + "=")
+    ) as engine:
+        first, second = [await given_workspace(engine, mode=WorkspaceMode.LIVE) for _ in range(2)]
+        odd = await engine.accounts.connect(first.id, "mycarrier", {**CREDENTIALS, "token": "another"})
+        await engine.accounts.connect(second.id, "mycarrier", CREDENTIALS)
+        with pytest.raises(Aborted, match="CancelledError"):
+            await engine.accounts.check(first.id, odd.id)
+        found = [one for one in (await engine.diagnose()).findings if one.code == "check_failed"]
+        assert [one.where for one in found] == [f"account {odd.id}"]
