@@ -544,8 +544,10 @@ class Outreach:
         except Exception:
             if not started.done():
                 raise
-            self._dispatching_is_over = True
-            _log.exception("Dispatching ended in an unexpected error.", extra={"action": "dispatcher_failed"})
+            # What is cancelled as it closes may end in anything.
+            if not self._stopping:
+                self._dispatching_is_over = True
+                _log.exception("Dispatching ended in an unexpected error.", extra={"action": "dispatcher_failed"})
         else:
             if not started.done():
                 raise ConfigError(f"The dispatcher {dispatcher!r} has ended before task_status.started() was called.")
@@ -559,10 +561,18 @@ class Outreach:
     async def _stop_dispatching(self, dispatcher: Dispatcher, root: asyncio.Task[None]) -> None:
         self._stopping = True
         with anyio.CancelScope(shield=True):
-            await dispatcher.stop(grace_seconds=self._config.stop_grace_seconds)
-            # Not awaited itself: whoever waited for its start has heard of an error, and later ones are logged.
-            await asyncio.gather(root, return_exceptions=True)
-        self._dispatcher = None
+            try:
+                await dispatcher.stop(grace_seconds=self._config.stop_grace_seconds)
+            except asyncio.CancelledError:
+                # By asyncio itself, as a timeout around the closing does: it waits no longer, and yet nothing goes on
+                # over a storage that is closed.
+                root.cancel()
+                await dispatcher.stop(grace_seconds=0)
+                raise
+            finally:
+                # Not awaited itself: whoever waited for its start has heard of an error, and later ones are logged.
+                await asyncio.gather(root, return_exceptions=True)
+                self._dispatcher = None
 
 
 def _check_kinds(
