@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 import os
 import random
@@ -14,6 +15,8 @@ from typing import Final, Self, cast
 
 import anyio
 import anyio.to_thread
+import attrs
+from anyio.abc import TaskStatus
 
 from outreach.carriers.simulator import SimulatedCarrier
 from outreach.clock import Clock, SharedClock, SystemClock
@@ -66,12 +69,18 @@ from outreach.services.workspaces import Workspaces
 from outreach.storage.opening import is_postgres, key_file_for, storage_from_url
 from outreach.vault import Vault
 from outreach.voice.simulator import SimulatedVoice
+from outreach.wire.asking import asked
 from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
 
 _REMIND_SECONDS: Final = 5.0
+_STORAGE: Final = ("__aenter__", "__aexit__", "write", "read", "campaign_list_revision")
 _DISPATCHER: Final = ("run", "wake", "stop", "health")
+
+_DISPATCHER_ENDED: Final = (
+    "The dispatcher has ended by itself: this process dispatches nothing any more. Open the engine again."
+)
 
 ANALYSER_VARIABLE: Final = "OUTREACH_ANALYSER"
 """Names the analyser of an installed package."""
@@ -154,8 +163,9 @@ class Outreach:
         instrumentation: Sequence[Instrumentation] = (),
     ) -> None:
         given: object = storage
-        if isinstance(given, str):
+        if isinstance(given, str | os.PathLike):
             raise ConfigError("Outreach takes a storage. For a database by its URL: Outreach.open(url).")
+        _check_storage(given)
         _check_kinds(dispatch=dispatch, clock=clock, rng=rng, config=config, simulator=simulator, analyser=analyser)
         _check_sandbox(sandbox_carrier, sandbox_voice)
         self._storage = storage
@@ -185,6 +195,7 @@ class Outreach:
         self._sandbox_voice = sandbox_voice
         self._ids: IdSource = UuidV7Source(clock=self._clock, rng=self._rng)
         self._dispatcher: Dispatcher | None = None
+        self._stopping = self._dispatching_is_over = False
         self._stack: AsyncExitStack | None = None
         self._loop_guard = LoopGuard()
         self._grace_ends = 0.0
@@ -364,7 +375,7 @@ class Outreach:
             StorageError: The database cannot be used.
         """
         self._loop_guard.settle()
-        self._wake_ups._forget()
+        self._wake_ups._begin()
         async with AsyncExitStack() as stack:
             stack.callback(self._loop_guard.leave)
             for problem in self._adapters.problems:
@@ -398,6 +409,7 @@ class Outreach:
         """
         self._loop_guard.require()
         self.events._close()
+        self.campaigns._stop_loading()
         self._grace_ends = self._clock.monotonic() + self._config.stop_grace_seconds
         stack, self._stack = self._stack, None
         if stack is not None:
@@ -413,7 +425,20 @@ class Outreach:
             return DispatcherHealth(
                 state="off", dispatching=False, epoch=None, active_units=0, failures=0, last_error=None
             )
-        return self._dispatcher.health()
+        health = self._dispatcher.health()
+        if not self._dispatching_is_over:
+            return health
+        # Whatever it says of itself.
+        return attrs.evolve(
+            health,
+            state="refused",
+            dispatching=False,
+            epoch=None,
+            refused=_DISPATCHER_ENDED,
+            refused_reason="ended",
+            lease_seconds_left=None,
+            heartbeat_seconds_ago=None,
+        )
 
     def _compare_clocks(self, tx: Transaction) -> None:
         """Go by the clock of the database: machines that share it may differ by seconds."""
@@ -482,7 +507,7 @@ class Outreach:
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # A task of its own and not a task group of the host's task: the host's errors are not wrapped in a group,
         # ours never cancel it, and it may close the engine from another task than the one that opened it.
-        root = asyncio.create_task(_supervise(dispatcher, self._log_throttle, started), name="outreach dispatcher")
+        root = asyncio.create_task(self._supervise(dispatcher, started), name="outreach dispatcher")
         stack.push_async_callback(self._stop_dispatching, dispatcher, root)
         await asyncio.wait({root, started}, return_when=asyncio.FIRST_COMPLETED)
         if not started.done():
@@ -506,12 +531,48 @@ class Outreach:
             left = max(self._grace_ends - self._clock.monotonic(), 0.0)
             await self.campaigns._close_loading(grace_seconds=left)
 
+    async def _supervise(self, dispatcher: Dispatcher, started: asyncio.Future[None]) -> None:
+        """Run the dispatcher until it is stopped; what goes wrong before it has started is the caller's to hear.
+
+        Raises:
+            ConfigError: It ended before it had reported ready.
+        """
+        self._stopping = self._dispatching_is_over = False
+        reminding = asyncio.create_task(_remind(self._log_throttle), name="outreach log counts")
+        try:
+            await asked(dispatcher.run(task_status=_Readiness(started)))
+        except Exception:
+            if not started.done():
+                raise
+            # What is cancelled as it closes may end in anything.
+            if not self._stopping:
+                self._dispatching_is_over = True
+                _log.exception("Dispatching ended in an unexpected error.", extra={"action": "dispatcher_failed"})
+        else:
+            if not started.done():
+                raise ConfigError(f"The dispatcher {dispatcher!r} has ended before task_status.started() was called.")
+            if not self._stopping:
+                self._dispatching_is_over = True
+                _log.error(_DISPATCHER_ENDED, extra={"action": "dispatcher_failed"})
+        finally:
+            reminding.cancel()
+            await asyncio.gather(reminding, return_exceptions=True)
+
     async def _stop_dispatching(self, dispatcher: Dispatcher, root: asyncio.Task[None]) -> None:
+        self._stopping = True
         with anyio.CancelScope(shield=True):
-            await dispatcher.stop(grace_seconds=self._config.stop_grace_seconds)
-            # Not awaited itself: whoever waited for its start has heard of an error, and later ones are logged.
-            await asyncio.gather(root, return_exceptions=True)
-        self._dispatcher = None
+            try:
+                await dispatcher.stop(grace_seconds=self._config.stop_grace_seconds)
+            except asyncio.CancelledError:
+                # By asyncio itself, as a timeout around the closing does: it waits no longer, and yet nothing goes on
+                # over a storage that is closed.
+                root.cancel()
+                await dispatcher.stop(grace_seconds=0)
+                raise
+            finally:
+                # Not awaited itself: whoever waited for its start has heard of an error, and later ones are logged.
+                await asyncio.gather(root, return_exceptions=True)
+                self._dispatcher = None
 
 
 def _check_kinds(
@@ -531,7 +592,18 @@ def _check_kinds(
         if value is not None and not isinstance(value, kind):
             raise ConfigError(f"{name} is {value!r}; it must be an outreach.{kind.__name__}.")
     if analyser is not None and not isinstance(analyser, str) and not _is_analyser(analyser):
-        raise ConfigError(f"analyser is {analyser!r}; it must be an outreach.Analyser.")
+        raise ConfigError(f"analyser is {analyser!r}; {_NO_ANALYSER}")
+
+
+def _check_storage(storage: object) -> None:
+    """Check that it is an object that can be opened, read and written.
+
+    Raises:
+        ConfigError: It is not.
+    """
+    lacking = [name for name in _STORAGE if isinstance(storage, type) or not callable(getattr(storage, name, None))]
+    if lacking:
+        raise ConfigError(f"storage is {storage!r}, which lacks {', '.join(lacking)} of an outreach.Storage.")
 
 
 def _check_sandbox(carrier: object, voice: object) -> None:
@@ -566,13 +638,17 @@ def _analyser(given: Analyser | str | None) -> Analyser:
         words = f"There is no analyser {given!r}. Installed packages bring: {known}."
         raise ConfigError(" ".join([words, *broken]))
     if not _is_analyser(found):
-        raise ConfigError(f"The analyser {given!r} of {source} is {found!r}; it must be an outreach.Analyser.")
+        raise ConfigError(f"The analyser {given!r} of {source} is {found!r}; {_NO_ANALYSER}")
     return cast("Analyser", found)
 
 
+_NO_ANALYSER: Final = "it must be an outreach.Analyser, whose method `outcome` is no async one."
+
+
 def _is_analyser(value: object) -> bool:
-    # A class has the method too, and cannot be asked.
-    return not isinstance(value, type) and callable(getattr(value, "outcome", None))
+    # A class has the method too, and cannot be asked; nor can what would have to be awaited, in a transaction.
+    outcome = getattr(value, "outcome", None)
+    return not isinstance(value, type) and callable(outcome) and not inspect.iscoroutinefunction(outcome)
 
 
 def _check_truth(name: str, value: object) -> None:
@@ -580,19 +656,16 @@ def _check_truth(name: str, value: object) -> None:
         raise ConfigError(f"{name} is {value!r}; it must be True or False.")
 
 
-async def _supervise(dispatcher: Dispatcher, log_throttle: LogThrottle, started: asyncio.Future[None]) -> None:
-    """Run the dispatcher until it is stopped; what goes wrong before it has started is the caller's to hear."""
-    try:
-        async with anyio.create_task_group() as reminding:
-            reminding.start_soon(_remind, log_throttle)
-            async with anyio.create_task_group() as tasks:
-                await tasks.start(dispatcher.run)
-                started.set_result(None)
-            reminding.cancel_scope.cancel()
-    except Exception:
-        if not started.done():
-            raise
-        _log.exception("Dispatching ended in an unexpected error.", extra={"action": "dispatcher_failed"})
+class _Readiness(TaskStatus[None]):
+    """Tells whoever opens the engine that its dispatcher has started."""
+
+    def __init__(self, started: asyncio.Future[None]) -> None:
+        self._started = started
+
+    def started(self, value: None = None) -> None:
+        """Report ready."""
+        if not self._started.done():
+            self._started.set_result(None)
 
 
 async def _remind(log_throttle: LogThrottle) -> None:

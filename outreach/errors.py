@@ -37,7 +37,7 @@ Every error has a stable machine-readable `code` and a message that says what wa
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import attrs
 
@@ -64,6 +64,17 @@ class OutreachError(Exception):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what a copy is made of, also in another process: a task queue hands its errors over."""
+        # Not by calling the class, as exceptions do by themselves: many take other arguments than the message.
+        return _copied, (type(self), self.args, self.__dict__)
+
+
+def _copied(kind: type[OutreachError], arguments: tuple[object, ...], fields: dict[str, Any]) -> OutreachError:
+    made = kind.__new__(kind, *arguments)
+    made.__dict__.update(fields)
+    return made
 
 
 class ConfigError(OutreachError):

@@ -215,14 +215,19 @@ class LogThrottle:
             self._left_out += 1
             return False
         self._lines += 1
-        _log.log(level, "%s", text, exc_info=error, extra=extra)
+        _emit(level, text, error, extra)
         return True
 
     def _log_left_out(self, now: float) -> None:
         if self._left_out and (self._lines == 0 or now - self._window >= MINUTE):
             count, self._left_out = self._left_out, 0
-            _log.warning(
-                "%d more lines were left out in one minute: too many problems at once",
-                count,
-                extra={"action": "lines_left_out", "count": count},
-            )
+            text = f"{count} more lines were left out in one minute: too many problems at once"
+            _emit(logging.WARNING, text, None, {"action": "lines_left_out", "count": count})
+
+
+def _emit(level: int, text: str, error: BaseException | None, extra: dict[str, Any]) -> None:
+    try:
+        _log.log(level, "%s", text, exc_info=error, extra=extra)
+    except Exception:
+        # A handler of the host that raises, such as one whose server is away, must not end the work that is told of.
+        logging.Handler().handleError(logging.makeLogRecord({"msg": text}))

@@ -38,7 +38,8 @@ class DispatcherHealth:
         failures: Slices that ended in an unexpected error since the start.
         last_error: Class name and time of the latest of those, if any.
         refused: Why dispatch is disabled here, in words; else None.
-        refused_reason: The same in one word (`errors.DispatchRefused`).
+        refused_reason: The same in one word (`errors.DispatchRefused`; `ended` where a dispatcher of an application's
+            own has ended by itself).
         lease_seconds_left: How long the lease lasts without another heartbeat; None without it.
         heartbeat_seconds_ago: The age of the last heartbeat; None without the lease.
     """

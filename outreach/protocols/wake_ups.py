@@ -37,8 +37,8 @@ class WakeUps:
         self._listening = False
         self._woken: dict[str, anyio.Event] = {}
 
-    def _forget(self) -> None:
-        """Forget who waited before this opening: another loop, which may be closed, has their events."""
+    def _begin(self) -> None:
+        """Wait for nothing of before; the engine calls this as it opens, perhaps on another event loop."""
         self._woken.clear()
 
     def heard(self, topic: str) -> None:

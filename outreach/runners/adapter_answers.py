@@ -51,6 +51,10 @@ def recordable(answer: object) -> DispatchOutcome | None:
     if not isinstance(answer, DispatchOutcome) or answer.state not in ADAPTER_STATES:
         return None
     changes = _other_texts(answer, _OUTCOME_TEXTS)
+    state: object = answer.state
+    if not isinstance(state, DispatchState):
+        # The rules ask which state it is, and a word is none, although it equals one.
+        changes["state"] = DispatchState(answer.state)
     seconds: object = answer.retry_after_seconds
     if seconds is not None and not (isinstance(seconds, int | float) and math.isfinite(seconds)):
         changes["retry_after_seconds"] = None

@@ -24,6 +24,7 @@ from outreach.runners.batcher import Batcher
 from outreach.runners.fair_limiter import FairLimiter
 from outreach.runners.provider_log import log_provider_outcome
 from outreach.runners.worker import Worker
+from outreach.wire.asking import asked
 from outreach.wire.last_moment import last_moment
 
 _RECORD_RETRY_SECONDS: Final = 0.5
@@ -175,7 +176,7 @@ class Outbox:
 
     async def _call_provider(self, dispatch: Dispatch, send: SendRequest) -> DispatchOutcome:
         with anyio.move_on_after(self._config.provider_timeout_seconds), last_moment(lambda: self._may_start(dispatch)):
-            answer: object = await send()
+            answer: object = await asked(send())
             outcome = recordable(answer)
             if outcome is not None:
                 return outcome

@@ -33,6 +33,7 @@ from outreach.runners.adapter_answers import recordable_call_report
 from outreach.runners.channels import outbound_message
 from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
+from outreach.wire.asking import asked
 from outreach.working_set import Transaction
 
 _MAX_POLLS: Final = 10_000
@@ -244,8 +245,10 @@ class SinglesRunner:
             workspace = await self._workspace(WorkUnit("call", call.workspace_id, call.id))
             provider = await self._provider_pool.voice(workspace, call.provider)
             with anyio.fail_after(self._config.call_status_seconds):
-                answer: object = await provider.status(
-                    workspace_id=call.workspace_id, dispatch_id=dispatch.id, provider_id=call.provider_call_id
+                answer: object = await asked(
+                    provider.status(
+                        workspace_id=call.workspace_id, dispatch_id=dispatch.id, provider_id=call.provider_call_id
+                    )
                 )
             return None if answer is None else recordable_call_report(answer)
         except Exception as error:

@@ -24,6 +24,7 @@ from outreach.services.account_rekeying import AccountRekeying
 from outreach.services.context import ServiceContext
 from outreach.services.lists import check_page, iterate, page_of_few
 from outreach.vault import Vault
+from outreach.wire.asking import asked
 from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
@@ -214,7 +215,7 @@ class Accounts(AccountRekeying):
         )
         # The client bounds the wait for each part of an answer only, and one may come byte by byte.
         with anyio.move_on_after(seconds):
-            found = await adapter.check(self._connections.connection(account))
+            found = await asked(adapter.check(self._connections.connection(account)))
         if found.ok and self._connections.callback_url(account.id) is None:
             return AccountCheck(ok=True, message=f"{found.message} {_NO_ADDRESS}")
         return found

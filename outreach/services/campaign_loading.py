@@ -48,14 +48,21 @@ class CampaignCreation:
         self._running = 0
         self._closing = False
         self._idle = anyio.Event()
+        self._reading: set[anyio.CancelScope] = set()
 
     def _open_loading(self) -> None:
         """Allow campaigns to be loaded."""
         self._closing = False
 
+    def _stop_loading(self) -> None:
+        """Stop loading campaigns, also where a source of contacts lets wait."""
+        self._closing = True
+        for scope in self._reading:
+            scope.cancel()
+
     async def _close_loading(self, *, grace_seconds: float) -> None:
         """Stop loading campaigns; wait up to the grace for the deletion of incomplete ones."""
-        self._closing = True
+        self._stop_loading()
         with anyio.move_on_after(grace_seconds):
             while self._running:
                 self._idle = anyio.Event()
@@ -220,7 +227,7 @@ class CampaignCreation:
         self._running += 1
         try:
             async with aclosing(chunks(recipients, default_region=region, size=size)) as source:
-                first = await _next(source)
+                first = await self._next(source)
                 # Only the last chunk is not full.
                 if len(first) < size:
                     return await self._create_at_once(draft, first, once, actor)
@@ -331,7 +338,7 @@ class CampaignCreation:
 
             async def go_on(chunk: Sequence[PreparedRecipient] = chunk) -> Sequence[PreparedRecipient]:
                 variables.see(chunk)
-                return await _next(rest)
+                return await self._next(rest)
 
             # The next chunk is read while this one is written.
             result, chunk = await run_concurrently(partial(context.storage.write, write, bulk=True), go_on)
@@ -340,9 +347,25 @@ class CampaignCreation:
             loaded = loaded + result.counters
         return loaded, excluded
 
+    async def _next(self, source: AsyncIterator[Sequence[PreparedRecipient]]) -> Sequence[PreparedRecipient]:
+        """Return the next chunk, empty at the end.
+
+        Raises:
+            StorageError: The engine is being closed.
+        """
+        with anyio.CancelScope() as scope:
+            self._reading.add(scope)
+            try:
+                async for chunk in source:
+                    return chunk
+                return ()
+            finally:
+                self._reading.discard(scope)
+        raise _being_closed()
+
     def _check_not_closing(self) -> None:
         if self._closing:
-            raise StorageError("The engine is being closed; the campaign was not created.")
+            raise _being_closed()
 
     async def _discard(self, workspace_id: str, campaign_id: str) -> None:
         """Delete the loaded part of an incomplete campaign in slices."""
@@ -407,12 +430,6 @@ class CampaignCreation:
         )
 
 
-async def _next(source: AsyncIterator[Sequence[PreparedRecipient]]) -> Sequence[PreparedRecipient]:
-    async for chunk in source:
-        return chunk
-    return ()
-
-
 def created_campaign(tx: Transaction, campaign: Campaign, excluded: int) -> CampaignCreated:
     """Return a new campaign with what was left out and what it lacks."""
     return CampaignCreated(
@@ -421,6 +438,10 @@ def created_campaign(tx: Transaction, campaign: Campaign, excluded: int) -> Camp
         missing=missing_setup(tx, campaign),
         unknown_placeholders=unknown_placeholders(tx, campaign),
     )
+
+
+def _being_closed() -> StorageError:
+    return StorageError("The engine is being closed; the campaign was not created.")
 
 
 def _require_flow(tx: Transaction, workspace_id: str, flow_id: str) -> None:

@@ -117,6 +117,8 @@ class ReadinessProbe:
 def _dispatch_reasons(health: DispatcherHealth) -> Sequence[str]:
     if health.refused_reason == "replaced":
         return (_REPLACED,)
+    if health.refused_reason == "ended" and health.refused is not None:
+        return (health.refused,)
     if health.state == "refused":
         return (f"Dispatch is disabled for this database here ({health.refused_reason}).",)
     if health.lease_seconds_left is not None and health.lease_seconds_left <= 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import queue
+import threading
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
@@ -13,6 +14,8 @@ from itertools import islice
 from typing import Final, Generic, TypeVar, cast
 
 import anyio
+
+from outreach.wire.asking import asked
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -54,7 +57,12 @@ def fail_after(seconds: float) -> Iterator[None]:
 def seconds_left() -> float | None:
     """Return what is left of the time that a `fail_after` gives this thread; None where there is none."""
     until = _deadline.get()
-    return None if until is None else max(until - time.monotonic(), 0.0)
+    return None if until is None else _seconds_until(until)
+
+
+def _seconds_until(until: float) -> float:
+    # Locks and queues take no infinite time.
+    return min(max(until - time.monotonic(), 0.0), threading.TIMEOUT_MAX)
 
 
 def _draw(items: Iterator[R]) -> list[R]:
@@ -91,7 +99,7 @@ class Call(Generic[T]):
             with anyio.CancelScope() as self._scope:
                 if self._cancelled:
                     self._scope.cancel()
-                self._outcome.set_result(await self._function(self))
+                self._outcome.set_result(await asked(self._function(self)))
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # a SystemExit reaches the caller and does not end the loop
@@ -169,7 +177,7 @@ class Call(Generic[T]):
     def _run_jobs(self, until: float | None) -> bool:
         """Run the jobs of the loop in this thread until the call has ended; return False at the deadline."""
         while True:
-            left = None if until is None else max(until - time.monotonic(), 0.0)
+            left = None if until is None else _seconds_until(until)
             try:
                 job = self._jobs.get(timeout=left)
             except queue.Empty:

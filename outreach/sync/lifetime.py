@@ -24,6 +24,9 @@ _log = logging.getLogger(__name__)
 _EXIT_SECONDS: Final = 5.0
 """How long the exit of the interpreter waits for a thread that is opening or closing the engine."""
 
+_CLOSE_SECONDS: Final = 10.0
+"""How long it waits, beyond the grace, for the engine to close: only an adapter that blocks the loop takes longer."""
+
 _lifetimes: Final[WeakSet[Lifetime]] = WeakSet()
 
 
@@ -37,6 +40,7 @@ class Lifetime:
     def __init__(self, engine: AsyncOutreach) -> None:
         self.engine = engine
         self._lock = threading.Lock()
+        self._holder: tuple[int, bool] | None = None
         self._running: EngineThread | None = None
         self._closed: str | None = None
         self._left_behind: EngineThread | None = None
@@ -81,14 +85,14 @@ class Lifetime:
     def exit(self) -> None:
         """Close it because the interpreter exits; it stays closed."""
         try:
-            self._close(_EXITING, patience=_EXIT_SECONDS)
+            self._close(_EXITING, at_exit=True)
         except Exception:
             _log.exception("The engine could not be closed at the exit.", extra={"action": "sync_exit_failed"})
 
     def forked(self) -> None:
         """Note, in a forked child, that an engine that is open belongs to the parent."""
         # Another thread of the parent may have held it.
-        self._lock = threading.Lock()
+        self._lock, self._holder = threading.Lock(), None
         # Kept, so that nothing closes the parent's connections from here.
         self._left_behind = self._running or self._left_behind
         self._running = None
@@ -109,23 +113,34 @@ class Lifetime:
         self._running, self._process = running, os.getpid()
         return running
 
-    def _close(self, reason: str, *, patience: float | None = None) -> None:
-        with self._turn(patience):
+    def _close(self, reason: str, *, at_exit: bool = False) -> None:
+        if self._holder == (threading.get_ident(), True):
+            # A signal handler, while this thread closes it already.
+            return
+        with self._turn(_EXIT_SECONDS if at_exit else None, closing=True):
             running, self._running = self._running, None
             self._closed = reason
             if running is not None:
-                running.close()
+                grace = self.engine._config.stop_grace_seconds
+                running.close(most_seconds=grace + _CLOSE_SECONDS if at_exit else None)
 
     @contextmanager
-    def _turn(self, patience: float | None) -> Iterator[None]:
+    def _turn(self, patience: float | None, *, closing: bool = False) -> Iterator[None]:
         """Let one thread at a time open or close the engine."""
         require_other_thread()
-        lock = self._lock
+        lock, thread, holder = self._lock, threading.get_ident(), self._holder
+        if holder is not None and holder[0] == thread:
+            raise ConfigError(
+                "This thread is opening or closing the engine, and a signal handler called it in the midst of that: it "
+                "would wait for itself."
+            )
         if not lock.acquire(timeout=-1 if patience is None else patience):
             raise TimeoutError("Another thread was opening or closing the engine for too long.")
+        self._holder = thread, closing
         try:
             yield
         finally:
+            self._holder = None
             lock.release()
 
 

@@ -62,7 +62,8 @@ class EngineThread:
     def __init__(self, engine: AsyncOutreach) -> None:
         self._engine = engine
         self._loop: Future[asyncio.AbstractEventLoop] = Future()
-        self._gate = threading.Lock()
+        # Reentrant, because a signal handler that closes the engine may interrupt whoever holds it.
+        self._gate = threading.RLock()
         self._calls: set[Call[Any]] = set()
         self._refusal: str | None = None
         self._over = False
@@ -82,12 +83,16 @@ class EngineThread:
             self._stop()
             raise
 
-    def close(self) -> None:
-        """Close the engine, as its `__aexit__` does, and end the loop; calls that still wait raise `EngineClosed`."""
+    def close(self, *, most_seconds: float | None = None) -> None:
+        """Close the engine, as its `__aexit__` does, and end the loop; calls that still wait raise `EngineClosed`.
+
+        Raises:
+            TimeoutError: It took longer than `most_seconds`.
+        """
         self._refuse(_CLOSED)
         try:
             with suppress(EngineClosed):  # its loop has ended before it
-                self._run(lambda _: self._engine.__aexit__(None, None, None), closing=True)
+                self._run(lambda _: self._engine.__aexit__(None, None, None), timeout=most_seconds, closing=True)
         finally:
             self._stop()
 

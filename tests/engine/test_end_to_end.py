@@ -13,9 +13,11 @@ from anyio.abc import TaskStatus
 
 from outreach import CallStatus, ConfigError, NewAgent, NewCall, NewMessage, Outreach, SimulatorConfig
 from outreach.config import EngineConfig
+from outreach.models import MessageStatus
 from outreach.policy.deciding import spacing
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.clock import ShiftedClock
+from outreach.testing.scripted import ScriptedCarrier, hang
 from outreach.testing.virtual_time import clock_of_loop
 from tests import postgres
 from tests.engine.conftest import OpenStorage
@@ -282,6 +284,32 @@ async def test_cancelling_the_host_closes_the_engine(open_storage: OpenStorage) 
         assert scope.cancelled_caught
         async with Outreach(storage, dispatch=True, config=QUICK, clock=clock_of_loop()) as engine:
             await until(lambda: _dispatches(engine))
+
+
+async def test_a_closing_that_is_cancelled_leaves_nothing_at_work(
+    open_storage: OpenStorage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A timeout of asyncio passes through what is shielded: the dispatcher would go on over a closed storage."""
+    clock, carrier = clock_of_loop(), ScriptedCarrier([hang()])
+    config = attrs.evolve(QUICK, stop_grace_seconds=3600.0)
+    engine = Outreach(open_storage(clock), dispatch=True, clock=clock, sandbox_carrier=carrier, config=config)
+    before = asyncio.all_tasks()
+    await engine.__aenter__()
+    workspace = await given_workspace(engine)
+    message = await engine.messages.send(workspace.id, NewMessage(to="+14155550102", body="Hi"))
+    await carrier.wait_for_requests(1)
+    began = anyio.current_time()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1):
+            await engine.__aexit__(None, None, None)
+    assert anyio.current_time() - began < 60
+    await anyio.sleep(1)
+    assert asyncio.all_tasks() == before
+    async with engine:
+        assert engine.health().dispatching
+        found = await engine.messages.get(workspace.id, message.id)
+        assert (found.status, found.reason) == (MessageStatus.UNKNOWN, "interrupted")
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 async def test_a_wall_clock_that_is_put_back_does_not_send_twice(open_storage: OpenStorage, tmp_path: Path) -> None:

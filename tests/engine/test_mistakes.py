@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, time
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -21,8 +22,9 @@ from outreach import (
     WorkspaceMode,
 )
 from outreach.errors import StorageError
-from outreach.models import DAYS
-from outreach.protocols import AccountCheck, Connection
+from outreach.models import DAYS, CallOutcome
+from outreach.protocols import AccountCheck, CallReport, Connection
+from outreach.storage.sqlite.memory import MemoryStorage
 from tests.fake_provider import CREDENTIALS, sign
 from tests.own_adapter import OwnAdapter
 
@@ -102,12 +104,49 @@ async def test_the_name_of_an_event_is_no_event(engine: Outreach) -> None:
         engine.events.subscribe(wrong)
 
 
+class SlowAnalyser:
+    """Asks a language model."""
+
+    async def outcome(self, report: CallReport) -> CallOutcome | None:
+        """Return what it says."""
+        return None
+
+
+class OldStorage:
+    """What somebody wrote for an earlier protocol."""
+
+    async def __aenter__(self) -> None:
+        """Open it."""
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close it."""
+
+    async def read(self, operation: object) -> None:
+        """Read nothing."""
+
+
+@pytest.mark.parametrize(
+    ("storage", "told"),
+    [
+        (OldStorage(), "which lacks write, campaign_list_revision of an outreach.Storage"),
+        (MemoryStorage, "which lacks __aenter__"),
+        (None, "storage is None, which lacks"),
+        (Path("app.db"), r"Outreach\.open\(url\)"),
+    ],
+)
+def test_what_is_no_storage_is_refused_as_the_engine_is_made(storage: Any, told: str) -> None:
+    """Not by the first thing that is asked of it."""
+    with pytest.raises(ConfigError, match=told):
+        Outreach(storage)
+
+
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
         ({"sandbox_carrier": "twilio"}, "sandbox_carrier is 'twilio'; it must be an outreach.Carrier"),
         ({"sandbox_voice": OwnAdapter()}, "it must be an outreach.VoiceProvider"),
         ({"adapters": OwnAdapter()}, "it must be a list of adapters"),
+        ({"analyser": SlowAnalyser()}, "whose method `outcome` is no async one"),
     ],
 )
 def test_what_an_engine_cannot_use_is_refused_as_it_is_made(wrong: dict[str, Any], told: str) -> None:

@@ -91,6 +91,27 @@ def test_all_lines_together_are_bounded(told: Told) -> None:
         del told._caplog.records[:]
 
 
+class Away(logging.Handler):
+    """A handler of the host whose server is away."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Fail, as a handler must not."""
+        raise ConnectionError
+
+
+def test_a_handler_that_raises_ends_nothing(told: Told, capsys: pytest.CaptureFixture[str]) -> None:
+    """The work that is told of goes on: logging's own way of such errors is taken."""
+    away = Away()
+    logging.getLogger("outreach").addHandler(away)
+    try:
+        told.log_throttle.problem(THIS_WORKSPACE, "timeout", "No answer.")
+    finally:
+        logging.getLogger("outreach").removeHandler(away)
+    shown = capsys.readouterr().err
+    assert "ConnectionError" in shown
+    assert "'No answer.'" in shown
+
+
 def test_what_is_remembered_is_bounded(told: Told) -> None:
     """Whatever the subjects are named."""
     rng = random.Random(8)

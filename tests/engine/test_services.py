@@ -14,6 +14,7 @@ from outreach import (
     CampaignStatus,
     CampaignUpdate,
     Conflict,
+    EngineConfig,
     FlowStep,
     InvalidRequest,
     NewAgent,
@@ -33,7 +34,13 @@ from outreach import (
     WorkspaceStatus,
     WorkspaceUpdate,
 )
-from outreach.errors import RecipientUnsubscribed, SmsCampaignsDisabled, Unauthorized, WorkspaceUnavailable
+from outreach.errors import (
+    RecipientUnsubscribed,
+    SmsCampaignsDisabled,
+    StorageError,
+    Unauthorized,
+    WorkspaceUnavailable,
+)
 from outreach.models.recipient import PreparedRecipient
 from outreach.server_support import prepare_recipient
 from outreach.storage.sqlite.memory import MemoryStorage
@@ -459,6 +466,35 @@ async def test_a_creation_that_is_cancelled_leaves_nothing(engine: Outreach) -> 
         await anyio.sleep(0.05)
         tasks.cancel_scope.cancel()
     await _nothing(engine, workspace.id)
+
+
+@pytest.mark.parametrize("before", [0, 25])
+async def test_a_source_that_lets_wait_does_not_hold_the_closing_up(before: int) -> None:
+    """Whether contacts of it were written or not: the creation ends at once, and leaves nothing."""
+    config = EngineConfig(stop_grace_seconds=3600.0, insert_batch_size=10)
+    engine = Outreach(MemoryStorage(clock=clock_of_loop()), clock=clock_of_loop(), config=config)
+    waits = anyio.Event()
+
+    async def stuck() -> AsyncIterator[NewRecipient]:
+        for contact in contacts(before):
+            yield contact
+        waits.set()
+        await anyio.sleep_forever()
+
+    async def create() -> None:
+        with pytest.raises(StorageError, match="being closed; the campaign was not created"):
+            await engine.campaigns.create_sms(workspace.id, _new(), stuck())
+
+    async with engine:
+        workspace = await given_workspace(engine)
+    async with anyio.create_task_group() as tasks:
+        async with engine:
+            tasks.start_soon(create)
+            await waits.wait()
+            began = anyio.current_time()
+        assert anyio.current_time() - began < 60
+    async with engine:
+        await _nothing(engine, workspace.id)
 
 
 async def test_a_flow_or_a_trunk_of_nobody_is_refused_before_anything_is_written(engine: Outreach) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 import sqlite3
 import threading
 import time
@@ -30,6 +32,7 @@ from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.sync import Outreach, fail_after
 from outreach.testing.builders import new_id
 from outreach.testing.scripted import ScriptedCarrier
+from outreach.wire.asking import Aborted
 from tests.sync.conftest import QUICK
 
 CAMPAIGN = NewSmsCampaign(name="Spring", body="Hi", carrier="twilio", from_number="+14155550199")
@@ -134,6 +137,16 @@ def test_a_call_that_takes_too_long_is_cancelled(engine: Outreach) -> None:
         next(stream)
 
 
+def test_a_call_may_be_given_any_time(engine: Outreach) -> None:
+    """Who reckons without a deadline says `inf`."""
+    with fail_after(math.inf), engine.events.subscribe() as stream:
+        engine.workspaces.create(NewWorkspace(name="Acme"))
+        with Outreach.open("memory://") as another:
+            assert list(another.workspaces.list()) == []
+        with pytest.raises(TimeoutError):
+            stream.next(timeout=0.05)
+
+
 def test_a_slow_source_of_contacts_is_left_at_the_deadline(engine: Outreach, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time is looked at after each of its contacts that takes long, and not after a hundred."""
     workspace = engine.workspaces.create(NewWorkspace(name="Acme"))
@@ -209,6 +222,19 @@ def test_an_interrupt_cancels_the_call(engine: Outreach) -> None:
         engine.campaigns.create_sms(workspace.id, CAMPAIGN, interrupted())
     assert engine.campaigns.list(workspace.id).total == 0
     assert engine.campaigns.create_sms(workspace.id, CAMPAIGN, people(2)).campaign.counters.total == 2
+
+
+def test_a_cancellation_that_nobody_has_asked_for_ends_that_call_alone(engine: Outreach) -> None:
+    """The group of all calls would take it for its own, and the loop would end."""
+
+    async def cancelled() -> None:
+        shared = asyncio.get_running_loop().create_future()
+        shared.cancel()
+        await shared
+
+    with pytest.raises(Aborted, match="CancelledError"):
+        engine._lifetime.running().run(lambda _: cancelled())
+    assert list(engine.workspaces.list()) == []
 
 
 def test_an_adapter_that_calls_the_engine_is_refused_in_words() -> None:

@@ -19,9 +19,11 @@ import pytest
 
 from outreach import ConfigError
 from outreach.errors import DatabaseMissing, StorageError
+from outreach.runners.worker import Worker
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.sync import Outreach, fail_after
 from outreach.sync.thread import EngineClosed, EngineThread
+from tests.sync.conftest import QUICK
 
 BEGIN = """
 import logging, os, signal, sys, threading, time
@@ -90,6 +92,25 @@ def test_the_first_call_opens_the_engine_and_closing_ends_its_thread(tmp_path: P
     engine.close()
     engine.close()
     assert threading.active_count() < before
+
+
+def test_an_engine_that_is_started_again_sends_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On another loop than before, to which what its dispatcher had waited for does not belong."""
+    followed = threading.Event()
+    since = Worker.since
+
+    async def counted(self: Worker, change: int) -> Any:
+        followed.set()
+        return await since(self, change)
+
+    monkeypatch.setattr(Worker, "since", counted)
+    engine = Outreach.open("memory://", dispatch=True, config=QUICK)
+    for _ in range(2):
+        with engine:
+            followed.clear()
+            assert followed.wait(60)
+            assert engine.health().dispatching
+            assert engine.health().failures == 0
 
 
 def test_an_engine_that_cannot_be_opened_may_be_tried_again(tmp_path: Path) -> None:
@@ -282,6 +303,102 @@ threading.Thread(target=work).start()
     assert all(line.startswith("The interpreter is exiting") for line in said)
 
 
+def test_an_adapter_that_blocks_the_loop_does_not_keep_the_process(tmp_path: Path) -> None:
+    """The exit gives the engine its grace and a moment, and then goes."""
+    blocked = """
+import outreach.sync.calls, outreach.sync.lifetime, outreach.sync.thread
+outreach.sync.lifetime._CLOSE_SECONDS = outreach.sync.calls._CANCEL_SECONDS = outreach.sync.thread._END_SECONDS = 0.1
+logging.disable()
+begun = threading.Event()
+def block():
+    begun.set()
+    threading.Event().wait()
+engine._lifetime.engine._config = __import__("outreach").EngineConfig(stop_grace_seconds=0.1)
+engine.start()._lifetime.running()._loop.result().call_soon_threadsafe(block)
+begun.wait()
+print("main thread ends", flush=True)
+"""
+    assert said_by(blocked, tmp_path) == "main thread ends\n"
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="such signals are of POSIX")
+def test_a_signal_handler_that_closes_the_engine_never_waits_for_itself(tmp_path: Path) -> None:
+    """A second signal comes while the first one's handler still closes it."""
+    twice = """
+closing = type(engine._lifetime.engine).__aexit__
+async def slow(self, *given):
+    os.kill(os.getpid(), signal.SIGTERM)
+    while len(asked) < 2:
+        time.sleep(0.01)
+    return await closing(self, *given)
+asked = []
+def handler(*_):
+    asked.append(1)
+    engine.close()
+    print("closed", flush=True)
+signal.signal(signal.SIGTERM, handler)
+type(engine._lifetime.engine).__aexit__ = slow
+engine.start()
+os.kill(os.getpid(), signal.SIGTERM)
+print(len(asked), flush=True)
+"""
+    assert said_by(twice, tmp_path) == "closed\nclosed\n2\n"
+
+
+def test_a_signal_handler_that_calls_while_its_thread_opens_the_engine_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither can it wait for the thread that it has interrupted."""
+    start = EngineThread.start
+    engine = Outreach.open("memory://")
+
+    def interrupted(self: EngineThread) -> None:
+        with pytest.raises(ConfigError, match="signal handler"):
+            engine.close()
+        start(self)
+
+    monkeypatch.setattr(EngineThread, "start", interrupted)
+    assert list(engine.workspaces.list()) == []
+    engine.close()
+
+
+def test_a_signal_handler_may_close_the_engine_as_a_call_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever its thread holds at that moment."""
+    engine = Outreach.open("memory://").start()
+    loop = engine._lifetime.running()._loop.result()
+    hand_over = loop.call_soon_threadsafe
+
+    def interrupted(*given: Any, **options: Any) -> Any:
+        monkeypatch.undo()
+        engine.close()
+        return hand_over(*given, **options)
+
+    monkeypatch.setattr(loop, "call_soon_threadsafe", interrupted)
+    with pytest.raises(EngineClosed):
+        engine.workspaces.list()
+
+
+def test_a_database_in_memory_is_of_one_engine_without_await() -> None:
+    """Two of them, each on its own loop, would write into one transaction; one after the other may have it."""
+    storage = MemoryStorage()
+    first, second = Outreach(storage), Outreach(storage)
+    with first, pytest.raises(ConfigError, match="open on another event loop"):
+        second.workspaces.list()
+    with second:
+        assert list(second.workspaces.list()) == []
+
+
+def test_a_relative_database_stays_where_it_was_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the program changes its directory before the first call, as daemons do."""
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path)
+    engine = Outreach.open("sqlite:///app.db", dispatch=True)
+    monkeypatch.chdir(tmp_path / "there")
+    with engine:
+        engine.workspaces.list()
+        assert (tmp_path / "app.db").exists()
+        assert engine.health().dispatching
+    assert list((tmp_path / "there").iterdir()) == []
+
+
 def test_an_error_while_closing_at_the_exit_is_logged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -289,8 +406,8 @@ def test_an_error_while_closing_at_the_exit_is_logged(
     engine = Outreach.open("memory://").start()
     close = EngineThread.close
 
-    def failing(self: EngineThread) -> None:
-        close(self)
+    def failing(self: EngineThread, **options: Any) -> None:
+        close(self, **options)
         raise OSError("disk")
 
     monkeypatch.setattr(EngineThread, "close", failing)

@@ -19,6 +19,7 @@ from outreach.providers.connections import AccountConnections
 from outreach.providers.registry import Adapters
 from outreach.services.diagnosis.clock import DateWatch
 from outreach.services.diagnosis.snapshot import LiveAccount
+from outreach.wire.asking import asked
 
 if TYPE_CHECKING:
     import httpx
@@ -104,9 +105,9 @@ class AccountExaminer:
             ok=False, message=f"{account.provider} did not answer within {ACCOUNT_SECONDS:g} s.", fault="unreachable"
         )
         with anyio.move_on_after(ACCOUNT_SECONDS):
-            check = await adapter.check(connection)
+            check = await asked(adapter.check(connection))
             if check.ok and connection.callback_url is not None and isinstance(adapter, CallbackSettings):
-                settings = await adapter.callback_settings(connection, senders=live.senders, agents=live.agents)
+                settings = await asked(adapter.callback_settings(connection, senders=live.senders, agents=live.agents))
         if not check.ok:
             return [_of_check(account, check)]
         return [

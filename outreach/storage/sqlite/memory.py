@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Collection
 from functools import cache
@@ -11,7 +12,7 @@ from typing import Self, TypeVar, cast
 from anyio.lowlevel import checkpoint
 
 from outreach.clock import Clock, SystemClock
-from outreach.errors import StorageError
+from outreach.errors import ConfigError, StorageError
 from outreach.models.work import DatabaseHome, HighWaterMark
 from outreach.protocols.storage import DispatchLock, Operation
 from outreach.storage.sqlite.backend import Session
@@ -26,8 +27,8 @@ T = TypeVar("T")
 class MemoryStorage:
     """A database that lives as long as this object.
 
-    Several engines may open it, and it may be opened again after it was closed. Operations run on the event loop, each
-    after one checkpoint, so that a cancelled caller's operation does not run.
+    Several engines of one event loop may open it, and it may be opened again after it was closed. Operations run on the
+    event loop, each after one checkpoint, so that a cancelled caller's operation does not run.
 
     Args:
         clock: The clock of the database; the system's by default.
@@ -41,11 +42,23 @@ class MemoryStorage:
         self._reader: Session | None = None
         self._lock = MemoryLock(workers)
         self._users = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._queued = 0
         self._queued_first = 0
 
     async def __aenter__(self) -> Self:
-        """Open it."""
+        """Open it.
+
+        Raises:
+            ConfigError: It is open on another event loop, as that of another `outreach.sync.Outreach`.
+        """
+        loop = asyncio.get_running_loop()
+        if self._users and self._loop is not loop and self._loop is not None and not self._loop.is_closed():
+            raise ConfigError(
+                "This database in memory is open on another event loop, and two would write into one transaction. Let "
+                "all use one engine, or a SQLite file."
+            )
+        self._loop = loop
         if self._writer is None:
             connection = open_image(self._image)
             self._writer = Session(connection, clock=self._clock)

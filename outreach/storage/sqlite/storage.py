@@ -54,7 +54,8 @@ class SqliteStorage:
         migrate: bool = True,
         workers: int = 1,
     ) -> None:
-        self._path = Path(path)
+        # Now: it may be opened much later, when a daemon has changed its directory.
+        self._path = Path(path).absolute()
         self._create = create
         self._migrate = migrate
         self._clock = clock

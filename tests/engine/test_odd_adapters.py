@@ -1,0 +1,244 @@
+"""Adapters that raise or answer what an adapter never should: it concerns their own request alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import attrs
+import pytest
+
+from outreach import Outreach, WorkspaceMode
+from outreach.models.dispatch import DispatchOutcome
+from outreach.models.reports import CallReport, MessageReport
+from outreach.models.states import CallStatus, DispatchState, RecipientStatus
+from outreach.protocols import AccountCheck, Connection
+from outreach.protocols.carrier import LookupRequest, OutboundMessage, ReportSink
+from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, accept, drop
+from outreach.testing.virtual_time import clock_of_loop
+from outreach.vault import Vault
+from outreach.wire.asking import Aborted
+from tests.engine.calling import CALLS, calls_of, given_calls
+from tests.engine.conftest import OpenStorage
+from tests.engine.rig import QUICK, contacts, dispatching, given_campaign, given_workspace, people, reaches, until
+from tests.fake_provider import CREDENTIALS
+from tests.own_adapter import OwnAdapter
+
+pytestmark = pytest.mark.virtual_time
+
+TO = contacts(3)[1].phone_number
+
+
+class _Abort(BaseException):
+    """An error that is no `Exception`, as some libraries use for their timeouts."""
+
+
+async def a_cancelled_task() -> None:
+    """Await what the requests of an adapter share, such as a token, after another one has cancelled it."""
+    shared = asyncio.get_running_loop().create_future()
+    shared.cancel()
+    await shared
+
+
+async def an_abort() -> None:
+    """Raise one."""
+    raise _Abort
+
+
+async def a_group() -> None:
+    """Raise one as task groups do."""
+    raise BaseExceptionGroup("unhandled errors in a TaskGroup", [_Abort()])
+
+
+class OddCarrier(ScriptedCarrier):
+    """Does something odd as it is asked for one number."""
+
+    def __init__(self, odd: Callable[[], Awaitable[None]], **options: Any) -> None:
+        super().__init__(**options)
+        self._odd = odd
+
+    async def send(self, message: OutboundMessage) -> DispatchOutcome:
+        """Send, and be odd."""
+        outcome = await super().send(message)
+        if message.to == TO:
+            await self._odd()
+        return outcome
+
+
+@pytest.mark.parametrize("odd", [a_cancelled_task, an_abort, a_group])
+async def test_what_is_no_error_of_a_request_ends_that_request_alone(
+    open_storage: OpenStorage, odd: Callable[[], Awaitable[None]]
+) -> None:
+    """A task group takes a cancellation for its own: all other requests would end with it, and none begin any more."""
+    carrier = OddCarrier(odd)
+    async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 3)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+
+        async def all_asked() -> bool:
+            return {one.status for one in await people(rig.engine, campaign)} == {
+                RecipientStatus.COMPLETED,
+                RecipientStatus.UNKNOWN,
+            }
+
+        await until(all_asked)
+        assert [one.status for one in await people(rig.engine, campaign)] == [
+            RecipientStatus.COMPLETED,
+            RecipientStatus.UNKNOWN,
+            RecipientStatus.COMPLETED,
+        ]
+        (dispatch,) = await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 1)
+        assert (dispatch.state, dispatch.reason) == (DispatchState.UNKNOWN, "adapter_error")
+        assert rig.engine.health().dispatching
+
+
+class OddLookUps(ScriptedCarrier):
+    """Awaits a task that was cancelled as it is asked what became of one number."""
+
+    async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
+        """Be odd, or look it up."""
+        if lookup.to == TO:
+            await a_cancelled_task()
+        return await super().look_up(lookup)
+
+
+async def test_a_look_up_that_is_cancelled_ends_no_others(open_storage: OpenStorage) -> None:
+    """The others of its round are settled by it."""
+    carrier = OddLookUps(then=drop(), look_up="evidence")
+    config = attrs.evolve(QUICK, reconcile_delay_seconds=1.0, reconcile_interval_seconds=1.0)
+    async with dispatching(open_storage(clock_of_loop()), carrier=carrier, config=config) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 3)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+
+        async def others_settled() -> bool:
+            return [one.status for one in await people(rig.engine, campaign)] == [
+                RecipientStatus.COMPLETED,
+                RecipientStatus.UNKNOWN,
+                RecipientStatus.COMPLETED,
+            ]
+
+        await until(others_settled)
+
+
+class OddListener(ScriptedCarrier):
+    """Awaits a task that was cancelled as it is listened to for the first time."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.listened = 0
+
+    async def listen(self, sink: ReportSink) -> None:
+        """Be odd, or tell what comes."""
+        self.listened += 1
+        if self.listened == 1:
+            await a_cancelled_task()
+        await super().listen(sink)
+
+
+async def test_a_source_that_is_cancelled_is_listened_to_again(open_storage: OpenStorage) -> None:
+    """The dispatcher would end with it, and nobody would hear of that."""
+    carrier = OddListener(then=accept().delivered())
+    async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 2)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+
+        async def delivered() -> bool:
+            (found,) = await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
+            return found.report == "delivered"
+
+        await until(delivered)
+
+
+class OddVoice(ScriptedVoice):
+    """Answers no report as it is asked for a call's status."""
+
+    async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
+        """Return the JSON of its provider."""
+        answer: Any = {"status": "completed"}
+        return answer
+
+
+async def test_a_status_that_is_no_report_lets_no_call_stay_open(open_storage: OpenStorage) -> None:
+    """It ends by its silence, as where the provider cannot be asked."""
+    config = attrs.evolve(CALLS, call_timeout_seconds=5.0)
+    async with dispatching(open_storage(clock_of_loop()), voice=OddVoice(), config=config) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+
+        async def over() -> bool:
+            calls = await calls_of(rig, campaign)
+            return bool(calls) and not calls[0].is_open
+
+        await until(over)
+        (call,) = await calls_of(rig, campaign)
+        assert call.status is CallStatus.UNCONFIRMED
+
+
+class Words(ScriptedCarrier):
+    """Answers with words in the place of states, as somebody without a type checker may."""
+
+    async def send(self, message: OutboundMessage) -> DispatchOutcome:
+        """Accept it."""
+        outcome = await super().send(message)
+        state: Any = "accepted"
+        return attrs.evolve(outcome, state=state)
+
+
+async def test_words_count_as_the_states_that_they_are(open_storage: OpenStorage) -> None:
+    """The carrier's word that somebody has opted out would be passed over."""
+    carrier = Words()
+    async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+        (message,) = carrier.requests
+        status: Any = "failed"
+        carrier.report(
+            MessageReport(
+                workspace_id=workspace.id,
+                provider="twilio",
+                dispatch_id=message.dispatch_id,
+                provider_id=None,
+                status=status,
+                at=clock_of_loop().now(),
+                reason="opted_out",
+            )
+        )
+
+        async def opted_out() -> bool:
+            return [one.phone async for one in rig.engine.unsubscribes.iter_all(workspace.id)] == [message.to]
+
+        await until(opted_out)
+        (dispatch,) = await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
+        assert dispatch.reason == "opted_out"
+
+
+class OddCheck(OwnAdapter):
+    """Awaits a task that was cancelled as one account is to be checked."""
+
+    async def check(self, connection: Connection) -> AccountCheck:
+        """Be odd, or check it."""
+        if connection.credentials["token"] != CREDENTIALS["token"]:
+            await a_cancelled_task()
+        return await super().check(connection)
+
+
+async def test_a_check_that_is_cancelled_is_an_error_of_the_adapter(open_storage: OpenStorage) -> None:
+    """Nobody has cancelled whoever asked for it; and the doctor still looks at the other accounts."""
+    async with Outreach(
+        open_storage(clock_of_loop()), clock=clock_of_loop(), adapters=[OddCheck()], vault=Vault(keys="A" * 43 + "=")
+    ) as engine:
+        first, second = [await given_workspace(engine, mode=WorkspaceMode.LIVE) for _ in range(2)]
+        odd = await engine.accounts.connect(first.id, "mycarrier", {**CREDENTIALS, "token": "another"})
+        await engine.accounts.connect(second.id, "mycarrier", CREDENTIALS)
+        with pytest.raises(Aborted, match="CancelledError"):
+            await engine.accounts.check(first.id, odd.id)
+        found = [one for one in (await engine.diagnose()).findings if one.code == "check_failed"]
+        assert [one.where for one in found] == [f"account {odd.id}"]

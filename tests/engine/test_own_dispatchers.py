@@ -1,0 +1,118 @@
+"""Dispatchers of one's own that end by themselves: whoever opens the engine, or watches it, is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import pytest
+from anyio.abc import TaskStatus
+
+from outreach import ConfigError, Outreach
+from outreach.models.work import WorkUnit
+from outreach.protocols import DispatcherHealth, DispatcherParts
+from tests.engine.rig import until
+
+pytestmark = pytest.mark.virtual_time
+
+Run = Callable[[TaskStatus[None]], Awaitable[None]]
+
+
+class Own:
+    """A dispatcher that says of itself that it dispatches, whatever it does."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def __call__(self, parts: DispatcherParts) -> Own:
+        """Be its own factory."""
+        return self
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Do what the test says."""
+        await self._run(task_status)
+
+    def wake(self, unit: WorkUnit) -> None:
+        """Do nothing."""
+
+    async def stop(self, *, grace_seconds: float) -> None:
+        """Do nothing."""
+
+    def health(self) -> DispatcherHealth:
+        """Return what is not true."""
+        return DispatcherHealth(
+            state="dispatching", dispatching=True, epoch=1, active_units=0, failures=0, last_error=None
+        )
+
+
+async def fails(_: TaskStatus[None]) -> None:
+    """Fail at the start."""
+    raise LookupError("There is no queue of this name.")
+
+
+async def returns(_: TaskStatus[None]) -> None:
+    """End at the start."""
+
+
+@pytest.mark.parametrize(
+    ("run", "error", "words"),
+    [
+        (fails, LookupError, "There is no queue"),
+        (returns, ConfigError, r"has ended before task_status\.started\(\) was called"),
+    ],
+)
+async def test_an_end_at_the_start_is_raised_as_it_is(run: Run, error: type[Exception], words: str) -> None:
+    """And in no group of errors, which nobody who opens an engine expects."""
+    with pytest.raises(error, match=words):
+        async with Outreach.open("memory://", dispatch=True, dispatcher=Own(run)):
+            pass
+
+
+async def fails_later(task_status: TaskStatus[None]) -> None:
+    """Start, and fail."""
+    task_status.started()
+    raise LookupError("The queue is gone.")
+
+
+async def returns_later(task_status: TaskStatus[None]) -> None:
+    """Start, and end."""
+    task_status.started()
+
+
+async def is_cancelled_later(task_status: TaskStatus[None]) -> None:
+    """Start, and await a task of its own that was cancelled."""
+    task_status.started()
+    shared = asyncio.get_running_loop().create_future()
+    shared.cancel()
+    await shared
+
+
+@pytest.mark.parametrize("run", [fails_later, returns_later, is_cancelled_later])
+async def test_an_end_after_the_start_is_told(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    """In the log, and by what the process is asked for: it would seem to dispatch, and do nothing."""
+    async with Outreach.open("memory://", dispatch=True, dispatcher=Own(run)) as engine:
+
+        async def ended() -> bool:
+            return not engine.health().dispatching
+
+        await until(ended)
+        health, readiness = engine.health(), await engine.readiness()
+    assert (health.state, health.refused_reason) == ("refused", "ended")
+    assert not readiness.ready
+    assert [reason.split(":")[0] for reason in readiness.reasons] == ["The dispatcher has ended by itself"]
+    assert [_action(record) for record in caplog.records if record.levelname == "ERROR"] == ["dispatcher_failed"]
+
+
+async def test_an_end_that_was_asked_for_is_none_of_that(caplog: pytest.LogCaptureFixture) -> None:
+    """The engine of the same program may be opened again."""
+    engine = Outreach.open("memory://", dispatch=True)
+    for _ in range(2):
+        async with engine:
+            assert engine.health().dispatching
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+def _action(record: Any) -> str:
+    return str(record.action)

@@ -1,0 +1,61 @@
+"""Errors as a task queue, or a pool of processes, hands them over."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+
+import pytest
+
+from outreach import errors
+from outreach.errors import (
+    AccountMissing,
+    ArchiveUnavailable,
+    CannotStart,
+    DispatchRefused,
+    ErrorDetail,
+    IllegalTransition,
+    InsufficientScope,
+    InvalidRequest,
+    NotFound,
+    OutreachError,
+    RateLimited,
+    RequestInProgress,
+)
+from outreach.storage.base.group_commit import CommitUnknown
+from outreach.sync.thread import EngineClosed
+
+DETAIL = ErrorDetail("recipients[3].phone_number", "is no number")
+
+MADE: dict[type[OutreachError], Callable[[], OutreachError]] = {
+    AccountMissing: lambda: AccountMissing("None.", workspace_id="w", provider="twilio", connectable=True),
+    ArchiveUnavailable: lambda: ArchiveUnavailable("It is gone.", command="outreach-server db archives"),
+    CannotStart: lambda: CannotStart([DETAIL]),
+    DispatchRefused: lambda: DispatchRefused("Not here.", reason="lock"),
+    IllegalTransition: lambda: IllegalTransition("campaign", "draft", "start", ["update"]),
+    InsufficientScope: lambda: InsufficientScope(["send", "manage"]),
+    InvalidRequest: lambda: InvalidRequest(details=[DETAIL]),
+    NotFound: lambda: NotFound("campaign", "7"),
+    RateLimited: lambda: RateLimited(limit=600, retry_after_seconds=7),
+    RequestInProgress: lambda: RequestInProgress(retry_after_seconds=2),
+}
+
+KINDS = [
+    *(found for found in vars(errors).values() if isinstance(found, type) and issubclass(found, OutreachError)),
+    CommitUnknown,
+    EngineClosed,
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("hand_over", [lambda error: pickle.loads(pickle.dumps(error)), copy.copy, copy.deepcopy])  # noqa: S301 - our own
+def test_an_error_is_the_same_in_another_process(
+    kind: type[OutreachError], hand_over: Callable[[OutreachError], OutreachError]
+) -> None:
+    """A pool that cannot read an error is broken by it, and a queue shows another one."""
+    error = MADE.get(kind, lambda: kind("It cannot be done."))()
+    error.add_note("Told by a task.")
+    found = hand_over(error)
+    assert type(found) is kind
+    assert (str(found), vars(found), found.args) == (str(error), vars(error), error.args)
