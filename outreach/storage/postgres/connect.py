@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+from contextlib import suppress
 from typing import Any, Final
 
 import psycopg
@@ -10,6 +12,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.numeric import Int8Dumper
 
 from outreach.errors import ConfigError
+from outreach.models.work import DatabaseHome
 
 SCHEMA: Final = "outreach"
 
@@ -52,9 +55,19 @@ _CLIENT_SETTINGS: Final = {
 
 
 class PostgresConnection(Connection[tuple[Any, ...]]):
-    """A connection that knows on which timeline its server was when it connected."""
+    """A connection that knows when it was made fit for operations, and on which timeline its server was then."""
 
     timeline: str = ""
+    made_at: float = 0.0
+
+    def cut(self) -> None:
+        """End the connection from any thread: who waits for its server gets the error of a lost one."""
+        with suppress(psycopg.Error, OSError):
+            number = self.pgconn.socket
+            with socket.fromfd(number, socket.AF_INET, socket.SOCK_STREAM) as plug:
+                # Only if the library has not closed it meanwhile: then the number may be another file's.
+                if self.pgconn.socket == number:
+                    plug.shutdown(socket.SHUT_RDWR)
 
 
 def conninfo_of(url: str) -> str:
@@ -85,6 +98,17 @@ def name_of(conninfo: str) -> str:
     host = given.get("host") or given.get("hostaddr") or "this machine"
     port = f":{given['port']}" if given.get("port") else ""
     return f"{given.get('dbname')!r} at {host}{port}"
+
+
+def home_of(connection: PostgresConnection) -> DatabaseHome | None:
+    """Return which database of which cluster this is; None where the server does not tell."""
+    try:
+        [(system, database)] = connection.execute(
+            "SELECT system_identifier::text, current_database() FROM pg_control_system()"
+        ).fetchall()
+    except psycopg.errors.InsufficientPrivilege:
+        return None
+    return DatabaseHome(host=f"postgresql-{system}", path=database)
 
 
 def connect(conninfo: str) -> PostgresConnection:

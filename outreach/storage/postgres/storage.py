@@ -81,7 +81,8 @@ class PostgresStorage:
             raise StorageError("PostgreSQL storage runs under asyncio, not under trio.") from error
         connected, cancelled = await _in_thread(self._connect)
         pool, types = connected.result()
-        self._open = _Open(pool, types, self._clock, self._instrumentation, Asker(self._conninfo, types))
+        asker = Asker(self._conninfo, types, home=self._lock.home())
+        self._open = _Open(pool, types, self._clock, self._instrumentation, asker)
         if cancelled is not None:
             await self._close()
             raise cancelled
@@ -170,7 +171,7 @@ class PostgresStorage:
                 apply_migrations(connection, create=self._create, migrate=self._migrate)
                 types = column_types(connection)
             self._lock.open()
-            return open_pool(self._conninfo, size=1 + _READERS), types
+            return open_pool(self._conninfo, size=1 + _READERS, home=self._lock.home()), types
         except psycopg.Error as error:
             self._lock.close()
             raise StorageError(
@@ -210,6 +211,8 @@ class _Open:
                 ended = reader.worker.join(_READ_CLOSE_SECONDS) and ended
         self._pool.close(timeout=1)
         if not ended:
+            # Whoever waits gets an error: the server may give no answer for ever.
+            self._pool.cut()
             _log.error(
                 "The database was not closed, because its server does not respond. Committed data is safe.",
                 extra={"action": "not_closed"},
