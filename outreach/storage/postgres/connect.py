@@ -36,6 +36,11 @@ _SERVER_SETTINGS: Final = {
     "search_path": SCHEMA,
     "lock_timeout": f"{BUSY_SECONDS * 1000:.0f}",
     "idle_in_transaction_session_timeout": f"{IDLE_SECONDS * 1000:.0f}",
+    # A session that listens, or holds a worker's place, has nothing to say for long; a check or a migration takes long.
+    "idle_session_timeout": "0",
+    "statement_timeout": "0",
+    # Who has waited for the fence has to see what was committed meanwhile.
+    "default_transaction_isolation": "read committed",
     "client_min_messages": "warning",
     # Every query follows an index, also where the statistics are too old to show that it pays.
     "enable_seqscan": "off",
@@ -45,6 +50,7 @@ _SERVER_SETTINGS: Final = {
 
 _CLIENT_SETTINGS: Final = {
     "application_name": "outreach",
+    "client_encoding": "UTF8",
     "connect_timeout": "5",
     # A server that has gone without a word is noticed within some seconds.
     "keepalives_idle": "5",
@@ -86,7 +92,7 @@ def conninfo_of(url: str) -> str:
         ) from None
     if not given.get("dbname"):
         raise ConfigError("The database's URL names no database. Write postgresql://user:password@host:5432/database")
-    options = " ".join(f"-c {name}={value}" for name, value in _SERVER_SETTINGS.items())
+    options = " ".join(f"-c {name}=" + value.replace(" ", r"\ ") for name, value in _SERVER_SETTINGS.items())
     # The URL's own options come last, and win.
     ours = {**_CLIENT_SETTINGS, **given, "options": f"{options} {given.get('options', '')}".strip()}
     return make_conninfo(**ours)  # type: ignore[arg-type]
