@@ -13,7 +13,8 @@ from outreach.clock import SystemClock
 from outreach.database import backup_database, check_database, migrate_database, restore_database, shown_url
 from outreach.errors import DatabaseInUse, DatabaseMissing, DatabaseNewer, DatabaseOlder, StorageError
 from outreach.storage.opening import storage_from_url
-from outreach.storage.postgres import PostgresStorage, postgres_storage_from_url, schema
+from outreach.storage.postgres import PostgresStorage, pool, postgres_storage_from_url, schema
+from outreach.storage.postgres.connect import OPEN_KEY, connect, conninfo_of
 from outreach.testing.builders import make_workspace
 from outreach.testing.storage_tables.base_contract import given_recipients
 from outreach.working_set import Transaction
@@ -119,6 +120,16 @@ async def test_what_is_newer_or_foreign_is_refused(bare_url: str) -> None:
         postgres.server().execute("INSERT INTO outreach.migrations VALUES ('0099_later', now())", newer)
         await refuse(opened(postgres.server().url(newer)), DatabaseNewer, "it has 0099_later")
         assert "0099_later" in check_database(postgres.server().url(newer)).problems[-1]
+
+
+@pytest.mark.anyio
+async def test_a_database_that_cannot_be_used_now_says_why(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not only that something was waited for."""
+    with connect(conninfo_of(url)) as copying:
+        copying.execute("SELECT pg_advisory_lock(%s)", (OPEN_KEY,))
+        await refuse(opened(f"{url}?options=-c%20lock_timeout%3D50"), StorageError, "copies or migrates the database")
+    monkeypatch.setattr(pool, "_CONFIGURE", pool._CONFIGURE.replace("NOT pg_is_in_recovery()", "pg_is_in_recovery()"))
+    await refuse(opened(url), StorageError, "the server is a standby, which cannot be written")
 
 
 @pytest.mark.anyio

@@ -86,11 +86,16 @@ def configure(connection: PostgresConnection, *, home: DatabaseHome | None = Non
         home: The database that this process has opened; None if that is not known.
 
     Raises:
-        psycopg.OperationalError: Its server cannot be written, it leads to another database than before, or another
-            version of this package has migrated the database since this process opened it.
+        psycopg.OperationalError: Its server cannot be written, another process copies or migrates the database, this is
+            another one than before, or another version of this package has migrated it since this process opened it.
     """
     connection.adapters.register_dumper(int, Int8Dumper)
-    [row] = connection.execute(_CONFIGURE).fetchall()
+    try:
+        [row] = connection.execute(_CONFIGURE).fetchall()
+    except psycopg.errors.LockNotAvailable as error:
+        raise psycopg.OperationalError(
+            "another process copies or migrates the database: try again when it has ended"
+        ) from error
     if row[2] is None:
         raise psycopg.OperationalError("the server is a standby, which cannot be written")
     connection.timeline, connection.made_at = row[2], time.monotonic()

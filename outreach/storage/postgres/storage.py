@@ -24,7 +24,7 @@ from outreach.storage.postgres.diagnosis import diagnose_server
 from outreach.storage.postgres.errors import first_line, is_busy
 from outreach.storage.postgres.listening import Listener
 from outreach.storage.postgres.lock import PostgresDispatchLock
-from outreach.storage.postgres.pool import Pool, open_pool
+from outreach.storage.postgres.pool import Pool, configure, open_pool
 from outreach.storage.postgres.readers import Readers
 from outreach.storage.postgres.schema import apply_migrations, column_types
 from outreach.storage.postgres.sql import Types
@@ -169,6 +169,8 @@ class PostgresStorage:
         try:
             with connect(self._conninfo) as connection:
                 apply_migrations(connection, create=self._create, migrate=self._migrate)
+                # Here, because a pool only says that it has waited.
+                configure(connection)
                 types = column_types(connection)
             self._lock.open()
             return open_pool(self._conninfo, size=1 + _READERS, home=self._lock.home()), types
