@@ -107,6 +107,11 @@ class PostgresStorage:
         """Whether it hears of other processes' commits now."""
         return self._listener is not None and self._listener.hears
 
+    @property
+    def server_changes(self) -> int:
+        """How often another server has taken over since it was opened; see `outreach.protocols.storage`."""
+        return 0 if self._open is None else self._open.control.server_changes
+
     def listen(self, heard: Callable[[str], None]) -> None:
         """Call this with the topic of each change; see `outreach.protocols.wake_ups.NotifyingStorage`."""
         self._heard = heard
@@ -188,11 +193,11 @@ class _Open:
         self.asker = asker
         self._pool = pool
         session = Session(types)
-        self._control = FencedTransactions(pool, session)
+        self.control = FencedTransactions(pool, session)
         self._writer = Worker("outreach-postgres-writer")
         self.groups = GroupWriter(
             session,
-            control=self._control,
+            control=self.control,
             wake=lambda: self._writer.post(self.groups.work),
             clock=clock,
             bulk_waits_for=is_busy,
@@ -202,7 +207,7 @@ class _Open:
 
     def close(self) -> None:
         """Finish queued operations for a moment, then disconnect; blocks."""
-        self._control.end()
+        self.control.end()
         self._writer.finish()
         for reader in self.readers.readers:
             reader.worker.finish()

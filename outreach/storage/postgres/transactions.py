@@ -39,9 +39,13 @@ class FencedTransactions:
     Args:
         pool: Where connections come from.
         session: The working set that writes.
+
+    Attributes:
+        server_changes: How often another server was found, or one that had lost transactions.
     """
 
     def __init__(self, pool: Pool, session: Session) -> None:
+        self.server_changes = 0
         self._pool = pool
         self._session = session
         self._writer = uuid.uuid4().hex
@@ -68,6 +72,8 @@ class FencedTransactions:
         same_server = connection.timeline == self._last_timeline and connection.made_at <= self._last_at
         if not same_server or self._version != self._last_version + 1:
             self._session.backend.known_version += 1
+        if self._last_timeline not in {"", connection.timeline} or self._version <= self._last_version:
+            self.server_changes, self._last_timeline = self.server_changes + 1, connection.timeline
         if self._version <= self._last_version:
             _log.error(
                 "The database has lost the last %d or more transactions: a server that did not have them has taken "
