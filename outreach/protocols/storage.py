@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from types import TracebackType
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import attrs
 
@@ -91,6 +91,16 @@ class DispatchLock(Protocol):
 
     async def check_integrity(self) -> str | None:
         """Read all stored data, beside other work; return what is wrong, or None."""
+        ...
+
+
+@runtime_checkable
+class ReplicatedStorage(Protocol):
+    """A storage whose server may be replaced by another one, which may lack the last transactions."""
+
+    @property
+    def server_changes(self) -> int:
+        """How often that was found since the opening, at the latest by the first write after it."""
         ...
 
 

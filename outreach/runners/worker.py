@@ -27,7 +27,7 @@ from outreach.operations.waves import clock_steps, leases, provider_throttles, s
 from outreach.operations.waves.permits import Permits
 from outreach.policy.settlement import Backoff
 from outreach.protocols.instrumentation import Instrumentation
-from outreach.protocols.storage import Operation, Storage
+from outreach.protocols.storage import Operation, ReplicatedStorage, Storage
 from outreach.protocols.voice import Analyser
 from outreach.runners.adapter_answers import recordable_report
 from outreach.runners.batcher import Batcher
@@ -129,6 +129,7 @@ class Worker:
         self._place = 0
         self._leads = False
         self._in_doubt = False
+        self._server_changes = 0
         self._intact = False
         self._others: Mapping[int, int] = {}
         self._reload = False
@@ -203,6 +204,7 @@ class Worker:
             self._steps.step()
             self._clock_set_back = None
             home, noted, in_use = lock.home(), lock.high_water(), self.permits.held()
+            self._server_changes = self._count_server_changes()
             lasts = timedelta(seconds=self._config.lease_seconds)
 
             def operation(tx: Transaction) -> tuple[leases.Takeover, Permits]:
@@ -296,6 +298,9 @@ class Worker:
             )
         await self._renew(epoch, ended=False)
 
+    def _count_server_changes(self) -> int:
+        return self._storage.server_changes if isinstance(self._storage, ReplicatedStorage) else 0
+
     def note_set_back(self, back: timedelta) -> None:
         """Let the next renewal repair the effects of a clock step; see `protocols.dispatcher.Worker`."""
         self._clock_set_back = max(back, self._clock_set_back or timedelta())
@@ -341,6 +346,9 @@ class Worker:
             if noted is not None:
                 self.note_set_back(noted)
             raise
+        if self._count_server_changes() != self._server_changes:
+            # Outcomes that are recorded here may be lost there, and nobody would look for them.
+            self.doubt()
         self._left_behind = self._left_behind or bool(lost)
         self.permits.take_in(portion)
         self._others = team.others

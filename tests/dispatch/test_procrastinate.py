@@ -2,19 +2,23 @@ from __future__ import annotations
 
 import json
 import statistics
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
 import attrs
 import psycopg
 import pytest
+from procrastinate import periodic
 from procrastinate.exceptions import ConnectorException
+from procrastinate.periodic import PeriodicDeferrer
 
 from outreach import CampaignStatus, ConfigError, EngineConfig, NewAgent, NewCall, NewMessage, Outreach, SimulatorConfig
 from outreach.database import check_database, migrate_database
@@ -171,6 +175,44 @@ async def test_the_unit_of_a_dead_worker_goes_on(url: str, tmp_path: Path) -> No
             await reaches(worker, campaign, "completed")
 
 
+async def test_a_lost_job_is_given_again_while_the_machines_clock_is_behind(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Procrastinate's periodic jobs go by it: after it was set back none comes until it is where it was."""
+    monkeypatch.setattr(dispatcher, "_LOOK_AFTER_SECONDS", 0.1)
+    deferred: list[float] = []
+    get_timestamps, set_back = PeriodicDeferrer.get_timestamps, 0.0
+
+    def noting(self: PeriodicDeferrer, **given: Any) -> Iterator[int]:
+        for timestamp in get_timestamps(self, **given):
+            deferred.append(timestamp)
+            yield timestamp
+
+    monkeypatch.setattr(PeriodicDeferrer, "get_timestamps", noting)
+    monkeypatch.setattr(periodic, "time", SimpleNamespace(time=lambda: time.time() - set_back))
+
+    async def has_deferred() -> bool:
+        return bool(deferred)
+
+    async with _engine(url) as worker, _engine(url, dispatch=False) as node:
+        await until(has_deferred)
+        set_back = 3600.0
+        workspace = await given_workspace(node)
+        campaign = await given_campaign(node, workspace, contacts(2))
+        with psycopg.connect(url, autocommit=True) as other:
+            # A job that is gone before anybody took it.
+            other.execute(
+                "CREATE FUNCTION outreach_jobs.lose() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
+                "CREATE TRIGGER lost BEFORE INSERT ON outreach_jobs.procrastinate_jobs FOR EACH ROW "
+                "WHEN (NEW.task_name = 'outreach.slice') EXECUTE FUNCTION outreach_jobs.lose()"
+            )
+            await node.campaigns.start(workspace.id, campaign.id)
+            other.execute("DROP TRIGGER lost ON outreach_jobs.procrastinate_jobs")
+        before = len(deferred)
+        await reaches(worker, campaign, "completed")
+        assert len(deferred) == before
+
+
 async def _is_cut_at_work(url: str) -> bool:
     """Cut the connections of Procrastinate while a job is at work; return whether there were some."""
     cut = f"{_CUT} WHERE datname = current_database() AND application_name = 'outreach-jobs'"
@@ -288,6 +330,25 @@ async def test_tables_are_made_once_and_missed_where_nothing_may_be_changed(url:
     _ask(url, "INSERT INTO outreach_jobs.applied VALUES ('99.00.00_01_pre_from_the_future')")
     with pytest.raises(DatabaseNewer, match="from_the_future"):
         procrastinate.install(url)
+
+
+def test_who_has_waited_for_anothers_job_sees_it_whatever_an_operator_has_set(url: str) -> None:
+    """As where all transactions of a database are repeatable reads: the second would make a second job, and fail."""
+    migrate_database(url, dispatcher="procrastinate")
+    _ask(url, f"ALTER DATABASE {url.rpartition('/')[2]} SET default_transaction_isolation = 'repeatable read'")
+    defer = (
+        "SELECT defer_units(ARRAY[ROW('campaign', 'w', 'c', '2026-11-20T16:10:25Z', 'outreach')::unit_of_work], false)"
+    )
+    conninfo = procrastinate.conninfo_of(url)
+    with psycopg.connect(conninfo) as first, psycopg.connect(conninfo, autocommit=True) as second:
+        first.execute(defer)
+        waits = threading.Thread(target=second.execute, args=(defer,))
+        waits.start()
+        while not _ask(url, "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"):
+            assert waits.is_alive()
+        first.commit()
+        waits.join()
+    assert [unit for unit, _ in _jobs(url)] == ["c"]
 
 
 def test_it_needs_postgresql(tmp_path: Path) -> None:

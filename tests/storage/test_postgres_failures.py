@@ -14,10 +14,12 @@ import pytest
 from psycopg_pool.base import AttemptWithBackoff
 
 from outreach.errors import StorageBusy, StorageError
-from outreach.models.work import AuditEntry
+from outreach.models.work import AuditEntry, DatabaseHome
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import OneQuery
 from outreach.storage.postgres import PostgresStorage, pool, transactions
+from outreach.storage.postgres import connect as connect_module
+from outreach.storage.postgres import storage as storage_module
 from outreach.storage.postgres.connect import PostgresConnection, connect, conninfo_of
 from outreach.storage.postgres.pool import configure
 from outreach.storage.postgres.transactions import FencedTransactions
@@ -328,6 +330,93 @@ async def test_cached_rows_are_forgotten_when_another_process_has_written(url: s
     assert await storage.write(name) == "Second"
     postgres.server().execute("UPDATE outreach.workspaces SET name = 'Unseen'", url.rpartition("/")[2])
     assert await storage.write(name) == "Second"
+
+
+async def test_cached_rows_are_forgotten_over_a_new_connection(
+    url: str, storage: PostgresStorage, proxy: CuttingProxy
+) -> None:
+    """A server that has taken over may have lost transactions, and given their numbers to those of others."""
+    await storage.write(lambda tx: tx.workspaces.insert(make_workspace(name="Lost")))
+    workspace = make_workspace()
+
+    def name(tx: Transaction) -> str | None:
+        found = tx.workspaces.get(workspace.id)
+        return None if found is None else found.name
+
+    postgres.server().execute("UPDATE outreach.workspaces SET name = 'Kept'", url.rpartition("/")[2])
+    assert await storage.write(name) == "Lost"
+    proxy.cut_all()
+    # A reader finds the connections lost, so that the writer meets no error.
+    assert await storage.read(name) == "Kept"
+    assert await storage.write(name) == "Kept"
+
+
+async def test_a_database_that_has_lost_transactions_is_told_of(
+    url: str, storage: PostgresStorage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once: nothing else shows that a server without them has taken over."""
+    for n in range(3):
+        await storage.write(append(str(n)))
+    assert "has lost" not in caplog.text
+    postgres.server().execute("UPDATE outreach.fence SET version = version - 2", url.rpartition("/")[2])
+    for n in range(3):
+        await storage.write(append(str(n)))
+    [told] = [record for record in caplog.records if record.__dict__.get("action") == "commits_lost"]
+    assert "has lost the last 2 or more transactions" in told.getMessage()
+
+
+async def test_a_process_does_not_go_on_with_a_copy_of_its_database(
+    url: str, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """docs/delivery-contract.md#rule-10: a copy in another cluster starts paused, and so it has to be opened anew."""
+    monkeypatch.setattr(pool, "BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(transactions, "BUSY_SECONDS", 0.0)
+    async with asyncio.timeout(60), opened(url.replace(f":{postgres.server().port}/", f":{proxy.port}/")) as storage:
+        await storage.write(append("before"))
+        monkeypatch.setattr(pool, "home_of", lambda _: DatabaseHome(host="postgresql-2", path="copy"))
+        proxy.cut_all()
+        with pytest.raises(StorageError):
+            await storage.write(append("copy"))
+        with pytest.raises(StorageError):
+            await storage.read(OneQuery(lambda tx: tx.stops.count()))
+        monkeypatch.setattr(pool, "home_of", connect_module.home_of)
+        written = ""
+        while not written:
+            with suppress(StorageError):
+                written = await storage.write(append("back"))
+        assert await subjects(storage) == ["before", "back"]
+
+
+@pytest.mark.parametrize(("at", "words"), [("begin", "Nothing was written"), ("commit", "it may have been written")])
+async def test_closing_answers_all_who_wait_for_a_server_that_hangs(
+    url: str, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch, at: str, words: str
+) -> None:
+    """However long it gives no answer: nobody waits for ever."""
+    monkeypatch.setattr(storage_module, "_CLOSE_SECONDS", 0.1)
+    monkeypatch.setattr(storage_module, "_READ_CLOSE_SECONDS", 0.1)
+    monkeypatch.setattr(transactions, "BUSY_SECONDS", 0.1)
+    loop, hangs = asyncio.get_running_loop(), asyncio.Event()
+
+    def operation(tx: Transaction) -> None:
+        append("one")(tx)
+        tx.audit.list(None)
+        proxy.keeps = "answers"
+        loop.call_soon_threadsafe(hangs.set)
+
+    async with asyncio.timeout(60):
+        async with opened(url.replace(f":{postgres.server().port}/", f":{proxy.port}/")) as storage:
+            await subjects(storage)
+            if at == "begin":
+                proxy.keeps = "answers"
+                hangs.set()
+            waiting: list[asyncio.Task[object]] = [asyncio.create_task(storage.write(operation))]
+            await hangs.wait()
+            waiting.append(asyncio.create_task(subjects(storage)))
+            await asyncio.sleep(0)
+        with pytest.raises(StorageError, match=words):
+            await waiting[0]
+        with pytest.raises(StorageError):
+            await waiting[1]
 
 
 async def test_a_restart_of_the_server_is_survived(storage: PostgresStorage) -> None:

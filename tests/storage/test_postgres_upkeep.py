@@ -13,9 +13,11 @@ from outreach.clock import SystemClock
 from outreach.database import backup_database, check_database, migrate_database, restore_database, shown_url
 from outreach.errors import DatabaseInUse, DatabaseMissing, DatabaseNewer, DatabaseOlder, StorageError
 from outreach.storage.opening import storage_from_url
-from outreach.storage.postgres import PostgresStorage, postgres_storage_from_url, schema
+from outreach.storage.postgres import PostgresStorage, pool, postgres_storage_from_url, schema
+from outreach.storage.postgres.connect import OPEN_KEY, connect, conninfo_of
 from outreach.testing.builders import make_workspace
 from outreach.testing.storage_tables.base_contract import given_recipients
+from outreach.working_set import Transaction
 from tests import postgres
 
 UNSAFE_SERVER = [
@@ -118,6 +120,58 @@ async def test_what_is_newer_or_foreign_is_refused(bare_url: str) -> None:
         postgres.server().execute("INSERT INTO outreach.migrations VALUES ('0099_later', now())", newer)
         await refuse(opened(postgres.server().url(newer)), DatabaseNewer, "it has 0099_later")
         assert "0099_later" in check_database(postgres.server().url(newer)).problems[-1]
+
+
+@pytest.mark.anyio
+async def test_a_database_that_cannot_be_used_now_says_why(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not only that something was waited for."""
+    with connect(conninfo_of(url)) as copying:
+        copying.execute("SELECT pg_advisory_lock(%s)", (OPEN_KEY,))
+        await refuse(opened(f"{url}?options=-c%20lock_timeout%3D50"), StorageError, "copies or migrates the database")
+    monkeypatch.setattr(pool, "_CONFIGURE", pool._CONFIGURE.replace("NOT pg_is_in_recovery()", "pg_is_in_recovery()"))
+    await refuse(opened(url), StorageError, "the server is a standby, which cannot be written")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+async def test_a_database_that_does_not_take_every_text_is_refused(encoding: str) -> None:
+    """An opt-out with an emoji could not be stored in it."""
+    name = f"test_{encoding.lower()}"
+    postgres.server().execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+    try:
+        await refuse(opened(postgres.server().url(name)), StorageError, f"in {encoding}, .* createdb --encoding=UTF8")
+        assert postgres.server().execute("SELECT to_regnamespace('outreach')::text", name) == [(None,)]
+    finally:
+        postgres.server().execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.mark.anyio
+async def test_every_text_is_stored_whatever_a_role_or_an_environment_says(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The encoding of the connection is the engine's."""
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    async with opened(url) as storage:
+        await storage.write(lambda tx: tx.workspaces.insert(make_workspace(name="\N{THUMBS UP SIGN}")))
+        [found] = await storage.read(lambda tx: tx.workspaces.list())
+    assert found.name == "\N{THUMBS UP SIGN}"
+
+
+@pytest.mark.anyio
+async def test_limits_of_an_operator_end_no_session_and_no_statement() -> None:
+    """A worker's place, and whoever listens, are silent for long; an ended place goes to another worker."""
+    with postgres.server().database(template=postgres.template()) as name:
+        for limit in ("idle_session_timeout", "statement_timeout"):
+            postgres.server().execute(f"ALTER DATABASE {name} SET {limit} = '1s'")
+        postgres.server().execute(f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
+        async with opened(postgres.server().url(name)) as storage:
+
+            def settings(tx: Transaction) -> list[str]:
+                connection = tx.workspaces._rows.backend.connection  # type: ignore[attr-defined]
+                names = ("idle_session_timeout", "statement_timeout", "transaction_isolation")
+                return [connection.execute(f"SHOW {one}").fetchone()[0] for one in names]
+
+            assert await storage.write(settings) == ["0", "0", "read committed"]
 
 
 @pytest.mark.anyio

@@ -36,6 +36,10 @@ from outreach.protocols.instrumentation import Instrumentation
 LOOK_AFTER_CRON: Final = "* * * * * */10"
 """Every ten seconds: the last field are seconds."""
 
+_LOOK_AFTER_SECONDS: Final = 60.0
+"""A worker that got no periodic job for this long does what it is for: no job comes while the clock of all machines is
+behind the last one's, because it was set back."""
+
 _QUIET_SECONDS: Final = 60.0
 """A unit that says it has nothing to do, although it is due, is asked again after this long."""
 
@@ -97,6 +101,7 @@ class ProcrastinateDispatcher(LeasedDispatcher):
     _worker_id: int | None
     _job_ids: set[int | None]
     _ended_ids: set[int | None]
+    _looked_after: float
     _wake_up: anyio.Event
 
     def __init__(
@@ -173,6 +178,7 @@ class ProcrastinateDispatcher(LeasedDispatcher):
         """Run Procrastinate's worker until it is to stop; it lets the slices end that run then."""
         self._define_tasks(app, jobs, epoch)
         await self._give_jobs(jobs)
+        self._looked_after = self._clock.monotonic()
         # A plain task: anyio would cancel it again and again while it lets its slices end.
         worker = asyncio.create_task(app.run_worker_async(), name="outreach procrastinate worker")
         look_at = self._clock.monotonic() + self._config.heartbeat_interval_seconds
@@ -184,6 +190,8 @@ class ProcrastinateDispatcher(LeasedDispatcher):
                     await jobs.defer(Deferral(unit=unit, due=self._clock.now()))
                 if self._clock.monotonic() >= look_at:
                     await self._end_stuck(app, jobs)
+                    if self._clock.monotonic() >= self._looked_after + _LOOK_AFTER_SECONDS:
+                        await self._look_after(app, jobs)
                     look_at = self._clock.monotonic() + self._config.heartbeat_interval_seconds
                 if not self._woken:
                     with anyio.move_on_after(self._config.change_poll_seconds):
@@ -276,6 +284,7 @@ class ProcrastinateDispatcher(LeasedDispatcher):
 
     async def _look_after(self, app: procrastinate.App, jobs: Jobs) -> None:
         """Take over the jobs of dead workers, and give a job to what is due and has none."""
+        self._looked_after = self._clock.monotonic()
         await jobs.free_orphans()
         for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=self._config.lease_seconds):
             await self._replace(job, app, jobs)
@@ -354,7 +363,7 @@ class ProcrastinateDispatcher(LeasedDispatcher):
     def _forget_units(self) -> None:
         self._running, self._failed, self._quiet, self._changes = {}, {}, {}, {}
         self._woken, self._worker_id, self._job_ids, self._ended_ids = set(), None, set(), set()
-        self._wake_up = anyio.Event()
+        self._looked_after, self._wake_up = self._clock.monotonic(), anyio.Event()
 
 
 def _bound(known: dict[WorkUnit, Any]) -> None:

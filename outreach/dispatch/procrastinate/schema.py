@@ -29,10 +29,16 @@ _SETTINGS: Final = {
     "jit": "off",
     # A process that stands still within a transaction keeps nobody from pausing what it has fetched.
     "idle_in_transaction_session_timeout": "3000",
+    # What an operator has set for others would end what listens, and what makes the tables.
+    "idle_session_timeout": "0",
+    "statement_timeout": "0",
+    # Who has waited for another one's job has to see it.
+    "default_transaction_isolation": r"read\ committed",
 }
 
 _CLIENT: Final = {
     "application_name": "outreach-jobs",
+    "client_encoding": "UTF8",
     "connect_timeout": "5",
     "keepalives_idle": "5",
     "keepalives_interval": "2",

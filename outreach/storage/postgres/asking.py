@@ -13,6 +13,7 @@ import psycopg
 from psycopg import pq
 from psycopg.adapt import PyFormat, Transformer
 
+from outreach.models.work import DatabaseHome
 from outreach.protocols.storage import OneQuery
 from outreach.storage.base import threads
 from outreach.storage.postgres.connect import BUSY_SECONDS, PostgresConnection, connect
@@ -60,10 +61,12 @@ class Asker:
     Args:
         conninfo: How to connect.
         types: The type of each column.
+        home: The database that is asked; None if that is not known.
     """
 
-    def __init__(self, conninfo: str, types: Types) -> None:
+    def __init__(self, conninfo: str, types: Types, *, home: DatabaseHome | None = None) -> None:
         self._conninfo = conninfo
+        self._home = home
         self._loop = asyncio.get_running_loop()
         self._backend = OneAnswer(types)
         self._rows = WorkingSet(self._backend, read_only=True)
@@ -236,7 +239,7 @@ class Asker:
         connection = None
         with suppress(psycopg.Error, OSError):
             connection = connect(self._conninfo)
-            configure(connection)
+            configure(connection, home=self._home)
             connection.pgconn.nonblocking = 1
             connection.pgconn.enter_pipeline_mode()
         try:

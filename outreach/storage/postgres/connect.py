@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+from contextlib import suppress
 from typing import Any, Final
 
 import psycopg
@@ -10,6 +12,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.numeric import Int8Dumper
 
 from outreach.errors import ConfigError
+from outreach.models.work import DatabaseHome
 
 SCHEMA: Final = "outreach"
 
@@ -33,6 +36,11 @@ _SERVER_SETTINGS: Final = {
     "search_path": SCHEMA,
     "lock_timeout": f"{BUSY_SECONDS * 1000:.0f}",
     "idle_in_transaction_session_timeout": f"{IDLE_SECONDS * 1000:.0f}",
+    # A session that listens, or holds a worker's place, has nothing to say for long; a check or a migration takes long.
+    "idle_session_timeout": "0",
+    "statement_timeout": "0",
+    # Who has waited for the fence has to see what was committed meanwhile.
+    "default_transaction_isolation": "read committed",
     "client_min_messages": "warning",
     # Every query follows an index, also where the statistics are too old to show that it pays.
     "enable_seqscan": "off",
@@ -42,6 +50,7 @@ _SERVER_SETTINGS: Final = {
 
 _CLIENT_SETTINGS: Final = {
     "application_name": "outreach",
+    "client_encoding": "UTF8",
     "connect_timeout": "5",
     # A server that has gone without a word is noticed within some seconds.
     "keepalives_idle": "5",
@@ -52,9 +61,19 @@ _CLIENT_SETTINGS: Final = {
 
 
 class PostgresConnection(Connection[tuple[Any, ...]]):
-    """A connection that knows on which timeline its server was when it connected."""
+    """A connection that knows when it was made fit for operations, and on which timeline its server was then."""
 
     timeline: str = ""
+    made_at: float = 0.0
+
+    def cut(self) -> None:
+        """End the connection from any thread: who waits for its server gets the error of a lost one."""
+        with suppress(psycopg.Error, OSError):
+            number = self.pgconn.socket
+            with socket.fromfd(number, socket.AF_INET, socket.SOCK_STREAM) as plug:
+                # Only if the library has not closed it meanwhile: then the number may be another file's.
+                if self.pgconn.socket == number:
+                    plug.shutdown(socket.SHUT_RDWR)
 
 
 def conninfo_of(url: str) -> str:
@@ -73,7 +92,7 @@ def conninfo_of(url: str) -> str:
         ) from None
     if not given.get("dbname"):
         raise ConfigError("The database's URL names no database. Write postgresql://user:password@host:5432/database")
-    options = " ".join(f"-c {name}={value}" for name, value in _SERVER_SETTINGS.items())
+    options = " ".join(f"-c {name}=" + value.replace(" ", r"\ ") for name, value in _SERVER_SETTINGS.items())
     # The URL's own options come last, and win.
     ours = {**_CLIENT_SETTINGS, **given, "options": f"{options} {given.get('options', '')}".strip()}
     return make_conninfo(**ours)  # type: ignore[arg-type]
@@ -85,6 +104,17 @@ def name_of(conninfo: str) -> str:
     host = given.get("host") or given.get("hostaddr") or "this machine"
     port = f":{given['port']}" if given.get("port") else ""
     return f"{given.get('dbname')!r} at {host}{port}"
+
+
+def home_of(connection: PostgresConnection) -> DatabaseHome | None:
+    """Return which database of which cluster this is; None where the server does not tell."""
+    try:
+        [(system, database)] = connection.execute(
+            "SELECT system_identifier::text, current_database() FROM pg_control_system()"
+        ).fetchall()
+    except psycopg.errors.InsufficientPrivilege:
+        return None
+    return DatabaseHome(host=f"postgresql-{system}", path=database)
 
 
 def connect(conninfo: str) -> PostgresConnection:

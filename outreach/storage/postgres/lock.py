@@ -13,7 +13,7 @@ import psycopg
 
 from outreach.models.work import DatabaseHome, HighWaterMark
 from outreach.storage.base.threads import Worker
-from outreach.storage.postgres.connect import BUSY_SECONDS, DISPATCH_KEY, PostgresConnection, connect
+from outreach.storage.postgres.connect import BUSY_SECONDS, DISPATCH_KEY, PostgresConnection, connect, home_of
 
 T = TypeVar("T")
 
@@ -76,14 +76,7 @@ class PostgresDispatchLock:
     def open(self) -> None:
         """Connect, and learn where the database is; blocks, and may raise `psycopg.Error`."""
         self._closed = False
-        connection = self._connect()
-        try:
-            [(system, database)] = connection.execute(
-                "SELECT system_identifier::text, current_database() FROM pg_control_system()"
-            ).fetchall()
-        except psycopg.errors.InsufficientPrivilege:
-            return
-        self._home = DatabaseHome(host=f"postgresql-{system}", path=database)
+        self._home = home_of(self._connect())
 
     async def acquire(self) -> int:
         """Take the lowest free place; return it, or 0 if none is free, or if the server does not answer."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
+import threading
+import time
+from typing import Any, Final
+from weakref import WeakSet
 
 import psycopg
 from psycopg.types.numeric import Int8Dumper
 from psycopg_pool import ConnectionPool
 
+from outreach.models.work import DatabaseHome
 from outreach.storage.postgres import schema
-from outreach.storage.postgres.connect import BUSY_SECONDS, OPEN_KEY, PostgresConnection
+from outreach.storage.postgres.connect import BUSY_SECONDS, OPEN_KEY, PostgresConnection, home_of
 
 # Commits have to survive a crash, whatever the server's default is. The timeline tells a failover.
 _CONFIGURE: Final = f"""
@@ -21,16 +25,42 @@ _CONFIGURE: Final = f"""
 
 _MIGRATIONS: Final = "SELECT name FROM migrations ORDER BY name"
 
-Pool = ConnectionPool[PostgresConnection]
+
+class Pool(ConnectionPool[PostgresConnection]):
+    """A pool that can end the connections that are in use, too."""
+
+    def __init__(self, *given: Any, home: DatabaseHome | None, **more: Any) -> None:
+        self._home = home
+        self._made: WeakSet[PostgresConnection] = WeakSet()
+        self._guard = threading.Lock()
+        super().__init__(*given, configure=self._prepare, **more)
+
+    def cut(self) -> None:
+        """End all of its connections, whatever their servers are doing."""
+        with self._guard:
+            made = list(self._made)
+        for connection in made:
+            connection.cut()
+
+    def _prepare(self, connection: PostgresConnection) -> None:
+        with self._guard:
+            self._made.add(connection)
+        configure(connection, home=self._home)
 
 
-def open_pool(conninfo: str, *, size: int) -> Pool:
-    """Return an open pool of connections; may raise `psycopg.OperationalError`."""
-    pool = ConnectionPool(
+def open_pool(conninfo: str, *, size: int, home: DatabaseHome | None = None) -> Pool:
+    """Return an open pool of connections; may raise `psycopg.OperationalError`.
+
+    Args:
+        conninfo: How to connect.
+        size: How many connections it has at the most.
+        home: The database that it is for; None if that is not known.
+    """
+    pool = Pool(
         conninfo,
+        home=home,
         connection_class=PostgresConnection,
         kwargs={"autocommit": True, "prepare_threshold": 3},
-        configure=configure,
         min_size=2,
         max_size=size,
         timeout=BUSY_SECONDS,
@@ -48,18 +78,32 @@ def open_pool(conninfo: str, *, size: int) -> Pool:
     return pool
 
 
-def configure(connection: PostgresConnection) -> None:
+def configure(connection: PostgresConnection, *, home: DatabaseHome | None = None) -> None:
     """Prepare a connection for operations.
 
+    Args:
+        connection: Has just been made.
+        home: The database that this process has opened; None if that is not known.
+
     Raises:
-        psycopg.OperationalError: Its server cannot be written, or another version of this package has migrated the
-            database since this process opened it.
+        psycopg.OperationalError: Its server cannot be written, another process copies or migrates the database, this is
+            another one than before, or another version of this package has migrated it since this process opened it.
     """
     connection.adapters.register_dumper(int, Int8Dumper)
-    [row] = connection.execute(_CONFIGURE).fetchall()
+    try:
+        [row] = connection.execute(_CONFIGURE).fetchall()
+    except psycopg.errors.LockNotAvailable as error:
+        raise psycopg.OperationalError(
+            "another process copies or migrates the database: try again when it has ended"
+        ) from error
     if row[2] is None:
         raise psycopg.OperationalError("the server is a standby, which cannot be written")
-    connection.timeline = row[2]
+    connection.timeline, connection.made_at = row[2], time.monotonic()
+    if home is not None and home_of(connection) not in {home, None}:
+        # A copy: a process that goes on with it would send again what was sent since it was made.
+        raise psycopg.OperationalError(
+            "the database's URL leads to another database now: restart this process, which then pauses what is active"
+        )
     # Asked for under the lock: while this process had no connection, nothing kept a migration or a copy away.
     known = schema.migrations()
     unknown = [name for (name,) in connection.execute(_MIGRATIONS).fetchall() if name not in known]

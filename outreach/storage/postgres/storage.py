@@ -24,7 +24,7 @@ from outreach.storage.postgres.diagnosis import diagnose_server
 from outreach.storage.postgres.errors import first_line, is_busy
 from outreach.storage.postgres.listening import Listener
 from outreach.storage.postgres.lock import PostgresDispatchLock
-from outreach.storage.postgres.pool import Pool, open_pool
+from outreach.storage.postgres.pool import Pool, configure, open_pool
 from outreach.storage.postgres.readers import Readers
 from outreach.storage.postgres.schema import apply_migrations, column_types
 from outreach.storage.postgres.sql import Types
@@ -81,7 +81,8 @@ class PostgresStorage:
             raise StorageError("PostgreSQL storage runs under asyncio, not under trio.") from error
         connected, cancelled = await _in_thread(self._connect)
         pool, types = connected.result()
-        self._open = _Open(pool, types, self._clock, self._instrumentation, Asker(self._conninfo, types))
+        asker = Asker(self._conninfo, types, home=self._lock.home())
+        self._open = _Open(pool, types, self._clock, self._instrumentation, asker)
         if cancelled is not None:
             await self._close()
             raise cancelled
@@ -105,6 +106,11 @@ class PostgresStorage:
     def hears(self) -> bool:
         """Whether it hears of other processes' commits now."""
         return self._listener is not None and self._listener.hears
+
+    @property
+    def server_changes(self) -> int:
+        """How often another server has taken over since it was opened; see `outreach.protocols.storage`."""
+        return 0 if self._open is None else self._open.control.server_changes
 
     def listen(self, heard: Callable[[str], None]) -> None:
         """Call this with the topic of each change; see `outreach.protocols.wake_ups.NotifyingStorage`."""
@@ -168,9 +174,11 @@ class PostgresStorage:
         try:
             with connect(self._conninfo) as connection:
                 apply_migrations(connection, create=self._create, migrate=self._migrate)
+                # Here, because a pool only says that it has waited.
+                configure(connection)
                 types = column_types(connection)
             self._lock.open()
-            return open_pool(self._conninfo, size=1 + _READERS), types
+            return open_pool(self._conninfo, size=1 + _READERS, home=self._lock.home()), types
         except psycopg.Error as error:
             self._lock.close()
             raise StorageError(
@@ -185,11 +193,11 @@ class _Open:
         self.asker = asker
         self._pool = pool
         session = Session(types)
-        self._control = FencedTransactions(pool, session)
+        self.control = FencedTransactions(pool, session)
         self._writer = Worker("outreach-postgres-writer")
         self.groups = GroupWriter(
             session,
-            control=self._control,
+            control=self.control,
             wake=lambda: self._writer.post(self.groups.work),
             clock=clock,
             bulk_waits_for=is_busy,
@@ -199,7 +207,7 @@ class _Open:
 
     def close(self) -> None:
         """Finish queued operations for a moment, then disconnect; blocks."""
-        self._control.end()
+        self.control.end()
         self._writer.finish()
         for reader in self.readers.readers:
             reader.worker.finish()
@@ -210,6 +218,8 @@ class _Open:
                 ended = reader.worker.join(_READ_CLOSE_SECONDS) and ended
         self._pool.close(timeout=1)
         if not ended:
+            # Whoever waits gets an error: the server may give no answer for ever.
+            self._pool.cut()
             _log.error(
                 "The database was not closed, because its server does not respond. Committed data is safe.",
                 extra={"action": "not_closed"},

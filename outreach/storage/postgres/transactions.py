@@ -32,19 +32,26 @@ class FencedTransactions:
     """Transactions that take the fence first, so that those of all processes run one after the other.
 
     The fence is one row, which counts the transactions: where the count has gone up by one, nobody else has written
-    since the last transaction of this process, and its cached rows are still true.
+    since the last transaction of this process, and its cached rows are still true. A server that has taken over may
+    have lost transactions, and given their numbers to others: the count says nothing over a connection that is newer
+    than the last transaction, or to another server.
 
     Args:
         pool: Where connections come from.
         session: The working set that writes.
+
+    Attributes:
+        server_changes: How often another server was found, or one that had lost transactions.
     """
 
     def __init__(self, pool: Pool, session: Session) -> None:
+        self.server_changes = 0
         self._pool = pool
         self._session = session
         self._writer = uuid.uuid4().hex
         self._connection: PostgresConnection | None = None
         self._version = self._last_version = 0
+        self._last_timeline, self._last_at = "", float("-inf")
         self._transaction_id = ""
         self._ends = self._gives_up_at = float("inf")
 
@@ -62,8 +69,20 @@ class FencedTransactions:
         )
         cursor.nextset()
         [(self._version, self._transaction_id)] = cursor.fetchall()
-        if self._version != self._last_version + 1:
+        same_server = connection.timeline == self._last_timeline and connection.made_at <= self._last_at
+        if not same_server or self._version != self._last_version + 1:
             self._session.backend.known_version += 1
+        if self._last_timeline not in {"", connection.timeline} or self._version <= self._last_version:
+            self.server_changes, self._last_timeline = self.server_changes + 1, connection.timeline
+        if self._version <= self._last_version:
+            _log.error(
+                "The database has lost the last %d or more transactions: a server that did not have them has taken "
+                "over, or a copy was restored. Whoever was contacted by them may be contacted again.",
+                self._last_version - self._version + 1,
+                extra={"action": "commits_lost"},
+            )
+            # Once.
+            self._last_version = 0
 
     def commit(self) -> None:
         """Commit; when the answer is lost, find out.
@@ -88,6 +107,7 @@ class FencedTransactions:
             if cursor.statusmessage != "COMMIT":
                 raise errors.InFailedSqlTransaction("the transaction had failed before, and was undone")
         self._last_version = self._version
+        self._last_timeline, self._last_at = connection.timeline, time.monotonic()
         self._gives_up_at = float("inf")
         self._give_back()
 

@@ -82,7 +82,7 @@ def apply_migrations(
         DatabaseOlder: Migrations are pending and `migrate` is false.
         DatabaseInUse: Migrations are pending and another process has the database open; nothing was changed.
         DatabaseNewer: It has migrations that this version does not know; nothing was changed.
-        StorageError: The schema holds something else; nothing was changed.
+        StorageError: The schema holds something else, or the database would not take every text; nothing was changed.
         psycopg.Error: A step failed; nothing was changed.
     """
     version = _checked(connection)
@@ -104,6 +104,7 @@ def apply_migrations(
         if version.applied and version.pending_migrations:
             _require_only_user(connection)
         if not version.applied:
+            _require_unicode(connection)
             connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(SCHEMA)))
             connection.execute("CREATE TABLE migrations (name TEXT PRIMARY KEY, applied_at TIMESTAMPTZ NOT NULL)")
         for number, name in enumerate(version.pending_migrations, start=1):
@@ -142,6 +143,15 @@ def _checked(connection: PostgresConnection) -> Version:
             "another database."
         )
     return version
+
+
+def _require_unicode(connection: PostgresConnection) -> None:
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise StorageError(
+            f"The database stores texts in {encoding}, which has no place for every letter and emoji. Nothing was "
+            "changed. Name a database that was made with: createdb --encoding=UTF8 --template=template0 NAME"
+        )
 
 
 def _require_only_user(connection: PostgresConnection) -> None:
