@@ -41,7 +41,7 @@ def test_each_optional_module_comes_with_the_extra_that_the_error_names() -> Non
         assert known.distribution in _names(PROJECT["optional-dependencies"][known.extra]), module
     for extra in ("providers", "holidays", "metrics", "otel", "postgres", "procrastinate", "testing"):
         known_here = {known.distribution for known in _MODULES.values() if known.extra == extra}
-        # httpx is in `server` too, for the demonstration; the engine needs it for providers. Nobody has to have sniffio.
+        # httpx is in `server` too, for the demonstration; the engine needs it for providers. sniffio is no need.
         assert _names(PROJECT["optional-dependencies"][extra]) - {"outreach", "sniffio"} == known_here
     extras = PROJECT["optional-dependencies"]
     # Lists of contacts are read by the library that exports are written with, which is an extra of its own too.
