@@ -42,7 +42,7 @@ from outreach.testing.virtual_time import clock_of_loop
 from outreach.testing.waiting import until
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage, given_workspaces
-from tests.engine.rig import dispatching
+from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches
 
 pytestmark = pytest.mark.virtual_time
 
@@ -220,6 +220,24 @@ async def test_the_rest_of_a_campaign_gets_the_new_text(open_storage: OpenStorag
     assert sorted(texts) == texts[::-1]
     assert set(texts) == {"old", "new"}
     assert len(texts) == 6
+
+
+async def test_what_waits_for_its_slot_gets_the_new_text_too(open_storage: OpenStorage) -> None:
+    """After the answer nobody gets the old text, nor is skipped or attempted twice: docs/rules.md#changes-under-way."""
+    async with dispatching(open_storage(clock_of_loop())) as rig:
+        engine, carrier = rig.engine, rig.carrier
+        workspace = await given_workspace(engine)
+        campaign = await given_campaign(engine, workspace, 30)
+        await engine.campaigns.start(workspace.id, campaign.id)
+        await carrier.wait_for_requests(5)
+        await engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(body="New {{first_name}}"))
+        sent = len(carrier.requests)
+        assert {one.status for one in await people(engine, campaign)} & {RecipientStatus.DISPATCHING}
+        await reaches(engine, campaign, "completed")
+        assert {request.body.split()[0] for request in carrier.requests[:sent]} == {"Hello"}
+        assert {request.body.split()[0] for request in carrier.requests[sent:]} == {"New"}
+        assert len({request.to for request in carrier.requests}) == len(carrier.requests) == 30
+        assert {one.attempts for one in await people(engine, campaign)} == {1}
 
 
 async def test_an_archived_campaign_is_hidden_unless_asked_for(writing: Outreach, storage: Storage) -> None:
