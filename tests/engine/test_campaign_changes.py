@@ -392,6 +392,14 @@ async def test_a_follow_up_of_nobody_says_why(writing: Outreach, storage: Storag
     assert (await writing.campaigns.list(THIS_WORKSPACE)).total == 1
 
 
+async def test_a_follow_up_with_a_text_that_cannot_be_says_so(writing: Outreach, storage: Storage) -> None:
+    """And not that nobody has these results."""
+    campaign, _ = await given_results(storage)
+    for body in ("x" * 1601, "\x00"):
+        with pytest.raises(InvalidRequest, match="body"):
+            await writing.campaigns.follow_up(THIS_WORKSPACE, campaign.id, NewFollowUp(results=("failed",), body=body))
+
+
 async def test_a_duplicate_is_not_followed_up_while_its_number_has_its_turn_ahead(
     writing: Outreach, storage: Storage
 ) -> None:
