@@ -15,6 +15,7 @@ from outreach import (
     NewCall,
     NewCallCampaign,
     NewMessage,
+    NewNumber,
     NewWorkspace,
     NotFound,
     Outreach,
@@ -283,6 +284,22 @@ async def test_what_is_due_and_waits_is_the_lag(open_storage: OpenStorage) -> No
         assert (await engine.status(workspace.id)).lag_seconds == 30
         other = await given_workspace(engine)
         assert (await engine.status(other.id)).lag_seconds == 0
+
+
+async def test_a_campaign_whose_number_is_taken_has_no_lag(open_storage: OpenStorage) -> None:
+    """However the campaign spells the number; others have its next slot."""
+    clock = ManualClock(NOON)
+    storage = open_storage(clock)
+    async with Outreach(storage, clock=clock) as engine:
+        workspace = await given_workspace(engine)
+        number = await engine.numbers.create(workspace.id, NewNumber(phone="+14155550199", rate_per_minute=1))
+        campaign = await given_campaign(engine, workspace, from_number="(415) 555-0199")
+        await engine.campaigns.start(workspace.id, campaign.id)
+        clock.advance(90)
+        assert (await engine.status()).lag_seconds == 90
+        next_slot = clock.now() + timedelta(seconds=30)
+        await storage.write(lambda tx: tx.runs.put_sender_slot(workspace.id, number.phone, next_slot))
+        assert (await engine.status()).lag_seconds == 0
 
 
 async def test_a_campaign_that_is_dispatched_has_no_lag(open_storage: OpenStorage) -> None:

@@ -114,7 +114,7 @@ def lag_of_campaign(tx: Transaction, campaign: Campaign, now: datetime) -> float
         work.due_at if work is not None else None,
         latest[0].created_at if latest else None,
         # Campaigns with one sending number take turns.
-        tx.runs.sender_slot(workspace_id, campaign.from_number) if campaign.from_number is not None else None,
+        pace.next_slot_at if (pace := sender_pace(tx, campaign, now)) is not None else None,
     ]
     return max((now - max(moment for moment in moments if moment is not None)).total_seconds(), NO_LAG)
 
