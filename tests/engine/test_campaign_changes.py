@@ -19,9 +19,12 @@ from outreach import (
     Outreach,
     RecipientStatus,
 )
+from outreach.errors import CannotStart
 from outreach.models import NewFollowUp
 from outreach.models.campaign import Campaign
-from outreach.models.states import DispatchState, MessageStatus
+from outreach.models.states import CampaignAction, DispatchState, MessageStatus
+from outreach.models.trail import TrailRule
+from outreach.operations.campaigns.transitions import move
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import (
     NOW,
@@ -238,6 +241,32 @@ async def test_what_waits_for_its_slot_gets_the_new_text_too(open_storage: OpenS
         assert {request.body.split()[0] for request in carrier.requests[sent:]} == {"New"}
         assert len({request.to for request in carrier.requests}) == len(carrier.requests) == 30
         assert {one.attempts for one in await people(engine, campaign)} == {1}
+
+
+async def test_a_campaign_whose_zone_is_not_known_here_is_closed_until_it_gets_other_hours(
+    open_storage: OpenStorage,
+) -> None:
+    """It came with a database from a machine that knows more zones, and keeps nobody from looking at the others."""
+    async with dispatching(open_storage(clock_of_loop())) as rig:
+        engine = rig.engine
+        workspace = await given_workspace(engine)
+        campaign = await given_campaign(engine, workspace)
+        elsewhere = attrs.evolve(campaign, business_hours=make_business_hours(timezone="Mars/Olympus"))
+        await rig.storage.write(lambda tx: tx.campaigns.update(elsewhere))
+        with pytest.raises(CannotStart, match="'Mars/Olympus' is unknown on this machine"):
+            await engine.campaigns.start(workspace.id, campaign.id)
+        now = clock_of_loop().now()
+        await rig.storage.write(lambda tx: move(tx, elsewhere, CampaignAction.START, now=now, actor="test"))
+
+        async def is_closed() -> bool:
+            history = await engine.campaigns.recipient_history(workspace.id, campaign.id, 0)
+            return TrailRule.BUSINESS_HOURS in {step.rule for step in history.steps}
+
+        await until(is_closed)
+        assert [one.id for one in (await engine.status()).running] == [campaign.id]
+        assert rig.carrier.requests == []
+        await engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(business_hours=None))
+        await reaches(engine, campaign, "completed")
 
 
 async def test_an_archived_campaign_is_hidden_unless_asked_for(writing: Outreach, storage: Storage) -> None:
