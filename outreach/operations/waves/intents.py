@@ -164,15 +164,18 @@ def withdrawal_reasons(tx: Transaction, intents: Sequence[CommittedIntent], now:
         None
         if one.stops == stops
         else withdrawal_reason(tx, one.dispatch)
-        or _change_reason(tx, one)
+        or _change_reason(tx, one, now)
         or provider_throttles.throttle_reason(tx, one.dispatch, now)
         for one in intents
     ]
 
 
-def _change_reason(tx: Transaction, intent: CommittedIntent) -> str | None:
+def _change_reason(tx: Transaction, intent: CommittedIntent, now: datetime) -> str | None:
     """Return why an intent must be decided again: its campaign has other texts or hours since; else None."""
     of = intent.dispatch
+    if of.created_at > now:
+        # The clock was set back, which gives campaigns new revisions; its slot lies ahead, and that withdraws it.
+        return None
     campaign = None if of.campaign_id is None else tx.campaigns.get(of.workspace_id, of.campaign_id)
     changed = campaign is not None and intent.revision is not None and campaign.revision != intent.revision
     return "campaign_changed" if changed else None
