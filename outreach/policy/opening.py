@@ -33,7 +33,7 @@ _ANY_DAY: Final = date(2024, 1, 1)
 def is_open(
     hours: BusinessHours, now: datetime, zone: tzinfo | None = None, *, closed_dates: AbstractSet[date] = _NO_DATES
 ) -> bool:
-    """Return whether a time is open.
+    """Return whether a time is open; none is if this machine does not know the zone.
 
     Args:
         hours: The hours; if they are not enabled, only closed dates close.
@@ -41,7 +41,7 @@ def is_open(
         zone: The time zone; None for that of the hours.
         closed_dates: Closed dates in that zone.
     """
-    return _is_open_at(hours, now.astimezone(_zone(hours, now, zone)), closed_dates)
+    return _is_in_known_zone(hours, zone) and _is_open_at(hours, now.astimezone(_zone(hours, now, zone)), closed_dates)
 
 
 def next_open(
@@ -54,6 +54,8 @@ def next_open(
 ) -> datetime | None:
     """Return the first open time from `now` on, in UTC, or None within `limit_days`; arguments as in `is_open`."""
     if hours.enabled and not any(hours.schedule.values()):
+        return None
+    if not _is_in_known_zone(hours, zone):
         return None
     return _first(hours, now, zone, limit_days, closed_dates, wanted=True)
 
@@ -89,6 +91,11 @@ def _is_open_all_week(hours: BusinessHours) -> bool:
         return True
     start = datetime.combine(_ANY_DAY, datetime.min.time())
     return all(_is_open_at(hours, edge, _NO_DATES) for edge in _change_points(hours, start, start + 7 * _DAY))
+
+
+def _is_in_known_zone(hours: BusinessHours, zone: tzinfo | None) -> bool:
+    """Return whether hours can be told here: another machine may have stored them, with newer rules of time zones."""
+    return zone is not None or is_zone(hours.timezone)
 
 
 def _zone(hours: BusinessHours, now: datetime, zone: tzinfo | None) -> tzinfo:

@@ -142,6 +142,7 @@ class ProviderRequest:
         account: The account whose permit it holds; see `account_key`.
         paces: Its paces by key, each with the time between two starts.
         stops: The stop count at its commit; None if unknown, so that everything is checked again.
+        revision: The revision of the campaign that it was decided on; None for a single message or call.
         driven: The workspace and subject of the claim that it was committed under, which is kept until it starts.
     """
 
@@ -150,4 +151,5 @@ class ProviderRequest:
     account: str
     paces: Mapping[str, timedelta] = attrs.field(factory=dict)
     stops: int | None = None
+    revision: int | None = None
     driven: tuple[str, str] | None = None

@@ -368,6 +368,7 @@ class CampaignRunner:
                     account=account,
                     paces=paces,
                     stops=committed.stops,
+                    revision=plan.basis.campaign,
                     driven=(plan.campaign.workspace_id, _wanted(plan).subjects[0]),
                 )
             )

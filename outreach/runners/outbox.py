@@ -16,6 +16,7 @@ from outreach.errors import ConfigError
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.operations.waves import intents
+from outreach.operations.waves.intents import CommittedIntent
 from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import OneQuery, Storage
 from outreach.providers.pool import ProviderRequest, SendRequest
@@ -203,7 +204,7 @@ class Outbox:
                 turns.append(pace.turn)
                 await self._wait_for_turn(key, pace)
             # After the wait, so that stops during it count.
-            obstacle = await self._checks.submit((dispatch, request.stops))
+            obstacle = await self._checks.submit(CommittedIntent(dispatch, request.stops, request.revision))
             if obstacle is not None:
                 return obstacle
             now = self._clock.now()
@@ -229,10 +230,10 @@ class Outbox:
         permit.move_to(self._requests)
         return True
 
-    async def _withdrawal_reasons(self, asked: Sequence[tuple[Dispatch, int | None]]) -> Sequence[str | None]:
+    async def _withdrawal_reasons(self, asked: Sequence[CommittedIntent]) -> Sequence[str | None]:
         """Return why each request must not start, by everything committed until now."""
         stops = await self._storage.read(OneQuery(lambda tx: tx.stops.count()))
-        if all(known == stops for _, known in asked):
+        if all(one.stops == stops for one in asked):
             return [None] * len(asked)
         return await self._storage.read(lambda tx: intents.withdrawal_reasons(tx, asked, self._clock.now()))
 

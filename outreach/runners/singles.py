@@ -192,10 +192,10 @@ class SinglesRunner:
         if report is not None:
             await self._worker.report(report)
         silence = timedelta(seconds=self._config.call_timeout_seconds)
-        now_known, is_over = await self._storage.read(
+        now_known, is_due = await self._storage.read(
             lambda tx: (
                 known := tx.calls.get(call.workspace_id, call.id),
-                known is not None and call_outcomes.is_silence_over(tx, known, silence, self._clock.now()),
+                known is not None and call_outcomes.is_silence_due(tx, known, silence, self._clock.now()),
             )
         )
         if now_known is None or not now_known.is_open:
@@ -203,11 +203,9 @@ class SinglesRunner:
 
         def operation(tx: Transaction) -> bool:
             # The time of the commit, in case of a clock step.
-            call_outcomes.restart_silence_timeout(tx, call.workspace_id, call.id, self._clock.now())
             return ledger.end_silent_call(tx, accepted, silence=silence, now=self._clock.now())
 
-        is_ahead = (now_known.dialed_at or now_known.created_at) > self._clock.now()
-        if (is_ahead or is_over) and await self._storage.write(operation):
+        if is_due and await self._storage.write(operation):
             return None
         return self._clock.now() + timedelta(seconds=self._config.call_poll_seconds)
 

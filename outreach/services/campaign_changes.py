@@ -13,6 +13,7 @@ from outreach.models.states import CampaignStatus
 from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.campaigns import transitions as moves
 from outreach.operations.common import agent_of, campaign_of, campaign_unit, flow_of, record_audit
+from outreach.operations.waves.clock_steps import note_new_hours
 from outreach.policy.holidays import extend_calendar
 from outreach.providers.registry import Adapters
 from outreach.services.campaign_validation import check_times
@@ -23,6 +24,7 @@ from outreach.services.validation import check_bounds, check_name, check_provide
 from outreach.working_set import Transaction
 
 _WHEN: Final = ("scheduled_start_at", "scheduled_expires_at", "business_hours", "holidays")
+_HOURS: Final = frozenset({"business_hours", "holidays"})
 _SMS_FIELDS: Final = frozenset({"body", "message_source", "flow_id", "carrier", "from_number", "rate_per_minute"})
 _CALL_FIELDS: Final = frozenset({"agent_id", "batch_concurrency"})
 _CLEARABLE: Final = ("description", "body", "carrier", "from_number", "flow_id", "agent_id", *_WHEN)
@@ -71,6 +73,8 @@ class CampaignChanges:
                     after = attrs.evolve(after, holidays=extend_calendar(after.holidays, now.year))
                 _require_startable(tx, before, after, changes, now)
                 tx.work.schedule(campaign_unit(after), moves.due_time(after, now))
+            if not changes.keys().isdisjoint(_HOURS):
+                note_new_hours(tx, after)
             tx.campaigns.update(after)
             record_audit(
                 tx,

@@ -191,8 +191,9 @@ class CampaignCopies(CampaignCreation):
         name = _named(new.name, campaign, "(follow-up)")
         try:
             created = await self._copy(campaign, name, new.body, contacts, actor, guard)
-        except InvalidRequest:
-            if taken["contacts"]:
+        except InvalidRequest as error:
+            # A text that is too long, say, is not for lack of contacts.
+            if taken["contacts"] or any(detail.path != "recipients" for detail in error.details):
                 raise
             raise Conflict(_no_contacts_message(wanted, left_out)) from None
         return whole(created)

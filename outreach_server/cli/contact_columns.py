@@ -112,9 +112,9 @@ def read_columns(cells: Sequence[str], *, mapped: Mapping[Field, str] = _NOT_MAP
     )
 
 
-def find_phone_column(cells: Sequence[str]) -> int | None:
-    """Return the first column with a usual name of a phone number, if any."""
-    return _first([cell.strip() for cell in cells], "phone_number", set())
+def find_phone_columns(cells: Sequence[str]) -> Sequence[int]:
+    """Return the columns with a usual name of a phone number, the plainest name first."""
+    return list(_all([cell.strip() for cell in cells], "phone_number", set()))
 
 
 def _named(headers: Sequence[str], column: str) -> int:

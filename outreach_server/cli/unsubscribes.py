@@ -13,7 +13,7 @@ from outreach.models import UnsubscribeImport
 from outreach.server_support import prepare_recipient, read_number_cell
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Group, actor, collect, state, with_engine
-from outreach_server.cli.contact_columns import find_phone_column
+from outreach_server.cli.contact_columns import find_phone_columns
 from outreach_server.cli.csv_lines import Encoding
 from outreach_server.cli.output import echo_json, echo_json_with, note, show_list, stream_array, stream_lines
 from outreach_server.cli.rejects import Rejects
@@ -139,9 +139,12 @@ def _possible(table: Table, rejects: Rejects, region: str | None) -> Iterator[st
         if is_blank(record):
             continue
         if column is None:
-            header = find_phone_column(record.cells)
-            column = header or 0
-            if header is not None:
+            header = find_phone_columns(record.cells)
+            column = header[0] if header else 0
+            if len(header) > 1:
+                used, *others = (repr(record.cells[index].strip()) for index in header)
+                note(f"Only {used} is read; {' and '.join(others)} may hold numbers too: import these on their own.")
+            if header:
                 continue
         number = read_number_cell(record.cells[column].strip() if column < len(record.cells) else "")
         unknown = f"{number.text[:40]!r} {number.problem}" if number.problem is not None else None

@@ -375,6 +375,28 @@ async def test_a_call_of_which_nothing_is_heard_ends_as_unconfirmed(open_storage
         assert (await reaches(rig.engine, campaign, "completed")).counters.successful == 1
 
 
+@pytest.mark.virtual_time(max_run=timedelta(hours=1))
+async def test_a_call_may_last_as_long_as_its_agent_allows(open_storage: OpenStorage) -> None:
+    """It keeps its place, and its contact is not called by others; a provider that forgets it ends it later."""
+
+    async def status(**_: object) -> None:
+        return None
+
+    voice = ScriptedVoice()
+    voice.status = status  # type: ignore[method-assign]
+    config = attrs.evolve(SLOW, call_timeout_seconds=60.0, call_poll_seconds=20.0)
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=config) as rig:
+        workspace = await given_workspace(rig.engine)
+        agent = await given_agent(rig.engine, workspace, max_call_seconds=600)
+        campaign = await given_calls(rig.engine, workspace, 1, agent_id=agent)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await voice.wait_for_requests(1)
+        await anyio.sleep(14 * 60)
+        assert [one.status for one in await people(rig.engine, campaign)] == [R.IN_PROGRESS]
+        await anyio.sleep(2 * 60)
+        assert [one.reason for one in await people(rig.engine, campaign)] == ["no_news"]
+
+
 async def test_a_silence_that_began_by_a_wrong_time_ends_by_the_right_one(open_storage: OpenStorage) -> None:
     """A call that was dialed an hour ahead of the present is not waited for until that hour comes."""
 

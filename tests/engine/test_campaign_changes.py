@@ -19,9 +19,12 @@ from outreach import (
     Outreach,
     RecipientStatus,
 )
+from outreach.errors import CannotStart
 from outreach.models import NewFollowUp
 from outreach.models.campaign import Campaign
-from outreach.models.states import DispatchState, MessageStatus
+from outreach.models.states import CampaignAction, DispatchState, MessageStatus
+from outreach.models.trail import TrailRule
+from outreach.operations.campaigns.transitions import move
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import (
     NOW,
@@ -42,7 +45,7 @@ from outreach.testing.virtual_time import clock_of_loop
 from outreach.testing.waiting import until
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage, given_workspaces
-from tests.engine.rig import dispatching
+from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches
 
 pytestmark = pytest.mark.virtual_time
 
@@ -222,6 +225,50 @@ async def test_the_rest_of_a_campaign_gets_the_new_text(open_storage: OpenStorag
     assert len(texts) == 6
 
 
+async def test_what_waits_for_its_slot_gets_the_new_text_too(open_storage: OpenStorage) -> None:
+    """After the answer nobody gets the old text, nor is skipped or attempted twice: docs/rules.md#changes-under-way."""
+    async with dispatching(open_storage(clock_of_loop())) as rig:
+        engine, carrier = rig.engine, rig.carrier
+        workspace = await given_workspace(engine)
+        campaign = await given_campaign(engine, workspace, 30)
+        await engine.campaigns.start(workspace.id, campaign.id)
+        await carrier.wait_for_requests(5)
+        await engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(body="New {{first_name}}"))
+        sent = len(carrier.requests)
+        assert {one.status for one in await people(engine, campaign)} & {RecipientStatus.DISPATCHING}
+        await reaches(engine, campaign, "completed")
+        assert {request.body.split()[0] for request in carrier.requests[:sent]} == {"Hello"}
+        assert {request.body.split()[0] for request in carrier.requests[sent:]} == {"New"}
+        assert len({request.to for request in carrier.requests}) == len(carrier.requests) == 30
+        assert {one.attempts for one in await people(engine, campaign)} == {1}
+
+
+async def test_a_campaign_whose_zone_is_not_known_here_is_closed_until_it_gets_other_hours(
+    open_storage: OpenStorage,
+) -> None:
+    """It came with a database from a machine that knows more zones, and keeps nobody from looking at the others."""
+    async with dispatching(open_storage(clock_of_loop())) as rig:
+        engine = rig.engine
+        workspace = await given_workspace(engine)
+        campaign = await given_campaign(engine, workspace)
+        elsewhere = attrs.evolve(campaign, business_hours=make_business_hours(timezone="Mars/Olympus"))
+        await rig.storage.write(lambda tx: tx.campaigns.update(elsewhere))
+        with pytest.raises(CannotStart, match="'Mars/Olympus' is unknown on this machine"):
+            await engine.campaigns.start(workspace.id, campaign.id)
+        now = clock_of_loop().now()
+        await rig.storage.write(lambda tx: move(tx, elsewhere, CampaignAction.START, now=now, actor="test"))
+
+        async def is_closed() -> bool:
+            history = await engine.campaigns.recipient_history(workspace.id, campaign.id, 0)
+            return TrailRule.BUSINESS_HOURS in {step.rule for step in history.steps}
+
+        await until(is_closed)
+        assert [one.id for one in (await engine.status()).running] == [campaign.id]
+        assert rig.carrier.requests == []
+        await engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(business_hours=None))
+        await reaches(engine, campaign, "completed")
+
+
 async def test_an_archived_campaign_is_hidden_unless_asked_for(writing: Outreach, storage: Storage) -> None:
     """The list of the HTTP interface shows it as before, byte by byte."""
     one, two = await given(storage, S.COMPLETED), await given(storage, S.DRAFT, name="Other")
@@ -372,6 +419,14 @@ async def test_a_follow_up_of_nobody_says_why(writing: Outreach, storage: Storag
     with pytest.raises((InvalidRequest, Conflict), match=match):
         await writing.campaigns.follow_up(THIS_WORKSPACE, campaign.id, NewFollowUp(results=results))
     assert (await writing.campaigns.list(THIS_WORKSPACE)).total == 1
+
+
+async def test_a_follow_up_with_a_text_that_cannot_be_says_so(writing: Outreach, storage: Storage) -> None:
+    """And not that nobody has these results."""
+    campaign, _ = await given_results(storage)
+    for body in ("x" * 1601, "\x00"):
+        with pytest.raises(InvalidRequest, match="body"):
+            await writing.campaigns.follow_up(THIS_WORKSPACE, campaign.id, NewFollowUp(results=("failed",), body=body))
 
 
 async def test_a_duplicate_is_not_followed_up_while_its_number_has_its_turn_ahead(

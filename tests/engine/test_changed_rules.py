@@ -6,7 +6,8 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach import NewRecipient, WorkspaceUpdate
+from outreach import CampaignUpdate, NewRecipient, WorkspaceUpdate
+from outreach.models.hours import DAYS, BusinessHours, TimeWindow
 from outreach.models.plans import Postponement
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
@@ -52,6 +53,29 @@ async def test_who_was_put_off_by_contact_hours_is_contacted_once_they_are_off(o
         await rig.engine.workspaces.update(workspace.id, WorkspaceUpdate(contact_hours=False))
         await reaches(rig.engine, campaign, "completed")
         assert len(rig.carrier.requests) == 3
+
+
+async def test_who_waits_for_the_hours_of_campaign_and_contact_does_so_by_the_new_ones(
+    open_storage: OpenStorage,
+) -> None:
+    """Who had to wait for the one day that has both waits for the first morning once the campaign is always open."""
+    clock = ShiftedClock(NIGHT.replace(hour=6, minute=35))
+    noon = TimeWindow(start_minute=12 * 60, end_minute=13 * 60)
+    at_noon = dict.fromkeys(DAYS, (noon,)) | {"friday": (attrs.evolve(noon, end_minute=23 * 60),)}
+    hours = BusinessHours(timezone="Asia/Kolkata", schedule=at_noon)
+    async with dispatching(open_storage(clock), clock=clock) as rig:
+        workspace = await given_workspace(rig.engine, contact_hours=True)
+        campaign = await given_campaign(rig.engine, workspace, 2, business_hours=hours)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await given_held(rig, campaign, "contact_hours")
+        assert {one.due_at for one in await people(rig.engine, campaign)} == {datetime(2026, 3, 6, 16, tzinfo=UTC)}
+        await rig.engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(business_hours=None))
+
+        async def sooner() -> bool:
+            due = {one.due_at for one in await people(rig.engine, campaign)}
+            return due == {datetime(2026, 3, 3, 16, tzinfo=UTC)}
+
+        await until(sooner)
 
 
 async def test_who_was_put_off_by_the_cap_is_contacted_under_a_looser_one(open_storage: OpenStorage) -> None:

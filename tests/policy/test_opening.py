@@ -294,6 +294,14 @@ def test_another_zone_may_decide() -> None:
     assert closes_at(hours, now, tokyo) == _at("2026-11-23T08:00")
 
 
+def test_hours_of_a_zone_that_is_not_known_here_are_closed() -> None:
+    """A database may come from a machine that knows more zones; another zone still decides."""
+    hours, now = _every_day("00:00-24:00", "Mars/Olympus"), _at("2026-07-01T12:00")
+    assert not is_open(hours, now)
+    assert next_open(hours, now) is None
+    assert next_open(hours, now, ZoneInfo(_NEW_YORK)) == now
+
+
 def test_the_search_ends_at_its_limit() -> None:
     """The limit itself is not looked at."""
     hours = _hours(monday="09:00-17:00")

@@ -14,6 +14,7 @@ from outreach.models.plans import Wave, WaveResult
 from outreach.models.reports import Report
 from outreach.models.states import CampaignStatus
 from outreach.operations.waves import committing, intents
+from outreach.operations.waves.intents import CommittedIntent
 from outreach.runners.worker import Worker
 from outreach.working_set import Transaction
 from outreach.working_set.journal import Journal, Rows
@@ -61,10 +62,10 @@ def count_the_stops_too_early(patch: pytest.MonkeyPatch) -> None:
     """Compare the stops of the commit with those of the commit, and not with those of now."""
     withdrawal_reasons = intents.withdrawal_reasons
 
-    def deaf(tx: Transaction, intents: Sequence[tuple[Dispatch, int | None]], now: datetime) -> Sequence[str | None]:
-        unknown = [(dispatch, stops) for dispatch, stops in intents if stops is None]
+    def deaf(tx: Transaction, intents: Sequence[CommittedIntent], now: datetime) -> Sequence[str | None]:
+        unknown = [one for one in intents if one.stops is None]
         looked_at = iter(withdrawal_reasons(tx, unknown, now))
-        return [next(looked_at) if stops is None else None for _, stops in intents]
+        return [next(looked_at) if one.stops is None else None for one in intents]
 
     patch.setattr(intents, "withdrawal_reasons", deaf)
 

@@ -14,6 +14,7 @@ from outreach.models.states import CampaignStatus
 from outreach.models.work import Claim
 from outreach.operations.waves import claims, clock_steps, intents, planning, workers
 from outreach.operations.waves.claims import Wanted
+from outreach.operations.waves.intents import CommittedIntent
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.memory import empty_database, open_image, write_now
 from outreach.testing.builders import (
@@ -41,7 +42,7 @@ def _claim(tx: Transaction, campaigns: Sequence[Campaign]) -> None:
 
 
 def _look_back(tx: Transaction, campaigns: Sequence[Campaign]) -> None:
-    asked = [(make_dispatch(campaign_id=one.id, position=0), None) for one in campaigns]
+    asked = [CommittedIntent(make_dispatch(campaign_id=one.id, position=0), None, None) for one in campaigns]
     assert set(intents.withdrawal_reasons(tx, asked, NOW)) == {"settled_elsewhere"}
 
 

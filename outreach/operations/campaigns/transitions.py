@@ -33,7 +33,7 @@ from outreach.operations.common import (
     workspace_of,
 )
 from outreach.policy.holidays import closed_dates, extend_calendar
-from outreach.policy.opening import next_open
+from outreach.policy.opening import is_zone, next_open
 from outreach.policy.readiness import missing_requirements
 from outreach.working_set import Transaction
 
@@ -341,7 +341,11 @@ def _setting_problems(tx: Transaction, campaign: Campaign, now: datetime) -> lis
     found = []
     if campaign.scheduled_expires_at is not None and now >= campaign.scheduled_expires_at:
         found.append(ErrorDetail("scheduled_expires_at", "Its scheduled_expires_at has passed."))
-    if campaign.business_hours is not None and _never_opens(campaign.business_hours, campaign.holidays, now):
+    hours = campaign.business_hours
+    if hours is not None and not is_zone(hours.timezone):
+        words = f"Its time zone {hours.timezone[:_MAX_NAME_LENGTH]!r} is unknown on this machine: install newer tzdata."
+        found.append(ErrorDetail("business_hours", words))
+    elif hours is not None and _never_opens(hours, campaign.holidays, now):
         found.append(ErrorDetail("business_hours", "Its business hours have no opening within a year."))
     provider = provider_of(tx, campaign)
     workspace = workspace_of(tx, campaign.workspace_id)

@@ -25,6 +25,9 @@ from outreach.working_set import Transaction
 _SEEN: Final = timedelta(hours=1)
 """How much of a silence must have passed without a clock step: longer than most calls last."""
 
+_RINGING: Final = timedelta(minutes=5)
+"""How much longer than its agent allows a call may last: providers count from the answer, and report the end later."""
+
 
 def settle(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome, now: datetime, *, by: TrailRule) -> None:
     """Merge a dispatch's outcome into its call; `by` is the source."""
@@ -163,19 +166,24 @@ def stop_polling(tx: Transaction, call: Call) -> None:
         tx.work.schedule(unit, None)
 
 
-def is_silence_over(tx: Transaction, call: Call, silence: timedelta, now: datetime) -> bool:
-    """Return whether a call is open although it was dialed `silence` ago.
-
-    After a clock step, or a pause without a worker, the provider has some time to report first.
-    """
-    since = call.dialed_at or call.created_at
-    return call.is_open and now >= since + silence and not time_left(tx, since, min(silence, _SEEN), now)
+def is_silence_due(tx: Transaction, call: Call, silence: timedelta, now: datetime) -> bool:
+    """Return whether `end_if_silent` would change an open call."""
+    return call.is_open and (_dialed_at(call) > now or _is_silence_over(tx, call, silence, now))
 
 
 def end_if_silent(tx: Transaction, workspace_id: str, call_id: str, silence: timedelta, now: datetime) -> Call | None:
-    """End a placed call after `silence` without a report; return it, None if it is not due."""
+    """End a placed call that has not ended `silence` after it was dialed; return it, None if it goes on.
+
+    A call may last as long as its agent allows. One that was dialed after now, by a clock that was set back since,
+    counts as dialed now.
+    """
     call = tx.calls.get(workspace_id, call_id)
-    if call is None or not is_silence_over(tx, call, silence, now):
+    if call is None or not call.is_open:
+        return None
+    if _dialed_at(call) > now:
+        tx.calls.update(attrs.evolve(call, dialed_at=now))
+        return None
+    if not _is_silence_over(tx, call, silence, now):
         return None
     after = attrs.evolve(call, status=CallStatus.UNCONFIRMED, error="no_news", ended_at=now)
     tx.calls.update(after)
@@ -183,11 +191,18 @@ def end_if_silent(tx: Transaction, workspace_id: str, call_id: str, silence: tim
     return after
 
 
-def restart_silence_timeout(tx: Transaction, workspace_id: str, call_id: str, now: datetime) -> None:
-    """Restart the silence timeout of a call that was dialed after now, by a clock that was set back since."""
-    call = tx.calls.get(workspace_id, call_id)
-    if call is not None and call.is_open and (call.dialed_at or call.created_at) > now:
-        tx.calls.update(attrs.evolve(call, dialed_at=now))
+def _is_silence_over(tx: Transaction, call: Call, silence: timedelta, now: datetime) -> bool:
+    # After a clock step, or a pause without a worker, the provider has some time to report first.
+    since = _dialed_at(call)
+    if now < since + silence or time_left(tx, since, min(silence, _SEEN), now):
+        return False
+    agent = tx.agents.get(call.workspace_id, call.agent_id)
+    longest = agent.max_call_seconds if agent is not None else None
+    return longest is None or now >= since + timedelta(seconds=longest) + _RINGING
+
+
+def _dialed_at(call: Call) -> datetime:
+    return call.dialed_at or call.created_at
 
 
 def _call_if_authoritative(tx: Transaction, dispatch: Dispatch) -> Call | None:

@@ -151,7 +151,7 @@ def apply_report(tx: Transaction, event: Report, *, backoff: Backoff, analyser: 
 
 
 def end_silent_call(tx: Transaction, dispatch: Dispatch, *, silence: timedelta, now: datetime) -> bool:
-    """End the call of a dispatch after `silence` without a report; return whether it has ended.
+    """End the call of a dispatch that has not ended `silence` after it was dialed; return whether it has ended.
 
     A later report still counts.
     """

@@ -1,4 +1,4 @@
-"""Waits that are no longer right: the clock was set back, or the contact rules have changed.
+"""Waits that are no longer right: the clock was set back, or contact rules or a campaign's hours have changed.
 
 Times from before a step are trusted only as far as they can be true.
 """
@@ -29,6 +29,9 @@ from outreach.working_set import Transaction
 
 _SET_BACK: Final = "the clock was set back"
 """Marks, followed by the size of the step, a run whose recipients wait by outdated times."""
+
+_NEW_HOURS: Final = "the campaign had other hours"
+"""Marks a run whose recipients wait for hours that the campaign no longer has."""
 
 _MAX_ROWS: Final = 200
 
@@ -201,6 +204,14 @@ def recorded_setback(run: CampaignRunState) -> timedelta | None:
     if run.postponed_under is None or not run.postponed_under.startswith(_SET_BACK):
         return None
     return timedelta(seconds=float(run.postponed_under.split()[-2]))
+
+
+def note_new_hours(tx: Transaction, campaign: Campaign) -> None:
+    """Let a campaign with new hours decide again about those who wait for contact hours within the old ones."""
+    run = tx.runs.get(campaign.workspace_id, campaign.id)
+    # A mark of a clock step wakes these as well, and others.
+    if run is not None and run.postponed_under is not None and recorded_setback(run) is None:
+        tx.runs.put(attrs.evolve(run, postponed_under=_NEW_HOURS))
 
 
 def shorten_waits(

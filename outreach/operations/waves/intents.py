@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 import attrs
 
@@ -139,25 +140,48 @@ def _call(dispatch: Dispatch, agent_id: str, intent: Intent) -> Call:
     )
 
 
-def withdrawal_reasons(
-    tx: Transaction, intents: Sequence[tuple[Dispatch, int | None]], now: datetime
-) -> Sequence[str | None]:
+class CommittedIntent(NamedTuple):
+    """A committed intent whose request is about to start.
+
+    Attributes:
+        stops: The stop count at its commit; None if unknown.
+        revision: The revision of the campaign that it was decided on; None for a single message or call.
+    """
+
+    dispatch: Dispatch
+    stops: int | None
+    revision: int | None
+
+
+def withdrawal_reasons(tx: Transaction, intents: Sequence[CommittedIntent], now: datetime) -> Sequence[str | None]:
     """Return for each committed intent why it must not be sent after all, or None.
 
-    Each comes with the stop count at its commit, or None; if no stop was counted since, nothing needs to be read.
+    If no stop was counted since its commit, nothing needs to be read.
     """
     stops = tx.stops.count()
-    doubtful = [dispatch for dispatch, known in intents if known != stops]
+    doubtful = [one.dispatch for one in intents if one.stops != stops]
     prefetch_for_last_check(tx, doubtful)
     changed = provider_throttles.of_changed_accounts(tx, doubtful, now)
     return [
         None
-        if known == stops
-        else withdrawal_reason(tx, dispatch)
-        or provider_throttles.throttle_reason(tx, dispatch, now)
-        or (provider_throttles.ACCOUNT_CHANGED if dispatch.id in changed else None)
-        for dispatch, known in intents
+        if one.stops == stops
+        else withdrawal_reason(tx, one.dispatch)
+        or _change_reason(tx, one, now)
+        or provider_throttles.throttle_reason(tx, one.dispatch, now)
+        or (provider_throttles.ACCOUNT_CHANGED if one.dispatch.id in changed else None)
+        for one in intents
     ]
+
+
+def _change_reason(tx: Transaction, intent: CommittedIntent, now: datetime) -> str | None:
+    """Return why an intent must be decided again: its campaign has other texts or hours since; else None."""
+    of = intent.dispatch
+    if of.created_at > now:
+        # The clock was set back, which gives campaigns new revisions; its slot lies ahead, and that withdraws it.
+        return None
+    campaign = None if of.campaign_id is None else tx.campaigns.get(of.workspace_id, of.campaign_id)
+    changed = campaign is not None and intent.revision is not None and campaign.revision != intent.revision
+    return "campaign_changed" if changed else None
 
 
 def prefetch_for_last_check(tx: Transaction, dispatches: Sequence[Dispatch]) -> None:

@@ -97,12 +97,12 @@ class Campaigns(Table):
         return None if campaign is None else self._with_agent(campaign)
 
     def update(self, campaign: Campaign) -> None:
-        """Replace a campaign, except for its counters."""
+        """Replace a campaign, except for its counters; a change of an active one counts as a stop."""
         key = CAMPAIGNS.key_of(campaign)
         known = self._rows.get(CAMPAIGNS, key)
         if known is None:
             raise LookupError(f"There is no such {CAMPAIGNS.noun}.")
-        if known.status is CampaignStatus.ACTIVE and campaign.status is not CampaignStatus.ACTIVE:
+        if known.status is CampaignStatus.ACTIVE:
             self._rows.count_stop()
         self._rows.update(CAMPAIGNS, key, attrs.evolve(campaign, counters=known.counters, agent=None))
 

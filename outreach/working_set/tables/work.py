@@ -139,8 +139,8 @@ class Leases(Table):
 class Stops(Table):
     """The stop count of the database.
 
-    A stop is counted in its own transaction: a register entry, a campaign that leaves active, a changed workspace or
-    account, a throttle, a takeover. While the count is the same, nothing checked at a commit was forbidden since.
+    A stop is counted in its own transaction: a register entry, a changed active campaign, workspace or account, a
+    throttle, a takeover. While the count is the same, nothing checked at a commit was forbidden since.
     """
 
     def count(self) -> int:
