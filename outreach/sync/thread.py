@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
+from contextvars import Context, copy_context
 from typing import Any, Final, TypeVar
 
 import anyio
@@ -65,6 +67,8 @@ class EngineThread:
         # Reentrant, because a signal handler that closes the engine may interrupt whoever holds it.
         self._gate = threading.RLock()
         self._calls: set[Call[Any]] = set()
+        self._handed_over: deque[tuple[Context, Call[Any]]] = deque()
+        self._stopping = False
         self._refusal: str | None = None
         self._over = False
         # A daemon: a loop that an adapter blocks must not keep the interpreter from exiting.
@@ -136,7 +140,7 @@ class EngineThread:
                     raise EngineClosed(self._refusal)
                 self._calls.add(call)
                 with suppress(RuntimeError):  # the loop is closed already, and the call is about to be ended
-                    loop.call_soon_threadsafe(self._begin, call)
+                    loop.call_soon_threadsafe(self._take, copy_context(), call)
 
         try:
             return call.wait(begin, timeout=timeout, bounded=bounded)
@@ -146,8 +150,9 @@ class EngineThread:
             with self._gate:
                 self._calls.discard(call)
 
-    def _begin(self, call: Call[T]) -> None:
-        self._tasks.start_soon(call.run)
+    def _take(self, context: Context, call: Call[Any]) -> None:
+        self._handed_over.append((context, call))
+        self._news.set()
 
     def _main(self) -> None:
         _here.runs_a_loop = True
@@ -161,11 +166,20 @@ class EngineThread:
         self._end()
 
     async def _serve(self) -> None:
-        self._stopping = asyncio.Event()
-        async with anyio.create_task_group() as self._tasks:
+        self._news = asyncio.Event()
+        async with anyio.create_task_group() as tasks:
             self._loop.set_result(asyncio.get_running_loop())
-            await self._stopping.wait()
-            self._tasks.cancel_scope.cancel()
+            while not self._stopping:
+                await self._news.wait()
+                self._news.clear()
+                while self._handed_over:
+                    # Begun by this task and not by a callback of the loop: anyio asks sniffio, where that is installed,
+                    # which knows no loop outside of tasks.
+                    context, call = self._handed_over.popleft()
+                    context.run(tasks.start_soon, call.run)
+                    # What the call was given is not kept until the next one.
+                    del context, call
+            tasks.cancel_scope.cancel()
 
     def _end(self) -> None:
         """End the calls whose tasks the loop has left behind."""
@@ -185,5 +199,7 @@ class EngineThread:
         """End the loop, which cancels the calls that were begun before."""
         self._refuse(_CLOSED)
         with suppress(RuntimeError):  # it has ended by itself
-            self._loop.result().call_soon_threadsafe(self._stopping.set)
+            loop = self._loop.result()
+            self._stopping = True
+            loop.call_soon_threadsafe(self._news.set)
         self._thread.join(_END_SECONDS)
