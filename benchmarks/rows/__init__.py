@@ -7,6 +7,7 @@ from typing import Final
 
 from benchmarks.results import Results
 from benchmarks.rows import (
+    asking,
     calling,
     creating,
     dispatching,
@@ -29,6 +30,7 @@ ROWS: Final[Mapping[str, Callable[[Settings], Results]]] = {
     "create": creating.measure,
     "list": listing.measure,
     "call": calling.measure,
+    "requests": asking.measure,
     "dispatch": dispatching.measure,
     "receipts": receiving.measure,
     "indexes": indexing.measure,

@@ -18,6 +18,7 @@ NEEDS_NOTHING_ELSE = {
     "create": {"floor"},
     "list": {"bare route"},
     "call": {"bare route"},
+    "requests": {"one pool"},
     "dispatch": {"ledger floor", "ledger floor with intents"},
     "receipts": {"ledger floor"},
     "indexes": {
