@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -49,6 +49,8 @@ class Books:
     Attributes:
         reached: What the providers took.
         begun: When the request of a dispatch began.
+        at_work_since: Tells since when the process that asked goes on after it stood still; 0.0 if it never did, None
+            while it does.
         heard: What a living process was answered about a dispatch, by a request or by a look-up that vouches for it.
         decided: What an operator has decided about a dispatch that nobody knows of.
         stops: How often who wrote STOP, by workspace and number.
@@ -62,6 +64,7 @@ class Books:
 
     reached: dict[str, list[Reached]] = attrs.field(factory=dict)
     begun: dict[str, datetime] = attrs.field(factory=dict)
+    at_work_since: dict[str, Callable[[], float | None]] = attrs.field(factory=dict)
     heard: dict[str, list[DispatchOutcome]] = attrs.field(factory=dict)
     decided: dict[str, Literal["retry", "assume_sent"]] = attrs.field(factory=dict)
     stops: Counter[tuple[str, str]] = attrs.field(factory=Counter)
@@ -86,6 +89,11 @@ class Books:
     def hear(self, dispatch_id: str, outcome: DispatchOutcome) -> None:
         """Note that a living process has been told."""
         self.heard.setdefault(dispatch_id, []).append(outcome)
+
+    def has_stood_still(self, dispatch_id: str) -> bool:
+        """Return whether the process that asked the provider about a dispatch stood still, and goes on."""
+        at_work_since = self.at_work_since.get(dispatch_id)
+        return at_work_since is not None and bool(at_work_since())
 
     def was_reported(self, dispatch_id: str, state: DispatchState, reason: str | None) -> bool:
         """Return whether a living process has been told just this about a dispatch."""

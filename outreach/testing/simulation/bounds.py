@@ -21,6 +21,7 @@ class Bounds:
         stale_after: How long a single call or message may wait.
         unconfirmed_after: How long after its commit a dispatch that nobody knows of ends as unconfirmed.
         request_may_take: How long a request may take before its outcome is unknown.
+        stop_grace: How long requests on their way have when a worker stops or has lost its lease.
         receipt_wait: How long an accepted message waits for its receipt while retry is on.
         missed_start: How long after its time a scheduled campaign may still start by itself.
         call_silence: How long a placed call may be silent before it ends as unconfirmed.
@@ -36,6 +37,7 @@ class Bounds:
     stale_after: timedelta
     unconfirmed_after: timedelta
     request_may_take: timedelta
+    stop_grace: timedelta
     receipt_wait: timedelta
     missed_start: timedelta
     call_silence: timedelta
@@ -54,6 +56,7 @@ class Bounds:
             stale_after=timedelta(seconds=config.single_expiry_seconds),
             unconfirmed_after=timedelta(seconds=config.reconcile_deadline_seconds),
             request_may_take=timedelta(seconds=config.provider_timeout_seconds),
+            stop_grace=timedelta(seconds=config.stop_grace_seconds),
             receipt_wait=timedelta(seconds=config.receipt_timeout_seconds),
             missed_start=timedelta(seconds=config.missed_start_grace_seconds),
             call_silence=timedelta(seconds=config.call_timeout_seconds),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchOutcome
@@ -28,6 +28,9 @@ _MOVES: Final = {
 }
 NOT_TAKEN: Final = frozenset({_D.REFUSED, _D.NOT_SENT, _D.WITHDRAWN, _D.DEFERRED})
 """What says that no provider has taken it."""
+
+_A_STEP: Final = timedelta(seconds=1)
+"""A clock that has gained less was not set."""
 
 _ANSWERED: Final = frozenset({_D.REFUSED, _D.NOT_SENT, _D.DEFERRED})
 """What only the provider can have told."""
@@ -74,7 +77,7 @@ class MoveChecks:
         elif after.state is _D.WITHDRAWN and after.id in self._books.begun:
             raise Broken(f"Dispatch {after.id} is withdrawn ({after.reason}); its request had begun.")
         elif after.state is _D.UNKNOWN:
-            self._check_unknown(tx, after, really)
+            self._check_unknown(tx, after, now, really)
         elif after.state is _D.UNCONFIRMED and self._is_too_early(after, now, really):
             raise Broken(f"Dispatch {after.id} is unconfirmed at {now}; it was committed at {after.created_at}.")
         elif after.state is _D.GIVEN_UP and self._books.decided.get(after.id) != "retry":
@@ -111,17 +114,29 @@ class MoveChecks:
         elif not taken:
             raise Broken(f"Dispatch {after.id} is accepted, and the provider knows nothing of it.")
 
-    def _check_unknown(self, tx: Transaction, after: Dispatch, now: datetime) -> None:
+    def _check_unknown(self, tx: Transaction, after: Dispatch, now: datetime, really: datetime) -> None:
+        begun = self._books.begun.get(after.id)
         match after.reason:
             case "worker_lost":
                 explained = tx.workers.get(after.epoch) is None
+            case "interrupted":
+                # A worker gives it the grace of a stop, which has lost its lease while it stood still, or to one that
+                # came when the clock had just been set forth.
+                has_had_grace = begun is not None and really >= begun + self._bounds.stop_grace
+                explained = has_had_grace and (
+                    self._books.has_stood_still(after.id) or self._has_jumped(after, now, really)
+                )
             case "timeout":
-                begun = self._books.begun.get(after.id)
-                explained = begun is not None and now >= begun + self._bounds.request_may_take
+                explained = begun is not None and really >= begun + self._bounds.request_may_take
             case reason:
                 explained = self._books.was_reported(after.id, _D.UNKNOWN, reason)
         if not explained:
             raise Broken(f"Dispatch {after.id} is unknown ({after.reason}) at {now}, and nothing explains it.")
+
+    def _has_jumped(self, after: Dispatch, now: datetime, really: datetime) -> bool:
+        """Return whether the clock was set forth since a dispatch was committed."""
+        committed = self._books.committed.get(after.id, after.created_at)
+        return now - after.created_at > really - committed + _A_STEP
 
     def _check_report(self, after: Dispatch) -> None:
         entries = self._books.entries(after.id)

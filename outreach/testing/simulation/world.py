@@ -164,6 +164,7 @@ class World:
             await anyio.sleep_forever()
         self._on_request(asked.workspace_id, dispatch_id, asked.not_after)
         self.books.begun[dispatch_id] = self.now()
+        self.books.at_work_since[dispatch_id] = link.at_work_since
         outcome = await self._exchange(link, dispatch_id, accept)
         self.books.hear(dispatch_id, outcome)
         self._later(_RECORDED_WITHIN, lambda: self._require_recorded(link, dispatch_id, outcome))
