@@ -30,11 +30,12 @@ def is_postgres(url: str) -> bool:
 
 
 def shown_url(url: str) -> str:
-    """Return a database's URL as it may be shown: without user and password."""
-    if not is_postgres(url):
+    """Return a database's URL as it may be shown: without user and password, also of one that names no database."""
+    scheme, separator, rest = url.partition("://") if "://" in url else ("", "", url)
+    if scheme in {"sqlite", "memory"}:
         return url
-    scheme, _, rest = url.partition("://")
-    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
+    # Its password may hold whatever should have been percent-encoded.
+    return f"{scheme}{separator}{rest.rpartition('@')[2].partition('?')[0]}"
 
 
 def storage_from_url(

@@ -216,7 +216,12 @@ def test_what_works_on_files_says_what_to_use_instead(tmp_path: Path) -> None:
         ("postgresql://host", "names no database"),
         ("postgresql://user:secret@host/db?no_such_option=1", "not valid"),
         ("postgresql://user:secret@[host/db", "not valid"),
+        ("postgresql://user:%secret@host/db", "not valid"),
+        ("postgresql://user:my secret@host/db", "not valid"),
         ("mysql://host/db", "names no database"),
+        ("postgresql+psycopg://user:secret@host/db", "'postgresql.psycopg://host/db' names no database"),
+        ("mysql://user:my?secret@host/db?password=secret", "'mysql://host/db' names no database"),
+        ("user:secret@host/db", "'host/db' names no database"),
     ],
 )
 def test_a_url_that_names_no_database_is_refused(url: str, words: str) -> None:

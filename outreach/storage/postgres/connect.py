@@ -84,11 +84,11 @@ def conninfo_of(url: str) -> str:
     """
     try:
         given = conninfo_to_dict(url)
-    except psycopg.ProgrammingError as error:
-        # The driver quotes the URL, and so its password.
-        reason = str(error).strip().replace(url, "...")
+    except psycopg.ProgrammingError:
+        # What the driver says quotes the URL or a part of it, and so its password.
         raise ConfigError(
-            f"The database's URL is not valid: {reason}. Write postgresql://user:password@host:5432/database"
+            "The database's URL is not valid. Write postgresql://user:password@host:5432/database, with %25 for % and "
+            "%20 for a space in a password, and likewise for other signs."
         ) from None
     if not given.get("dbname"):
         raise ConfigError("The database's URL names no database. Write postgresql://user:password@host:5432/database")
