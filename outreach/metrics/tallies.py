@@ -82,14 +82,15 @@ class TallyMetric(Metric):
     how the lines begin needs the numbers alone.
 
     Args:
-        family: Its name, kind and labels.
+        tally: Where it was counted.
         labels: The sets of labels in the order in which they came; later moments only add to them.
         numbers: The values of the samples in their order: `samples_each` for each set of labels.
     """
 
-    def __init__(self, family: Family, labels: Sequence[Labels], numbers: Sequence[float]) -> None:
+    def __init__(self, tally: Tally, labels: Sequence[Labels], numbers: Sequence[float]) -> None:
+        family = tally.family
         super().__init__(family.name.removesuffix("_total"), family.help, family.kind)
-        self.family, self.labels, self.numbers = family, labels, numbers
+        self.tally, self.labels, self.numbers = tally, labels, numbers
         self.samples_each = _samples_each(family)
         del self.__dict__["samples"]
 
@@ -100,7 +101,7 @@ class TallyMetric(Metric):
 
     def part(self, first: int, end: int) -> Metric:
         """Return an ordinary metric with the samples of some of the sets of labels."""
-        family, each = self.family, self.samples_each
+        family, each = self.tally.family, self.samples_each
         if family.kind == "histogram":
             histogram = HistogramMetricFamily(family.name, family.help, labels=family.labels)
             bounds = [f"{bound:g}" for bound in family.buckets] + ["+Inf"]
@@ -142,7 +143,7 @@ class Counts:
 
     def metric(self) -> TallyMetric:
         """Return it for Prometheus: the same object as the last time while nothing has been counted."""
-        self._shown = _shown_again(self._shown, self.family, self.values, list(self.values.values()))
+        self._shown = _shown_again(self._shown, self, self.values, list(self.values.values()))
         return self._shown
 
 
@@ -175,18 +176,18 @@ class Histograms:
             total, *counts = row
             numbers += accumulate(counts)
             numbers += (numbers[-1], total)
-        self._shown = _shown_again(self._shown, self.family, self._values, numbers)
+        self._shown = _shown_again(self._shown, self, self._values, numbers)
         return self._shown
 
 
 def _shown_again(
-    shown: TallyMetric | None, family: Family, values: Mapping[Labels, object], numbers: list[float]
+    shown: TallyMetric | None, tally: Tally, values: Mapping[Labels, object], numbers: list[float]
 ) -> TallyMetric:
     """Return what was shown last if its numbers are still these, else what is to be shown now."""
     if shown is not None and shown.numbers == numbers:
         return shown
     # Another thread may have added to them since the numbers were read.
-    return TallyMetric(family, list(values)[: len(numbers) // _samples_each(family)], numbers)
+    return TallyMetric(tally, list(values)[: len(numbers) // _samples_each(tally.family)], numbers)
 
 
 def gauge(family: Family, values: Mapping[Labels, float]) -> Metric:

@@ -121,14 +121,14 @@ class _Beginnings:
     """
 
     def __init__(self, metric: TallyMetric, form: _Form) -> None:
-        self._family, self._form = metric.family, form
+        self._tally, self._form = metric.tally, form
         self._head = form.write(metric.part(0, 0))
         self._beginnings: list[str] = []
         self._lock = Lock()
 
     def are_of(self, metric: TallyMetric, form: _Form) -> bool:
         """Return whether these are the beginnings of this metric in this form."""
-        return self._family == metric.family and self._form.content_type == form.content_type
+        return self._tally is metric.tally and self._form.content_type == form.content_type
 
     def texts(self, metric: TallyMetric) -> Iterator[bytes]:
         """Yield the text in parts."""

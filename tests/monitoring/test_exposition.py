@@ -119,6 +119,16 @@ def test_the_beginning_of_a_line_is_written_by_the_library_once(shown: Shown, mo
     assert made == [("quiet", 0), ("busy", 0), ("busy", 1), ("busy", 2)]
 
 
+def test_two_tallies_of_one_name_keep_their_own_labels(shown: Shown) -> None:
+    """A registry takes them, whatever Prometheus says of the text."""
+    other = Counts(shown.busy.family)
+    shown.registry.register(TallyCollector([other]))
+    for number in range(3):
+        other.add(f"other {number}")
+        shown.busy.add("one")
+        assert shown.text() == shown.expected()
+
+
 def test_all_parts_show_the_moment_at_which_they_were_asked_for(shown: Shown) -> None:
     """What is counted while they are written is in the next text; two scrapes at once do not disturb each other."""
     for number in range(3 * PART_LINES):
