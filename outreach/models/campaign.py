@@ -46,7 +46,7 @@ class CallerIdAllocation:
     count: int = bounded(1, 1_000_000)
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, cache_hash=True)
 class Counters:
     """The counters of a campaign; they always equal a recount of its recipients (docs/delivery-contract.md#rule-9).
 

@@ -23,6 +23,8 @@ M = TypeVar("M")
 MAX_CACHED_ROWS: Final = 20_000
 """Cached rows of one kind that are kept between transactions; a row takes about a kilobyte."""
 
+_NOTHING: Final = Counters()
+
 _WRITE_ORDER: Final[tuple[Change, ...]] = ("delete", "insert", "update", "put")
 
 
@@ -316,7 +318,7 @@ class WorkingSet:
             raise LookupError(f"There is no such {CAMPAIGNS.noun}.")
         counters = campaign.counters + change
         self.journal.set(self._rows[CAMPAIGNS.table].known, key, copy_with(campaign, counters=counters))
-        self.journal.set(self.counted, campaign.id, self.counted.get(campaign.id, Counters()) + change)
+        self.journal.set(self.counted, campaign.id, self.counted.get(campaign.id, _NOTHING) + change)
         self._pending_tables.add(CAMPAIGNS.table)
         return counters
 
