@@ -9,6 +9,6 @@ from __future__ import annotations
 
 from outreach.metrics.engine_metrics import EngineMetrics
 from outreach.metrics.families import Family
-from outreach.metrics.tallies import BoundedNames, Counts, Histograms, TallyCollector
+from outreach.metrics.tallies import BoundedNames, Counts, Histograms, TallyCollector, TallyMetric
 
-__all__ = ["BoundedNames", "Counts", "EngineMetrics", "Family", "Histograms", "TallyCollector"]
+__all__ = ["BoundedNames", "Counts", "EngineMetrics", "Family", "Histograms", "TallyCollector", "TallyMetric"]

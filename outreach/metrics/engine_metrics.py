@@ -120,7 +120,10 @@ class EngineMetrics(Instrumentation, Collector):
     def intent_committed(self, dispatch: Dispatch) -> None:
         """Count it as waiting."""
         self._intents += 1
-        self._start(dispatch.channel, dispatch.provider, self._workspace(dispatch.workspace_id))
+        channel, provider, workspace_id = dispatch.channel, dispatch.provider, dispatch.workspace_id
+        # A name beyond its bound is never among them, and is looked up each time.
+        if ((channel, provider, workspace_id) if self._by_workspace else (channel, provider)) not in self._started:
+            self._start(channel, provider, self._workspace(workspace_id))
 
     def _start(self, channel: Channel, name: str, workspace: Labels) -> None:
         """Show zeros for a provider that is seen for the first time."""
@@ -150,9 +153,13 @@ class EngineMetrics(Instrumentation, Collector):
         else:
             self._in_flight -= 1
             self._duration.observe(seconds, channel, provider)
-        self._dispatches.add(channel, provider, outcome.state, *self._workspace(dispatch.workspace_id))
-        if outcome.state in _FAILURES:
-            self._failures.add(channel, provider, self._reasons(outcome.reason or str(outcome.state)))
+        state = outcome.state
+        if self._by_workspace:
+            self._dispatches.add(channel, provider, state, self._workspaces(dispatch.workspace_id))
+        else:
+            self._dispatches.add(channel, provider, state)
+        if state in _FAILURES:
+            self._failures.add(channel, provider, self._reasons(outcome.reason or str(state)))
 
     def report_received(self, dispatch: Dispatch | None, report: Report, *, delay_seconds: float | None) -> None:
         """Count the report."""

@@ -28,7 +28,7 @@ class Family:
         kind: Its type.
         help: What it tells.
         labels: The names of its labels.
-        buckets: The upper bounds of a histogram.
+        buckets: The upper bounds of a histogram, none below zero.
     """
 
     name: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+import anyio.lowlevel
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -104,13 +105,23 @@ class ServerMetrics:
         Args:
             accept: The header `Accept` of the request.
         """
-        return self._exposition.text(accept)
+        parts, content_type = self._exposition.parts(accept)
+        return b"".join(parts), content_type
+
+    async def text_in_parts(self, accept: str = "") -> tuple[bytes, str]:
+        """Return the same as `text`, and let other tasks run between its parts."""
+        parts, content_type = self._exposition.parts(accept)
+        written = [next(parts)]
+        for part in parts:
+            await anyio.lowlevel.checkpoint()
+            written.append(part)
+        return b"".join(written), content_type
 
     def app(self) -> Starlette:
         """Return an app that answers `GET /metrics`, for an address of its own."""
 
         async def metrics(request: Request) -> Response:
-            content, content_type = self.text(request.headers.get("accept", ""))
+            content, content_type = await self.text_in_parts(request.headers.get("accept", ""))
             return Response(content, headers={"content-type": content_type, "cache-control": "no-store"})
 
         return Starlette(routes=[Route("/metrics", metrics, methods=["GET"])])

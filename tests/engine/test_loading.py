@@ -10,6 +10,7 @@ from outreach.models.campaign import Campaign, Counters
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import RecipientStatus
 from outreach.operations.campaigns import loading
+from outreach.operations.campaigns.earlier_numbers import EarlierNumbers
 from outreach.operations.campaigns.loading import ChunkResult
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_call_campaign, make_campaign, make_prepared, make_unsubscribe, new_phone
@@ -44,10 +45,34 @@ async def test_a_duplicate_is_found_over_chunks_and_two_invalid_numbers_are_no_d
     one = make_prepared()
     campaign = await _begin(storage)
     first = await _load(storage, campaign, [one, make_prepared(phone=None)])
-    second = await _load(storage, campaign, [one, make_prepared(phone=None)], position=first.next_position)
+    earlier = EarlierNumbers()
+    earlier.add([one.phone, None])
+    second = await _load(
+        storage, campaign, [one, make_prepared(phone=None)], earlier=earlier, position=first.next_position
+    )
     rows = await storage.read(lambda tx: tx.recipients.page(THIS_WORKSPACE, campaign.id))
     assert [row.reason for row in rows] == [None, "invalid_number", "duplicate", "invalid_number"]
     assert first.counters + second.counters == Counters(total=4, pending=1, open=1)
+
+
+async def test_a_number_that_only_seems_to_be_in_an_earlier_chunk_is_loaded(storage: Storage) -> None:
+    """What is told of earlier chunks may name too much; the database knows."""
+    one = make_prepared()
+    campaign = await _begin(storage)
+    earlier = EarlierNumbers()
+    earlier.add([one.phone])
+    assert (await _load(storage, campaign, [one], earlier=earlier)).counters.pending == 1
+
+
+def test_every_number_of_earlier_chunks_is_a_candidate() -> None:
+    """And hardly any other one."""
+    numbers = [new_phone() for _ in range(5_000)]
+    earlier = EarlierNumbers()
+    assert earlier.candidates(numbers) == set()
+    earlier.add([*numbers[:2_500], None])
+    found = earlier.candidates(numbers)
+    assert found >= set(numbers[:2_500])
+    assert len(found) < 2_600
 
 
 @pytest.mark.parametrize(("scope", "excluded"), [("all", 1), ("sms", 1), ("call", 0)])
@@ -135,7 +160,9 @@ async def test_each_chunk_keeps_the_load_from_being_a_leftover(storage: Storage)
     later = NOW + loading.LOADING_LEASE
     assert not await storage.read(lambda tx: tx.campaigns.leftovers(later))
     assert len(await storage.read(lambda tx: tx.campaigns.leftovers(later + TICK))) == 1
-    await storage.write(lambda tx: loading.load_chunk(tx, campaign, [make_prepared()], position=0, now=later))
+    await storage.write(
+        lambda tx: loading.load_chunk(tx, campaign, [make_prepared()], earlier=None, position=0, now=later)
+    )
     assert not await storage.read(lambda tx: tx.campaigns.leftovers(later + TICK))
 
 
@@ -156,9 +183,16 @@ async def _begin(storage: Storage, campaign: Campaign | None = None) -> Campaign
 
 
 async def _load(
-    storage: Storage, campaign: Campaign, chunk: Sequence[PreparedRecipient], *, position: int = 0
+    storage: Storage,
+    campaign: Campaign,
+    chunk: Sequence[PreparedRecipient],
+    *,
+    earlier: EarlierNumbers | None = None,
+    position: int = 0,
 ) -> ChunkResult:
-    return await storage.write(lambda tx: loading.load_chunk(tx, campaign, chunk, position=position, now=NOW))
+    return await storage.write(
+        lambda tx: loading.load_chunk(tx, campaign, chunk, earlier=earlier, position=position, now=NOW)
+    )
 
 
 async def _publish(storage: Storage, campaign: Campaign, result: ChunkResult) -> tuple[Campaign, int]:

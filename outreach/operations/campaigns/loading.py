@@ -13,6 +13,7 @@ from outreach.models.campaign import Campaign, Counters
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import RecipientStatus
 from outreach.operations.campaigns import trail
+from outreach.operations.campaigns.earlier_numbers import EarlierNumbers
 from outreach.operations.common import record_audit
 from outreach.policy.deciding import decide_loading
 from outreach.working_set import Transaction
@@ -42,19 +43,26 @@ def begin(tx: Transaction, campaign: Campaign, *, now: datetime) -> None:
 
 
 def load_chunk(
-    tx: Transaction, campaign: Campaign, chunk: Sequence[PreparedRecipient], *, position: int, now: datetime
+    tx: Transaction,
+    campaign: Campaign,
+    chunk: Sequence[PreparedRecipient],
+    *,
+    earlier: EarlierNumbers | None,
+    position: int,
+    now: datetime,
 ) -> ChunkResult:
     """Write one chunk of contacts.
 
     Numbers on the register are excluded; duplicates and invalid numbers are written as skipped
-    (docs/interface.md#invalid-numbers). Raises `StorageError` if the campaign was deleted as a leftover.
+    (docs/interface.md#invalid-numbers). `earlier` has the numbers of the chunks before it, and the caller adds those of
+    this one once it is written; None for an only one. Raises `StorageError` if the campaign was deleted as a leftover.
     """
     workspace_id = campaign.workspace_id
     _extend_lease(tx, campaign, now)
     phones = {recipient.phone for recipient in chunk if recipient.phone is not None}
     stopped = tx.register.stopped(workspace_id, campaign.channel, phones)
-    # The first chunk meets no earlier contacts.
-    seen = set(tx.recipients.known_phones(workspace_id, campaign.id, phones - stopped)) if position else set()
+    repeated = earlier.candidates(phones - stopped) if earlier else None
+    seen = set(tx.recipients.known_phones(workspace_id, campaign.id, repeated)) if repeated else set()
     rows: list[tuple[int, PreparedRecipient, RecipientStatus, str | None]] = []
     excluded = pending = 0
     for recipient in chunk:

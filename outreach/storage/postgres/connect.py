@@ -42,8 +42,11 @@ _SERVER_SETTINGS: Final = {
     # Who has waited for the fence has to see what was committed meanwhile.
     "default_transaction_isolation": "read committed",
     "client_min_messages": "warning",
-    # Every query follows an index, also where the statistics are too old to show that it pays.
+    # Every query searches an index for each of its values, also where the statistics are too old to show that it pays.
     "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
     "jit": "off",
     "max_parallel_workers_per_gather": "0",
 }

@@ -709,11 +709,11 @@ INSERT INTO database_identity (id) VALUES (replace(gen_random_uuid()::text, '-',
 
 -- Events that wait for a dispatch, by the identifiers that they name.
 CREATE INDEX callbacks_waiting ON callbacks (
-    workspace_id, (report::json ->> 'provider'), (report::json ->> 'provider_id')
+    (report::json ->> 'provider_id'), workspace_id, (report::json ->> 'provider')
 ) WHERE report IS NOT NULL;
 
 CREATE INDEX callbacks_waiting_for_telephony ON callbacks (
-    workspace_id, (report::json ->> 'provider'), (report::json ->> 'telephony_id')
+    (report::json ->> 'telephony_id'), workspace_id, (report::json ->> 'provider')
 ) WHERE report IS NOT NULL;
 
 -- The highest number that an entry of the trail has had. No sequence: that would leave gaps, and its numbers would not be
@@ -742,6 +742,14 @@ CREATE FUNCTION name_trigrams(list BIGINT, name TEXT) RETURNS TEXT[] LANGUAGE sq
         WINDOW places AS (ORDER BY place)
     ) AS followed
     WHERE third IS NOT NULL
+$$;
+
+-- The numbers of names that hold all trigrams of a text in quotes. Only a bitmap reads an index of this kind.
+CREATE FUNCTION names_with(list BIGINT, phrase TEXT, most BIGINT) RETURNS SETOF BIGINT
+LANGUAGE sql STABLE SET enable_bitmapscan = on AS $$
+    SELECT number FROM outreach.campaign_names
+    WHERE trigrams @> outreach.name_trigrams(list, replace(substr(phrase, 2, char_length(phrase) - 2), '""', '"'))
+    LIMIT most
 $$;
 
 -- What a list of campaigns is made of is kept by triggers, so that whatever is written, it is right in the same

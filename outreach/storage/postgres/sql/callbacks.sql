@@ -2,11 +2,19 @@
 
 -- waiting --
 -- Early events of an identifier; the terms are those of their two indexes.
-SELECT {callbacks} FROM callbacks
-WHERE workspace_id = :workspace_id
-    AND report::json ->> 'provider' = :provider
-    AND (report::json ->> 'provider_id' = :provider_id OR report::json ->> 'telephony_id' = :provider_id)
-    AND report IS NOT NULL
+SELECT {callbacks} FROM (
+    SELECT * FROM callbacks
+    WHERE workspace_id = :workspace_id
+        AND report::json ->> 'provider' = :provider
+        AND report::json ->> 'provider_id' = :provider_id
+        AND report IS NOT NULL
+    UNION
+    SELECT * FROM callbacks
+    WHERE workspace_id = :workspace_id
+        AND report::json ->> 'provider' = :provider
+        AND report::json ->> 'telephony_id' = :provider_id
+        AND report IS NOT NULL
+) AS callbacks
 ORDER BY received_at, event_id
 LIMIT :limit
 
@@ -19,12 +27,14 @@ WHERE EXISTS (
         AND report::json ->> 'provider' = wanted.value ->> 1
         AND report::json ->> 'provider_id' = wanted.value ->> 2
         AND report IS NOT NULL
+    OFFSET 0
 ) OR EXISTS (
     SELECT 1 FROM callbacks
     WHERE workspace_id = wanted.value ->> 0
         AND report::json ->> 'provider' = wanted.value ->> 1
         AND report::json ->> 'telephony_id' = wanted.value ->> 2
         AND report IS NOT NULL
+    OFFSET 0
 )
 
 -- list --

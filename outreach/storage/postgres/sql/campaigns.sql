@@ -113,35 +113,51 @@ LIMIT :limit OFFSET :offset
 
 -- page_of_both --
 -- The same for both channels, merged.
-SELECT number, created_at, id FROM campaigns
-WHERE workspace_id = :workspace_id
-    AND channel = 'sms'
-    AND loading_until IS NULL
-    AND (created_at, id) < (:after_at, :after_id)
+(
+    SELECT number, created_at, id FROM campaigns
+    WHERE workspace_id = :workspace_id
+        AND channel = 'sms'
+        AND loading_until IS NULL
+        AND (created_at, id) < (:after_at, :after_id)
+    ORDER BY created_at DESC, id DESC
+    LIMIT :limit::bigint + :offset::bigint
+)
 UNION ALL
-SELECT number, created_at, id FROM campaigns
-WHERE workspace_id = :workspace_id
-    AND channel = 'call'
-    AND loading_until IS NULL
-    AND (created_at, id) < (:after_at, :after_id)
+(
+    SELECT number, created_at, id FROM campaigns
+    WHERE workspace_id = :workspace_id
+        AND channel = 'call'
+        AND loading_until IS NULL
+        AND (created_at, id) < (:after_at, :after_id)
+    ORDER BY created_at DESC, id DESC
+    LIMIT :limit::bigint + :offset::bigint
+)
 ORDER BY created_at DESC, id DESC
 LIMIT :limit OFFSET :offset
 
 -- page_of_both_in_status --
 -- The same for both channels and one status.
-SELECT number, created_at, id FROM campaigns
-WHERE workspace_id = :workspace_id
-    AND channel = 'sms'
-    AND status = :status
-    AND loading_until IS NULL
-    AND (created_at, id) < (:after_at, :after_id)
+(
+    SELECT number, created_at, id FROM campaigns
+    WHERE workspace_id = :workspace_id
+        AND channel = 'sms'
+        AND status = :status
+        AND loading_until IS NULL
+        AND (created_at, id) < (:after_at, :after_id)
+    ORDER BY created_at DESC, id DESC
+    LIMIT :limit::bigint + :offset::bigint
+)
 UNION ALL
-SELECT number, created_at, id FROM campaigns
-WHERE workspace_id = :workspace_id
-    AND channel = 'call'
-    AND status = :status
-    AND loading_until IS NULL
-    AND (created_at, id) < (:after_at, :after_id)
+(
+    SELECT number, created_at, id FROM campaigns
+    WHERE workspace_id = :workspace_id
+        AND channel = 'call'
+        AND status = :status
+        AND loading_until IS NULL
+        AND (created_at, id) < (:after_at, :after_id)
+    ORDER BY created_at DESC, id DESC
+    LIMIT :limit::bigint + :offset::bigint
+)
 ORDER BY created_at DESC, id DESC
 LIMIT :limit OFFSET :offset
 
@@ -149,11 +165,11 @@ LIMIT :limit OFFSET :offset
 -- The numbers of all whose name contains a text, newest first; `phrase` is the text in quotes. Names are indexed by list,
 -- and `strpos`, unlike LIKE, takes every character literally.
 SELECT campaigns.number, (created_at, id) < (:after_at, :after_id) AS is_behind
-FROM campaign_names JOIN campaigns ON campaigns.number = campaign_names.number
-WHERE campaign_names.trigrams @> name_trigrams(
-        :list, replace(substr(:phrase, 2, char_length(:phrase) - 2), '""', '"')
-    )
-    AND campaigns.workspace_id = :workspace_id
+FROM names_with(:list, :phrase, NULL) AS names (number)
+CROSS JOIN LATERAL (
+    SELECT * FROM campaigns WHERE campaigns.number = names.number OFFSET 0
+) AS campaigns
+WHERE campaigns.workspace_id = :workspace_id
     AND campaigns.loading_until IS NULL
     AND (:channel::text IS NULL OR channel = :channel::text)
     AND (:status::text IS NULL OR status = :status::text)
@@ -162,11 +178,7 @@ ORDER BY created_at DESC, id DESC
 
 -- names_with --
 -- How many names match by the index, counted up to a limit.
-SELECT COUNT(*) FROM (
-    SELECT 1 FROM campaign_names
-    WHERE trigrams @> name_trigrams(:list, replace(substr(:phrase, 2, char_length(:phrase) - 2), '""', '"'))
-    LIMIT :limit
-) AS names
+SELECT COUNT(*) FROM names_with(:list, :phrase, :limit) AS names (number)
 
 -- found_by_looking --
 -- The result of `found` by a scan of the names in the order of an index, for texts that are too short for the index of
@@ -229,14 +241,16 @@ ORDER BY created_at DESC, id DESC
 -- Campaigns by number; their workspace is compared all the same.
 SELECT {campaigns}
 FROM json_array_elements_text(:numbers::json) AS wanted (value)
-JOIN campaigns ON campaigns.number = wanted.value::bigint
+CROSS JOIN LATERAL (
+    SELECT * FROM campaigns WHERE campaigns.number = wanted.value::bigint OFFSET 0
+) AS campaigns
 WHERE workspace_id = :workspace_id AND loading_until IS NULL
 ORDER BY campaigns.created_at DESC, campaigns.id DESC
 
 -- in_status --
 -- For starting a dispatcher, and for stopping campaigns.
 SELECT {campaigns} FROM campaigns
-WHERE status IN (SELECT json_array_elements_text(:statuses::json))
+WHERE status = ANY (ARRAY(SELECT json_array_elements_text(:statuses::json)))
     AND loading_until IS NULL
     AND (:workspace_id::text IS NULL OR workspace_id = :workspace_id::text)
 ORDER BY created_at, id
@@ -244,7 +258,7 @@ ORDER BY created_at, id
 -- count_in_status --
 -- Counted without reading any campaign.
 SELECT status, COUNT(*) FROM campaigns
-WHERE status IN (SELECT json_array_elements_text(:statuses::json))
+WHERE status = ANY (ARRAY(SELECT json_array_elements_text(:statuses::json)))
     AND loading_until IS NULL
     AND (:workspace_id::text IS NULL OR workspace_id = :workspace_id::text)
 GROUP BY status

@@ -15,18 +15,21 @@ ORDER BY received_at DESC, id DESC
 LIMIT :limit
 
 -- replied_since --
--- Whether a number has written: the first entry of the index is enough.
-SELECT 1 FROM inbound_messages
-WHERE workspace_id = :workspace_id AND from_number = :phone AND received_at >= :since
-LIMIT 1
+-- Whether a number has written: the last entry of the index is enough.
+SELECT 1 FROM (
+    SELECT max(received_at) AS received_at FROM inbound_messages
+    WHERE workspace_id = :workspace_id AND from_number = :phone
+) AS latest
+WHERE received_at >= :since
 
 -- senders_among --
 -- The same for many numbers: one search of the index for each.
 SELECT wanted.value FROM json_array_elements_text(:phones::json) AS wanted (value)
-WHERE EXISTS (
-    SELECT 1 FROM inbound_messages
-    WHERE workspace_id = :workspace_id AND from_number = wanted.value AND received_at >= :since
-)
+CROSS JOIN LATERAL (
+    SELECT max(received_at) AS received_at FROM inbound_messages
+    WHERE workspace_id = :workspace_id AND from_number = wanted.value
+) AS latest
+WHERE latest.received_at >= :since
 
 -- last_keyword --
 -- Keywords count in the order in which they were written; read for each inbound keyword.

@@ -13,10 +13,13 @@ COPY recipients (
 
 -- known_phones --
 -- One index search for each number.
-SELECT DISTINCT recipients.phone
+SELECT recipients.phone
 FROM json_array_elements_text(:phones::json) AS wanted (value)
-JOIN recipients ON recipients.phone = wanted.value
-    AND recipients.campaign_number = :number
+CROSS JOIN LATERAL (
+    SELECT phone FROM recipients
+    WHERE phone = wanted.value AND campaign_number = :number
+    LIMIT 1
+) AS recipients
 
 -- stopped_since --
 -- From the few new register entries to their recipients: never over all recipients.
@@ -126,13 +129,12 @@ WHERE EXISTS (
 -- For many campaigns: whether the last entry of an index lies after a moment.
 SELECT wanted.value::bigint AS number
 FROM json_array_elements_text(:wanted::json) AS wanted (value)
-WHERE EXISTS (
-    SELECT 1 FROM recipients
+WHERE (
+    SELECT MAX(due_at) FROM recipients
     WHERE campaign_number = wanted.value::bigint
         AND status IN ('dispatching', 'in_progress', 'unknown')
         AND status = 'in_progress'
-        AND due_at > :after
-)
+) > :after
 
 -- postponed --
 -- In the order of the index `recipients_waiting_for`.
@@ -217,11 +219,16 @@ ORDER BY position
 
 -- with_external_id --
 -- From the application's id to the few of the workspace that have it, the newest campaign first.
-SELECT {recipients} FROM recipients
-JOIN campaigns ON campaigns.number = recipients.campaign_number
-WHERE left(recipients.external_id, 200) = left(:external_id, 200)
-    AND recipients.external_id = :external_id
-    AND campaigns.workspace_id = :workspace_id
+SELECT {recipients}
+FROM (
+    SELECT * FROM recipients
+    WHERE left(external_id, 200) = left(:external_id, 200) AND external_id = :external_id
+    OFFSET 0
+) AS recipients
+CROSS JOIN LATERAL (
+    SELECT * FROM campaigns WHERE campaigns.number = recipients.campaign_number OFFSET 0
+) AS campaigns
+WHERE campaigns.workspace_id = :workspace_id
     AND campaigns.loading_until IS NULL
     AND (
         campaigns.created_at < :after_at

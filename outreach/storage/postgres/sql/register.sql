@@ -11,7 +11,11 @@ LIMIT :limit
 -- For loading and preflights: one key search for each number.
 SELECT unsubscribes.phone, unsubscribes.scope
 FROM json_array_elements_text(:phones::json) AS wanted (value)
-JOIN unsubscribes ON unsubscribes.workspace_id = :workspace_id AND unsubscribes.phone = wanted.value
+CROSS JOIN LATERAL (
+    SELECT phone, scope FROM unsubscribes
+    WHERE workspace_id = :workspace_id AND phone = wanted.value
+    LIMIT 1
+) AS unsubscribes
 
 -- held --
 -- Numbers under review, the latest first; few, with an index of their own.

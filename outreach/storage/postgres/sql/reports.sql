@@ -174,12 +174,15 @@ ORDER BY created_at
 -- The same messages for some numbers, with their texts.
 SELECT inbound_messages.from_number, inbound_messages.received_at, inbound_messages.body
 FROM json_array_elements_text(:phones::json) AS wanted (value)
-JOIN inbound_messages
-    ON inbound_messages.workspace_id = :workspace_id
-    AND inbound_messages.from_number = wanted.value
-    AND inbound_messages.received_at >= :since
+CROSS JOIN LATERAL (
+    SELECT * FROM inbound_messages
+    WHERE workspace_id = :workspace_id AND from_number = wanted.value
+    OFFSET 0
+) AS inbound_messages
+WHERE inbound_messages.received_at >= :since
     AND inbound_messages.received_at < :until
-WHERE inbound_messages.archived_campaign IS NULL AND :number = (
+    AND inbound_messages.archived_campaign IS NULL
+    AND :number = (
     SELECT campaign_number FROM dispatches
     WHERE to_number = inbound_messages.from_number
         AND dispatches.workspace_id = :workspace_id
@@ -195,12 +198,14 @@ ORDER BY inbound_messages.received_at
 -- The same opt-outs for some numbers.
 SELECT unsubscribes.phone, unsubscribes.created_at
 FROM json_array_elements_text(:phones::json) AS wanted (value)
-JOIN unsubscribes
-    ON unsubscribes.workspace_id = :workspace_id
-    AND unsubscribes.phone = wanted.value
-    AND unsubscribes.created_at >= :since
-    AND unsubscribes.created_at < :until
-WHERE source IN ('keyword', 'carrier', 'call')
+CROSS JOIN LATERAL (
+    SELECT * FROM unsubscribes
+    WHERE workspace_id = :workspace_id AND phone = wanted.value
+    LIMIT 1
+) AS unsubscribes
+WHERE created_at >= :since
+    AND created_at < :until
+    AND source IN ('keyword', 'carrier', 'call')
     AND archived_campaign IS NULL
     AND :number = (
         SELECT campaign_number FROM dispatches
