@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
+from outreach.archives.by_url import archive_campaigns, list_archives, move_archive
 from outreach.config import DISPATCHERS
 from outreach.errors import ConfigError
 from outreach.models.archive import Archive, ArchiveResult, ListedArchive
 from outreach.models.database import Backup, Compaction, DatabaseCheck, DatabaseCopy, Restore
-from outreach.operations.archives.by_url import archive_campaigns, list_archives, move_archive
 from outreach.storage import maintenance
 from outreach.storage.maintenance import backup_database, compact_database, diagnose_database, restore_database
 from outreach.storage.opening import copy_database, shown_url

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -32,21 +32,48 @@ MODULES: Final = (
     "outreach.sync",
 )
 
+TESTING: Final[Mapping[str, Sequence[str]]] = {
+    "scripted": (
+        *("ScriptedCarrier", "ScriptedVoice", "Step"),
+        *("accept", "defer", "drop", "fail", "hang", "not_sent", "refuse"),
+    ),
+    "waiting": ("call_ended", "campaign_ended", "until"),
+    "virtual_time": ("Deadlock", "RunTooLong", "VirtualTimeLoop", "clock_of_loop", "real_time"),
+    "fault_server": ("Answer", "FaultServer", "Received"),
+    "http_harness": ("HttpHarness", "StandIn"),
+    "carrier_contract": ("CarrierContract",),
+    "voice_contract": ("VoiceContract",),
+    "storage_contract": ("StorageContract",),
+    "dispatcher_contract": ("DispatcherContract", "Make"),
+    "scripted_dispatch": ("ScriptedRunner", "ScriptedWorker", "ignore"),
+}
+"""The names of `outreach.testing` that docs/testing.md has, by module."""
+
+SERVER: Final = "outreach_server"
+"""Comes last: its import reads the types of models, and they would be written otherwise."""
+
 
 def surface() -> str:
     """Return every public name with its signature, as it is now."""
+    lines = _engine()
+    for name, names in TESTING.items():
+        module = import_module(f"outreach.testing.{name}")
+        lines += [f"# {module.__name__}", *(line for one in names for line in _lines(one, getattr(module, one))), ""]
+    lines += [f"# {SERVER}", *_names_of(import_module(SERVER)), ""]
+    return "\n".join(lines)
+
+
+def _engine() -> list[str]:
     lines: list[str] = []
     for name in MODULES:
-        module = import_module(name)
-        lines += [f"# {name}", *_names_of(module), ""]
-    lines += ["# The services of an engine", *_services(), ""]
-    return "\n".join(lines)
+        lines += [f"# {name}", *_names_of(import_module(name)), ""]
+    return [*lines, "# The services of an engine", *_services(), ""]
 
 
 def hidden_types() -> set[str]:
     """Return the types of this package that public signatures name and no public module has."""
     public = {name for module in MODULES for name in _public_names(import_module(module))}
-    named = set(re.findall(r"\b[A-Z]\w+\b", surface()))
+    named = set(re.findall(r"\b[A-Z]\w+\b", "\n".join(_engine())))
     own = {
         name
         for key, module in list(sys.modules.items())
@@ -66,11 +93,14 @@ def _names_of(module: Any) -> Iterator[str]:
     names = getattr(module, "__all__", None) or [
         name for name, value in vars(module).items() if inspect.isclass(value) and value.__module__ == module.__name__
     ]
+    shown_elsewhere = {
+        other
+        for one in ("outreach.models", "outreach.errors", "outreach.protocols")
+        if module.__name__ == "outreach"
+        for other in _public_names(import_module(one))
+    }
     for name in sorted(names):
-        value = getattr(module, name)
-        home = getattr(value, "__module__", None)
-        told_before = module.__name__ == "outreach" and isinstance(home, str) and home != "outreach.engine"
-        yield from [name] if told_before else _lines(name, value)
+        yield from [name] if name in shown_elsewhere else _lines(name, getattr(module, name))
 
 
 def _lines(name: str, value: Any) -> Iterator[str]:
@@ -107,13 +137,28 @@ def _fields(value: type[Any]) -> Iterator[str]:
 
 
 def _methods(value: type[Any], *, indent: str) -> Iterator[str]:
-    for name, member in sorted(vars(value).items()):
+    for name, member in sorted(_members(value).items()):
         if isinstance(member, property) and not name.startswith("_"):
             yield f"{indent}{name}: property"
         function = inspect.unwrap(getattr(member, "__func__", member)) if not isinstance(member, property) else None
         wanted = name == "__init__" and not attrs.has(value) and not issubclass(value, str)
-        if inspect.isfunction(function) and (wanted or not name.startswith("_")):
+        # A suite's tests are no calls that anybody makes.
+        shown = wanted or not name.startswith(("_", "test_"))
+        if inspect.isfunction(function) and shown:
             yield f"{indent}{name}{_signature(function)}"
+
+
+def _members(value: type[Any]) -> Mapping[str, Any]:
+    """Return the members of a class, with those that it has of classes without a public name."""
+    # None is imported for it: reading bodies would change how the types of models are written.
+    loaded = [sys.modules[name] for name in MODULES if name in sys.modules]
+    public = {name for module in loaded for name in _public_names(module)}
+    own = [
+        base
+        for base in value.__mro__
+        if base is value or (base.__module__.split(".")[0] == "outreach" and base.__name__ not in public)
+    ]
+    return {name: member for base in reversed(own) for name, member in vars(base).items()}
 
 
 def _services() -> Iterator[str]:

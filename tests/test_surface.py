@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import outreach
-from tests.surface import PATH
+from tests.surface import PATH, TESTING
 
 ROOT = Path(__file__).resolve().parent.parent
 
 HIDDEN = {
-    *("Engine", "Stream", "ServiceContext", "Tally"),  # what classes are built on, and what only the engine makes
+    *("Engine", "Stream", "Configurable"),  # what classes are built on
+    *("AsyncEventStream", "AsyncNamedStream", "EngineThread", "ServiceContext", "Tally"),  # only the engine makes them
+    *("KeyProblem", "Setting"),  # what the server tells of a key, and how it documents its settings
     *("CampaignRef", "WorkingSet"),  # opaque to a storage of one's own
 }
 """Types that public signatures name, and that nobody who uses them has to."""
@@ -37,3 +41,32 @@ def test_what_public_signatures_name_is_public() -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
     )
     assert set(done.stdout.split()) == HIDDEN
+
+
+def test_the_surface_has_the_fields_of_every_public_class() -> None:
+    """Those of the configuration too, and what the server and the test tools offer."""
+    text = PATH.read_text("utf-8")
+    for line in (
+        "class EngineConfig(Configurable)\n    max_queued_intents: int = ...\n",
+        "class Vault()\n    __init__(*, keys: ",
+        "\ncreate_app(database_url: str | None = None, *, engine: ",
+        "    script(plan: Script[RequestT], *, then: ",
+    ):
+        assert line in text
+
+
+def test_examples_take_only_documented_test_tools() -> None:
+    """docs/testing.md names each that an example or a trial imports, and the surface holds all of these."""
+    page = (ROOT / "docs" / "testing.md").read_text("utf-8")
+    named = {name for names in TESTING.values() for name in names}
+    assert {name for name in named if not re.search(rf"\b{name}\b", page)} == set()
+    files = [*(ROOT / "examples").rglob("*.py"), *(ROOT / "tests" / "trials").rglob("*.py")]
+    imported = {
+        (str(node.module).removeprefix("outreach.testing."), name.name)
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("outreach.testing.")
+        for name in node.names
+    }
+    assert ("scripted", "ScriptedCarrier") in imported
+    assert {(module, name) for module, name in imported if name not in TESTING.get(module, ())} == set()

@@ -29,7 +29,7 @@ def connection(http: httpx.AsyncClient, url: str = "https://loft.example") -> Co
 @pytest.mark.anyio
 class TestPigeonCarrier(CarrierContract):
     @pytest.fixture
-    async def harness(self, anyio_backend: str) -> AsyncIterator[HttpHarness]:
+    async def harness(self) -> AsyncIterator[HttpHarness]:
         loft = Loft()
         async with FaultServer(loft.accept) as server, httpx.AsyncClient() as http:
             yield HttpHarness(server, loft, lambda url: PigeonCarrier(connection(http, url)))

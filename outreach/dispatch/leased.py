@@ -329,7 +329,7 @@ class LeasedDispatcher(ABC):
         due, change = await self._worker.due()
         self._take_changes(due)
         while True:
-            # Not sooner, so that a process that hears of each commit does not read the feed after each.
+            # Not sooner, so that a process that is notified of each commit does not read the feed after each.
             least = min(_LEAST_PAUSE_SECONDS, self._config.change_poll_seconds)
             await anyio.sleep(least)
             await self._wake_ups.wait("work", poll_seconds=self._config.change_poll_seconds - least)

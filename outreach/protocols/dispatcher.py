@@ -133,13 +133,13 @@ class DispatcherParts:
         worker: The right to dispatch, and the feed of what is due.
         runner: Does the work on one unit for a while.
         sources: Adapters that hear of things by themselves; each is to be listened to while `run` runs.
-        report: Takes what they hear: hand it to `ReportSource.listen`.
+        report: Takes their reports: hand it to `ReportSource.listen`.
         clock: Where the time comes from.
         config: How long a slice is (`time_slice_seconds`), and how often the feed is read (`change_poll_seconds`), the
             lease renewed (`heartbeat_interval_seconds`), the right asked for again (`lock_retry_seconds`) and what
             nobody needs swept (`cleanup_interval_seconds`).
         wake_ups: Wait by it for the next reading of the feed: `await wake_ups.wait("work", poll_seconds=…)` returns
-            sooner when another process has changed something since the last wait, where the storage hears of that.
+            sooner when another process has changed something since the last wait, where the storage is told of that.
     """
 
     worker: Worker

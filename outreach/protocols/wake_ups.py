@@ -13,23 +13,23 @@ Topic = Literal["work", "calls", "keys"]
 
 @runtime_checkable
 class NotifyingStorage(Protocol):
-    """A storage that hears of what other processes commit."""
+    """A storage that is notified of what other processes commit."""
 
     @property
-    def hears(self) -> bool:
-        """Whether it hears of commits now; it may be away from its server for a while."""
+    def is_listening(self) -> bool:
+        """Whether it is notified of commits now; it may be away from its server for a while."""
         ...
 
-    def listen(self, heard: Callable[[str], None]) -> None:
+    def listen(self, notify: Callable[[str], None]) -> None:
         """Call this on the event loop with the topic of each change, from now on, at every opening."""
         ...
 
 
 class WakeUps:
-    """Lets tasks of one event loop wait for changes; without a storage that hears of them they wait by the clock.
+    """Lets tasks of one event loop wait for changes; without a storage that is notified of them they wait by the clock.
 
     Args:
-        storage: Is asked to listen when somebody waits for the first time; None if it does not hear of commits.
+        storage: Is asked to listen when somebody waits for the first time; None if it is not notified of commits.
     """
 
     def __init__(self, storage: NotifyingStorage | None = None) -> None:
@@ -41,7 +41,7 @@ class WakeUps:
         """Wait for nothing of before; the engine calls this as it opens, perhaps on another event loop."""
         self._woken.clear()
 
-    def heard(self, topic: str) -> None:
+    def notify(self, topic: str) -> None:
         """Wake all that wait for a topic, or the next one that will; for every topic if it is none.
 
         A topic that is none says that something may have been missed.
@@ -49,19 +49,19 @@ class WakeUps:
         for one in [topic] if topic in get_args(Topic) else get_args(Topic):
             self._woken.setdefault(one, anyio.Event()).set()
 
-    async def wait(self, topic: Topic, *, poll_seconds: float, heard_seconds: float | None = None) -> None:
-        """Wait until something of a topic may have changed; what was heard since the last wait ends this one at once.
+    async def wait(self, topic: Topic, *, poll_seconds: float, listening_poll_seconds: float | None = None) -> None:
+        """Wait until something of a topic may have changed; a notification since the last wait ends this one at once.
 
         Args:
             topic: What is waited for.
             poll_seconds: The longest wait.
-            heard_seconds: The longest wait while the storage hears of changes; the same by default.
+            listening_poll_seconds: The longest wait while the storage is notified of changes; the same by default.
         """
         if self._storage is not None and not self._listening:
             self._listening = True
-            self._storage.listen(self.heard)
-        if heard_seconds is not None and self._storage is not None and self._storage.hears:
-            poll_seconds = heard_seconds
+            self._storage.listen(self.notify)
+        if listening_poll_seconds is not None and self._storage is not None and self._storage.is_listening:
+            poll_seconds = listening_poll_seconds
         woken = self._woken.setdefault(topic, anyio.Event())
         with anyio.move_on_after(poll_seconds):
             await woken.wait()

@@ -29,8 +29,8 @@ from outreach.services.validation import check_kind, require_text
 from outreach.working_set import Transaction
 
 _POLL_SECONDS: Final = 0.02
-_HEARD_SECONDS: Final = 0.25
-"""How often a call is looked at where other processes' commits are heard of."""
+_LISTENING_POLL_SECONDS: Final = 0.25
+"""How often a call is looked at where other processes' commits are notified."""
 _WAITING: Final = {CallStatus.QUEUED, CallStatus.DISPATCHING}
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -201,7 +201,9 @@ class Calls:
         context = self._context
         with anyio.move_on_after(context.config.acceptance_wait_seconds):
             while call.status in _WAITING:
-                await context.wake_ups.wait("calls", poll_seconds=_POLL_SECONDS, heard_seconds=_HEARD_SECONDS)
+                await context.wake_ups.wait(
+                    "calls", poll_seconds=_POLL_SECONDS, listening_poll_seconds=_LISTENING_POLL_SECONDS
+                )
                 call = await self.get(call.workspace_id, call.id)
         return call
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import attrs
@@ -27,6 +28,7 @@ from outreach.operations.erasure.people import purge_person
 from outreach.policy.phones import PSEUDONYM_PREFIX, canonical_phone
 from outreach.services.context import ServiceContext
 from outreach.services.validation import check_integer, require_text
+from outreach.storage.archives import erase_person, require_writable
 from outreach.working_set import Transaction
 from outreach.working_set.tables.erasures import PersonRows
 
@@ -128,7 +130,7 @@ class Erasure:
         archives = await storage.read(lambda tx: _require_archives(tx, workspace_id))
         if archives:
             # Before anything is erased here: campaigns may be moving into one.
-            await to_thread.run_sync(_require_writable, archives)
+            await to_thread.run_sync(require_writable, archives)
         number, found = await storage.read(find)
         result = await storage.write(erase)
         for _ in range(_MAX_ROUNDS):
@@ -149,7 +151,7 @@ class Erasure:
         if archives:
             name = await storage.read(lambda tx: tx.register.stored_name(workspace_id, number)) or token
             try:
-                archived = await to_thread.run_sync(_erase_in, archives, workspace_id, number, name)
+                archived = await to_thread.run_sync(partial(erase_person, archives, workspace_id, number, name=name))
             except ArchiveUnavailable as error:
                 raise ArchiveUnavailable(
                     f"{error.message} Only what is in no archive was erased: purge again afterwards.",
@@ -202,28 +204,8 @@ def _require_archives(tx: Transaction, workspace_id: str) -> Sequence[Archive]:
     return [one.archive for one in found]
 
 
-def _require_writable(archives: Sequence[Archive]) -> None:
-    """Raise `ArchiveUnavailable` if one of these archives cannot be written now."""
-    from outreach.operations.archives.erasing import opened_archives
-
-    with opened_archives(archives):
-        pass
-
-
 def _require_archive_of(tx: Transaction, workspace_id: str, campaign_id: str) -> None:
     place = tx.archives.of_campaign(workspace_id, campaign_id)
     for one in list_archives(tx, workspace_id) if place is not None else ():
         if place is not None and one.archive.id == place.archive_id and one.problem is not None:
             raise ArchiveUnavailable(f"Contacts of this campaign are in an archive. {one.problem} Nothing was erased.")
-
-
-def _erase_in(archives: Sequence[Archive], workspace_id: str, phone: str, name: str) -> Mapping[str, int]:
-    """Erase a person from all of these archives; return the counts of all together."""
-    from outreach.operations.archives.erasing import erase_person, opened_archives
-
-    total = {"contacts": 0, "calls": 0}
-    with opened_archives(archives) as opened:
-        for raw in opened:
-            found = erase_person(raw, workspace_id, phone, name=name)
-            total = {what: count + found[what] for what, count in total.items()}
-    return total

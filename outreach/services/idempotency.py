@@ -24,8 +24,8 @@ from outreach.working_set import Transaction
 M = TypeVar("M")
 
 _POLL_SECONDS: Final = 0.05
-_HEARD_SECONDS: Final = 0.5
-"""How often it is asked for where other processes' commits are heard of."""
+_LISTENING_POLL_SECONDS: Final = 0.5
+"""How often it is asked for where other processes' commits are notified."""
 _MAX_KEY_LENGTH: Final = 255
 
 
@@ -251,7 +251,9 @@ class Idempotency:
                 return begun.answer
             if context.clock.monotonic() >= give_up_at:
                 raise RequestInProgress
-            await context.wake_ups.wait("keys", poll_seconds=_POLL_SECONDS, heard_seconds=_HEARD_SECONDS)
+            await context.wake_ups.wait(
+                "keys", poll_seconds=_POLL_SECONDS, listening_poll_seconds=_LISTENING_POLL_SECONDS
+            )
 
 
 def finished(tx: Transaction, made: M, once: IdempotencyGuard[M]) -> M:

@@ -375,7 +375,7 @@ def test_procrastinates_own_shell_sees_the_jobs(url: str, monkeypatch: pytest.Mo
 
 
 async def _hears(engine: Outreach) -> bool:
-    return bool(engine._storage.hears)  # type: ignore[attr-defined]
+    return bool(engine._storage.is_listening)  # type: ignore[attr-defined]
 
 
 async def _is_working(url: str) -> bool:

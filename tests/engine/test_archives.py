@@ -15,6 +15,7 @@ import pytest
 from sqlite_utils import Database, Migrations
 
 from outreach import InvalidRequest, NotFound, Outreach, WorkspaceUpdate
+from outreach.archives import mover
 from outreach.database import (
     archive_campaigns,
     backup_database,
@@ -33,7 +34,6 @@ from outreach.models.archive import Archive, ArchiveResult
 from outreach.models.campaign import Campaign
 from outreach.models.states import DispatchState
 from outreach.models.trail import TrailEntry, TrailRule
-from outreach.operations.archives import mover
 from outreach.services import erasure
 from outreach.storage.sqlite import SqliteStorage, archive_file, schema
 from outreach.storage.sqlite.archive_mark import mark_as_archive
@@ -197,7 +197,7 @@ async def test_a_crash_at_any_step_loses_nothing(
     async with place.engine() as engine:
         campaigns = await given_campaigns(engine)
         before = [await told(engine, campaign) for campaign in campaigns]
-    kept, real, left = ledger(place.path), mover.transaction, 0
+    kept, real, left = ledger(place.path), archive_file.transaction, 0
 
     @contextmanager
     def killed(raw: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
@@ -242,7 +242,7 @@ async def test_a_crash_at_any_step_loses_nothing(
 
 def killed_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     """Kill the run after so many of its transactions."""
-    real, left = mover.transaction, step
+    real, left = archive_file.transaction, step
 
     @contextmanager
     def counting(raw: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
@@ -714,7 +714,7 @@ async def test_a_purge_that_cannot_reach_an_archive_says_what_it_has_erased(
         assert person.phone is not None
         place.archive()
         with monkeypatch.context() as patch:
-            patch.setattr(erasure, "_require_writable", lambda _: place.file.rename(away))
+            patch.setattr(erasure, "require_writable", lambda _: place.file.rename(away))
             with pytest.raises(ArchiveUnavailable, match=r"is not there.*Only what is in no archive was erased"):
                 await engine.erasure.purge(THIS_WORKSPACE, person.phone)
         away.rename(place.file)

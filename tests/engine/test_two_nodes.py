@@ -134,7 +134,7 @@ async def test_a_second_node_waits_for_the_key_and_gets_what_the_first_one_made(
 
 async def test_the_response_to_the_first_request_is_that_to_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
     """Byte by byte, and told by the commit: the second node does not wait for its next look."""
-    monkeypatch.setattr(idempotency, "_HEARD_SECONDS", 600.0)
+    monkeypatch.setattr(idempotency, "_LISTENING_POLL_SECONDS", 600.0)
     claim_key, asked = operations.claim_key, 0
 
     def counted(*args: Any, **given: Any) -> operations.KeyClaim:
@@ -172,7 +172,7 @@ async def test_the_response_to_the_first_request_is_that_to_the_second(monkeypat
                 tasks.start_soon(ask, 2, two)
 
                 async def listens() -> bool:
-                    return isinstance(two._storage, PostgresStorage) and two._storage.hears
+                    return isinstance(two._storage, PostgresStorage) and two._storage.is_listening
 
                 await until(listens)
 

@@ -35,7 +35,7 @@ async def _two() -> AsyncIterator[tuple[Outreach, Outreach]]:
 async def _hears(engine: Outreach) -> bool:
     storage = engine._storage
     assert isinstance(storage, PostgresStorage)
-    return storage.hears
+    return storage.is_listening
 
 
 async def test_a_worker_hears_at_once_of_a_start_and_a_pause_on_another_node() -> None:
@@ -99,7 +99,7 @@ async def test_waiting_for_one_topic_is_not_ended_by_another() -> None:
             for topic in ("work", "*"):
                 tasks.start_soon(wait)
                 await anyio.wait_all_tasks_blocked()
-                wake_ups.heard(topic)
+                wake_ups.notify(topic)
                 await anyio.wait_all_tasks_blocked()
                 assert (topic, len(woken)) in {("work", 0), ("*", 2)}
 
@@ -117,7 +117,7 @@ async def test_a_notification_while_nobody_waits_ends_the_next_wait(topic: str) 
     """A worker reads the feed meanwhile, and has perhaps read too early; it is told once."""
     wake_ups = WakeUps()
     await wake_ups.wait("work", poll_seconds=0.01)
-    wake_ups.heard(topic)
+    wake_ups.notify(topic)
     with anyio.fail_after(20):
         await wake_ups.wait("work", poll_seconds=600.0)
     with anyio.move_on_after(0.01) as waiting:
@@ -139,5 +139,5 @@ async def test_all_who_wait_are_woken() -> None:
             for _ in range(3):
                 tasks.start_soon(wait)
             await anyio.wait_all_tasks_blocked()
-            wake_ups.heard("calls")
+            wake_ups.notify("calls")
     assert woken == 3

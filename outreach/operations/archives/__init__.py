@@ -1,1 +1,1 @@
-"""Contacts and requests of ended campaigns in files of their own: moved there, read from there, erased there."""
+"""Reading contacts and requests of ended campaigns that are in files of their own."""

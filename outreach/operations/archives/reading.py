@@ -9,6 +9,7 @@ from datetime import datetime
 from outreach.errors import ArchiveUnavailable
 from outreach.models.archive import Archive, ListedArchive
 from outreach.models.trail import TrailEntry
+from outreach.storage.archives import read_archive
 from outreach.working_set import Transaction
 from outreach.working_set.tables.reports import Reports
 from outreach.working_set.tables.trail import Trail
@@ -30,8 +31,6 @@ def ledger_of(tx: Transaction, workspace_id: str, campaign_id: str) -> Iterator[
     if place is None or not place.is_read_there:
         yield tx
         return
-    from outreach.storage.sqlite.archive_file import read_archive
-
     with read_archive(place.file, place.archive_id) as archive:
         if archive.campaigns.get(workspace_id, campaign_id) is None:
             raise ArchiveUnavailable(
@@ -47,8 +46,6 @@ def list_archives(tx: Transaction, workspace_id: str | None) -> Sequence[ListedA
 
 
 def _listed(archive: Archive) -> ListedArchive:
-    from outreach.storage.sqlite.archive_file import read_archive
-
     try:
         with read_archive(archive.file, archive.id):
             return ListedArchive(archive=archive, problem=None)

@@ -17,6 +17,7 @@ from outreach.operations.campaigns.reporting import report_of
 from outreach.operations.common import campaign_of
 from outreach.operations.erasure.campaigns import begin_erasure, erase_slice
 from outreach.protocols.storage import Operation
+from outreach.storage.archives import erase_campaign
 from outreach.working_set import Transaction
 
 T = TypeVar("T")
@@ -81,8 +82,6 @@ async def erase_in_archives(storage: Transactions, workspace_id: str | None) -> 
     """Erase erased campaigns in their archives too; return what is wrong with those that cannot be written."""
     problems: dict[str, str] = {}
     while pending := await storage.read(lambda tx: tx.archives.to_erase(workspace_id, without=problems)):
-        from outreach.operations.archives.erasing import erase_campaign
-
         for one in pending:
             if one.archive_id in problems:
                 continue

@@ -1,4 +1,4 @@
-"""Hearing of other processes' commits, by one connection that listens."""
+"""Notifications of other processes' commits, by one connection that listens."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class Listener:
 
     Args:
         conninfo: How to connect.
-        heard: Called on the event loop with each topic.
+        notify: Called on the event loop with each topic.
         loop: The event loop.
 
     Attributes:
-        hears: Whether it is connected.
+        is_connected: Whether it listens now.
     """
 
-    def __init__(self, conninfo: str, heard: Callable[[str], None], loop: asyncio.AbstractEventLoop) -> None:
-        self.hears = False
+    def __init__(self, conninfo: str, notify: Callable[[str], None], loop: asyncio.AbstractEventLoop) -> None:
+        self.is_connected = False
         self._conninfo = conninfo
-        self._heard = heard
+        self._wake = notify
         self._loop = loop
         self._closed, self._close = socket.socketpair()
         self._thread = threading.Thread(target=self._run, name="outreach-postgres-listener", daemon=True)
@@ -60,21 +60,21 @@ class Listener:
             while True:
                 with suppress(psycopg.Error, OSError), connect(self._conninfo) as connection:
                     connection.execute(f"LISTEN {CHANNEL}")
-                    self.hears, pause = True, _FIRST_PAUSE_SECONDS
+                    self.is_connected, pause = True, _FIRST_PAUSE_SECONDS
                     self._notify(EVERYTHING)
                     if not self._listen(connection):
                         return
-                self.hears = False
+                self.is_connected = False
                 if _readable(pause, self._closed):
                     return
                 pause = min(2 * pause, _MAX_PAUSE_SECONDS)
         finally:
-            self.hears = False
+            self.is_connected = False
             self._closed.close()
             self._close.close()
 
     def _listen(self, connection: PostgresConnection) -> bool:
-        """Tell what comes until the connection is lost, which raises; return False when it is to end."""
+        """Pass on what comes until the connection is lost, which raises; return False when it is to end."""
         while True:
             ready = _readable(_LOOK_SECONDS, self._closed, connection)
             if self._closed in ready:
@@ -91,7 +91,7 @@ class Listener:
     def _notify(self, topic: str) -> None:
         # The loop may have been closed by a host that did not close the engine.
         with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._heard, topic)
+            self._loop.call_soon_threadsafe(self._wake, topic)
 
 
 def _readable(seconds: float, *files: socket.socket | PostgresConnection) -> set[socket.socket | PostgresConnection]:

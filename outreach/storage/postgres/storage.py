@@ -68,7 +68,7 @@ class PostgresStorage:
         self._lock = PostgresDispatchLock(conninfo, workers=workers)
         self._instrumentation = Instrumentation()
         self._open: _Open | None = None
-        self._heard: Callable[[str], None] | None = None
+        self._notify: Callable[[str], None] | None = None
         self._listener: Listener | None = None
 
     async def __aenter__(self) -> Self:
@@ -86,8 +86,8 @@ class PostgresStorage:
         if cancelled is not None:
             await self._close()
             raise cancelled
-        if self._heard is not None:
-            self.listen(self._heard)
+        if self._notify is not None:
+            self.listen(self._notify)
         return self
 
     async def __aexit__(
@@ -103,20 +103,20 @@ class PostgresStorage:
         self._instrumentation = instrumentation
 
     @property
-    def hears(self) -> bool:
-        """Whether it hears of other processes' commits now."""
-        return self._listener is not None and self._listener.hears
+    def is_listening(self) -> bool:
+        """Whether it is notified of other processes' commits now."""
+        return self._listener is not None and self._listener.is_connected
 
     @property
     def server_changes(self) -> int:
         """How often another server has taken over since it was opened; see `outreach.protocols.storage`."""
         return 0 if self._open is None else self._open.control.server_changes
 
-    def listen(self, heard: Callable[[str], None]) -> None:
+    def listen(self, notify: Callable[[str], None]) -> None:
         """Call this with the topic of each change; see `outreach.protocols.wake_ups.NotifyingStorage`."""
-        self._heard = heard
+        self._notify = notify
         if self._open is not None and self._listener is None:
-            self._listener = Listener(self._conninfo, heard, asyncio.get_running_loop())
+            self._listener = Listener(self._conninfo, notify, asyncio.get_running_loop())
 
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
         """Run an operation in a transaction; return its result after the commit."""

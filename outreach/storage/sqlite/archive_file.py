@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -104,6 +104,19 @@ def lock_archive(file: str) -> Iterator[None]:
         yield
     finally:
         lock.release(force=True)
+
+
+@contextmanager
+def transaction(raw: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+    """Run the block in a transaction."""
+    raw.execute(begin)
+    try:
+        yield
+        raw.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            raw.execute("ROLLBACK")
+        raise
 
 
 def _set_up(raw: sqlite3.Connection) -> None:

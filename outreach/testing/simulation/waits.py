@@ -42,4 +42,4 @@ class WaitChecks:
         """
         until = self._until.get(dispatch.provider)
         if until is not None and now < until:
-            raise Broken(f"{dispatch.provider} is asked for {dispatch.id} at {now}; it wants to be left until {until}.")
+            raise Broken(f"{dispatch.provider} is asked for {dispatch.id} at {now}; it throttles until {until}.")

@@ -197,7 +197,7 @@ class Erasures(Table):
 
 
 class Archives(Table):
-    """Which campaigns are archived, and where; `operations.archives.moving` writes it."""
+    """Which campaigns are archived, and where; `archives.moving` writes it."""
 
     def of_campaign(self, workspace_id: str, campaign_id: str) -> ArchivedCampaign | None:
         """Return where the ledger of a campaign is; None while it is in the database, and no move was begun."""

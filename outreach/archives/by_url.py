@@ -47,7 +47,7 @@ def archive_campaigns(
         StorageError: The file holds something else, or one of both cannot be used.
     """
     path = _path(url)
-    from outreach.operations.archives import moving
+    from outreach.archives import moving
 
     return moving.archive_campaigns(
         path, file, before=before, workspace_id=workspace_id, clock=clock, on_progress=on_progress
@@ -83,7 +83,7 @@ def move_archive(url: str, file: Path) -> str:
         StorageError: The file is no archive of this database.
     """
     path = _path(url)
-    from outreach.operations.archives import moving
+    from outreach.archives import moving
 
     return moving.move_archive(path, file)
 

@@ -8,8 +8,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from outreach.models.archive import Archive, ArchivedErasure
-from outreach.operations.archives.mover import transaction
-from outreach.storage.sqlite.archive_file import write_archive
+from outreach.storage.sqlite.archive_file import transaction, write_archive
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.sql import statement
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -25,6 +25,7 @@ from outreach.models.archive import ArchiveResult
 from outreach.operations.campaigns.reporting import REPLY_WINDOW, report_of
 from outreach.operations.common import campaign_of
 from outreach.storage.base.progress import Progress
+from outreach.storage.sqlite.archive_file import transaction
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.memory import empty_database, open_image
 
@@ -342,16 +343,3 @@ def _columns(table: str) -> Sequence[str]:
     """Return the columns of a table of this version."""
     with closing(open_image(empty_database())) as raw:
         return [str(row[1]) for row in raw.execute(f"PRAGMA table_info({table})")]
-
-
-@contextmanager
-def transaction(raw: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
-    """Run the block in a transaction."""
-    raw.execute(begin)
-    try:
-        yield
-        raw.execute("COMMIT")
-    except BaseException:
-        with suppress(sqlite3.Error):
-            raw.execute("ROLLBACK")
-        raise

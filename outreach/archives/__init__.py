@@ -1,0 +1,1 @@
+"""Moving contacts and requests of ended campaigns into SQLite files of their own."""
