@@ -16,7 +16,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -108,6 +108,24 @@ class Server:
             self._process.send_signal(how)
             self._process.wait(60)
             self._process = None
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Have all of its processes stand still: connections stay, new ones are made, and nobody is answered."""
+        assert self._process is not None
+        stopped = [self._process.pid]
+        os.kill(stopped[0], signal.SIGSTOP)
+        try:
+            # It makes no more of them now.
+            for child in _children(stopped[0]):
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGSTOP)
+                    stopped.append(child)
+            yield
+        finally:
+            for one in stopped:
+                with suppress(ProcessLookupError):
+                    os.kill(one, signal.SIGCONT)
 
     def remove(self) -> None:
         """Stop it, and delete all that it wrote."""
@@ -214,6 +232,19 @@ def _programs(directory: Path) -> Path:
 def _user() -> dict[str, Any]:
     """Return who runs it: PostgreSQL refuses to run as root."""
     return {"user": "nobody", "group": "nogroup", "extra_groups": [], "cwd": "/"} if os.geteuid() == 0 else {}
+
+
+def _children(process_id: int) -> list[int]:
+    if not Path("/proc/self/stat").exists():
+        listed = subprocess.run(["pgrep", "-P", str(process_id)], check=True, capture_output=True, text=True).stdout
+        return [int(child) for child in listed.split()]
+    children = []
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            # The name in brackets before it may have spaces.
+            if int(file.read_text().rpartition(")")[2].split()[1]) == process_id:
+                children.append(int(file.parent.name))
+    return children
 
 
 def _free_port() -> int:
