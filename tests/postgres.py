@@ -22,6 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+import psutil
 import psycopg
 import pytest
 
@@ -117,10 +118,10 @@ class Server:
         os.kill(stopped[0], signal.SIGSTOP)
         try:
             # It makes no more of them now.
-            for child in _children(stopped[0]):
+            for child in psutil.Process(stopped[0]).children():
                 with suppress(ProcessLookupError):
-                    os.kill(child, signal.SIGSTOP)
-                    stopped.append(child)
+                    os.kill(child.pid, signal.SIGSTOP)
+                    stopped.append(child.pid)
             yield
         finally:
             for one in stopped:
@@ -232,19 +233,6 @@ def _programs(directory: Path) -> Path:
 def _user() -> dict[str, Any]:
     """Return who runs it: PostgreSQL refuses to run as root."""
     return {"user": "nobody", "group": "nogroup", "extra_groups": [], "cwd": "/"} if os.geteuid() == 0 else {}
-
-
-def _children(process_id: int) -> list[int]:
-    if not Path("/proc/self/stat").exists():
-        listed = subprocess.run(["pgrep", "-P", str(process_id)], check=True, capture_output=True, text=True).stdout
-        return [int(child) for child in listed.split()]
-    children = []
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            # The name in brackets before it may have spaces.
-            if int(file.read_text().rpartition(")")[2].split()[1]) == process_id:
-                children.append(int(file.parent.name))
-    return children
 
 
 def _free_port() -> int:

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from psycopg_pool.base import AttemptWithBackoff
 
-from outreach.errors import StorageBusy, StorageError
+from outreach.errors import StorageBusy, StorageError, StorageUnreachable
 from outreach.models.work import AuditEntry, DatabaseHome
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import OneQuery
@@ -240,7 +240,7 @@ async def test_a_database_that_stays_away_within_an_operation_fails_all_of_its_g
             storage.write(append("after")),
             return_exceptions=True,
         )
-    assert [type(result) for result in results] == [StorageError] * 3
+    assert [type(result) for result in results] == [StorageUnreachable] * 3
     proxy.refusing = False
     await storage.write(append("next"))
     assert await subjects(storage) == ["next"]

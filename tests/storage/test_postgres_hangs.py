@@ -14,7 +14,7 @@ import anyio
 import psycopg
 import pytest
 
-from outreach.errors import StorageError
+from outreach.errors import StorageError, StorageUnreachable
 from outreach.protocols.storage import OneQuery
 from outreach.storage.postgres import PostgresStorage, asking, listening, lock, pool, transactions
 from outreach.storage.postgres import connect as connect_module
@@ -77,9 +77,9 @@ async def test_nobody_waits_for_ever_for_a_server_that_stands_still(url: str, ha
                     storage.read(OneQuery(lambda tx: tx.stops.count())),
                     return_exceptions=True,
                 )
-                assert isinstance(written, StorageError)
+                assert isinstance(written, StorageUnreachable)
                 assert "Nothing was written" in written.message
-                assert [type(error) for error in read] == [StorageError] * 21
+                assert [type(error) for error in read] == [StorageUnreachable] * 21
             assert await storage.lock.acquire() == 0
         await _goes_on(storage)
         assert await storage.read(subjects) == ["before", "after"]
