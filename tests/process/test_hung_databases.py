@@ -101,8 +101,8 @@ def test_a_signal_ends_everybody_in_time(sending: Sending) -> None:
     with postgres.server().standing_still():
         for process in {sending.node.process.pid: sending.node, sending.worker.process.pid: sending.worker}.values():
             begun = time.monotonic()
-            assert process.stop(seconds=100) == 0, process.errors()
-            print("STOPPED", time.monotonic() - begun)
+            # What it cannot end in order by then it leaves as after a power cut, with a status of its own.
+            assert process.stop() in {0, 1}, process.errors()
             assert time.monotonic() - begun < MAX_STOP_SECONDS
     place.serve() if sending.node is sending.worker else place.work()
     wait_for("everybody", lambda: not place.books.unfinished(), seconds=4 * PATIENCE)
