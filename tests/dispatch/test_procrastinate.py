@@ -291,13 +291,12 @@ async def test_an_engine_closes_while_the_server_stands_still(url: str, tmp_path
     )
     log = tmp_path / "carrier.jsonl"
     with anyio.fail_after(120):
-        async with AsyncExitStack() as stills:
-            async with _engine(url, log, config=config) as worker:
-                workspace = await given_workspace(worker)
-                campaign = await given_campaign(worker, workspace, contacts(40), rate_per_minute=600)
-                await worker.campaigns.start(workspace.id, campaign.id)
-                await until(lambda: _has_begun(worker, workspace.id, campaign.id))
-                stills.enter_context(postgres.server().standing_still())
+        async with AsyncExitStack() as stills, _engine(url, log, config=config) as worker:
+            workspace = await given_workspace(worker)
+            campaign = await given_campaign(worker, workspace, contacts(40), rate_per_minute=600)
+            await worker.campaigns.start(workspace.id, campaign.id)
+            await until(lambda: _has_begun(worker, workspace.id, campaign.id))
+            stills.enter_context(postgres.server().standing_still())
         async with _engine(url, log, config=config) as worker:
             await until(lambda: _nobody_is_left(worker, workspace.id, campaign.id))
     reached = [json.loads(line)["to"] for line in log.read_text().splitlines()]
