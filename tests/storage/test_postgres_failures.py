@@ -461,6 +461,30 @@ async def test_who_waits_too_long_for_the_fence_is_told(url: str) -> None:
         assert await subjects(storage) == ["two"]
 
 
+async def test_reads_for_which_there_is_no_connection_fail_together(
+    storage: PostgresStorage, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One after the other each would wait as long in vain."""
+    asked, getconn = 0, pool.Pool.getconn
+
+    def counted(self: pool.Pool, timeout: float | None = None) -> PostgresConnection:
+        nonlocal asked
+        asked += 1
+        return getconn(self, timeout=0.2)
+
+    proxy.refusing = True
+    proxy.cut_all()
+    monkeypatch.setattr(pool.Pool, "getconn", counted)
+    async with asyncio.timeout(60):
+        results = await asyncio.gather(*(subjects(storage) for _ in range(100)), return_exceptions=True)
+    assert {type(result) for result in results} == {StorageUnreachable}
+    assert asked < 100
+    proxy.refusing = False
+    monkeypatch.undo()
+    await storage.write(append("next"))
+    assert await subjects(storage) == ["next"]
+
+
 class Told(Instrumentation):
     """Notes what it is told."""
 

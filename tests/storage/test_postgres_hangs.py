@@ -188,6 +188,23 @@ async def test_a_slow_statement_of_a_server_that_lives_is_waited_for(
     assert all(asked)
 
 
+async def test_a_server_that_takes_no_more_connections_does_not_hang(
+    storage: PostgresStorage, proxy: CuttingProxy
+) -> None:
+    """A slow statement is waited for."""
+
+    def slow(tx: Transaction) -> str:
+        proxy.refusing = True
+        connection = tx.workspaces._rows.backend.connection  # type: ignore[attr-defined]
+        assert connection._server_answers()
+        connection.execute("SELECT pg_sleep(1)")
+        proxy.refusing = False
+        return append("one")(tx)
+
+    assert await storage.write(slow) == "one"
+    assert await storage.read(subjects) == ["one"]
+
+
 async def test_a_process_of_the_server_that_stands_still_holds_a_read_up_for_a_while_only(
     url: str, hasty: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
