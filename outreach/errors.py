@@ -302,6 +302,12 @@ class StorageBusy(StorageError):
     code = "storage_busy"
 
 
+class StorageUnreachable(StorageError):
+    """The database's server cannot be reached, or gives no answer, for now. Nothing was changed."""
+
+    code = "storage_unreachable"
+
+
 class ArchiveUnavailable(StorageError):
     """A file that campaigns were moved into is not there, is another one, or is in use; the message names it.
 

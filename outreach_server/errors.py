@@ -21,6 +21,7 @@ from outreach.errors import (
     RequestInProgress,
     StorageBusy,
     StorageError,
+    StorageUnreachable,
     Unauthorized,
 )
 from outreach.server_support import log_throttle_of
@@ -37,6 +38,7 @@ STATUS_BY_ERROR: Final[Mapping[type[OutreachError], int]] = {
     RateLimited: 429,
     RequestInProgress: 429,
     StorageBusy: 503,
+    StorageUnreachable: 503,
 }
 """An error has the status of its nearest ancestor here; others are a 500."""
 
@@ -151,13 +153,15 @@ def answer_stopping(request: Request) -> Response:
 
 
 def answer_fault(request: Request, error: Exception) -> Response:
-    """Return the 500 response to an unexpected error, which is logged and not shown."""
+    """Return the 500 response to an unexpected error, which is logged and not shown; a 503 where it may pass by."""
     if isinstance(error, StorageError) and (engine := server_of(request).open_engine) is not None:
         # A storage error fails every request: logged once, and counted.
         log_throttle_of(engine).failure(
             "request_failed", error, "request failed", request_id=request_state_of(request).request_id
         )
-        return error_response(request, 500, "internal_error", _NO_DATABASE)
+        passes = isinstance(error, StorageUnreachable)
+        status, headers = (503, {"Retry-After": "1"}) if passes else (500, {})
+        return error_response(request, status, "internal_error", _NO_DATABASE, headers=headers)
     _log.error(
         "request %s failed",
         request_state_of(request).request_id,

@@ -16,12 +16,13 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+import psutil
 import psycopg
 import pytest
 
@@ -108,6 +109,24 @@ class Server:
             self._process.send_signal(how)
             self._process.wait(60)
             self._process = None
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Have all of its processes stand still: connections stay, new ones are made, and nobody is answered."""
+        assert self._process is not None
+        stopped = [self._process.pid]
+        os.kill(stopped[0], signal.SIGSTOP)
+        try:
+            # It makes no more of them now.
+            for child in psutil.Process(stopped[0]).children():
+                with suppress(ProcessLookupError):
+                    os.kill(child.pid, signal.SIGSTOP)
+                    stopped.append(child.pid)
+            yield
+        finally:
+            for one in stopped:
+                with suppress(ProcessLookupError):
+                    os.kill(one, signal.SIGCONT)
 
     def remove(self) -> None:
         """Stop it, and delete all that it wrote."""

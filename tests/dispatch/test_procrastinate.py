@@ -5,7 +5,7 @@ import statistics
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -25,10 +25,12 @@ from outreach.database import check_database, migrate_database
 from outreach.dispatch import procrastinate
 from outreach.dispatch.procrastinate import dispatcher
 from outreach.dispatch.procrastinate.dispatcher import ProcrastinateDispatcher, _as_storage_error
-from outreach.dispatch.procrastinate.jobs import Jobs
+from outreach.dispatch.procrastinate.jobs import Jobs, JobsConnection, connector_of
+from outreach.dispatch.procrastinate.schema import conninfo_of
 from outreach.errors import DatabaseNewer, DatabaseOlder, StorageError
 from outreach.models.work import WorkUnit
 from tests import postgres
+from tests.cutting_proxy import CuttingProxy
 from tests.engine.rig import QUICK, contacts, given_campaign, given_workspace, reaches, until
 
 pytestmark = pytest.mark.anyio
@@ -238,6 +240,69 @@ async def test_a_worker_whose_connections_are_cut_goes_on(url: str, tmp_path: Pa
     assert len(log.read_text().splitlines()) == 8
 
 
+async def test_jobs_whose_server_gives_no_answer_are_not_waited_for(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection is given up, and the next one is used as soon as the server answers."""
+    migrate_database(url, dispatcher="procrastinate")
+    monkeypatch.setattr(JobsConnection, "answer_seconds", 0.3)
+    with CuttingProxy(postgres.server().port) as proxy, anyio.fail_after(60):
+        connector = connector_of(url.replace(f":{postgres.server().port}/", f":{proxy.port}/"))
+        await connector.open_async()
+        jobs = Jobs(connector)
+        await jobs.free_orphans()
+        proxy.keeps = "answers"
+        with pytest.raises(ConnectorException):
+            await jobs.free_orphans()
+        proxy.keeps = None
+
+        async def answers() -> bool:
+            with suppress(ConnectorException):
+                await jobs.free_orphans()
+                return True
+            return False
+
+        await until(answers)
+        await connector.close_async()
+
+
+async def test_who_only_listens_for_jobs_waits_as_long_as_nobody_says_anything(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing was asked, so that no answer is late."""
+    monkeypatch.setattr(JobsConnection, "answer_seconds", 0.1)
+    async with await JobsConnection.connect(conninfo_of(url), autocommit=True) as connection:
+        await connection.execute("LISTEN jobs")
+        assert [heard async for heard in connection.notifies(timeout=1.0)] == []
+        await connection.execute("NOTIFY jobs")
+        assert [heard.channel async for heard in connection.notifies(stop_after=1)] == ["jobs"]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("dispatcher", ["in_process", "procrastinate"])
+async def test_an_engine_closes_while_the_server_stands_still(url: str, tmp_path: Path, dispatcher: str) -> None:
+    """Whatever is on its way: what has no outcome is unknown, and is not sent again."""
+    config = attrs.evolve(
+        JOBS,
+        dispatcher=dispatcher,
+        lease_seconds=2.0,
+        provider_timeout_seconds=1.0,
+        reconcile_delay_seconds=0.001,
+        reconcile_retry_seconds=0.1,
+        reconcile_interval_seconds=0.1,
+    )
+    log = tmp_path / "carrier.jsonl"
+    with anyio.fail_after(120):
+        async with AsyncExitStack() as stills, _engine(url, log, config=config) as worker:
+            workspace = await given_workspace(worker)
+            campaign = await given_campaign(worker, workspace, contacts(40), rate_per_minute=600)
+            await worker.campaigns.start(workspace.id, campaign.id)
+            await until(lambda: _has_begun(worker, workspace.id, campaign.id))
+            stills.enter_context(postgres.server().standing_still())
+        async with _engine(url, log, config=config) as worker:
+            await until(lambda: _nobody_is_left(worker, workspace.id, campaign.id))
+    reached = [json.loads(line)["to"] for line in log.read_text().splitlines()]
+    assert len(reached) == len(set(reached))
+
+
 async def test_a_worker_without_its_tables_does_not_try_all_the_time(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever it is woken by meanwhile; a stop does not wait for the next try."""
     monkeypatch.setattr(dispatcher, "FIRST_BACKOFF_SECONDS", 3600.0)
@@ -389,6 +454,11 @@ async def _is_idle(engine: Outreach) -> bool:
 async def _has_begun(engine: Outreach, workspace_id: str, campaign_id: str) -> bool:
     found = (await engine.campaigns.get(workspace_id, campaign_id)).counters
     return found.pending < found.total
+
+
+async def _nobody_is_left(engine: Outreach, workspace_id: str, campaign_id: str) -> bool:
+    """Return whether each contact has been asked about; what is unknown stays so where the provider cannot tell."""
+    return (await engine.campaigns.get(workspace_id, campaign_id)).counters.pending == 0
 
 
 async def _all_sent(log: Path, count: int) -> bool:

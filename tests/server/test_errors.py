@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 import outreach.errors
 from outreach import OutreachError
-from outreach.errors import StorageBusy, StorageError
+from outreach.errors import StorageBusy, StorageError, StorageUnreachable
 from outreach_server import create_app, errors
 from outreach_server.errors import STATUS_BY_ERROR, status_of
 from outreach_server.listening.refusal_counter import RefusalCounter
@@ -116,6 +116,25 @@ def test_a_database_that_is_busy_is_a_503(
             assert "/var/lib" not in answer.text
     assert caplog.messages == ["Busy."]
     assert caplog.records[0].exc_info is None
+
+
+def test_a_database_that_gives_no_answer_is_a_503(
+    memory_service: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It passes, and nothing was changed; the log says why, once."""
+    tenant = memory_service.tenant()
+
+    async def unreachable(*_: Any, **__: Any) -> None:
+        raise StorageUnreachable("Nothing was written. The server db.internal hangs")
+
+    monkeypatch.setattr(memory_service.engine.sms_settings, "update", unreachable)
+    for _ in range(2):
+        answer = tenant.patch("/sms/settings", {})
+        check_envelope(answer, 503, "internal_error")
+        assert answer.headers["Retry-After"] == "1"
+        assert "db.internal" not in answer.text
+    [line] = [record for record in caplog.records if record.__dict__.get("action") == "request_failed"]
+    assert "db.internal hangs" in line.getMessage()
 
 
 def test_every_error_of_the_engine_has_a_status() -> None:

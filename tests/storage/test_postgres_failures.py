@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from psycopg_pool.base import AttemptWithBackoff
 
-from outreach.errors import StorageBusy, StorageError
+from outreach.errors import StorageBusy, StorageError, StorageUnreachable
 from outreach.models.work import AuditEntry, DatabaseHome
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import OneQuery
@@ -240,7 +240,7 @@ async def test_a_database_that_stays_away_within_an_operation_fails_all_of_its_g
             storage.write(append("after")),
             return_exceptions=True,
         )
-    assert [type(result) for result in results] == [StorageError] * 3
+    assert [type(result) for result in results] == [StorageUnreachable] * 3
     proxy.refusing = False
     await storage.write(append("next"))
     assert await subjects(storage) == ["next"]
@@ -459,6 +459,30 @@ async def test_who_waits_too_long_for_the_fence_is_told(url: str) -> None:
             other.rollback()
         await storage.write(append("two"))
         assert await subjects(storage) == ["two"]
+
+
+async def test_reads_for_which_there_is_no_connection_fail_together(
+    storage: PostgresStorage, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One after the other each would wait as long in vain."""
+    asked, getconn = 0, pool.Pool.getconn
+
+    def counted(self: pool.Pool, timeout: float | None = None) -> PostgresConnection:
+        nonlocal asked
+        asked += 1
+        return getconn(self, timeout=0.2)
+
+    proxy.refusing = True
+    proxy.cut_all()
+    monkeypatch.setattr(pool.Pool, "getconn", counted)
+    async with asyncio.timeout(60):
+        results = await asyncio.gather(*(subjects(storage) for _ in range(100)), return_exceptions=True)
+    assert {type(result) for result in results} == {StorageUnreachable}
+    assert asked < 100
+    proxy.refusing = False
+    monkeypatch.undo()
+    await storage.write(append("next"))
+    assert await subjects(storage) == ["next"]
 
 
 class Told(Instrumentation):

@@ -206,6 +206,9 @@ class ProcrastinateDispatcher(LeasedDispatcher):
                 worker.cancel()
             with anyio.CancelScope(shield=True):
                 await asyncio.wait({worker})
+            if not worker.cancelled():
+                # Told of below, unless another error is on its way: then asyncio must not print it.
+                worker.exception()
         if not worker.cancelled():
             worker.result()
 

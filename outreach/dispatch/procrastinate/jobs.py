@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import socket
+import time
+from collections.abc import Collection, Generator, Sequence
+from contextlib import suppress
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
 import procrastinate
 import psycopg
 from procrastinate.connector import BaseAsyncConnector
+from psycopg.pq import TransactionStatus
 
 from outreach.dispatch.procrastinate.schema import conninfo_of
 from outreach.models.work import WorkUnit
+
+T = TypeVar("T")
 
 QUEUE: Final = "outreach"
 """The queue of jobs that any worker may take."""
@@ -28,6 +34,9 @@ _CONNECTIONS: Final = 4
 _RECONNECT_SECONDS: Final = 30.0
 """For so long a connection is tried for after pauses that double; then whoever asks has one tried for at once."""
 
+_ANSWER_SECONDS: Final = 20.0
+"""A connection that has given no answer for this long is taken for lost: nobody holds a lock on a job for so long."""
+
 _DEFER: Final = """
     SELECT defer_units(ARRAY[
         ROW(
@@ -35,6 +44,47 @@ _DEFER: Final = """
         )::unit_of_work
     ], false)
 """
+
+
+class JobsConnection(psycopg.AsyncConnection[Any]):
+    """A connection that does not wait for its server for ever.
+
+    Attributes:
+        answer_seconds: After so long without a word it is closed.
+    """
+
+    answer_seconds: float = _ANSWER_SECONDS
+
+    async def wait(self, gen: Generator[Any, Any, T], *given: Any, **more: Any) -> T:
+        """Wait for what the server says; the driver calls it for whatever it asks.
+
+        Raises:
+            psycopg.OperationalError: It said nothing for too long.
+        """
+        return await super().wait(self._watched(gen), *given, **more)
+
+    def _watched(self, gen: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
+        """Run what the driver waits with, which hears every 0.1 s that nothing has come."""
+        until: float | None = None
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                # Who only listens waits for as long as nobody says anything.
+                if ready or self.pgconn.transaction_status != TransactionStatus.ACTIVE:
+                    until = None
+                elif until is None:
+                    until = time.monotonic() + self.answer_seconds
+                elif time.monotonic() >= until:
+                    # Before the library says goodbye to a server that does not read.
+                    with suppress(OSError), socket.fromfd(self.fileno(), socket.AF_INET, socket.SOCK_STREAM) as plug:
+                        plug.shutdown(socket.SHUT_RDWR)
+                    self.pgconn.finish()
+                    raise psycopg.OperationalError(f"no answer for {self.answer_seconds:.0f} s")
+                wanted = gen.send(ready)
+        except StopIteration as ended:
+            value: T = ended.value
+            return value
 
 
 @attrs.frozen(kw_only=True)
@@ -68,6 +118,7 @@ def connector_of(url: str) -> procrastinate.PsycopgConnector:
     """
     return procrastinate.PsycopgConnector(
         conninfo=conninfo_of(url),
+        connection_class=JobsConnection,
         configure=_configure,
         min_size=1,
         max_size=_CONNECTIONS,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
+import time
+from collections.abc import Generator
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import psycopg
 from psycopg import Connection
@@ -13,6 +15,8 @@ from psycopg.types.numeric import Int8Dumper
 
 from outreach.errors import ConfigError
 from outreach.models.work import DatabaseHome
+
+T = TypeVar("T")
 
 SCHEMA: Final = "outreach"
 
@@ -31,6 +35,23 @@ BUSY_SECONDS: Final = 5.0
 IDLE_SECONDS: Final = 10.0
 """After this long without a word within a transaction the server ends it: a process that stands still holds the others
 up no longer."""
+
+SILENT_SECONDS: Final = 2 * BUSY_SECONDS
+"""After this long without a word to an operation, its server is asked over another connection: no lock takes longer."""
+
+LONGEST_SECONDS: Final = 60.0
+"""After this long without a word the connection of a writing operation is lost, also where its server answers others: a
+frozen disk, or a process of the server that stands still."""
+
+LONGEST_READ_SECONDS: Final = 300.0
+"""The same of a reading operation, which holds nobody up."""
+
+_PATIENT_SECONDS: Final = 60.0
+"""After this long without a word to whoever migrates, checks or copies, its server is asked: a server that is busy with
+that may keep others waiting."""
+
+_PROBE_SECONDS: Final = BUSY_SECONDS
+"""A server that has not answered a new connection for this long is taken for hung."""
 
 _SERVER_SETTINGS: Final = {
     "search_path": SCHEMA,
@@ -63,11 +84,39 @@ _CLIENT_SETTINGS: Final = {
 }
 
 
+class ServerSilent(psycopg.OperationalError):
+    """No answer came for too long, and the connection was closed: what was asked may have been done."""
+
+
+class ServerHangs(ServerSilent):
+    """The server answers nobody: all connections to it are of no use."""
+
+
 class PostgresConnection(Connection[tuple[Any, ...]]):
-    """A connection that knows when it was made fit for operations, and on which timeline its server was then."""
+    """A connection that waits for its server as long as that lives, or for so long.
+
+    TCP notices a machine that is gone. A server that stands still keeps its connections: after `silent_seconds` without
+    a word it is asked over another one, and where it does not answer that either, this one is closed.
+
+    Attributes:
+        timeline: On which timeline its server was when it was made fit for operations.
+        made_at: When that was.
+        silent_seconds: After so long its server is asked whether it answers.
+        longest_seconds: After so long it is closed, whatever the server says.
+    """
 
     timeline: str = ""
     made_at: float = 0.0
+    silent_seconds: float = SILENT_SECONDS
+    longest_seconds: float = LONGEST_SECONDS
+
+    def wait(self, gen: Generator[Any, Any, T], *given: Any, **more: Any) -> T:
+        """Wait for what the server says; the driver calls it for whatever it asks.
+
+        Raises:
+            ServerSilent: It said nothing for too long.
+        """
+        return super().wait(self._watched(gen), *given, **more)
 
     def cut(self) -> None:
         """End the connection from any thread: who waits for its server gets the error of a lost one."""
@@ -77,6 +126,55 @@ class PostgresConnection(Connection[tuple[Any, ...]]):
                 # Only if the library has not closed it meanwhile: then the number may be another file's.
                 if self.pgconn.socket == number:
                     plug.shutdown(socket.SHUT_RDWR)
+
+    def _watched(self, gen: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
+        """Run what the driver waits with, which hears every 0.1 s that nothing has come."""
+        since: float | None = None
+        asks_at = 0.0
+        lost: ServerSilent | None = None
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                # A word is progress, also in the middle of a long answer, or of many rows on their way there.
+                if ready:
+                    since = lost = None
+                elif lost is not None:
+                    # Nothing has come while the server was asked, either.
+                    self.cut()
+                    self.close()
+                    raise lost
+                elif since is None:
+                    since = time.monotonic()
+                    asks_at = since + self.silent_seconds
+                elif (now := time.monotonic()) >= min(asks_at, since + self.longest_seconds):
+                    if now >= since + self.longest_seconds:
+                        lost = ServerSilent(f"no answer for {now - since:.0f} s")
+                    elif not self._server_answers():
+                        lost = ServerHangs(f"the server hangs: no answer for {time.monotonic() - since:.0f} s")
+                    asks_at = time.monotonic() + self.silent_seconds
+                wanted = gen.send(ready)
+        except StopIteration as ended:
+            value: T = ended.value
+            return value
+
+    def _server_answers(self) -> bool:
+        """Return whether its server answers over another connection; blocks for some seconds at the most."""
+        info = self.info
+        given: dict[str, Any] = {**info.get_parameters(), "password": info.password or None}
+        # The very server, of several that the URL may name.
+        given |= {"host": info.host, "hostaddr": info.hostaddr or None, "port": info.port}
+        given |= {"target_session_attrs": "any", "connect_timeout": _PROBE_SECONDS}
+        try:
+            with PostgresConnection.connect(make_conninfo(**given), autocommit=True) as probe:
+                probe.silent_seconds = probe.longest_seconds = _PROBE_SECONDS
+                probe.execute("SELECT 1")
+        except (psycopg.errors.ConnectionTimeout, ServerSilent):
+            return False
+        except (psycopg.Error, OSError):
+            # Refused, perhaps for too many connections: it does not hang, and TCP notices if it is gone.
+            return True
+        return True
 
 
 def conninfo_of(url: str) -> str:
@@ -120,9 +218,16 @@ def home_of(connection: PostgresConnection) -> DatabaseHome | None:
     return DatabaseHome(host=f"postgresql-{system}", path=database)
 
 
-def connect(conninfo: str) -> PostgresConnection:
-    """Open a connection outside transactions; may raise `psycopg.OperationalError`."""
+def connect(conninfo: str, *, patient: bool = False) -> PostgresConnection:
+    """Open a connection outside transactions; may raise `psycopg.OperationalError`.
+
+    Args:
+        conninfo: How to connect.
+        patient: Whether it waits for as long as its server lives, as what migrates, checks or copies must.
+    """
     connection = PostgresConnection.connect(conninfo, autocommit=True, prepare_threshold=3)
+    if patient:
+        connection.silent_seconds, connection.longest_seconds = _PATIENT_SECONDS, float("inf")
     # One type for all integers: a statement is prepared once.
     connection.adapters.register_dumper(int, Int8Dumper)
     return connection

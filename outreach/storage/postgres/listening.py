@@ -12,7 +12,7 @@ from typing import Final
 
 import psycopg
 
-from outreach.storage.postgres.connect import PostgresConnection, connect
+from outreach.storage.postgres.connect import SILENT_SECONDS, PostgresConnection, connect
 
 CHANNEL: Final = "outreach"
 """The channel on which the schema's triggers name the topics that a transaction has changed."""
@@ -59,6 +59,7 @@ class Listener:
         try:
             while True:
                 with suppress(psycopg.Error, OSError), connect(self._conninfo) as connection:
+                    connection.longest_seconds = SILENT_SECONDS
                     connection.execute(f"LISTEN {CHANNEL}")
                     self.is_connected, pause = True, _FIRST_PAUSE_SECONDS
                     self._notify(EVERYTHING)

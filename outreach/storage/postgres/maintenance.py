@@ -148,7 +148,7 @@ def _problems_of_rows(connection: PostgresConnection) -> Sequence[str]:
 def _connected(url: str) -> Iterator[PostgresConnection]:
     conninfo = conninfo_of(url)
     try:
-        with connect(conninfo) as connection:
+        with connect(conninfo, patient=True) as connection:
             yield connection
     except psycopg.Error as error:
         raise StorageError(

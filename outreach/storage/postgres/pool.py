@@ -13,7 +13,7 @@ from psycopg_pool import ConnectionPool
 
 from outreach.models.work import DatabaseHome
 from outreach.storage.postgres import schema
-from outreach.storage.postgres.connect import BUSY_SECONDS, OPEN_KEY, PostgresConnection, home_of
+from outreach.storage.postgres.connect import BUSY_SECONDS, OPEN_KEY, PostgresConnection, ServerHangs, home_of
 
 # Commits have to survive a crash, whatever the server's default is. The timeline tells a failover.
 _CONFIGURE: Final = f"""
@@ -41,6 +41,13 @@ class Pool(ConnectionPool[PostgresConnection]):
             made = list(self._made)
         for connection in made:
             connection.cut()
+
+    def find_live(self, error: BaseException) -> None:
+        """Replace the connections that were lost, as one was by this error."""
+        if isinstance(error, ServerHangs):
+            # Each would be waited for as long: who uses one begins anew, as with any lost connection.
+            self.cut()
+        self.check()
 
     def _prepare(self, connection: PostgresConnection) -> None:
         with self._guard:

@@ -7,12 +7,13 @@ from typing import Any, Final
 
 import psycopg
 from psycopg.pq import TransactionStatus
+from psycopg_pool import PoolTimeout
 
 from outreach.protocols.storage import OneQuery, Operation
 from outreach.storage.base.jobs import Job, Queue, deliver
 from outreach.storage.base.threads import Worker
 from outreach.storage.postgres.backend import Session
-from outreach.storage.postgres.connect import PostgresConnection
+from outreach.storage.postgres.connect import LONGEST_READ_SECONDS, PostgresConnection
 from outreach.storage.postgres.errors import as_caller_error, is_passing
 from outreach.storage.postgres.pool import Pool
 from outreach.storage.postgres.sql import Types
@@ -62,10 +63,13 @@ class _Reader:
                 self._read(job)
             except BaseException as error:  # whatever it is, it is the caller's
                 if attempt < _ATTEMPTS and is_passing(error):
-                    self._pool.check()
+                    self._pool.find_live(error)
                     continue
-                job.fail(as_caller_error(error))
-                deliver([job])
+                # Without a connection everybody else would wait as long in vain.
+                failed = [job, *self._jobs.take_all()] if isinstance(error, PoolTimeout) else [job]
+                for one in failed:
+                    one.fail(as_caller_error(error))
+                deliver(failed)
             return
 
     def _read(self, job: Job) -> None:
@@ -75,6 +79,7 @@ class _Reader:
         connection = self._pool.getconn()
         try:
             self.connection = self._session.backend.connection = connection
+            connection.longest_seconds = LONGEST_READ_SECONDS
             if not isinstance(job.operation, OneQuery):
                 connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             job.run(self._session.transaction)

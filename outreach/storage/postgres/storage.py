@@ -172,7 +172,7 @@ class PostgresStorage:
 
     def _connect(self) -> tuple[Pool, Types]:
         try:
-            with connect(self._conninfo) as connection:
+            with connect(self._conninfo, patient=True) as connection:
                 apply_migrations(connection, create=self._create, migrate=self._migrate)
                 # Here, because a pool only says that it has waited.
                 configure(connection)

@@ -15,7 +15,7 @@ from psycopg.pq import TransactionStatus
 from outreach.errors import StorageError
 from outreach.storage.base.group_commit import CommitUnknown
 from outreach.storage.postgres.backend import Session
-from outreach.storage.postgres.connect import BUSY_SECONDS, PostgresConnection
+from outreach.storage.postgres.connect import BUSY_SECONDS, LONGEST_SECONDS, PostgresConnection
 from outreach.storage.postgres.errors import as_caller_error, first_line, is_passing, translate
 from outreach.storage.postgres.pool import Pool
 from outreach.working_set.journal import RollbackRequired
@@ -63,6 +63,7 @@ class FencedTransactions:
         """Begin a transaction by taking the fence; may raise `psycopg.Error`."""
         connection = self._connection = self._pool.getconn()
         self._session.backend.connection = connection
+        connection.longest_seconds = LONGEST_SECONDS
         cursor = connection.execute(
             "BEGIN; UPDATE fence SET version = version + 1, "  # noqa: S608 - a random number in hexadecimal
             f"writer = '{self._writer}' WHERE id = 1 RETURNING version, pg_current_xact_id()::text"
@@ -140,7 +141,7 @@ class FencedTransactions:
         elif now > self._gives_up_at:
             self._gives_up_at = float("inf")
             return False
-        self._pool.check()
+        self._pool.find_live(error)
         time.sleep(_PAUSE_SECONDS)
         return True
 
@@ -165,19 +166,20 @@ class FencedTransactions:
 
     def _was_committed(self, timeline: str, lost: psycopg.Error) -> bool:
         """Return whether the present transaction was committed, or raise `CommitUnknown`."""
-        until = time.monotonic() + FIND_OUT_SECONDS
+        until, last = time.monotonic() + FIND_OUT_SECONDS, lost
         while True:
+            self._pool.find_live(last)
             try:
                 with self._pool.connection() as connection:
                     return self._look(connection, timeline)
             # Any other error than a lost connection says nothing of the commit either.
             except psycopg.Error as error:
+                last = error
                 if time.monotonic() > min(until, self._ends + BUSY_SECONDS):
                     raise CommitUnknown(
                         "The connection to the database was lost during a commit, and the database could not be asked "
                         f"whether it was done: it may have been written. ({first_line(error)})"
                     ) from lost
-            self._pool.check()
             time.sleep(_PAUSE_SECONDS)
 
     def _look(self, connection: PostgresConnection, timeline: str) -> bool:

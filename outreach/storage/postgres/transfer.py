@@ -40,7 +40,7 @@ def postgres_endpoint(url: str, *, create: bool) -> Iterator[PostgresEndpoint]:
     """
     conninfo = conninfo_of(url)
     try:
-        with connect(conninfo) as connection, connect(conninfo) as reading:
+        with connect(conninfo, patient=True) as connection, connect(conninfo, patient=True) as reading:
             if not (create and UNFINISHED in version_of(connection).newer):
                 apply_migrations(connection, create=create, migrate=False)
             if not _becomes_only_user(connection):
