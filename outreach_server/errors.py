@@ -23,7 +23,7 @@ from outreach.errors import (
     StorageError,
     Unauthorized,
 )
-from outreach.server_support import log_throttle_of
+from outreach.server_support import log_error, log_throttle_of
 from outreach_server.context import request_state_of, server_of
 from outreach_server.listening.refusal_counter import RefusalCounter
 from outreach_server.replies import json_response
@@ -158,10 +158,12 @@ def answer_fault(request: Request, error: Exception) -> Response:
             "request_failed", error, "request failed", request_id=request_state_of(request).request_id
         )
         return error_response(request, 500, "internal_error", _NO_DATABASE)
-    _log.error(
+    log_error(
+        _log,
+        logging.ERROR,
         "request %s failed",
         request_state_of(request).request_id,
-        exc_info=error,
+        error=error,
         extra={"action": "request_failed", "request_id": request_state_of(request).request_id},
     )
     return error_response(request, 500, "internal_error", _OUR_FAULT)

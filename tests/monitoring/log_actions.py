@@ -50,6 +50,8 @@ def fields() -> set[str]:
 
 
 def _is_log_call(call: ast.Call) -> bool:
+    if isinstance(call.func, ast.Name) and call.func.id == "log_error":
+        return True
     if not isinstance(call.func, ast.Attribute):
         return False
     levels = {"debug", "info", "warning", "error", "exception", "critical", "log"}
