@@ -13,8 +13,9 @@ from typing import Any, Final
 
 import orjson
 
-from outreach.server_support import described, masked
+from outreach.server_support import described, log_error, masked
 from outreach_server.monitoring.log_context import DISPATCH_ID, REQUEST_ID
+from outreach_server.monitoring.log_queue import LogQueue
 from outreach_server.monitoring.lost_connections import LostConnections
 
 NO_ACTION: Final = "other"
@@ -176,11 +177,13 @@ def log_to_stderr(level: str, form: str = "text") -> None:
         level: The least severe level that is logged.
         form: What lines look like: `text` or `json`.
     """
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _handler()
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     handler.addFilter(LostConnections())
     handler.addFilter(FloodFilter())
     logging.basicConfig(handlers=[handler], level=level.upper())
+    if _queue() is not None:
+        _log_what_nothing_catches()
     logging.getLogger("httpx").setLevel(logging.WARNING)
     # A line for each job, with its arguments.
     logging.getLogger("procrastinate").setLevel(logging.WARNING)
@@ -197,6 +200,40 @@ def log_failure(message: str) -> bool:
         return False
     _log.error("%s", message, extra={"action": "command_failed"})
     return True
+
+
+def write_line(line: str) -> bool:
+    """Write a line as it is after those of the log, and return True; do nothing where this process writes no log."""
+    queue = _queue()
+    if queue is None:
+        return False
+    queue.write_line(line)
+    return True
+
+
+def _handler() -> logging.Handler:
+    try:
+        return LogQueue(sys.stderr.fileno())
+    except (AttributeError, OSError):
+        # Something in its place that has no file, as in a test.
+        return logging.StreamHandler(sys.stderr)
+
+
+def _queue() -> LogQueue | None:
+    return next((one for one in logging.getLogger().handlers if isinstance(one, LogQueue)), None)
+
+
+def _log_what_nothing_catches() -> None:
+    """Log errors that Python would write to stderr by itself: with their words, and waiting where nobody reads."""
+    sys.excepthook = lambda _kind, error, _raised: _log_crash("The process ends in an error", error)
+    threading.excepthook = lambda told: _log_crash("A thread has ended in an error", told.exc_value)
+    sys.unraisablehook = lambda told: _log_crash("An error could not be raised anywhere", told.exc_value)
+
+
+def _log_crash(what: str, error: BaseException | None) -> None:
+    if not isinstance(error, SystemExit):
+        # A level that every log has.
+        log_error(_log, logging.CRITICAL, what, error=error, extra={"action": "crashed"})
 
 
 _log = logging.getLogger("outreach_server")
