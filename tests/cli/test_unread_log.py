@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import anyio
 import httpx
@@ -70,6 +71,9 @@ def test_it_sends_and_answers_and_ends(database: str, command: str, form: str) -
         cwd=ROOT,
         env={**os.environ, "OUTREACH_DATABASE_URL": database, "OUTREACH_SIMULATOR_LATENCY_MS": "0"},
     ) as process:
+        # One that waits for its log says nothing at all.
+        given_up = threading.Timer(DEADLINE, process.kill)
+        given_up.start()
         try:
             assert process.stdout is not None
             told = ""
@@ -77,11 +81,13 @@ def test_it_sends_and_answers_and_ends(database: str, command: str, form: str) -
                 line = process.stdout.readline()
                 assert line, told
                 told += line
+            given_up.cancel()
             anyio.run(until_sent, database, campaign, json.loads(told)["url"])
             process.send_signal(signal.SIGTERM)
             # In order: one that has to be cut short ends with 1.
             assert process.wait(DEADLINE) == 0
         finally:
+            given_up.cancel()
             process.kill()
             os.close(reader)
             os.close(writer)
