@@ -273,6 +273,11 @@ def test_describing_an_error_never_fails_and_has_an_end() -> None:
         ("dispatch 019a1b2c-0000-7000-8000-123456789012 at 2026-11-22 10:15", None),
         ("127.0.0.1 port 5432", None),
         ("port 65000", "port *****"),
+        ("outreach-server --database sqlite:////data/2026112210/o.db db migrate", None),
+        (
+            "'/data 20261122/o.db' is gone: https://example.com/+4915123456789",
+            "'/data 20261122/o.db' is gone: https://example.com/+***********89",
+        ),
         ("the adapter's account isn't there", None),
         ('relation "campaigns" is missing, File "/a b/c.py", line 3', None),
         ("'it's Anna' and \"Dear\nAnna\" 'Dear Anna", "'…' and \"…\" '…'"),
