@@ -25,6 +25,7 @@ from outreach.dispatch.in_process import InProcessDispatcher
 from outreach.errors import ConfigError, StorageError
 from outreach.ids import IdSource, UuidV7Source
 from outreach.log_throttle import LogThrottle
+from outreach.logged_errors import log_error
 from outreach.models.status import DispatcherHealth
 from outreach.models.work import WorkUnit
 from outreach.operations.archives.reading import list_archives
@@ -541,13 +542,14 @@ class Outreach:
         reminding = asyncio.create_task(_remind(self._log_throttle), name="outreach log counts")
         try:
             await asked(dispatcher.run(task_status=_Readiness(started)))
-        except Exception:
+        except Exception as error:
             if not started.done():
                 raise
             # What is cancelled as it closes may end in anything.
             if not self._stopping:
                 self._dispatching_is_over = True
-                _log.exception("Dispatching ended in an unexpected error.", extra={"action": "dispatcher_failed"})
+                what = "Dispatching ended in an unexpected error."
+                log_error(_log, logging.ERROR, what, error=error, extra={"action": "dispatcher_failed"})
         else:
             if not started.done():
                 raise ConfigError(f"The dispatcher {dispatcher!r} has ended before task_status.started() was called.")

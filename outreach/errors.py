@@ -61,6 +61,9 @@ class OutreachError(Exception):
 
     code: ClassVar[str] = "internal_error"
 
+    _words_are_for_operators: ClassVar[bool] = False
+    """Whether log lines have the message, its quotes and long numbers masked: those of the others quote a request."""
+
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
@@ -81,6 +84,7 @@ class ConfigError(OutreachError):
     """The engine, the server or an adapter is misconfigured."""
 
     code = "config_error"
+    _words_are_for_operators = True
 
 
 class InvalidRequest(OutreachError):
@@ -288,12 +292,14 @@ class LeaseLost(OutreachError):
     """This worker no longer owns the work; it commits no new intent."""
 
     code = "lease_lost"
+    _words_are_for_operators = True
 
 
 class StorageError(OutreachError):
     """The database cannot be used."""
 
     code = "storage_error"
+    _words_are_for_operators = True
 
 
 class StorageBusy(StorageError):

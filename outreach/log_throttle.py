@@ -12,6 +12,7 @@ import attrs
 
 from outreach.clock import Clock
 from outreach.errors import StorageError
+from outreach.logged_errors import log_error, masked
 
 Subject = tuple[str, ...]
 """The subject of a problem: an account, the database, a part of the engine."""
@@ -111,7 +112,7 @@ class LogThrottle:
         error: BaseException | None = None,
         **extra: Any,
     ) -> None:
-        """Log a problem: the first time at once, with the traceback of an error; then a count per minute.
+        """Log a problem: the first time at once, with the place of an error; then a count per minute.
 
         Args:
             subject: What has the problem.
@@ -119,7 +120,7 @@ class LogThrottle:
             message: What is wrong and what to do; no secret, no message body, no full number.
             *args: Arguments of the message.
             level: The log level.
-            error: An error whose traceback helps.
+            error: An error whose place helps.
             extra: Fields of the record.
         """
         now = self._clock.monotonic()
@@ -148,7 +149,8 @@ class LogThrottle:
         extra = {**extra, "action": action, "error_type": type(error).__name__}
         if isinstance(error, StorageError):
             kind = str(getattr(error.__cause__, "sqlite_errorname", type(error).__name__))
-            self.problem(DATABASE, kind, "%s", error.message, level=logging.ERROR, **extra)
+            # A driver may quote a value of a row.
+            self.problem(DATABASE, kind, "%s", masked(error.message), level=logging.ERROR, **extra)
             return
         self.problem((action,), type(error).__name__, message, *args, level=logging.ERROR, error=error, **extra)
 
@@ -227,7 +229,7 @@ class LogThrottle:
 
 def _emit(level: int, text: str, error: BaseException | None, extra: dict[str, Any]) -> None:
     try:
-        _log.log(level, "%s", text, exc_info=error, extra=extra)
+        log_error(_log, level, "%s", text, error=error, extra=extra)
     except Exception:
         # A handler of the host that raises, such as one whose server is away, must not end the work that is told of.
         logging.Handler().handleError(logging.makeLogRecord({"msg": text}))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.convert.exports.rows import escape_formula
 from outreach.convert.fast_bodies import read_simple_body
+from outreach.logged_errors import described, log_error, masked
 from outreach.policy.holidays import holiday_parts
 from outreach.policy.spreadsheets import NumberCell, NumberCorrection, is_cell_error, read_cell, read_number_cell
 from outreach.services.contacts import prepare_recipient
@@ -22,10 +23,13 @@ __all__ = [
     "PUBLIC_URL_VARIABLE",
     "NumberCell",
     "NumberCorrection",
+    "described",
     "escape_formula",
     "holiday_parts",
     "is_cell_error",
+    "log_error",
     "log_throttle_of",
+    "masked",
     "prepare_recipient",
     "read_cell",
     "read_number_cell",

@@ -24,7 +24,7 @@ from outreach.errors import (
     StorageUnreachable,
     Unauthorized,
 )
-from outreach.server_support import log_throttle_of
+from outreach.server_support import log_error, log_throttle_of
 from outreach_server.context import request_state_of, server_of
 from outreach_server.listening.refusal_counter import RefusalCounter
 from outreach_server.replies import json_response
@@ -162,10 +162,12 @@ def answer_fault(request: Request, error: Exception) -> Response:
         passes = isinstance(error, StorageUnreachable)
         status, headers = (503, {"Retry-After": "1"}) if passes else (500, {})
         return error_response(request, status, "internal_error", _NO_DATABASE, headers=headers)
-    _log.error(
+    log_error(
+        _log,
+        logging.ERROR,
         "request %s failed",
         request_state_of(request).request_id,
-        exc_info=error,
+        error=error,
         extra={"action": "request_failed", "request_id": request_state_of(request).request_id},
     )
     return error_response(request, 500, "internal_error", _OUR_FAULT)

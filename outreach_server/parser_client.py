@@ -36,6 +36,9 @@ would keep its turn for ever."""
 class ParserProcessFailed(RuntimeError):
     """The helper process ended, or stood still, before it had read the whole body."""
 
+    _words_are_for_operators = True
+    """What it said at its end is a traceback without words: see `parser_process`."""
+
 
 def default_command() -> Sequence[str] | None:
     """Return the command of a helper, to which two arguments are added; None for an executable that bundles Python."""

@@ -14,9 +14,11 @@ import pickle
 import struct
 import sys
 from pathlib import Path
+from types import TracebackType
 from typing import IO, Final
 
 from outreach import NewCallCampaign, NewSmsCampaign, OutreachError
+from outreach.server_support import described
 from outreach_server.reading import ParseOptions, read_campaign
 
 LENGTH: Final = struct.Struct("<I")
@@ -52,9 +54,15 @@ def main(body: str, reading: str) -> None:
     """Run the helper process for a body's file and options in JSON."""
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
+    # Its last words go into the server's log.
+    sys.excepthook = _say_where
     # There is no cyclic garbage, and searching for it would double the time.
     gc.disable()
     read_body(Path(body), ParseOptions(**json.loads(reading)), sys.stdout.buffer)
+
+
+def _say_where(_kind: type[BaseException], error: BaseException, _raised: TracebackType | None) -> None:
+    sys.stderr.write(f"{described(error)}\n")
 
 
 if __name__ == "__main__":

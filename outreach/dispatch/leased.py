@@ -15,6 +15,7 @@ from outreach.clock import Clock, StepWatch, format_timestamp
 from outreach.config import EngineConfig
 from outreach.errors import DatabaseReplaced, DispatchRefused, LeaseLost
 from outreach.log_throttle import LogThrottle
+from outreach.logged_errors import masked
 from outreach.models.status import DispatcherHealth, DispatcherState
 from outreach.models.work import WorkItem, WorkUnit
 from outreach.protocols.carrier import ReportSink
@@ -200,7 +201,7 @@ class LeasedDispatcher(ABC):
                     epoch = await self._worker.acquire(on_integrity_check=on_integrity_check)
             except DispatchRefused as error:
                 self._refused = error
-                _log.error("Dispatch disabled: %s", error.message, extra={"action": "dispatch_refused"})
+                _log.error("Dispatch disabled: %s", masked(error.message), extra={"action": "dispatch_refused"})
                 report_ready()
                 await self._stop.wait()
                 return
@@ -245,7 +246,7 @@ class LeasedDispatcher(ABC):
             with anyio.CancelScope(shield=True):
                 failed = not await self._give_back() or failed
         if self._lease_lost is not None:
-            _log.warning("%s", self._lease_lost.message, extra={"action": "lease_lost"})
+            _log.warning("%s", masked(self._lease_lost.message), extra={"action": "lease_lost"})
             self._instrumentation.lease_lost()
             self._lease_lost = None
         return not failed

@@ -14,6 +14,7 @@ import outreach
 from outreach.clock import StepWatch
 from outreach.engine import Outreach
 from outreach.errors import StorageError
+from outreach.logged_errors import masked
 from outreach.metrics import families
 from outreach.metrics.families import Family
 from outreach.metrics.gauges import of_dispatcher, of_figures, of_files
@@ -229,7 +230,7 @@ class EngineMetrics(Instrumentation, Collector):
             ("figures",),
             kind,
             "The figures for the metrics could not be read: %s",
-            error.message if isinstance(error, StorageError) else kind,
+            masked(error.message) if isinstance(error, StorageError) else kind,
             level=logging.ERROR,
             error=None if isinstance(error, StorageError) else error,
             action="figures_failed",

@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from outreach.clock import Clock
 from outreach.config import EngineConfig
 from outreach.errors import ConfigError
+from outreach.logged_errors import masked
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.operations.waves import intents
@@ -149,7 +150,7 @@ class Outbox:
         except ConfigError as error:
             # No request was made; the account's failure pauses its campaigns.
             outcome = DispatchOutcome(state=DispatchState.REFUSED, reason="provider_auth", error_message=error.message)
-            problem = f"A request could not be made: {error.message}"
+            problem = f"A request could not be made: {masked(error.message)}"
         except Exception as error:
             if outcome.state is DispatchState.UNKNOWN:
                 # An adapter's error counts as the provider's.

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 from anyio import to_thread
 
 from outreach.errors import CallbackRejected, NotFound
+from outreach.logged_errors import masked
 from outreach.models.account import CallbackRecord, StoredAccount
 from outreach.models.base import Page
 from outreach.models.dispatch import Dispatch
@@ -140,7 +141,8 @@ class Callbacks:
             reason,
             "callback refused for account %s: %s",
             account.id,
-            reason,
+            # The words of an adapter.
+            masked(reason),
             level=level,
             action="callback_refused",
             account_id=account.id,

@@ -10,6 +10,7 @@ from typing import Final, Literal
 import attrs
 
 from outreach.errors import OutreachError, RateLimited, StorageBusy
+from outreach.logged_errors import masked
 from outreach.models.work import RateLimitState
 from outreach.models.workspace import Workspace
 from outreach.operations.access import request_limits as operations
@@ -243,7 +244,9 @@ class RateLimiter:
             granted, settled, late = await self._context.storage.write(operation)
         except OutreachError as error:
             allowance.late = True
-            _log.debug("could not count a block of requests: %s", error.message, extra={"action": "count_failed"})
+            _log.debug(
+                "could not count a block of requests: %s", masked(error.message), extra={"action": "count_failed"}
+            )
             return "failed"
         allowance.unused = None
         allowance.take_in(granted, limit=limit, settled=settled)

@@ -14,6 +14,7 @@ from weakref import WeakSet
 
 from outreach.engine import Outreach as AsyncOutreach
 from outreach.errors import ConfigError
+from outreach.logged_errors import log_error
 from outreach.sync.calls import Call, seconds_left
 from outreach.sync.thread import EngineClosed, EngineThread, require_other_thread
 
@@ -86,8 +87,9 @@ class Lifetime:
         """Close it because the interpreter exits; it stays closed."""
         try:
             self._close(_EXITING, at_exit=True)
-        except Exception:
-            _log.exception("The engine could not be closed at the exit.", extra={"action": "sync_exit_failed"})
+        except Exception as error:
+            what = "The engine could not be closed at the exit."
+            log_error(_log, logging.ERROR, what, error=error, extra={"action": "sync_exit_failed"})
 
     def forked(self) -> None:
         """Note, in a forked child, that an engine that is open belongs to the parent."""

@@ -16,6 +16,7 @@ import anyio
 
 from outreach.engine import Outreach as AsyncOutreach
 from outreach.errors import ConfigError, StorageError
+from outreach.logged_errors import log_error
 from outreach.sync.calls import Call
 
 T = TypeVar("T")
@@ -162,7 +163,8 @@ class EngineThread:
             if not self._loop.done():
                 self._loop.set_exception(error)
                 return
-            _log.exception("The engine's event loop has ended in an error.", extra={"action": "sync_loop_failed"})
+            what = "The engine's event loop has ended in an error."
+            log_error(_log, logging.ERROR, what, error=error, extra={"action": "sync_loop_failed"})
         self._end()
 
     async def _serve(self) -> None:

@@ -298,7 +298,7 @@ class Root(Group):
             _tell(error.format_message())
             sys.exit(error.exit_code)
         except (click.Abort, KeyboardInterrupt):
-            click.echo("Interrupted.", err=True)
+            _say("Interrupted.")
             block_sigint()
             sys.exit(EXIT_INTERRUPTED)
         except OSError as error:
@@ -352,7 +352,14 @@ def _tell(message: str) -> None:
     # Loaded by the commands that write a log.
     log_lines = sys.modules.get("outreach_server.monitoring.log_lines")
     if log_lines is None or not log_lines.log_failure(message):
-        click.echo(f"Error: {message}", err=True)
+        _say(f"Error: {message}")
+
+
+def _say(line: str) -> None:
+    """Write a line to stderr: after those of the log, where this command writes one."""
+    log_lines = sys.modules.get("outreach_server.monitoring.log_lines")
+    if log_lines is None or not log_lines.write_line(line):
+        click.echo(line, err=True)
 
 
 def _fail(message: str) -> NoReturn:

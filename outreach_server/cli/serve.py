@@ -151,11 +151,13 @@ def _serving(address: str) -> str:
 
 
 def _announce(sentences: Sequence[str], *, log_format: str) -> None:
+    from outreach_server.monitoring.log_lines import write_line
+
     for sentence in sentences:
         if log_format == "json":
             # What reads lines of JSON gets nothing else.
             _log.info("%s", sentence, extra={"action": "serving"})
-        else:
+        elif not write_line(sentence):
             # A full disk of the log, or nobody who reads it, keeps no server from its work.
             with suppress(OSError):
                 click.echo(sentence, err=True)

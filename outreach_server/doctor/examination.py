@@ -15,6 +15,7 @@ from outreach import ConfigError, Outreach, OutreachError, SimulatorConfig
 from outreach.database import diagnose_database
 from outreach.models import Diagnosis, DiagnosisFinding
 from outreach.protocols import SystemClock
+from outreach.server_support import log_error
 from outreach_server.config import ServerConfig
 from outreach_server.doctor import answering, certificates, exposure
 from outreach_server.doctor.findings import config_invalid, finding
@@ -111,7 +112,7 @@ async def _run(checks: Mapping[str, Check], empty: Diagnosis) -> Sequence[Diagno
                 done[name] = await check()
                 return
         except Exception as error:  # whatever is broken, the other checks go on
-            _log.exception("check failed: %s", name, extra={"action": "check_failed"})
+            log_error(_log, logging.ERROR, "check failed: %s", name, error=error, extra={"action": "check_failed"})
             why = f"The check of {name} failed: {type(error).__name__}. The log has the traceback."
         done[name] = empty.plus([finding("check_failed", why, name, "outreach-server doctor")])
 

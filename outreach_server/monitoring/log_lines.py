@@ -7,14 +7,15 @@ import logging
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import orjson
 
+from outreach.server_support import described, log_error, masked
 from outreach_server.monitoring.log_context import DISPATCH_ID, REQUEST_ID
+from outreach_server.monitoring.log_queue import LogQueue
 from outreach_server.monitoring.lost_connections import LostConnections
 
 NO_ACTION: Final = "other"
@@ -91,8 +92,14 @@ class TextFormatter(logging.Formatter):
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, and below it where an error was raised."""
+        record.message, record.asctime = message_of(record), self.formatTime(record)
+        line, below = self.formatMessage(record), traceback_of(record)
+        return line if below is None else f"{line}\n{below}"
+
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name that logging calls
-        """Return the line without a traceback."""
+        """Return the line alone."""
         line = super().formatMessage(record)
         ids = {"request": request_id_of(record), "dispatch": dispatch_id_of(record)}
         more = [f"{name} {value}" for name, value in ids.items() if value is not None and value not in line]
@@ -109,7 +116,7 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "action": action_of(record),
-            "message": record.getMessage(),
+            "message": message_of(record),
             "request_id": request_id_of(record),
             "dispatch_id": dispatch_id_of(record),
         }
@@ -117,9 +124,11 @@ class JsonFormatter(logging.Formatter):
             value = getattr(record, name, None)
             if value is not None:
                 line[name] = value
-        if record.exc_info and record.exc_info[0] is not None:
-            line["error_type"] = record.exc_info[0].__name__
-            line["traceback"] = "".join(traceback.format_exception(*record.exc_info))
+        if record.exc_info and record.exc_info[1] is not None:
+            line["error_type"] = type(record.exc_info[1]).__name__
+        below = traceback_of(record)
+        if below is not None:
+            line["traceback"] = below
         try:
             return orjson.dumps(line, default=str).decode()
         except orjson.JSONEncodeError:
@@ -130,6 +139,25 @@ class JsonFormatter(logging.Formatter):
 def action_of(record: logging.LogRecord) -> str:
     """Return what a line is about."""
     return str(getattr(record, "action", NO_ACTION))
+
+
+def message_of(record: logging.LogRecord) -> str:
+    """Return a line's message; of another library's about an error, what can be shown of it.
+
+    Such as asyncio's, which contains the arguments of a failed callback, and a failed task's error with its words.
+    """
+    message = record.getMessage()
+    if record.exc_info and record.exc_info[1] is not None:
+        return masked(next(iter(message.splitlines()), ""))
+    return message
+
+
+def traceback_of(record: logging.LogRecord) -> str | None:
+    """Return where the error of a line was raised, without its words, which may hold what no log may."""
+    if record.exc_info and record.exc_info[1] is not None:
+        return described(record.exc_info[1])
+    # Of the engine's own lines: made by the same function.
+    return record.exc_text
 
 
 def request_id_of(record: logging.LogRecord) -> str | None:
@@ -149,11 +177,13 @@ def log_to_stderr(level: str, form: str = "text") -> None:
         level: The least severe level that is logged.
         form: What lines look like: `text` or `json`.
     """
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _handler()
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     handler.addFilter(LostConnections())
     handler.addFilter(FloodFilter())
     logging.basicConfig(handlers=[handler], level=level.upper())
+    if _queue() is not None:
+        _log_what_nothing_catches()
     logging.getLogger("httpx").setLevel(logging.WARNING)
     # A line for each job, with its arguments.
     logging.getLogger("procrastinate").setLevel(logging.WARNING)
@@ -170,6 +200,40 @@ def log_failure(message: str) -> bool:
         return False
     _log.error("%s", message, extra={"action": "command_failed"})
     return True
+
+
+def write_line(line: str) -> bool:
+    """Write a line as it is after those of the log, and return True; do nothing where this process writes no log."""
+    queue = _queue()
+    if queue is None:
+        return False
+    queue.write_line(line)
+    return True
+
+
+def _handler() -> logging.Handler:
+    try:
+        return LogQueue(sys.stderr.fileno())
+    except (AttributeError, OSError):
+        # Something in its place that has no file, as in a test.
+        return logging.StreamHandler(sys.stderr)
+
+
+def _queue() -> LogQueue | None:
+    return next((one for one in logging.getLogger().handlers if isinstance(one, LogQueue)), None)
+
+
+def _log_what_nothing_catches() -> None:
+    """Log errors that Python would write to stderr by itself: with their words, and waiting where nobody reads."""
+    sys.excepthook = lambda _kind, error, _raised: _log_crash("The process ends in an error", error)
+    threading.excepthook = lambda told: _log_crash("A thread has ended in an error", told.exc_value)
+    sys.unraisablehook = lambda told: _log_crash("An error could not be raised anywhere", told.exc_value)
+
+
+def _log_crash(what: str, error: BaseException | None) -> None:
+    if not isinstance(error, SystemExit):
+        # A level that every log has.
+        log_error(_log, logging.CRITICAL, what, error=error, extra={"action": "crashed"})
 
 
 _log = logging.getLogger("outreach_server")

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from outreach import ConfigError, InvalidRequest
-from outreach.server_support import log_throttle_of
+from outreach.server_support import log_throttle_of, masked
 from outreach_server.body import receive_callback_body
 from outreach_server.context import request_state_of, server_of
 from outreach_server.errors import error_response
@@ -57,7 +57,7 @@ class Webhooks(HTTPEndpoint):
                 ("callbacks", account_id),
                 "not_taken",
                 "could not store a callback: %s",
-                error.message,
+                masked(error.message),
                 level=logging.ERROR,
                 action="callback_not_taken",
                 request_id=request_state_of(request).request_id,

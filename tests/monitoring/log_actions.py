@@ -50,6 +50,8 @@ def fields() -> set[str]:
 
 
 def _is_log_call(call: ast.Call) -> bool:
+    if isinstance(call.func, ast.Name) and call.func.id == "log_error":
+        return True
     if not isinstance(call.func, ast.Attribute):
         return False
     levels = {"debug", "info", "warning", "error", "exception", "critical", "log"}
@@ -78,6 +80,10 @@ def _actions_of(call: ast.Call) -> Iterator[str]:
     called = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id
     if called == "failure" and _is_log_call(call):
         yield from _constants(call.args[0])
+    if called == "makeLogRecord" and isinstance(call.args[0], ast.Dict):
+        for key, value in zip(call.args[0].keys, call.args[0].values, strict=True):
+            if isinstance(key, ast.Constant) and key.value == "action":
+                yield from _constants(value)
     if called == "RefusalCounter":
         yield from _constants(call.args[1])
 

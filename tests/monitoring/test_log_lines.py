@@ -166,5 +166,5 @@ def test_the_page_has_every_field_and_no_other() -> None:
 def test_the_page_has_the_level_of_each_action() -> None:
     """One that `logging` knows."""
     rows = re.findall(r"^\| `(\w+)` \| (\w+) \|", PAGE.read_text("utf-8").split("## Actions")[1], re.MULTILINE)
-    assert {level for _, level in rows} <= {"debug", "info", "warning", "error"}
+    assert {level for _, level in rows} <= {"debug", "info", "warning", "error", "critical"}
     assert [name for name, _ in rows] == sorted(name for name, _ in rows)

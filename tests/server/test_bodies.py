@@ -285,10 +285,10 @@ def test_a_helper_that_dies_is_a_500_and_leaves_nothing(
 
 @pytest.mark.anyio
 async def test_a_helper_tells_why_it_died(tmp_path: Path) -> None:
-    """The log gets the helper's own words."""
+    """The log gets the helper's own words: where, and of which type the error was."""
     command = default_command()
     assert command is not None
-    with pytest.raises(ParserProcessFailed, match=r"body\.json"):
+    with pytest.raises(ParserProcessFailed, match=r"(?s)in read_body.*FileNotFoundError: \[ENOENT\]"):
         async with parse_in_subprocess(command, tmp_path / "body.json", READING):
             pass
 

@@ -112,7 +112,7 @@ def test_wrong_scopes_of_a_host_are_not_sent(scopes: Any, caplog: pytest.LogCapt
     for service in serve("memory://", authenticate=host):
         host.found = Identity(workspace_id=service.tenant().workspace.id, scopes=scopes)
         check_envelope(service.client.get("/campaigns"), 500, "internal_error")
-    told = chain.from_iterable(str(record.exc_info) for record in caplog.records)
+    told = chain.from_iterable(str(record.exc_text) for record in caplog.records)
     assert "there are send, manage, read" in "".join(told)
 
 
@@ -121,5 +121,5 @@ def test_a_host_that_does_not_wait_is_told_so(caplog: pytest.LogCaptureFixture) 
     at_once: Any = lambda request: None  # noqa: E731
     for service in serve("memory://", authenticate=at_once):
         check_envelope(service.client.get("/campaigns"), 500, "internal_error")
-    told = chain.from_iterable(str(record.exc_info) for record in caplog.records)
+    told = chain.from_iterable(str(record.exc_text) for record in caplog.records)
     assert "authenticate must be an async function" in "".join(told)

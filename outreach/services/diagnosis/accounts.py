@@ -11,6 +11,7 @@ import anyio
 import attrs
 
 from outreach.errors import ConfigError
+from outreach.logged_errors import log_error
 from outreach.models.account import ProviderKind, StoredAccount
 from outreach.models.diagnosis import DiagnosisFinding, EngineCode
 from outreach.protocols.adapter import AccountCheck, CheckFault
@@ -118,7 +119,7 @@ class AccountExaminer:
 
 
 def _of_failure(account: StoredAccount, error: Exception) -> DiagnosisFinding:
-    _log.error("check of an account failed", exc_info=error, extra={"action": "check_failed"})
+    log_error(_log, logging.ERROR, "check of an account failed", error=error, extra={"action": "check_failed"})
     return DiagnosisFinding(
         code="check_failed",
         severity="warning",

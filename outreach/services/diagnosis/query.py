@@ -9,6 +9,7 @@ from typing import Final
 import anyio
 
 from outreach.errors import ConfigError, OutreachError, StorageError
+from outreach.logged_errors import log_error
 from outreach.models.account import StoredAccount
 from outreach.models.diagnosis import Diagnosis, DiagnosisFinding
 from outreach.models.status import EngineStatus
@@ -168,7 +169,7 @@ async def run_checks(checks: dict[str, Check]) -> Sequence[DiagnosisFinding]:
         except OutreachError as error:
             why = error.message
         except Exception as error:  # whatever is broken, the other checks go on
-            _log.exception("check failed: %s", name, extra={"action": "check_failed"})
+            log_error(_log, logging.ERROR, "check failed: %s", name, error=error, extra={"action": "check_failed"})
             why = f"The check of {name} failed: {type(error).__name__}. The log has the traceback."
         found[name] = [
             DiagnosisFinding(

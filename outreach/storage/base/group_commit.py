@@ -171,7 +171,8 @@ def fail_jobs(jobs: Sequence[Job], error: Exception, *, control: TransactionCont
     """Fail the jobs without an error of their own: nothing was written, unless the error says that nobody knows."""
     translated = control.as_storage_error(error)
     kind = StorageError if translated is None else type(translated)
-    reason = f"{type(error).__name__}: {error}" if translated is None else translated.message
+    # The words of another error may quote a value.
+    reason = f"{type(error).__name__}." if translated is None else translated.message
     for job in jobs:
         if job.error is None and isinstance(error, DatabaseReplaced):
             job.fail(DatabaseReplaced(error.message))

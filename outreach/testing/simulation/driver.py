@@ -19,6 +19,7 @@ import attrs
 from outreach.config import EngineConfig
 from outreach.engine import Outreach
 from outreach.errors import OutreachError
+from outreach.logged_errors import logged_error
 from outreach.testing.simulation.bounds import Bounds
 from outreach.testing.simulation.faults import Fault, Faults, Turns
 from outreach.testing.simulation.invariants import Invariants
@@ -362,7 +363,7 @@ class _Errors(logging.Handler):
         self._hear = hear
 
     def emit(self, record: logging.LogRecord) -> None:
-        error = record.exc_info[1] if record.exc_info else None
+        error = logged_error()
         # Errors of the database are told without their traceback.
         error_type = getattr(record, "error_type", None)
         if not _is_explained(error) and error_type not in {kind.__name__ for kind in _EXPECTED}:
