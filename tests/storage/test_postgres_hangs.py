@@ -241,7 +241,7 @@ async def test_a_listener_whose_connection_is_silent_for_ever_finds_another_one(
     storage.listen(heard.append)
 
     async def until(hears: bool) -> None:
-        while storage.hears is not hears:  # noqa: ASYNC110
+        while storage.is_listening is not hears:  # noqa: ASYNC110
             await anyio.sleep(0.01)
 
     async with asyncio.timeout(60), storage:
