@@ -232,6 +232,14 @@ FAILURE_TEXTS: Final[Mapping[str, FailureText]] = MappingProxyType(
             "The request was interrupted: it is not yet known whether the provider accepted it.",
             "Wait while it is looked up at the provider, or decide about it yourself.",
         ),
+        "not_found": (
+            "The provider has no record of the request: nothing was sent.",
+            "Nothing: it is retried automatically.",
+        ),
+        "not_asked": (
+            "The request could not be made here: nothing was sent.",
+            "The server's log has the error. It is retried automatically.",
+        ),
         "not_connected": (
             "The provider could not be connected to. Nothing was sent.",
             "Check the network, DNS and firewall of this machine. It is retried automatically.",

@@ -281,7 +281,7 @@ class CampaignRunner:
         spacing = channel.spacing(plan.campaign).total_seconds()
         if not spacing:
             return len(plan.due)
-        wait = self._seconds_until(plan.next_slot_at, self._outbox.earliest_start(plan.campaign.id))
+        wait = self._seconds_until(plan.next_slot_at, self._outbox.earliest_slot(plan.campaign.id))
         return 1 + max(int((self._look_ahead(plan, channel) - wait) / spacing), 0)
 
     def _low_water(self, plan: WavePlan, channel: CampaignChannel) -> float:
@@ -293,7 +293,7 @@ class CampaignRunner:
         """Wait until the next slot is near; return whether the plan is still usable."""
         campaign, sender = plan.campaign, plan.sender
         near = self._low_water(plan, channel)
-        wait = self._seconds_until(plan.next_slot_at, self._outbox.earliest_start(campaign.id)) - near
+        wait = self._seconds_until(plan.next_slot_at, self._outbox.earliest_slot(campaign.id)) - near
         if sender is not None:
             wait = self._wait_for_number(campaign.id, sender, wait, near)
         if wait <= 0:
@@ -312,7 +312,7 @@ class CampaignRunner:
             self._rotation.leave(sender.key, campaign_id)
             return own_wait
         now = self._clock.monotonic()
-        slot_in = self._seconds_until(sender.next_slot_at, self._outbox.earliest_start(sender.key))
+        slot_in = self._seconds_until(sender.next_slot_at, self._outbox.earliest_slot(sender.key))
         wait = max(slot_in - look_ahead, 0.0)
         before = self._rotation.request_turn(sender.key, campaign_id, now=now, back_in=wait)
         if before:
@@ -394,12 +394,12 @@ class CampaignRunner:
             paces[plan.sender.key] = plan.sender.spacing
         return paces
 
-    def _earliest_start(self, plan: WavePlan) -> datetime | None:
+    def _earliest_slot(self, plan: WavePlan) -> datetime | None:
         keys = [plan.campaign.id]
         if plan.sender is not None:
             keys.append(plan.sender.key)
-        starts = (self._outbox.earliest_start(key) for key in keys)
-        return max((start for start in starts if start is not None), default=None)
+        slots = (self._outbox.earliest_slot(key) for key in keys)
+        return max((slot for slot in slots if slot is not None), default=None)
 
     async def _commit(
         self,
@@ -422,7 +422,7 @@ class CampaignRunner:
             advances=[decision for decision in decisions if isinstance(decision, Advance)],
             postponements=[decision for decision in decisions if isinstance(decision, Postponement)],
             # A clock that was set back meanwhile may show a time before the opening, of the campaign or of a contact.
-            not_before=max(self._earliest_start(plan) or decided_at, hours.reopens_at, decided_at),
+            not_before=max(self._earliest_slot(plan) or decided_at, hours.reopens_at, decided_at),
             look_ahead=timedelta(seconds=self._look_ahead(plan, channel)),
             latest=earliest(lease_end, hours.until, campaign.scheduled_expires_at) or lease_end,
             spacing=channel.spacing(campaign),

@@ -99,6 +99,8 @@ class Outbox:
         self._in_flight += 1
         if request.driven is not None:
             self._worker.claims.enter(request.driven)
+        for key, spacing in request.paces.items():
+            self._pace(key).queued += spacing
         self._tasks.start_soon(self._execute, request, name="request")
 
     def earliest_start(self, pace_key: str) -> datetime | None:
@@ -109,6 +111,14 @@ class Outbox:
         )
         left = turn - self._clock.monotonic()
         return self._clock.now() + timedelta(seconds=left) if left > _ANY_TIME else None
+
+    def earliest_slot(self, pace_key: str) -> datetime | None:
+        """Return the earliest slot of a further intent, after all that wait for their turn; None for any time.
+
+        Each start is a little later than its turn. If slots did not follow, they would be missed by ever more.
+        """
+        start, pace = self.earliest_start(pace_key), self._paces.get(pace_key)
+        return start if start is None or pace is None else start + pace.queued
 
     async def drain(self, *, grace_seconds: float) -> None:
         """Wait until nothing is in flight, at most for the grace period; then cancel the rest."""
@@ -139,6 +149,8 @@ class Outbox:
                 # It has started, or never will.
                 if request.driven is not None:
                     self._worker.claims.leave(request.driven)
+                for key, spacing in request.paces.items():
+                    self._pace(key).queued -= spacing
             if obstacle is not None:
                 outcome = DispatchOutcome(state=DispatchState.WITHDRAWN, reason=obstacle)
             else:
@@ -311,16 +323,18 @@ class _Pace:
     Attributes:
         next_start: The earliest next start, on the monotonic clock so that clock steps do not matter.
         turn: Held by the request that is about to start.
+        queued: The spacings of the requests that have been sent and have not started, together.
     """
 
     def __init__(self) -> None:
         self.next_start = _ANY_TIME
         self.turn = anyio.Lock(fast_acquire=True)
+        self.queued = timedelta()
 
     @property
     def used(self) -> bool:
         """Whether a request has the turn or waits for it."""
-        return self.turn.locked()
+        return self.turn.locked() or self.queued > timedelta()
 
 
 class _Permit:

@@ -297,5 +297,5 @@ class SinglesRunner:
             lifetime=timedelta(seconds=self._config.max_intent_age_seconds),
             stale_after=timedelta(seconds=self._config.single_expiry_seconds),
             backoff=self._worker.backoff,
-            not_before=self._outbox.earliest_start(pace.key) if pace is not None else None,
+            not_before=self._outbox.earliest_slot(pace.key) if pace is not None else None,
         )

@@ -74,6 +74,8 @@ def forecast_lines(forecast: Forecast) -> list[str]:
     if not forecast.contacts:
         return []
     what = "calls" if forecast.channel == "call" else "messages"
+    if forecast.starts_at is None and forecast.ends_at is not None and not forecast.expires:
+        return [f"Forecast: no {what} to go; it is done when its last contacts have ended."]
     if forecast.starts_at is None:
         return [f"Forecast: no {what} {_until(forecast)}."]
     begun = f"from {_time(forecast.starts_at)} on, " if forecast.starts_at - forecast.at > timedelta(minutes=1) else ""

@@ -33,6 +33,7 @@ from outreach.models import (
     RecipientCount,
 )
 from outreach.testing.clock import ManualClock
+from outreach_server.cli.campaign_forecast import forecast_lines
 from outreach_server.cli.campaign_panel import Panel
 from outreach_server.cli.campaign_picture import FORECAST_SECONDS, Snapshot, SnapshotReader, message_counts
 from outreach_server.cli.progress import LINE_SECONDS, Lines, PaceMeter, Silent, Terminal, view_for
@@ -202,6 +203,20 @@ def test_a_picture_says_when_it_will_be_done_and_what_limits_it() -> None:
     assert all(cell_len(line) <= 80 for line in text.splitlines())
     assert "Forecast" not in drawn(snapshot())
     assert "Forecast" not in drawn(attrs.evolve(snapshot(), forecast=forecast(contacts=0)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "no messages to go; it is done when its last contacts have ended."),
+        ({"ends_at": None}, "no messages within 400 days."),
+        ({"expires": True}, "no messages before it expires."),
+    ],
+)
+def test_a_campaign_that_only_awaits_outcomes_has_nothing_to_go(changes: dict[str, Any], words: str) -> None:
+    """Its messages were sent; it is not one whose hours never open."""
+    awaits = forecast(starts_at=None, requests=0, hours=(), **changes)
+    assert forecast_lines(awaits) == [f"Forecast: {words}"]
 
 
 def test_lines_tell_the_forecast_when_the_state_changes() -> None:

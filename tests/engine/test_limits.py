@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
+import anyio
 import pytest
 
 from outreach import NewMessage, NewNumber
@@ -21,7 +22,7 @@ from outreach.operations.waves import singles
 from outreach.operations.waves.pace import CAP_RECHECK_AFTER
 from outreach.operations.waves.singles import IntentTerms
 from outreach.policy.call_settlement import ProviderAnalyser
-from outreach.protocols.storage import Storage
+from outreach.protocols.storage import OneQuery, Operation, Storage
 from outreach.runners.outbox import Outbox
 from outreach.testing.builders import (
     NOW,
@@ -57,9 +58,11 @@ from tests.engine.given import (
     reread,
     settle,
 )
-from tests.engine.rig import dispatching, given_campaign, given_workspace, reaches
+from tests.engine.rig import WatchedStorage, dispatching, given_campaign, given_workspace, reaches
 
 pytestmark = pytest.mark.virtual_time
+
+T = TypeVar("T")
 
 DAY = timedelta(hours=24)
 PHONE = "+14155552671"
@@ -283,6 +286,31 @@ async def test_the_rate_of_a_number_holds_over_campaigns_and_single_messages(ope
     assert all(later - earlier >= spacing for earlier, later in pairwise(slots))
     # Turns go by the monotonic clock, and are told by the other one.
     assert all(later - earlier >= spacing - timedelta(milliseconds=1) for earlier, later in pairwise(turns))
+
+
+class _SlowChecks(WatchedStorage):
+    """A storage that takes a moment for the check before each request."""
+
+    async def read(self, operation: Operation[T]) -> T:
+        """Read, if it is such a check after a moment."""
+        if isinstance(operation, OneQuery):
+            await anyio.sleep(0.04)
+        return await super().read(operation)
+
+
+async def test_slots_follow_starts_that_are_late(open_storage: OpenStorage) -> None:
+    """docs/rules.md#pace: a campaign whose every start is a little late does not fall behind by ever more."""
+    storage = _SlowChecks(open_storage(clock_of_loop()))
+    async with dispatching(storage, carrier=ScriptedCarrier(lambda _: accept())) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 80)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+        sent = [
+            one for n in range(80) for one in await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, n)
+        ]
+    assert len(sent) == 80
+    assert max(one.settled_at - one.slot_at for one in sent if one.settled_at is not None) < timedelta(seconds=1.5)
 
 
 async def test_a_slow_number_does_not_hold_up_another(storage: Storage) -> None:

@@ -188,6 +188,28 @@ async def test_starts_of_one_pace_are_a_spacing_apart_even_when_their_slots_have
         assert all(later - earlier >= spacing - timedelta(milliseconds=1) for earlier, later in pairwise(starts))
 
 
+async def test_requests_that_wait_for_their_turn_are_ahead_of_those_to_come(open_storage: OpenStorage) -> None:
+    """docs/rules.md#pace: slots follow the starts, so that a late start makes no later one later still."""
+    async with _served(open_storage) as (storage, outbox, campaign):
+        spacing = timedelta(seconds=10)
+        asked: list[str] = []
+        assert outbox.earliest_slot("pace") is None
+        for dispatch in await _intents(storage, campaign, 3):
+            await _send(outbox, dispatch, asked, spacing=spacing)
+        began = clock_of_loop().now()
+        await anyio.sleep(1)
+        assert len(asked) == 1
+        # Two wait, each a spacing; the rest is the time until the turn of the first of them.
+        following = outbox.earliest_slot("pace")
+        assert following is not None
+        assert following >= began + 3 * spacing
+        await outbox.drain(grace_seconds=30)
+        # They came too late for their turns, and hold nobody up any more.
+        following = outbox.earliest_slot("pace")
+        assert following is None or following <= began + 2 * spacing
+        assert len(asked) == 1
+
+
 async def test_no_request_starts_after_it_is_valid(open_storage: OpenStorage) -> None:
     """docs/delivery-contract.md#rule-4: an intent that is too late is withdrawn; field, test 8."""
     async with _served(open_storage) as (storage, outbox, campaign):

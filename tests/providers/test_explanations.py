@@ -100,6 +100,14 @@ def test_every_failure_class_is_explained() -> None:
         assert explain(provider="twilio", code=code, reason="bad_sender") is not None
 
 
+@pytest.mark.parametrize("reason", ["not_found", "not_asked", "not_connected"])
+def test_what_was_not_sent_is_explained(reason: str) -> None:
+    """A request that was not sent is told among those that went wrong."""
+    told = explain(provider="twilio", code=None, reason=reason)
+    assert told is not None
+    assert "othing was sent." in told.meaning
+
+
 def test_what_nobody_knows_is_not_explained() -> None:
     """Nothing is made up; what a code stands for is told by its class."""
     assert explain(provider="twilio", code="99999", reason=None) is None
