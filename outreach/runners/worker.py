@@ -132,6 +132,7 @@ class Worker:
         self._server_changes = 0
         self._intact = False
         self._others: Mapping[int, int] = {}
+        self._sightings = workers.Sightings(clock)
         self._reload = False
         self._left_behind = False
         self._steps = StepWatch(clock)
@@ -206,8 +207,13 @@ class Worker:
             home, noted, in_use = lock.home(), lock.high_water(), self.permits.held()
             self._server_changes = self._count_server_changes()
             lasts = timedelta(seconds=self._config.lease_seconds)
+            seem_over: Mapping[int, int] = {}
+            gone: Collection[int] | None = None
 
-            def operation(tx: Transaction) -> tuple[leases.Takeover, Permits]:
+            def operation(tx: Transaction) -> tuple[leases.Takeover, Permits] | None:
+                nonlocal seem_over
+                if gone is None and (seem_over := workers.seem_over(tx, place=place)):
+                    return None
                 now = self._clock.now()
                 self._last_trail_number = tx.trail.last_number()
                 takeover = leases.take_over(
@@ -218,12 +224,17 @@ class Worker:
                     receipt=self.backoff.receipt,
                     place=place,
                     lasts=lasts,
+                    gone=gone or (),
+                    unrenewed=self._sightings.look(tx),
                 )
                 if takeover.reason is not None:
                     singles.cancel_queued_singles(tx, reason=takeover.reason, now=now)
                 return takeover, self.permits.share(tx, takeover.epoch, in_use)
 
-            takeover, portion = await self._storage.write(operation)
+            while (taken := await self._storage.write(operation)) is None:
+                # The clock may have been set forth. The locks are asked outside of the transaction.
+                gone = await self._find_gone(seem_over)
+            takeover, portion = taken
             # From the commit on the earlier worker's last checks hear of it.
             taken_at = self._clock.monotonic()
             self.permits.take_in(portion)
@@ -306,7 +317,7 @@ class Worker:
         self._clock_set_back = max(back, self._clock_set_back or timedelta())
 
     async def _renew(self, epoch: int, *, ended: bool) -> None:
-        gone = frozenset() if ended else await self._find_gone()
+        gone = frozenset() if ended else await self._find_gone(self._others)
         before = self._clock.monotonic()
         lasts = timedelta(seconds=self._config.lease_seconds)
         step, now = self._steps.step(), self._steps.looked_at
@@ -331,8 +342,8 @@ class Worker:
                 led=led,
                 receipt=self.backoff.receipt,
             )
-            # After a step of the clock the others renew their leases first; who ends leaves this to others.
-            lost = () if step or ended else workers.end_lost(tx, but=epoch, is_gone=lambda one: one.epoch in gone)
+            # Who ends leaves this to others.
+            lost = () if ended else self._end_lost(tx, epoch, gone)
             team, portion = self.claims.look_around(tx, free), self.permits.share(tx, epoch, in_use)
             if ended:
                 workers.end(tx, epoch)
@@ -364,17 +375,22 @@ class Worker:
             self._left_behind = False
         self.log_throttle.recovered(DATABASE, "The database accepts writes again.", action="database_again")
 
-    async def _find_gone(self) -> Collection[int]:
-        """Return which of the workers of the last heartbeat are certainly gone: their places are free now.
+    def _end_lost(self, tx: Transaction, epoch: int, gone: Collection[int]) -> Sequence[int]:
+        return workers.end_lost(
+            tx, but=epoch, unrenewed=self._sightings.look(tx), is_gone=lambda one: one.epoch in gone
+        )
+
+    async def _find_gone(self, others: Mapping[int, int]) -> Collection[int]:
+        """Return which workers, given with their places, are certainly gone: their places are free now.
 
         Who has taken such a place since is another one. It does not hold the heartbeat up for longer than until the
         next one.
         """
         free: Collection[int] = ()
-        if self._others:
+        if others:
             with anyio.move_on_after(self._config.heartbeat_interval_seconds):
-                free = await self._storage.lock.find_free(set(self._others.values()))
-        return frozenset(epoch for epoch, place in self._others.items() if place in free)
+                free = await self._storage.lock.find_free(set(others.values()))
+        return frozenset(epoch for epoch, place in others.items() if place in free)
 
     async def release(self) -> None:
         """End the lease, free what was driven, and write the high-water mark."""

@@ -122,6 +122,21 @@ async def test_somebody_decides(open_storage: OpenStorage, opted_out: bool) -> N
             await engine.unsubscribes.resolve(workspace.id, "nobody", opted_out=False)
 
 
+async def test_a_decision_stands_when_an_older_start_is_delivered_late(open_storage: OpenStorage) -> None:
+    """A person has read what was written after it; only a newer START takes that back."""
+    clock = ManualClock()
+    async with Outreach(open_storage(clock), clock=clock) as engine:
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
+        await engine.messages.receive(workspace.id, from_number=PERSON, to="+14155550199", body=UNCLEAR)
+        await engine.unsubscribes.resolve(workspace.id, PERSON, opted_out=True)
+        clock.advance(60)
+        for written_at, left in ((NOW - timedelta(seconds=1), {PERSON}), (NOW + timedelta(seconds=1), set())):
+            await engine.messages.receive(
+                workspace.id, from_number=PERSON, to="+14155550199", body="START", written_at=written_at
+            )
+            assert await engine.unsubscribes.filter_unsubscribed(workspace.id, "sms", [PERSON]) == left
+
+
 async def test_who_is_held_back_is_found_behind_a_thousand_other_messages(open_storage: OpenStorage) -> None:
     """Somebody who writes and writes hides nobody."""
     clock = ManualClock()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import functools
 from contextlib import closing
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import pytest
@@ -208,6 +208,83 @@ async def test_a_carriers_clock_that_goes_before_ours_does_not_outlast_a_stop(st
     assert await entry(storage) is None
     await write(storage, "STOP", now=NOW + 2 * SECOND)
     assert await entry(storage) is not None
+
+
+DOUBTFUL: Final = "Can you stop by tomorrow?"
+
+
+@pytest.mark.parametrize("late", [DOUBTFUL, "START"])
+async def test_the_older_of_a_start_and_a_doubtful_message_changes_nothing_when_it_comes_later(
+    storage: Storage, late: str
+) -> None:
+    """A START ends the review of what was written before it, and of nothing that was written since."""
+    await write(storage, DOUBTFUL if late == "START" else "START", now=NOW + 20 * SECOND)
+    before = await entry(storage)
+    message = await write(storage, late, at=NOW + 10 * SECOND, now=NOW + 30 * SECOND)
+    assert await entry(storage) == before
+    assert (before is None) == (late == DOUBTFUL)
+    assert message.unclear == (late == DOUBTFUL)
+    assert await answers(storage) == []
+
+
+async def test_a_start_ends_a_review_only_if_it_is_newer_than_every_doubtful_message(storage: Storage) -> None:
+    """Also than those that came while the number was held already; at one moment the doubt counts."""
+    for second in (0, 20, 10):
+        await write(storage, DOUBTFUL, at=NOW + second * SECOND, now=NOW + 30 * SECOND)
+    for second in (15, 20):
+        await write(storage, "START", at=NOW + second * SECOND, now=NOW + 40 * SECOND)
+        found = await entry(storage)
+        assert found is not None
+        assert found.scope == "held"
+    await write(storage, "START", at=NOW + 21 * SECOND, now=NOW + 40 * SECOND)
+    assert await entry(storage) is None
+
+
+async def test_a_start_from_before_a_doubtful_message_lifts_no_stop(storage: Storage) -> None:
+    """That message was not held for review, because the number was on the register: nobody has read it."""
+    await write(storage, "STOP")
+    await write(storage, DOUBTFUL, now=NOW + 20 * SECOND)
+    before = await entry(storage)
+    await write(storage, "START", at=NOW + 10 * SECOND, now=NOW + 30 * SECOND)
+    assert await entry(storage) == before
+    await write(storage, "START", now=NOW + 40 * SECOND)
+    assert await entry(storage) is None
+
+
+async def test_a_stop_counts_over_a_doubtful_message_and_an_older_start(storage: Storage) -> None:
+    """Whatever comes first: the number is on the register, and no START from before the STOP takes it off."""
+    await write(storage, DOUBTFUL, now=NOW)
+    await write(storage, "STOP", now=NOW + 20 * SECOND)
+    for second in (10, 20):
+        await write(storage, "START", at=NOW + second * SECOND, now=NOW + 30 * SECOND)
+        found = await entry(storage)
+        assert found is not None
+        assert found.scope == "all"
+
+
+@given(st.lists(st.tuples(st.sampled_from([DOUBTFUL, "STOP", "START"]), st.integers(0, 5)), max_size=6), st.data())
+def test_who_is_contacted_in_the_end_does_not_depend_on_the_order_of_arrival(
+    written: list[tuple[str, int]], data: st.DataObject
+) -> None:
+    """Campaigns contact whoever has written START after every STOP and every doubtful message, and nobody else."""
+    arrivals = data.draw(st.permutations([make_text(body, at=NOW + second * SECOND) for body, second in written]))
+
+    def arrive(tx: Transaction) -> None:
+        tx.workspaces.insert(make_workspace(id=THIS_WORKSPACE))
+        for later, text in enumerate(arrivals):
+            take_in(tx, text, now=NOW + (10 + later) * SECOND)
+        last_no = max((second for body, second in written if body != "START"), default=-1)
+        last_start = max((second for body, second in written if body == "START"), default=-1)
+        last_stop = max((second for body, second in written if body == "STOP"), default=-1)
+        found = tx.register.get(THIS_WORKSPACE, PERSON)
+        assert (found is not None) is (last_no >= 0 and last_no >= last_start)
+        # A STOP that nothing has taken back is never a matter of review.
+        if last_stop >= 0 and last_stop >= last_start:
+            assert found is not None
+            assert found.scope == "all"
+
+    with closing(open_image(empty_database())) as database:
+        write_now(Session(database), arrive)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["STOP", "START"]), st.integers(0, 5)), max_size=7), st.data())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 import anyio
@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from outreach import NewCall
-from outreach.clock import SharedClock
+from outreach.clock import Clock, SharedClock
 from outreach.errors import DispatchRefused, LeaseLost, StorageError
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import DispatchOutcome
@@ -20,6 +20,7 @@ from outreach.models.work import Claim, WorkUnit
 from outreach.operations.common import campaign_unit
 from outreach.operations.waves import claims, leases, workers
 from outreach.operations.waves.claims import Granted, NotClaimed, Wanted
+from outreach.operations.waves.workers import Sightings
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.policy.deciding import spacing
 from outreach.protocols.storage import Storage
@@ -36,7 +37,7 @@ from outreach.testing.builders import (
     make_workspace,
     new_id,
 )
-from outreach.testing.clock import ManualClock
+from outreach.testing.clock import ManualClock, ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, given_campaign
 from outreach.testing.virtual_time import clock_of_loop
@@ -62,6 +63,11 @@ async def _living(storage: Storage) -> list[int]:
     return [worker.epoch for worker in await storage.read(lambda tx: tx.workers.list())]
 
 
+async def _end_lost(storage: Storage, epoch: int, seen: Sightings) -> Sequence[int]:
+    """End the leases of others that are over, as a worker does at its heartbeat."""
+    return await storage.write(lambda tx: workers.end_lost(tx, but=epoch, unrenewed=seen.look(tx)))
+
+
 async def test_workers_begin_side_by_side_each_under_an_epoch_of_its_own(storage: Storage) -> None:
     """A second one ends nothing of the first, and the one with the lowest epoch leads."""
     first, second = await _join(storage, place=1), await _join(storage, place=2)
@@ -82,11 +88,13 @@ async def test_a_lease_is_over_by_the_clock_of_the_database(storage: Storage, cl
     first, second = await _join(storage, place=1), await _join(storage, place=2)
     claim = Claim(workspace_id=THIS_WORKSPACE, subject=PHONE, epoch=first, held=True)
     await storage.write(lambda tx: tx.claims.put(claim))
+    seen = Sightings(clock)
+    assert await _end_lost(storage, second, seen) == []
     clock.advance(14.999)
-    assert await storage.write(lambda tx: workers.end_lost(tx, but=second)) == []
+    assert await _end_lost(storage, second, seen) == []
     clock.advance(0.001)
     await storage.write(lambda tx: workers.renew(tx, epoch=second, lasts=LASTS))
-    assert await storage.write(lambda tx: workers.end_lost(tx, but=second)) == [first]
+    assert await _end_lost(storage, second, seen) == [first]
     assert await storage.read(lambda tx: tx.claims.get(THIS_WORKSPACE, PHONE)) == attrs.evolve(claim, held=False)
     with pytest.raises(LeaseLost):
         await storage.write(lambda tx: workers.renew(tx, epoch=first, lasts=LASTS))
@@ -104,12 +112,90 @@ async def test_a_lease_from_before_the_clock_was_set_back_does_not_last_for_hour
 ) -> None:
     """It lasts as long as it would from now on: its worker renews it meanwhile, if it lives."""
     first, second = await _join(storage, place=1), await _join(storage, place=2)
+    seen = Sightings(clock)
     clock.set(NOW - timedelta(hours=2))
     await storage.write(lambda tx: workers.renew(tx, epoch=second, lasts=LASTS))
-    assert await storage.write(lambda tx: workers.end_lost(tx, but=second)) == []
+    assert await _end_lost(storage, second, seen) == []
+    clock.advance(2)
+    assert await _end_lost(storage, second, seen) == []
     clock.advance(15)
     await storage.write(lambda tx: workers.renew(tx, epoch=second, lasts=LASTS))
-    assert await storage.write(lambda tx: workers.end_lost(tx, but=second)) == [first]
+    assert await _end_lost(storage, second, seen) == [first]
+
+
+async def test_a_lease_that_was_renewed_unseen_lasts_when_the_clock_was_set_forth(
+    storage: Storage, clock: ManualClock
+) -> None:
+    """Each lease has to be seen unrenewed for as long as it lasts, from its last renewal on."""
+    first, second = await _join(storage, place=1), await _join(storage, place=2)
+    seen = Sightings(clock)
+    assert await _end_lost(storage, second, seen) == []
+    clock.advance(14)
+    await storage.write(lambda tx: workers.renew(tx, epoch=first, lasts=LASTS))
+    clock.advance(1)
+    clock.set(clock.now() + timedelta(hours=1))
+    for _ in range(2):
+        assert await _end_lost(storage, second, seen) == []
+        clock.advance(14.9)
+    clock.advance(0.1)
+    assert await _end_lost(storage, second, seen) == [first]
+
+
+async def _given_workers(storage: Storage, clock: Clock, count: int) -> list[tuple[Worker, int]]:
+    """Have so many workers begin."""
+    made = [Worker(storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser()) for _ in range(count)]
+    return [(one, await one.acquire() or 0) for one in made]
+
+
+async def test_a_worker_that_joins_after_the_clock_was_set_forth_ends_no_living_lease() -> None:
+    """The others have not renewed theirs since, and do so at their next heartbeats."""
+    clock = ShiftedClock()
+    async with MemoryStorage(clock=clock, workers=3) as storage:
+        team = await _given_workers(storage, clock, 2)
+        clock.shift(timedelta(seconds=86))
+        team += await _given_workers(storage, clock, 1)
+        for one, epoch in reversed(team):
+            await one.renew(epoch)
+        assert await _living(storage) == [epoch for _, epoch in team]
+
+
+async def test_a_heartbeat_after_the_clock_of_the_database_was_set_forth_ends_no_living_lease() -> None:
+    """The first one after the step sees nothing of it by the clock of its own machine."""
+    clock = ShiftedClock()
+    async with MemoryStorage(clock=clock, workers=2) as storage:
+        team = await _given_workers(storage, clock_of_loop(), 2)
+        clock.shift(timedelta(seconds=86))
+        for one, epoch in team:
+            await one.renew(epoch)
+        assert await _living(storage) == [epoch for _, epoch in team]
+
+
+async def test_a_worker_that_joins_beside_one_that_hangs_waits_for_the_length_of_a_lease() -> None:
+    """The other's place is not free: only time shows that it renews nothing."""
+    clock = ShiftedClock()
+    async with MemoryStorage(clock=clock, workers=2) as storage:
+        [(_, hanging)] = await _given_workers(storage, clock, 1)
+        clock.advance(3600)
+        [(one, epoch)] = await _given_workers(storage, clock, 1)
+        clock.advance(14.9)
+        await one.renew(epoch)
+        assert await _living(storage) == [hanging, epoch]
+        clock.advance(0.2)
+        await one.renew(epoch)
+        assert await _living(storage) == [epoch]
+
+
+async def test_workers_that_were_killed_long_ago_hold_up_no_start() -> None:
+    """Their places are free and their leases are over: the next worker takes everything at once."""
+    clock = ShiftedClock()
+    async with MemoryStorage(clock=clock, workers=3) as storage:
+        await _given_workers(storage, clock, 3)
+        for place in (1, 2, 3):
+            await storage.lock.release(place)
+        clock.advance(3600)
+        [(one, epoch)] = await _given_workers(storage, clock, 1)
+        assert await _living(storage) == [epoch]
+        assert one.leads
 
 
 async def test_the_worker_that_leads_next_repairs_what_the_last_one_did_not(
@@ -583,7 +669,7 @@ async def test_what_a_lost_worker_left_is_settled_also_if_that_fails_at_first() 
             await settle()
 
         made[1]._settle_abandoned = failing  # type: ignore[method-assign]
-        await storage.write(lambda tx: tx.workers.put(make_worker(epoch=epochs[0] or 0, until=NOW - timedelta(days=1))))
+        await storage.lock.release(1)
         with pytest.raises(StorageError):
             await made[1].renew(epochs[1] or 0)
         await made[1].renew(epochs[1] or 0)
@@ -606,7 +692,8 @@ async def test_what_a_lost_worker_left_is_settled_also_if_the_heartbeat_that_end
         [living, lost] = [await worker.acquire() or 0 for worker in made]
         left = make_dispatch(epoch=lost)
         await storage.write(lambda tx: (tx.workspaces.insert(make_workspace()), tx.dispatches.insert(left)))
-        await storage.write(lambda tx: tx.workers.put(make_worker(epoch=lost, until=NOW - timedelta(days=1))))
+        await made[0].renew(living)
+        await storage.lock.release(2)
 
         async def fail(_: object) -> None:
             raise CommitUnknown("Nobody can tell.")

@@ -29,11 +29,13 @@ class CarrierPart(Part):
     Attributes:
         failure: The reason, in the engine's words, of a receipt that failed.
         replies: Whether it answers STOP by itself.
+        dates_texts: Whether it tells when somebody wrote to us.
     """
 
     channel = "sms"
     failure = "invalid_number"
     replies = True
+    dates_texts = True
 
     def receipt(self, taken: Taken, status: Receipt, at: datetime) -> Event:
         """Return a receipt; the same status of the same message is the same event."""
@@ -49,6 +51,7 @@ class Twilio(CarrierPart):
 
     name = "twilio"
     credentials = twilio.CREDENTIALS
+    dates_texts = False
     stand_in_of = twilio.TwilioStandIn
 
     def dispatch_id(self, request: Received) -> str:

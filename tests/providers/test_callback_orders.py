@@ -382,3 +382,26 @@ async def test_who_wants_no_more_calls_is_on_the_register_once(part_of: type[Voi
             await here.hear(event)
         (entry,) = [one async for one in here.engine.unsubscribes.iter_all(here.workspace_id)]
         assert (entry.phone, entry.source) == (PERSON, "call")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("part_of", CARRIERS)
+@pytest.mark.parametrize(("word", "scope"), [("Can you stop by tomorrow?", "held"), ("STOP", "all")])
+async def test_a_start_counts_by_when_it_was_written_where_its_carrier_tells(
+    part_of: type[CarrierPart], word: str, scope: str
+) -> None:
+    """One that is delivered late lifts nothing that was written since; elsewhere the order of arrival counts."""
+    async with line(part_of()) as here:
+        now = datetime.now(UTC)
+
+        async def hear(body: str, *, ago: int) -> str | None:
+            assert await here.hear(here.part.text(PERSON, body, now - timedelta(seconds=ago))) == ["received"]
+            found = [entry async for entry in here.engine.unsubscribes.iter_all(here.workspace_id)]
+            return found[0].scope if found else None
+
+        assert await hear(word, ago=20) == scope
+        assert await hear("START", ago=30) == (scope if here.part.dates_texts else None)
+        assert await hear("START", ago=10) is None
+        # The same for a word from before the START that has come already.
+        assert await hear(word, ago=15) == (None if here.part.dates_texts else scope)
+        assert await hear(word, ago=5) == scope

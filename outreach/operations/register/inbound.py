@@ -52,8 +52,8 @@ def receive(
 ) -> InboundMessage | None:
     """Store and obey a message to a workspace's number; return it, or None for a duplicate.
 
-    STOP is in force with this transaction; START lifts only what a keyword set. They count by the time they were
-    written; at the same moment STOP wins. The reply is queued in the same transaction.
+    STOP is in force with this transaction; START lifts only what a keyword set. They and unclear messages count by the
+    time they were written; at the same moment START loses. The reply is queued in the same transaction.
 
     Args:
         tx: The transaction.
@@ -103,7 +103,7 @@ def receive(
     except AlreadyExists:
         return None
     trail.record_reply(tx, message)
-    if message.unclear and parsed.phone is not None:
+    if message.unclear and parsed.phone is not None and not _is_before_start(tx, message, now):
         hold_number(tx, workspace.id, sender, _evidence(message, None), now)
     if parsed.phone is not None and reading is not None:
         answer = _apply_keyword(tx, message, reading, entry, now)
@@ -159,13 +159,18 @@ def _last_help(tx: Transaction, message: InboundMessage, now: datetime) -> datet
     return made if since is None else max(made, since)
 
 
+def _is_before_start(tx: Transaction, message: InboundMessage, now: datetime) -> bool:
+    """Return whether a message was written before a START that has arrived already."""
+    newest_start = tx.inbound.last_keyword(message.workspace_id, message.from_number, "start")
+    # A START from the future dates from before a clock step: which came later is unknown.
+    return newest_start is not None and message.written_at < newest_start <= now
+
+
 def _stop(
     tx: Transaction, message: InboundMessage, reading: KeywordMatch, entry: Unsubscribe | None, now: datetime
 ) -> bool:
     """Put a number on the register; return whether it could be messaged before."""
-    newest_start = tx.inbound.last_keyword(message.workspace_id, message.from_number, "start")
-    # A START from the future dates from before a clock step: which came later is unknown.
-    if newest_start is not None and message.written_at < newest_start <= now:
+    if _is_before_start(tx, message, now):
         return False
     after = put_on_register(
         tx,
@@ -185,12 +190,18 @@ def _stop(
 
 
 def _start(tx: Transaction, message: InboundMessage, entry: Unsubscribe | None, now: datetime) -> bool:
-    """Take a number off the register if a keyword put it there; return whether that was so."""
+    """Take a number off the register if a keyword put it there; return whether that was so.
+
+    A START changes nothing if the person has written a STOP since, or what may be one.
+    """
+    newest_stop = tx.inbound.last_keyword(message.workspace_id, message.from_number, "stop")
+    newest_unclear = tx.inbound.last_unclear(message.workspace_id, message.from_number)
+    if any(newest is not None and newest >= message.written_at for newest in (newest_stop, newest_unclear)):
+        return False
     if release_number(tx, message.workspace_id, message.from_number, now=now):
         # The START also answers the message under review.
         return False
-    newest_stop = tx.inbound.last_keyword(message.workspace_id, message.from_number, "stop")
-    if entry is None or entry.source != KEYWORD or (newest_stop is not None and newest_stop >= message.written_at):
+    if entry is None or entry.source != KEYWORD:
         return False
     take_off_register(tx, message.workspace_id, message.from_number, now=now)
     _audit(tx, message, "unsubscribes.remove", now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import attrs
@@ -49,6 +49,8 @@ def take_over(
     receipt: timedelta | None = None,
     place: int = 1,
     lasts: timedelta = workers.DEFAULT_LEASE,
+    gone: Collection[int] = (),
+    unrenewed: Collection[int] = (),
 ) -> Takeover:
     """Begin to dispatch under a new epoch, alone or beside others; end the leases that are over.
 
@@ -64,10 +66,14 @@ def take_over(
         receipt: The longest wait for a receipt; None if there is no bound.
         place: The place that this worker has taken; whoever had it is gone.
         lasts: How long the lease lasts.
+        gone: The epochs of workers that are certainly gone.
+        unrenewed: The epochs of those that were seen not to renew their leases (`workers.end_lost`).
     """
     current = tx.leases.current()
     known = tx.leases.home()
-    workers.end_lost(tx, but=None, is_gone=lambda other: other.place == place)
+    workers.end_lost(
+        tx, but=None, unrenewed=unrenewed, is_gone=lambda other: other.place == place or other.epoch in gone
+    )
     others = {other.epoch: other.place for other in tx.workers.list()}
     alone = not others
     epoch = max(current.epoch if current else 0, noted.epoch if noted else 0) + 1

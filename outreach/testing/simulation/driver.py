@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -23,6 +23,7 @@ from outreach.logged_errors import logged_error
 from outreach.testing.simulation.bounds import Bounds
 from outreach.testing.simulation.faults import Fault, Faults, Turns
 from outreach.testing.simulation.invariants import Invariants
+from outreach.testing.simulation.leases import LeaseChecks
 from outreach.testing.simulation.ledger import Broken
 from outreach.testing.simulation.loop import START, ShiftedClock, SimulationLoop
 from outreach.testing.simulation.operators import Operators
@@ -36,9 +37,11 @@ from outreach.testing.simulation.storage import (
     Machine,
     ProcessStorage,
 )
+from outreach.testing.simulation.touched import Touched
 from outreach.testing.simulation.watched import Watched
 from outreach.testing.simulation.world import Link, World
 from outreach.testing.virtual_time import VirtualClock, VirtualTimeError
+from outreach.working_set import Transaction
 
 TURMOIL_SECONDS: Final = 200.0
 """How long things go wrong; after that the engine is left in peace until everything has ended."""
@@ -147,6 +150,7 @@ class _Simulation:
     async def run(self) -> Result:
         loop = asyncio.get_running_loop()
         self._clock = clock = VirtualClock(loop, START)
+        self._leases = LeaseChecks(clock.monotonic)
         self._database.clock.shown = clock
         self._world = world = World(
             loop=loop,
@@ -218,16 +222,22 @@ class _Simulation:
         return invariants
 
     def _storage(self, faults: Faults | None, die: Callable[[], None]) -> ProcessStorage:
-        return ProcessStorage(
+        def check(tx: Transaction, touched: Mapping[str, Touched]) -> None:
+            self._watch(lambda watched: watched.after_commit(tx, touched))
+            if self._workers > 1:
+                self._watch(lambda _: self._leases.check(tx, storage))
+
+        storage = ProcessStorage(
             database=self._database,
             machine=self._machine,
             rng=_stream(self._rng),
             faults=faults,
-            check=lambda tx, touched: self._watch(lambda watched: watched.after_commit(tx, touched)),
+            check=check,
             die=die,
             held_up=self._pounce,
             connection=self._database.connect() if self._workers > 1 else None,
         )
+        return storage
 
     def _engine(self, config: EngineConfig, storage: ProcessStorage, link: Link) -> Outreach:
         return Outreach(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchOutcome
@@ -28,9 +28,6 @@ _MOVES: Final = {
 }
 NOT_TAKEN: Final = frozenset({_D.REFUSED, _D.NOT_SENT, _D.WITHDRAWN, _D.DEFERRED})
 """What says that no provider has taken it."""
-
-_A_STEP: Final = timedelta(seconds=1)
-"""A clock that has gained less was not set."""
 
 _ANSWERED: Final = frozenset({_D.REFUSED, _D.NOT_SENT, _D.DEFERRED})
 """What only the provider can have told."""
@@ -120,23 +117,15 @@ class MoveChecks:
             case "worker_lost":
                 explained = tx.workers.get(after.epoch) is None
             case "interrupted":
-                # A worker gives it the grace of a stop, which has lost its lease while it stood still, or to one that
-                # came when the clock had just been set forth.
+                # A worker that has lost its lease while it stood still gives it the grace of a stop.
                 has_had_grace = begun is not None and really >= begun + self._bounds.stop_grace
-                explained = has_had_grace and (
-                    self._books.has_stood_still(after.id) or self._has_jumped(after, now, really)
-                )
+                explained = has_had_grace and self._books.has_stood_still(after.id)
             case "timeout":
                 explained = begun is not None and really >= begun + self._bounds.request_may_take
             case reason:
                 explained = self._books.was_reported(after.id, _D.UNKNOWN, reason)
         if not explained:
             raise Broken(f"Dispatch {after.id} is unknown ({after.reason}) at {now}, and nothing explains it.")
-
-    def _has_jumped(self, after: Dispatch, now: datetime, really: datetime) -> bool:
-        """Return whether the clock was set forth since a dispatch was committed."""
-        committed = self._books.committed.get(after.id, after.created_at)
-        return now - after.created_at > really - committed + _A_STEP
 
     def _check_report(self, after: Dispatch) -> None:
         entries = self._books.entries(after.id)

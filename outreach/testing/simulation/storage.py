@@ -249,6 +249,11 @@ class ProcessLock:
             one: holder for one, holder in holders.items() if holder is not self or place not in {None, one}
         }
 
+    @property
+    def held(self) -> bool:
+        """Whether a place is ours."""
+        return self in self._machine.holders.values()
+
     async def find_free(self, places: Collection[int]) -> Collection[int]:
         """Return which places nobody holds, if that can be told."""
         return [place for place in places if self._machine.tells and place not in self._machine.holders]
@@ -263,7 +268,7 @@ class ProcessLock:
 
     def record_high_water(self, mark: HighWaterMark, *, ended: bool = False) -> None:
         """Note how far the database has come."""
-        if self in self._machine.holders.values():
+        if self.held:
             self._machine.noted = mark
 
     def ended_uncleanly(self) -> bool:

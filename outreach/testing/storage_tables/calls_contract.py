@@ -339,6 +339,30 @@ class CallsContract(ContractBase):
         assert await storage.read(lambda tx: tx.inbound.last_keyword(OTHER_WORKSPACE, phone, "start")) is None
 
     @awkward_moments
+    async def test_the_last_unclear_message_is_known_by_when_it_was_written(
+        self, storage: Storage, moment: datetime
+    ) -> None:
+        """By `written_at` and not by arrival, of one number in one workspace; None when there never was one."""
+        phone = "+14155550123"
+        written: list[dict[str, Any]] = [
+            {"unclear": True, "written_at": moment},
+            {"unclear": True, "written_at": moment - TICK},
+            {"unclear": False, "written_at": moment + TICK},
+            {"unclear": True, "written_at": moment + TICK, "from_number": "+14155550124"},
+            {"unclear": True, "written_at": moment + TICK, "workspace_id": OTHER_WORKSPACE},
+        ]
+
+        def insert(tx: Transaction) -> None:
+            for later, fields in enumerate(written):
+                tx.inbound.insert(
+                    make_inbound(**{"from_number": phone, "received_at": NOW + later * TICK, "keyword": None, **fields})
+                )
+
+        await storage.write(insert)
+        assert await storage.read(lambda tx: tx.inbound.last_unclear(THIS_WORKSPACE, phone)) == moment
+        assert await storage.read(lambda tx: tx.inbound.last_unclear(OTHER_WORKSPACE, "+14155550124")) is None
+
+    @awkward_moments
     async def test_the_last_reply_of_a_purpose_to_a_number_is_known(self, storage: Storage, moment: datetime) -> None:
         """The newest by when it was made; no other number's, purpose's or workspace's, nor an ordinary message."""
         phone = "+14155550123"

@@ -316,6 +316,11 @@ class Inbound(Table):
         )
         return None if written_at is None else parse_timestamp(written_at)
 
+    def last_unclear(self, workspace_id: str, phone: str) -> datetime | None:
+        """Return when a number last wrote an unclear message, by `written_at`, or None."""
+        [[written_at]] = self._rows.query("inbound.last_unclear", INBOUND, workspace_id=workspace_id, phone=phone)
+        return None if written_at is None else parse_timestamp(written_at)
+
     def get(self, workspace_id: str, message_id: str) -> InboundMessage | None:
         """Return a message."""
         return self._rows.get(INBOUND, (workspace_id, message_id))

@@ -35,3 +35,8 @@ WHERE latest.received_at >= :since
 -- Keywords count in the order in which they were written; read for each inbound keyword.
 SELECT max(written_at) FROM inbound_messages
 WHERE workspace_id = :workspace_id AND from_number = :phone AND keyword = :keyword
+
+-- last_unclear --
+-- The same of what a person has to read; read for each START.
+SELECT max(written_at) FROM inbound_messages
+WHERE workspace_id = :workspace_id AND from_number = :phone AND unclear = 1
