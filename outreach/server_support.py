@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from outreach.command_lines import PROGRAM, database_option
 from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.convert.exports.rows import escape_formula
 from outreach.convert.fast_bodies import read_simple_body
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
     from outreach.log_throttle import LogThrottle
 
 __all__ = [
+    "PROGRAM",
     "PUBLIC_URL_VARIABLE",
     "NumberCell",
     "NumberCorrection",
+    "database_option",
     "described",
     "escape_formula",
     "holiday_parts",

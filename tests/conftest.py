@@ -58,5 +58,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for name, value in getattr(report, "user_properties", ())
         if name == "summary"
     }
+    missing = {
+        str(report.longrepr[2]).removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", ())
+        if isinstance(report.longrepr, tuple)
+    }
+    lines |= {f"NOT CHECKED: {reason}" for reason in missing if reason.startswith("not installed here")}
     for line in sorted(lines):
         terminalreporter.write_line(line)

@@ -1,8 +1,8 @@
-"""What a diagnosis found: faults of the set-up and of the data, each with the command that fixes it."""
+"""What a diagnosis found: faults of the set-up and of the data, each with what fixes it, or shows where to look."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final, Literal
 
@@ -80,7 +80,8 @@ class DiagnosisFinding:
         why: What is wrong, in sentences.
         where: The file, URL, account, campaign or number that it is about.
         workspace_id: The workspace; None for the whole system.
-        commands: What fixes it, or shows more where a person has to decide; in this order.
+        commands: What fixes it, in this order. A word in capital letters stands for what only a person knows.
+        looks: What shows more, where a person has to decide, or somebody else has to act.
     """
 
     code: str
@@ -89,6 +90,11 @@ class DiagnosisFinding:
     where: str
     workspace_id: str | None = None
     commands: Sequence[str] = ()
+    looks: Sequence[str] = ()
+
+    def mapped(self, change: Callable[[str], str]) -> DiagnosisFinding:
+        """Return the same with every command changed."""
+        return attrs.evolve(self, commands=[*map(change, self.commands)], looks=[*map(change, self.looks)])
 
 
 @attrs.frozen(kw_only=True)

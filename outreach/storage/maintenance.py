@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from outreach.clock import Clock, SystemClock
+from outreach.command_lines import naming_database
 from outreach.errors import ConfigError
 from outreach.models.database import Backup, Compaction, DatabaseCheck, Restore
 from outreach.models.diagnosis import DiagnosisFinding
@@ -144,11 +145,12 @@ def diagnose_database(url: str) -> Sequence[DiagnosisFinding]:
         from outreach.storage.postgres.connect import conninfo_of
         from outreach.storage.postgres.diagnosis import diagnose_server
 
-        return diagnose_server(conninfo_of(url))
+        found = diagnose_server(conninfo_of(url))
+        return [one.mapped(lambda command: naming_database(command, url)) for one in found]
     from outreach.storage.sqlite.diagnosis import diagnose_file
     from outreach.storage.sqlite.storage import path_of
 
-    return diagnose_file(path_of(url))
+    return [one.mapped(lambda command: naming_database(command, url)) for one in diagnose_file(path_of(url))]
 
 
 def migrate_database(url: str, *, on_progress: Callable[[str], None] | None = None) -> Sequence[str]:

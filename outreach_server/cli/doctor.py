@@ -17,6 +17,7 @@ from outreach_server.cli.output import cell, echo_json
 from outreach_server.config import config_file
 from outreach_server.doctor.examination import examine
 from outreach_server.doctor.findings import config_invalid
+from outreach_server.doctor.way import Way, options_of, program, service_here
 
 EXIT_STATUS: Final = {None: 0, "info": 0, "warning": 3, "critical": 4}
 """The exit status for the most urgent finding, as that of `status`."""
@@ -42,23 +43,32 @@ def doctor(offline: bool) -> None:
 
 
 def _examine(*, network: bool) -> Diagnosis:
+    file = state().config_file or config_file(os.environ)
+    way = Way(
+        program=program(),
+        options=[*options_of(database=state().database_flag, config_file=state().config_file)],
+        config_file=file,
+        environment=os.environ,
+        service=service_here(),
+    )
     try:
         config, simulator = state().configuration()
     except ConfigError as error:
-        skipped = "Nothing else was looked at."
-        return Diagnosis(at=SystemClock().now()).plus([config_invalid(error)], skipped=[skipped])
-    file = state().config_file or config_file(os.environ)
-    return interruptions.run(lambda: examine(config, simulator, config_file=file, network=network))
+        found = way.fitted(config_invalid(error), url="")
+        return Diagnosis(at=SystemClock().now()).plus([found], skipped=["Nothing else was looked at."])
+    return interruptions.run(lambda: examine(config, simulator, config_file=file, network=network, way=way))
 
 
 def lines(found: Diagnosis) -> Iterator[str]:
-    """Yield a diagnosis for people, in whole lines that can be copied."""
+    """Yield a diagnosis for people, each command in one line."""
     if not found.findings:
         yield "Nothing is wrong."
     for one in found.findings:
         yield f"{_MARKS[one.severity]} {one.code}: {cell(one.why)}"
         yield f"    at {cell(one.where)}"
         for command in one.commands:
-            yield f"    {command}"
+            yield f"    fix: {command}"
+        for command in one.looks:
+            yield f"    look: {command}"
     for sentence in found.skipped:
         yield cell(sentence)

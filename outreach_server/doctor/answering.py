@@ -48,5 +48,5 @@ def _unanswered(url: str, asked: str, what: str) -> DiagnosisFinding:
         f"No server of this package answers at {asked}: {what}. Look at the name, the proxy and the firewall; from "
         "inside some networks the public address cannot be reached, so ask from outside as well.",
         url,
-        f"curl -i {shlex.quote(asked)}",
+        looks=[f"curl -i {shlex.quote(asked)}"],
     )

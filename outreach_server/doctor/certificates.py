@@ -63,8 +63,10 @@ def _unusable(file: Path, key: Path, error: OSError) -> DiagnosisFinding:
             "certificate_key_mismatch",
             f"The key {str(key)!r} is not that of the certificate {str(file)!r}: no server can start with them.",
             str(key),
-            f"openssl x509 -noout -pubkey -in {shlex.quote(str(file))}",
-            f"openssl pkey -pubout -in {shlex.quote(str(key))}",
+            looks=[
+                f"openssl x509 -noout -pubkey -in {shlex.quote(str(file))}",
+                f"openssl pkey -pubout -in {shlex.quote(str(key))}",
+            ],
             severity="critical",
         )
     files = [str(file)] if key == file else [str(file), str(key)]
@@ -73,7 +75,7 @@ def _unusable(file: Path, key: Path, error: OSError) -> DiagnosisFinding:
         f"{' and '.join(files)} cannot be used for TLS: {error.strerror or error}. A certificate and its key without a "
         "password are needed, in PEM files that this user may read.",
         str(file),
-        f"ls -l {shlex.join(files)}",
+        looks=[f"ls -l {shlex.join(files)}"],
         severity="critical",
     )
 
@@ -93,7 +95,7 @@ def _of_time(certificate: Certificate, file: Path, now: datetime) -> Iterator[Di
             "certificate_not_valid_yet",
             f"The certificate is valid from {since:%Y-%m-%d %H:%M} UTC on only: is this machine's clock right?",
             str(file),
-            "timedatectl status",
+            looks=["timedatectl status"],
             severity="critical",
         )
     elif until - now < min(SOON, (until - since) / SHARE):
@@ -114,7 +116,7 @@ def _of_name(certificate: Certificate, file: Path, public_url: str | None) -> It
         "certificate_of_another_name",
         f"The certificate is for {', '.join(sorted(names))}, and not for the public address's host {host}.",
         str(file),
-        f"sudo certbot certonly -d {host}",
+        f"sudo certbot certonly -d {shlex.quote(host)}",
     )
 
 

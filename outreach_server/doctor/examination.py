@@ -19,6 +19,7 @@ from outreach.server_support import log_error
 from outreach_server.config import ServerConfig
 from outreach_server.doctor import answering, certificates, exposure
 from outreach_server.doctor.findings import config_invalid, finding
+from outreach_server.doctor.way import Way
 
 _log = logging.getLogger("outreach_server")
 
@@ -35,6 +36,7 @@ async def examine(
     config_file: Path | None = None,
     network: bool = True,
     transport: httpx.AsyncBaseTransport | None = None,
+    way: Way | None = None,
 ) -> Diagnosis:
     """Return what is wrong with a server of this configuration, which may run meanwhile.
 
@@ -44,7 +46,9 @@ async def examine(
         config_file: The file that the configuration comes from, if any.
         network: Whether providers, names and the public address may be asked.
         transport: How the public address is asked; None for the network.
+        way: How the program was called, so that the commands of findings work; None for its name alone.
     """
+    way = way or Way(config_file=config_file)
     now = SystemClock().now()
 
     def of_files(*checks: Callable[[], Iterable[DiagnosisFinding]]) -> Check:
@@ -67,7 +71,8 @@ async def examine(
         checks["the public address"] = of_answer
     whole = Diagnosis(at=now, skipped=certificates.expiry_unknown(config))
     for part in await _run(checks, Diagnosis(at=now)):
-        whole = whole.plus(part.findings, skipped=part.skipped)
+        found = [way.fitted(one, config.database_url) for one in part.findings]
+        whole = whole.plus(found, skipped=part.skipped)
     return whole
 
 
@@ -84,8 +89,7 @@ async def _of_engine(config: ServerConfig, simulator: SimulatorConfig, *, networ
                 "database_not_usable",
                 error.message,
                 "the database",
-                "outreach-server db check",
-                "outreach-server config",
+                looks=["outreach-server db check", "outreach-server config"],
                 severity="critical",
             )
             found = [*found, unusable]
@@ -114,7 +118,7 @@ async def _run(checks: Mapping[str, Check], empty: Diagnosis) -> Sequence[Diagno
         except Exception as error:  # whatever is broken, the other checks go on
             log_error(_log, logging.ERROR, "check failed: %s", name, error=error, extra={"action": "check_failed"})
             why = f"The check of {name} failed: {type(error).__name__}. The log has the traceback."
-        done[name] = empty.plus([finding("check_failed", why, name, "outreach-server doctor")])
+        done[name] = empty.plus([finding("check_failed", why, name, looks=["outreach-server doctor"])])
 
     async with anyio.create_task_group() as tasks:
         for name, check in checks.items():

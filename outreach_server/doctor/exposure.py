@@ -7,7 +7,7 @@ import os
 import shlex
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -30,8 +30,8 @@ def of_listening(config: ServerConfig) -> Iterator[DiagnosisFinding]:
             f"The server listens on {config.listen_host} without TLS, and knows no proxy: API keys, numbers and texts "
             "cross the network in plain. Serve HTTPS, or listen on 127.0.0.1 behind a proxy that does.",
             config.listen_host,
-            "outreach-server serve --tls-certificate FILE --tls-key FILE",
-            "outreach-server serve --host 127.0.0.1 --proxy-headers 127.0.0.1",
+            "export OUTREACH_LISTEN_HOST=127.0.0.1",
+            looks=[_SHOW],
         )
     names = [] if config.proxy_headers is None else TrustedProxies(config.proxy_headers).names
     if any(name != UNIX and ipaddress.ip_network(name).prefixlen == 0 for name in names):
@@ -39,7 +39,8 @@ def of_listening(config: ServerConfig) -> Iterator[DiagnosisFinding]:
             "proxies_too_wide",
             "Every client is taken for a proxy, so that each may say that it comes from any address.",
             "OUTREACH_PROXY_HEADERS",
-            "outreach-server serve --proxy-headers 127.0.0.1",
+            "export OUTREACH_PROXY_HEADERS=127.0.0.1",
+            looks=[_SHOW],
         )
 
 
@@ -54,8 +55,8 @@ def of_paths(config: ServerConfig) -> Iterator[DiagnosisFinding]:
             f"The public address has the path {path or '/'}, and the server is told that it lies below "
             f"{config.root_path or '/'}: links and callbacks lead to one of both.",
             config.public_url,
-            f"outreach-server serve --root-path {path}" if path else "outreach-server serve",
-            _SHOW,
+            f"export OUTREACH_ROOT_PATH={shlex.quote(path)}",
+            looks=[_SHOW],
         )
 
 
@@ -85,8 +86,15 @@ def of_files(config: ServerConfig, config_file: Path | None) -> Iterator[Diagnos
             "spool_not_writable",
             f"The directory {str(spool)!r} cannot be written: large requests are refused.",
             str(spool),
-            f"mkdir -p -m 700 {shlex.quote(str(spool))}",
+            *_writable(spool),
         )
+
+
+def _writable(directory: Path) -> Sequence[str]:
+    quoted = shlex.quote(str(directory))
+    if not directory.is_dir():
+        return [f"mkdir -p -m 700 {quoted}"]
+    return [f"sudo chown $(id -un) {quoted}", f"chmod u+rwx {quoted}"]
 
 
 def _is_loopback(host: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from outreach import ConfigError
@@ -30,13 +31,18 @@ ServerCode = Literal[
 
 
 def finding(
-    code: ServerCode, why: str, where: str, *commands: str, severity: DiagnosisSeverity = "warning"
+    code: ServerCode,
+    why: str,
+    where: str,
+    *commands: str,
+    looks: Sequence[str] = (),
+    severity: DiagnosisSeverity = "warning",
 ) -> DiagnosisFinding:
     """Return a finding about the whole system."""
-    return DiagnosisFinding(code=code, severity=severity, why=why, where=where, commands=commands)
+    return DiagnosisFinding(code=code, severity=severity, why=why, where=where, commands=commands, looks=looks)
 
 
 def config_invalid(error: ConfigError) -> DiagnosisFinding:
     """Return the finding of a configuration that is not valid."""
     place = "the configuration"
-    return finding("config_invalid", error.message, place, "outreach-server config", severity="critical")
+    return finding("config_invalid", error.message, place, looks=["outreach-server config"], severity="critical")

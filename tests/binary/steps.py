@@ -109,8 +109,21 @@ def examines_itself(place: Place) -> None:
     place.ask("workspaces", "create", "Examined")
     told = json.loads(place.run("doctor", "--offline", "--json", status=3))
     assert [finding["code"] for finding in told["findings"]] == ["no_dispatcher"], told
+    # As it is printed: the host has no Python, and the program need not be on its path.
+    assert told["findings"][0]["commands"] == [f"{place.jail.program} serve"], told
     with place.serving() as server:
         assert place.ask("doctor", "--offline")["findings"] == []
+        server.stop()
+
+
+def answers_a_scrape(place: Place) -> None:
+    """`--metrics` on an address of its own."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    with Place(jail=place.jail, name="measured").serving("--metrics", f"127.0.0.1:{port}") as server:
+        answer = httpx.get(f"http://127.0.0.1:{port}/metrics", trust_env=False, timeout=SECONDS)
+        assert answer.status_code == 200
+        assert re.search(r"(?m)^outreach_build_info\{", answer.text), answer.text
         server.stop()
 
 
@@ -311,6 +324,7 @@ ALL: Final[Sequence[Callable[[Place], None]]] = (
     demonstrates,
     goes_an_operators_round,
     examines_itself,
+    answers_a_scrape,
     takes_a_large_body_by_its_helper,
     goes_on_after_it_was_killed,
     backs_up_and_restores,

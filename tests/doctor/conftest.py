@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import anyio
+import httpx
 import pytest
+from click.testing import CliRunner, Result
 
+from outreach_server.cli import doctor, main
+from outreach_server.doctor import answering
 from tests.doctor.provider import serving
 from tests.doctor.system import System, copied, healthy, use_resolver_of
 
@@ -29,6 +34,28 @@ def system(original: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     yield found
     for close in found.closing:
         close()
+
+
+@pytest.fixture
+def run(system: System, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Return a function that runs the command with the system's configuration, which it writes into a file first."""
+    answer = answering.of_answer
+    transport = httpx.MockTransport(system.proxied)
+    monkeypatch.setattr(answering, "of_answer", lambda url, **_: answer(url, transport=transport))
+    # Whoever runs the tests may run a server as well.
+    monkeypatch.setattr(doctor, "service_here", lambda: None)
+
+    def run(*args: str, **variables: str) -> Result:
+        file = system.directory / "outreach.toml"
+        if not file.read_text("utf-8"):
+            given = {name: value for name, value in system.settings.items() if value is not None}
+            lines = [f"{name} = {json.dumps(str(value))}" for name, value in given.items()]
+            file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        result = CliRunner(env={"COLUMNS": "200", **variables}).invoke(main, ["--config", str(file), "doctor", *args])
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return result
+
+    return run
 
 
 def forget_environment(patch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import stat
 import sys
 import zoneinfo
 from collections.abc import Awaitable, Callable, Sequence
@@ -12,7 +13,7 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import httpx
@@ -30,7 +31,7 @@ from outreach.storage.sqlite.lock import Mount, SqliteDispatchLock
 from outreach.storage.sqlite.schema import MIGRATIONS
 from outreach.testing.builders import make_dispatch, make_message, make_unsubscribe, make_worker
 from outreach.working_set import Transaction
-from tests.doctor.system import DAY, HOST, System, no_dispatcher
+from tests.doctor.system import DAY, HOST, PUBLIC_URL, System, no_dispatcher
 from tests.listening.certificates import write_pair
 
 Patch = pytest.MonkeyPatch
@@ -52,6 +53,11 @@ class Fault:
     plant: Plant
     implied: Sequence[str] = ()
     name: str = ""
+
+    @property
+    def id(self) -> str:
+        """Its code and its name, in one word."""
+        return f"{self.code} {self.name}".strip().replace(" ", "-")
 
 
 FAULTS: Final[list[Fault]] = []
@@ -82,9 +88,15 @@ async def _(system: System, _: Patch) -> None:
 
 @fault("database_not_writable")
 async def _(system: System, patch: Patch) -> None:
+    system.database.chmod(0o400)
     # Whoever runs the tests as root may write everything.
     allowed = os.access
-    patch.setattr(os, "access", lambda path, mode, **more: path != system.database and allowed(path, mode, **more))
+
+    def access(path: Any, mode: int, **more: Any) -> bool:
+        is_read_only = path == system.database and not system.database.stat().st_mode & stat.S_IWUSR
+        return allowed(path, mode, **more) and not (is_read_only and mode & os.W_OK)
+
+    patch.setattr(os, "access", access)
 
 
 @fault("database_exposed")
@@ -123,8 +135,18 @@ async def _(system: System, _: Patch) -> None:
 
 
 @fault("disk_low")
-async def _(_: System, patch: Patch) -> None:
-    patch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=50 * 1024**2))
+async def _(system: System, patch: Patch) -> None:
+    """Rows were deleted, and the file has kept their room."""
+    before = system.database.stat().st_size
+    with closing(sqlite3.connect(system.database)) as raw, raw:
+        raw.execute("CREATE TABLE ballast AS SELECT randomblob(1000000) AS bytes")
+        raw.execute("DROP TABLE ballast")
+
+    def usage(_: object) -> object:
+        is_large = system.database.stat().st_size > before + 500_000
+        return SimpleNamespace(free=50 * 1024**2 if is_large else 50 * 1024**3)
+
+    patch.setattr(shutil, "disk_usage", usage)
 
 
 @fault("log_large")
@@ -239,7 +261,7 @@ async def _(system: System, patch: Patch) -> None:
 
 @fault("account_refused")
 async def _(system: System, _: Patch) -> None:
-    system.provider.status = 401
+    system.provider.refuses = True
 
 
 @fault("account_without_funds")
@@ -490,6 +512,27 @@ async def _(system: System, _: Patch) -> None:
     system.settings["root_path"] = "/outreach"
 
 
+@fault("root_path_differs", name="the address has one")
+async def _(system: System, _: Patch) -> None:
+    system.settings["public_url"] = f"{PUBLIC_URL}/outreach"
+    system.provider.sms_url = f"{PUBLIC_URL}/outreach/webhooks/{system.account_id}"
+
+
 @fault("spool_not_writable")
 async def _(system: System, _: Patch) -> None:
     system.settings["spool_directory"] = system.directory / "nowhere"
+
+
+@fault("spool_not_writable", name="of another user")
+async def _(system: System, patch: Patch) -> None:
+    spool = system.directory / "spool"
+    spool.mkdir(mode=0o500)
+    system.settings["spool_directory"] = spool
+    # As above, for root.
+    allowed = os.access
+
+    def access(path: Any, mode: int, **more: Any) -> bool:
+        is_read_only = path == spool and not spool.stat().st_mode & stat.S_IWUSR
+        return allowed(path, mode, **more) and not (is_read_only and mode & os.W_OK)
+
+    patch.setattr(os, "access", access)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 import time
@@ -24,6 +25,7 @@ class StandIn(ThreadingHTTPServer):
 
     Attributes:
         status: The status of every answer.
+        refuses: Whether it refuses the token of `CREDENTIALS`.
         account: What the account says.
         sms_url: Where messages to the number go.
         clock_ahead: How far its clock is ahead, in seconds.
@@ -38,6 +40,7 @@ class StandIn(ThreadingHTTPServer):
     def reset(self, sms_url: str | None) -> None:
         """Have nothing against anything, with messages to the number going to an address."""
         self.status = 200
+        self.refuses = False
         self.account: dict[str, Any] = {"sid": CREDENTIALS["twilio"]["account_sid"], "status": "active"}
         self.sms_url = sms_url
         self.clock_ahead = 0.0
@@ -61,6 +64,10 @@ class _Answering(BaseHTTPRequestHandler):
         """Return the date by its own clock."""
         return formatdate((time.time() if timestamp is None else timestamp) + self.server.clock_ahead, usegmt=True)
 
+    def _has_old_token(self) -> bool:
+        given = self.headers.get("authorization", "").removeprefix("Basic ")
+        return base64.b64decode(given).decode().endswith(f":{CREDENTIALS['twilio']['auth_token']}")
+
     def do_GET(self) -> None:
         """Answer what is asked."""
         self.server.asked.append(self.path)
@@ -69,7 +76,7 @@ class _Answering(BaseHTTPRequestHandler):
         numbers = [{"phone_number": NUMBER, "sms_url": self.server.sms_url}]
         told = {"incoming_phone_numbers": numbers} if "IncomingPhoneNumbers" in self.path else self.server.account
         body = json.dumps(told).encode()
-        self.send_response(self.server.status)
+        self.send_response(401 if self.server.refuses and self._has_old_token() else self.server.status)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -5,33 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import httpx
 import pytest
-from click.testing import CliRunner, Result
 
-from outreach_server.cli import main
 from outreach_server.cli.doctor import EXIT_STATUS
-from outreach_server.doctor import answering
 from tests.doctor.system import System
-
-
-@pytest.fixture
-def run(system: System, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return a function that runs the command with the system's configuration."""
-    answer = answering.of_answer
-    transport = httpx.MockTransport(system.proxied)
-    monkeypatch.setattr(answering, "of_answer", lambda url, **_: answer(url, transport=transport))
-
-    def run(*args: str) -> Result:
-        file = system.directory / "outreach.toml"
-        if not file.read_text("utf-8"):
-            lines = [f"{name} = {json.dumps(str(value))}" for name, value in system.settings.items()]
-            file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        result = CliRunner(env={"COLUMNS": "200"}).invoke(main, ["--config", str(file), "doctor", *args])
-        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-        return result
-
-    return run
 
 
 def test_a_healthy_system_is_reported_in_one_line(run: Any) -> None:
@@ -47,10 +24,12 @@ def test_a_warning_is_reported_with_its_place_and_command(run: Any, system: Syst
     system.provider.status = 401
     result = run()
     assert result.exit_code == EXIT_STATUS["warning"] == 3
-    first, place, command = result.output.splitlines()
+    first, place, command, look = result.output.splitlines()
     assert first.startswith("- account_refused: Twilio does not accept the credentials")
     assert place == f"    at account {system.account_id}"
-    assert command == f"    outreach-server accounts connect {system.workspace_id} twilio"
+    called = f"outreach-server --config {system.directory}/outreach.toml"
+    assert command == f"    fix: {called} accounts connect {system.workspace_id} twilio"
+    assert look == f"    look: {called} accounts check {system.account_id}"
     document = json.loads(run("--json").stdout)
     [finding] = document["findings"]
     assert (document["severity"], finding["code"], finding["workspace_id"]) == (
@@ -58,7 +37,8 @@ def test_a_warning_is_reported_with_its_place_and_command(run: Any, system: Syst
         "account_refused",
         system.workspace_id,
     )
-    assert finding["commands"] == [command.strip()]
+    assert finding["commands"] == [command.removeprefix("    fix: ")]
+    assert finding["looks"] == [look.removeprefix("    look: ")]
 
 
 def test_without_the_network_it_says_so(run: Any, system: System) -> None:

@@ -126,7 +126,7 @@ def _of_failure(account: StoredAccount, error: Exception) -> DiagnosisFinding:
         why=f"The adapter for {account.provider} failed: {type(error).__name__}. The log has the traceback.",
         where=f"account {account.id}",
         workspace_id=account.workspace_id,
-        commands=[f"outreach-server accounts check {account.id}"],
+        looks=[f"outreach-server accounts check {account.id}"],
     )
 
 
@@ -140,7 +140,8 @@ def _of_check(account: StoredAccount, check: AccountCheck) -> DiagnosisFinding:
         why=check.message,
         where=f"account {account.id}",
         workspace_id=account.workspace_id,
-        commands=[connecting] if code == "account_refused" else [checking],
+        commands=[connecting] if code == "account_refused" else [],
+        looks=[checking],
     )
 
 
@@ -168,7 +169,7 @@ def of_setting(
         why=why + (f" See {guide}." if guide else ""),
         where=f"account {account.id}",
         workspace_id=account.workspace_id,
-        commands=[f"outreach-server accounts list {account.workspace_id}"],
+        looks=[f"outreach-server accounts list {account.workspace_id}"],
     )
 
 

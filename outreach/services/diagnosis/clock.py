@@ -81,7 +81,8 @@ def of_clock(samples: Sequence[ClockSample]) -> Sequence[DiagnosisFinding]:
                 "are judged by it. Synchronize it."
             ),
             where="the clock of this machine, or of the database's server",
-            commands=["sudo timedatectl set-ntp true", "timedatectl timesync-status"],
+            commands=["sudo timedatectl set-ntp true"],
+            looks=["timedatectl timesync-status"],
         )
     ]
 

@@ -8,6 +8,7 @@ from typing import Final
 
 import anyio
 
+from outreach.command_lines import naming_database
 from outreach.errors import ConfigError, OutreachError, StorageError
 from outreach.logged_errors import log_error
 from outreach.models.account import StoredAccount
@@ -58,6 +59,7 @@ class DiagnosisQuery:
         self._connections = connections
         self._status = status
         self._resolve = surroundings.resolve
+        self._url: str | None = None
 
     async def __call__(self, *, network: bool = True) -> Diagnosis:
         """Return what is wrong; takes under two minutes, and may run while others use the database.
@@ -102,7 +104,15 @@ class DiagnosisQuery:
             if network and snapshot.more_accounts:
                 skipped.append(f"Only the first {MAX_ACCOUNTS} accounts were looked at.")
             found = [*found, *await run_checks(checks)]
-        return Diagnosis(at=now).plus(without_repetition(found), skipped=skipped)
+        told = [one.mapped(self._named) for one in without_repetition(found)]
+        return Diagnosis(at=now).plus(told, skipped=skipped)
+
+    def of_database(self, url: str) -> None:
+        """Have the commands of findings name a database by its URL, so that they work wherever they are typed."""
+        self._url = url
+
+    def _named(self, command: str) -> str:
+        return command if self._url is None else naming_database(command, self._url)
 
     async def _of_database(self) -> Sequence[DiagnosisFinding]:
         return await self._storage.diagnose() if isinstance(self._storage, DiagnosableStorage) else ()
@@ -173,7 +183,7 @@ async def run_checks(checks: dict[str, Check]) -> Sequence[DiagnosisFinding]:
             why = f"The check of {name} failed: {type(error).__name__}. The log has the traceback."
         found[name] = [
             DiagnosisFinding(
-                code="check_failed", severity="warning", why=why, where=name, commands=["outreach-server doctor"]
+                code="check_failed", severity="warning", why=why, where=name, looks=["outreach-server doctor"]
             )
         ]
 
@@ -189,7 +199,7 @@ def _unusable(error: StorageError) -> DiagnosisFinding:
         severity="critical",
         why=error.message,
         where="the database",
-        commands=["outreach-server db check"],
+        looks=["outreach-server db check"],
     )
 
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import anyio
 
+from outreach.command_lines import pip_commands
 from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.models.campaign import Campaign
 from outreach.models.diagnosis import DiagnosisFinding
@@ -66,7 +67,8 @@ async def of_public_url(url: str | None, *, resolve: Resolve | None) -> Sequence
                     "STOP comes in, but for what is polled. Set it for every server and for this command."
                 ),
                 where=PUBLIC_URL_VARIABLE,
-                commands=[f"export {PUBLIC_URL_VARIABLE}=https://outreach.example.com", setting],
+                commands=[f"export {PUBLIC_URL_VARIABLE}=https://outreach.example.com"],
+                looks=[setting],
             )
         ]
     host = urlsplit(url).hostname or ""
@@ -86,7 +88,7 @@ async def of_public_url(url: str | None, *, resolve: Resolve | None) -> Sequence
                         severity="warning",
                         why=f"The public address {url} has a host that this machine cannot resolve: {host}.",
                         where=url,
-                        commands=[f"getent ahosts {host}"],
+                        looks=[f"getent ahosts {shlex.quote(host)}"],
                     )
                 ]
             addresses = list(found)
@@ -98,7 +100,8 @@ async def of_public_url(url: str | None, *, resolve: Resolve | None) -> Sequence
             severity="warning",
             why=f"The public address {url} leads to {addresses[0]}, which no provider can reach.",
             where=url,
-            commands=[f"export {PUBLIC_URL_VARIABLE}=https://outreach.example.com", setting],
+            commands=[f"export {PUBLIC_URL_VARIABLE}=https://outreach.example.com"],
+            looks=[setting],
         )
     ]
 
@@ -127,7 +130,11 @@ def of_time_zones(zones: Sequence[str] = ZONES) -> Iterator[DiagnosisFinding]:
                     "cannot be judged."
                 ),
                 where="the package tzdata",
-                commands=["python -m pip install --upgrade --force-reinstall tzdata"],
+                # Python reads the system's data where the package has none.
+                commands=[
+                    *pip_commands("install", "--upgrade", "--force-reinstall", "tzdata"),
+                    "sudo apt-get install --reinstall tzdata",
+                ],
             )
             return
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Final
 
 from outreach.clock import format_timestamp
+from outreach.command_lines import pip_commands
 from outreach.config import EngineConfig
 from outreach.models.diagnosis import DiagnosisFinding, EngineCode
 from outreach.models.status import EngineStatus, FindingKind, StatusFinding
@@ -24,10 +25,7 @@ _CODES: Final[Mapping[FindingKind, EngineCode]] = {
 }
 """The disk is looked at with the database; requests in doubt count when their deadline is over."""
 
-_SHOWING: Final[Mapping[FindingKind, Sequence[str]]] = {
-    "behind": ["outreach-server healthcheck --ready"],
-    "adapter_not_usable": ["python -m pip check"],
-}
+_HEALTH: Final = "outreach-server healthcheck --ready"
 
 
 def of_status(status: EngineStatus, *, key_problem: KeyProblem | None) -> Iterator[DiagnosisFinding]:
@@ -57,13 +55,20 @@ def of_status(status: EngineStatus, *, key_problem: KeyProblem | None) -> Iterat
             why=finding.why,
             where=_place_of(finding),
             workspace_id=finding.workspace_id,
-            commands=finding.commands or _SHOWING.get(finding.kind) or _listing(finding),
+            commands=finding.commands,
+            looks=() if finding.commands else _looks(finding),
         )
 
 
-def _listing(finding: StatusFinding) -> Sequence[str]:
-    # An account without an adapter: which package brings it is not known here.
-    return [f"outreach-server accounts list {finding.workspace_id}"]
+def _looks(finding: StatusFinding) -> Sequence[str]:
+    match finding.kind:
+        case "behind":
+            return [_HEALTH]
+        case "adapter_not_usable":
+            return pip_commands("check") or ["outreach-server --version"]
+        case _:
+            # An account without an adapter: which package brings it is not known here.
+            return [f"outreach-server accounts list {finding.workspace_id}"]
 
 
 def _place_of(finding: StatusFinding) -> str:
@@ -99,7 +104,7 @@ def of_work(
                 ),
                 where=f"workspace {group.workspace_id}",
                 workspace_id=group.workspace_id,
-                commands=[f"outreach-server dispatches unknown {group.workspace_id}"],
+                looks=[f"outreach-server dispatches unknown {group.workspace_id}"],
             )
     for listed in snapshot.archives:
         yield DiagnosisFinding(
@@ -107,7 +112,8 @@ def of_work(
             severity="warning",
             why=listed.problem or "",
             where=listed.archive.file,
-            commands=[listed.command or "outreach-server db archives"],
+            commands=[listed.command] if listed.command is not None else [],
+            looks=["outreach-server db archives"],
         )
     if status.dispatching.by == "no_process":
         yield from _of_copies(snapshot, home)
@@ -123,7 +129,7 @@ def of_work(
             ),
             where=f"campaign {campaign.id}",
             workspace_id=campaign.workspace_id,
-            commands=[f"outreach-server campaigns show {campaign.id}", "outreach-server healthcheck --ready"],
+            looks=[f"outreach-server campaigns show {campaign.id}", _HEALTH],
         )
     for claim in snapshot.lost_claims:
         yield DiagnosisFinding(
@@ -150,7 +156,8 @@ def _of_copies(snapshot: Snapshot, home: DatabaseHome | None) -> Iterator[Diagno
             severity="warning",
             why=f"The database was last dispatched from {where}: it may be a copy. {after}",
             where=home.path,
-            commands=["outreach-server serve", "outreach-server status"],
+            commands=["outreach-server serve"],
+            looks=["outreach-server status"],
         )
     elif snapshot.is_behind:
         yield DiagnosisFinding(
@@ -158,5 +165,6 @@ def _of_copies(snapshot: Snapshot, home: DatabaseHome | None) -> Iterator[Diagno
             severity="warning",
             why=f"The database is older than what was sent from it: it is a restored backup. {after}",
             where=home.path if home is not None else "the database",
-            commands=["outreach-server serve", "outreach-server status"],
+            commands=["outreach-server serve"],
+            looks=["outreach-server status"],
         )

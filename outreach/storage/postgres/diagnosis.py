@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from outreach.command_lines import pip_commands
 from outreach.errors import OutreachError
 from outreach.models.diagnosis import DatabaseCode, DiagnosisFinding, DiagnosisSeverity
 from outreach.storage.postgres.connect import SCHEMA, PostgresConnection, connect, name_of
@@ -32,45 +35,55 @@ def diagnose_server(conninfo: str) -> Sequence[DiagnosisFinding]:
     name = name_of(conninfo)
     try:
         with connect(conninfo) as connection:
-            return [*_server(connection, name), *_schema(connection, name)]
+            return [*_server(connection, name, conninfo), *_schema(connection, name, conninfo)]
     except psycopg.Error as error:
         words = f"The database {name} cannot be used. ({type(error).__name__}: {first_line(error)})"
     except OutreachError as error:
         words = error.message
-    return [_finding("database_not_usable", words, name, 'psql "$OUTREACH_DATABASE_URL" -c "SELECT 1"')]
+    return [
+        _finding("database_not_usable", words, name, looks=["outreach-server db check", _psql(conninfo, "SELECT 1")])
+    ]
 
 
 def _finding(
-    code: DatabaseCode, why: str, where: str, *commands: str, severity: DiagnosisSeverity = "critical"
+    code: DatabaseCode,
+    why: str,
+    where: str,
+    *commands: str,
+    looks: Sequence[str] = (),
+    severity: DiagnosisSeverity = "critical",
 ) -> DiagnosisFinding:
-    return DiagnosisFinding(code=code, severity=severity, why=why, where=where, commands=commands)
+    return DiagnosisFinding(code=code, severity=severity, why=why, where=where, commands=commands, looks=looks)
 
 
-def _psql(statement: str) -> str:
-    return f'psql "$OUTREACH_DATABASE_URL" -c "{statement}"'
+def _psql(conninfo: str, statement: str) -> str:
+    """Return a command that runs a statement: as a user that may, who is asked for the password."""
+    given = conninfo_to_dict(conninfo)
+    known = {name: given[name] for name in ("host", "hostaddr", "port", "dbname") if given.get(name)}
+    return f"psql -U NAME -d {shlex.quote(make_conninfo(**known))} -c {shlex.quote(statement)}"  # type: ignore[arg-type]
 
 
-def _server(connection: PostgresConnection, name: str) -> Iterator[DiagnosisFinding]:
+def _server(connection: PostgresConnection, name: str, conninfo: str) -> Iterator[DiagnosisFinding]:
     if connection.info.server_version < OLDEST_SERVER:
         yield _finding(
             "server_old",
             f"The server has version {connection.info.server_version // 10_000}: this package needs "
             f"{OLDEST_SERVER // 10_000} or newer.",
             name,
-            _psql("SELECT version()"),
+            looks=[_psql(conninfo, "SELECT version()")],
             severity="warning",
         )
     [(standby,)] = connection.execute("SELECT pg_is_in_recovery()").fetchall()
     if standby:
         words = "The server is a standby, which cannot be written: name the primary in the database's URL."
-        yield _finding("database_not_writable", words, name, "outreach-server config")
+        yield _finding("database_not_writable", words, name, looks=["outreach-server config"])
     for setting in unsafe_settings(connection):
         yield _finding(
             "server_setting_unsafe",
             f"The server runs with {setting} = off: a power cut may lose or damage what was committed.",
             name,
-            _psql(f"ALTER SYSTEM SET {setting} = on"),
-            _psql("SELECT pg_reload_conf()"),
+            _psql(conninfo, f"ALTER SYSTEM SET {setting} = on"),
+            _psql(conninfo, "SELECT pg_reload_conf()"),
             severity="warning",
         )
     [(allowed, used)] = connection.execute(_CONNECTIONS).fetchall()
@@ -80,22 +93,23 @@ def _server(connection: PostgresConnection, name: str) -> Iterator[DiagnosisFind
             f"{used} of the server's {allowed} connections are taken. Each process of this package takes up to eight: "
             "raise max_connections, and start the server anew.",
             name,
-            _psql(f"ALTER SYSTEM SET max_connections = {2 * allowed}"),
+            _psql(conninfo, f"ALTER SYSTEM SET max_connections = {2 * allowed}"),
             severity="warning",
         )
 
 
-def _schema(connection: PostgresConnection, name: str) -> Iterator[DiagnosisFinding]:
+def _schema(connection: PostgresConnection, name: str, conninfo: str) -> Iterator[DiagnosisFinding]:
     version = version_of(connection)
     if version.is_foreign:
         words = f"The schema `{SCHEMA}` of the database {name} holds the tables of something else."
-        yield _finding("database_foreign", words, name, "outreach-server config")
+        yield _finding("database_foreign", words, name, looks=["outreach-server config"])
     elif version.newer:
         yield _finding(
             "database_newer",
             f"The database was written by a newer version of this package: it has {', '.join(version.newer)}.",
             name,
-            "python -m pip install --upgrade outreach",
+            *pip_commands("install", "--upgrade", "outreach"),
+            looks=["outreach-server --version"],
         )
     elif not version.applied:
         words = f"The database {name} has no schema `{SCHEMA}`: nothing has been stored in it yet."
@@ -114,6 +128,6 @@ def _schema(connection: PostgresConnection, name: str) -> Iterator[DiagnosisFind
                 "index_not_valid",
                 f"The index {index} is not valid: queries that need it read whole tables.",
                 name,
-                _psql(f"REINDEX INDEX {SCHEMA}.{index}"),
+                _psql(conninfo, f"REINDEX INDEX {SCHEMA}.{index}"),
                 severity="warning",
             )

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from outreach.clock import SystemClock
+from outreach.command_lines import pip_commands
 from outreach.errors import DatabaseReplaced, StorageError
 from outreach.models.diagnosis import DatabaseCode, DiagnosisFinding, DiagnosisSeverity
 from outreach.policy.status_findings import FULL_BYTES, LOW_BYTES
@@ -33,6 +34,8 @@ _CHECK_EVERY: Final = 10_000
 """Steps of SQLite's machine between two looks at the time."""
 
 _RESTORE: Final = "outreach-server db restore FILE"
+_CHECK: Final = "outreach-server db check"
+_SETTINGS: Final = "outreach-server config"
 
 
 def diagnose_file(path: Path) -> Sequence[DiagnosisFinding]:
@@ -53,9 +56,9 @@ def _missing(path: Path) -> DiagnosisFinding:
         return _finding("database_replaced", error.message, path, _RESTORE)
     create = "outreach-server workspaces create NAME"
     if not path.is_file():
-        return _finding("database_missing", f"There is no database at {str(path)!r}.", path, create)
+        return _finding("database_missing", f"There is no database at {str(path)!r}.", path, create, looks=[_SETTINGS])
     words = f"The file {str(path)!r} is empty: there is no database in it. Restore a backup, or make a new one."
-    return _finding("database_missing", words, path, _RESTORE, create)
+    return _finding("database_missing", words, path, _RESTORE, create, looks=[_SETTINGS])
 
 
 def _check_log(path: Path) -> None:
@@ -64,9 +67,14 @@ def _check_log(path: Path) -> None:
 
 
 def _finding(
-    code: DatabaseCode, why: str, where: Path, *commands: str, severity: DiagnosisSeverity = "critical"
+    code: DatabaseCode,
+    why: str,
+    where: Path,
+    *commands: str,
+    looks: Sequence[str] = (),
+    severity: DiagnosisSeverity = "critical",
 ) -> DiagnosisFinding:
-    return DiagnosisFinding(code=code, severity=severity, why=why, where=str(where), commands=commands)
+    return DiagnosisFinding(code=code, severity=severity, why=why, where=str(where), commands=commands, looks=looks)
 
 
 def _place(path: Path) -> Iterator[DiagnosisFinding]:
@@ -98,9 +106,13 @@ def _place(path: Path) -> Iterator[DiagnosisFinding]:
     if free < LOW_BYTES:
         yield _finding(
             "disk_low",
-            f"Only {free / 1024**2:,.0f} MB are free on the disk of {str(path)!r}: on a full disk nothing is sent.",
+            f"Only {free / 1024**2:,.0f} MB are free on the disk of {str(path)!r}: on a full disk nothing is sent. "
+            "Delete what else lies on it and is not needed. What retention erases makes room after `db compact`, with "
+            "the server stopped; the copy that it makes needs room of its own.",
             path.parent,
-            f"df -h {shlex.quote(str(path.parent))}",
+            "outreach-server retention run",
+            "outreach-server db compact --delete-old",
+            looks=[f"df -h {shlex.quote(str(path.parent))}", f"ls -lhS {shlex.quote(str(path.parent))}"],
             severity="critical" if free < FULL_BYTES else "warning",
         )
     log = sibling_path(path, "-wal")
@@ -111,7 +123,7 @@ def _place(path: Path) -> Iterator[DiagnosisFinding]:
             f"The log beside the database has {size / 1024**2:,.0f} MB: some process reads from an old snapshot, and "
             "the log cannot be cut until that one ends.",
             log,
-            f"fuser -v {shlex.quote(str(log))}",
+            looks=[f"fuser -v {shlex.quote(str(log))}"],
             severity="warning",
         )
 
@@ -152,7 +164,7 @@ def _content(path: Path) -> Iterator[DiagnosisFinding]:
             problems, complete = _integrity(raw)
             if problems:
                 words = f"The database is damaged: {problems[0]}. Stop the server, and restore a backup."
-                yield _finding("database_damaged", words, path, "outreach-server db check", _RESTORE)
+                yield _finding("database_damaged", words, path, _RESTORE, looks=[_CHECK])
                 return
             if not complete:
                 yield _finding(
@@ -160,7 +172,7 @@ def _content(path: Path) -> Iterator[DiagnosisFinding]:
                     f"The database is too large to be read within {INTEGRITY_SECONDS:g} s, so that its integrity was "
                     "not checked to the end.",
                     path,
-                    "outreach-server db check",
+                    looks=[_CHECK],
                     severity="info",
                 )
             yield from _version(raw, path)
@@ -169,7 +181,7 @@ def _content(path: Path) -> Iterator[DiagnosisFinding]:
     except StorageError as error:
         damaged = isinstance(error.__cause__, sqlite3.DatabaseError) and _is_damage(error.__cause__)
         code: DatabaseCode = "database_damaged" if damaged else "database_not_usable"
-        yield _finding(code, error.message, path, "outreach-server db check", _RESTORE)
+        yield _finding(code, error.message, path, _RESTORE, looks=[_CHECK])
 
 
 def _version(raw: sqlite3.Connection, path: Path) -> Iterator[DiagnosisFinding]:
@@ -180,21 +192,22 @@ def _version(raw: sqlite3.Connection, path: Path) -> Iterator[DiagnosisFinding]:
             f"The file {str(path)!r} is an archive of ended campaigns, and no database to work with. Name the database "
             "that it was made from.",
             path,
-            "outreach-server config",
+            looks=[_SETTINGS],
         )
     elif version.is_foreign:
         yield _finding(
             "database_foreign",
             f"The file {str(path)!r} holds the tables of something else.",
             path,
-            "outreach-server config",
+            looks=[_SETTINGS],
         )
     elif version.newer:
         yield _finding(
             "database_newer",
             f"The database was written by a newer version of this package: it has {', '.join(version.newer)}.",
             path,
-            "python -m pip install --upgrade outreach",
+            *pip_commands("install", "--upgrade", "outreach"),
+            looks=["outreach-server --version"],
         )
     elif version.pending_migrations:
         yield _finding(
