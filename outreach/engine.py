@@ -429,6 +429,10 @@ class Outreach:
             )
         health = self._dispatcher.health()
         if not self._dispatching_is_over:
+            left = health.lease_seconds_left
+            if health.dispatching and left is not None and left <= 0:
+                # No request starts until a heartbeat is written, whatever it says of itself.
+                return attrs.evolve(health, state="lease_expired", dispatching=False)
             return health
         # Whatever it says of itself.
         return attrs.evolve(

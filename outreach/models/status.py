@@ -17,11 +17,14 @@ from outreach.models.unsubscribe import Unsubscribe
 DispatchedBy = Literal["this_process", "another_process", "no_process"]
 
 
-DispatcherState = Literal["off", "starting", "checking", "dispatching", "standing_by", "refused", "stopping"]
+DispatcherState = Literal[
+    "off", "starting", "checking", "dispatching", "lease_expired", "standing_by", "refused", "stopping"
+]
 """The state of a dispatcher.
 
 `off`: not asked to dispatch. `starting`: requesting a lease. `checking`: checking the database after a crash, before
-anything is sent. `standing_by`: as many processes as allowed dispatch, and this one does when one of them ends.
+anything is sent. `lease_expired`: the lease has run out because no heartbeat could be written, and nothing is sent
+until one is. `standing_by`: as many processes as allowed dispatch, and this one does when one of them ends.
 `refused`: dispatch is disabled for this database here.
 """
 
@@ -32,7 +35,7 @@ class DispatcherHealth:
 
     Attributes:
         state: What it does.
-        dispatching: Whether it holds the lease.
+        dispatching: Whether it holds a lease that has not run out.
         epoch: The epoch of the lease; None without it.
         active_units: Units in work now.
         failures: Slices that ended in an unexpected error since the start.

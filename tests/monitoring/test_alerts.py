@@ -228,6 +228,26 @@ async def test_a_heartbeat_that_is_late_fires_its_alert_and_no_other() -> None:
 
 
 @pytest.mark.virtual_time
+async def test_a_process_whose_lease_has_run_out_does_not_count_as_one_that_dispatches() -> None:
+    """A heartbeat that is late changes nothing while the lease lasts, and the next one that is written ends it."""
+    storage = WatchedStorage(MemoryStorage())
+    async with scene(storage) as here:
+
+        def fail() -> None:
+            raise StorageError("gone")
+
+        storage.before_write = fail
+        await anyio.sleep(10)
+        assert (here.engine.health().state, here.engine.health().dispatching) == ("dispatching", True)
+        await anyio.sleep(10)
+        assert (here.engine.health().state, here.engine.health().dispatching) == ("lease_expired", False)
+        assert "OutreachNobodyDispatches" in await here.watcher.follow(minutes=3, sleep=True)
+        storage.before_write = lambda: None
+        await anyio.sleep(10)
+        assert here.engine.health().state == "dispatching"
+
+
+@pytest.mark.virtual_time
 async def test_figures_that_cannot_be_read_fire_their_alert_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """After two minutes."""
     async with scene(MemoryStorage()) as here:
