@@ -86,6 +86,7 @@ class EngineMetrics(Instrumentation, Collector):
         self._lag = Histograms(families.PACE_LAG)
         self._reports = Counts(self._with_workspace(families.REPORTS))
         self._report_delay = Histograms(families.REPORT_DELAY)
+        self._callbacks_refused = Counts(families.CALLBACKS_REFUSED)
         self._opt_outs = Counts(families.OPT_OUTS)
         self._leases_lost = Counts(families.LEASES_LOST)
         self._commits = Histograms(families.COMMITS)
@@ -170,6 +171,10 @@ class EngineMetrics(Instrumentation, Collector):
         if delay_seconds is not None:
             self._report_delay.observe(delay_seconds, channel, provider)
 
+    def callback_refused(self, provider: str) -> None:
+        """Count it."""
+        self._callbacks_refused.add(self._providers(provider))
+
     def lease_lost(self) -> None:
         """Count it."""
         self._leases_lost.add()
@@ -192,6 +197,7 @@ class EngineMetrics(Instrumentation, Collector):
         self._engine, self._watched_since = engine, engine._clock.monotonic()
         for provider in engine.accounts.providers():
             channel: Channel = "sms" if provider.kind == "carrier" else "call"
+            self._callbacks_refused.start(self._providers(provider.name))
             # Which workspaces dispatch is not known yet, but failures are not counted by workspace.
             if self._by_workspace:
                 self._start_failures(channel, self._providers(provider.name))
@@ -263,6 +269,7 @@ class EngineMetrics(Instrumentation, Collector):
             self._lag,
             self._reports,
             self._report_delay,
+            self._callbacks_refused,
             self._opt_outs,
             self._leases_lost,
             self._commits,

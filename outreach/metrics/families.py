@@ -80,6 +80,12 @@ REPORT_DELAY: Final = Family(
     ("channel", "provider"),
     LONG,
 )
+CALLBACKS_REFUSED: Final = Family(
+    "outreach_callbacks_refused_total",
+    "counter",
+    "Callbacks to addresses of accounts that were refused.",
+    ("provider",),
+)
 OPT_OUTS: Final = Family(
     "outreach_opt_outs_total", "counter", "Numbers that came onto the unsubscribe register, by source.", ("source",)
 )

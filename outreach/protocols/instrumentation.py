@@ -50,6 +50,9 @@ class Instrumentation:
             delay_seconds: How long after the start of the request it came; None without a dispatch.
         """
 
+    def callback_refused(self, provider: str) -> None:
+        """A callback to an account's address was refused: not the provider's, too old, too large or unreadable."""
+
     def lease_lost(self) -> None:
         """This process lost the right to dispatch while it held it."""
 

@@ -91,7 +91,7 @@ class Callbacks:
         account = await self._account(account_id)
         known = context.adapters.adapter(account.provider)
         if len(body) > known.max_callback_bytes:
-            raise CallbackRejected(f"The body is larger than {known.max_callback_bytes} bytes.")
+            raise self._refused(account, f"The body is larger than {known.max_callback_bytes} bytes.")
         _, mark, query = url.partition("?")
         known_url = self._connections.callback_url(account.id)
         callback = Callback(
@@ -135,7 +135,8 @@ class Callbacks:
         return events
 
     def _refused(self, account: StoredAccount, reason: str, *, level: int = logging.WARNING) -> CallbackRejected:
-        """Log that a callback is refused, once for each reason; return the error."""
+        """Count a refused callback, and log it once for each reason; return the error."""
+        self._context.instrumentation.callback_refused(account.provider)
         self._context.log_throttle.problem(
             ("callbacks", account.id),
             reason,

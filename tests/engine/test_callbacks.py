@@ -9,12 +9,14 @@ from typing import Any
 import anyio
 import pytest
 
-from outreach import NewMessage, NewWorkspace, NotFound, Outreach
+from outreach import EngineConfig, NewMessage, NewWorkspace, NotFound, Outreach
 from outreach.errors import CallbackRejected, RecipientUnsubscribed
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import MessageStatus
+from outreach.protocols import Instrumentation
 from outreach.protocols.carrier import OutboundMessage
 from outreach.testing.scripted import ScriptedCarrier, accept, hang
+from outreach.testing.virtual_time import clock_of_loop
 from outreach.working_set import Transaction
 from outreach.working_set.kinds import DISPATCHES
 from tests.engine.conftest import OpenStorage
@@ -356,6 +358,30 @@ async def test_a_large_callback_is_read_beside_the_loop(
         with pytest.raises(CallbackRejected):
             await caller.call({"id": "e2", "filling": "x" * filling}, signature="wrong")
     assert [thread != threading.get_ident() for thread in threads] == [elsewhere] * 2
+
+
+async def test_a_refused_callback_is_told_to_instrumentation(open_storage: OpenStorage, fake: FakeAdapter) -> None:
+    """By its provider: an operator hears that receipts do not arrive."""
+    told: list[str] = []
+
+    class Told(Instrumentation):
+        def callback_refused(self, provider: str) -> None:
+            told.append(provider)
+
+    engine = Outreach(
+        open_storage(clock_of_loop()),
+        clock=clock_of_loop(),
+        config=EngineConfig(public_url="https://o.example"),
+        instrumentation=[Told()],
+    )
+    async with engine:
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
+        caller = Caller(engine, (await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)).id)
+        assert await caller.call({"id": "e1"}) == ["ignored"]
+        assert told == []
+        with pytest.raises(CallbackRejected):
+            await caller.call({"id": "e2"}, signature="wrong")
+        assert told == ["twilio"]
 
 
 async def test_a_callback_that_is_too_large_is_not_read(

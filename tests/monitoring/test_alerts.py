@@ -400,6 +400,20 @@ def test_rules_name_metrics_that_there_are_and_say_what_to_do() -> None:
         assert set(rule["annotations"]) == {"summary", "action"}
 
 
+@pytest.mark.virtual_time
+async def test_callbacks_that_are_refused_again_and_again_fire_an_alert() -> None:
+    """Two within an hour do not: anybody may send something to the address."""
+    async with scene(MemoryStorage()) as here:
+        told = here.watcher.metrics.engine
+        for _ in range(2):
+            told.callback_refused("twilio")
+        assert await here.watcher.follow(minutes=5) == set()
+        told.callback_refused("twilio")
+        assert await here.watcher.follow(minutes=1) == {"OutreachCallbacksRefused"}
+        await here.watcher.follow(minutes=65)
+        assert here.watcher.firing() == set()
+
+
 def test_every_rule_is_fired_by_a_test_and_explained() -> None:
     """One that is added without a fault is noticed."""
     source, page = Path(__file__).read_text("utf-8"), RULES.parents[2] / "docs" / "monitoring.md"
