@@ -344,7 +344,7 @@ class Outreach:
             sandbox_voice=sandbox_voice,
             instrumentation=instrumentation,
         )
-        engine.diagnose.of_database(url)
+        engine.diagnose._name_database(url)
         if by_jobs:
             engine._dispatch_by_jobs(url, migrate=migrate)
         return engine

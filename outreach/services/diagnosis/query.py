@@ -107,7 +107,7 @@ class DiagnosisQuery:
         told = [one.mapped(self._named) for one in without_repetition(found)]
         return Diagnosis(at=now).plus(told, skipped=skipped)
 
-    def of_database(self, url: str) -> None:
+    def _name_database(self, url: str) -> None:
         """Have the commands of findings name a database by its URL, so that they work wherever they are typed."""
         self._url = url
 

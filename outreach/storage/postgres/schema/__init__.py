@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
@@ -17,6 +18,11 @@ from outreach.storage.postgres.connect import MIGRATION_KEY, OPEN_KEY, SCHEMA, P
 
 _WAIT_SECONDS: Final = 60
 """How long opening waits for another process's migration."""
+
+_GONE_SECONDS: Final = 1.0
+"""For so long the server may still have the lock of a process that has just ended."""
+
+_LOOK_AGAIN_SECONDS: Final = 0.05
 
 
 @attrs.frozen(kw_only=True)
@@ -155,9 +161,14 @@ def _require_unicode(connection: PostgresConnection) -> None:
 
 
 def _require_only_user(connection: PostgresConnection) -> None:
-    [(alone,)] = connection.execute("SELECT pg_try_advisory_xact_lock(%s)", (OPEN_KEY,)).fetchall()
-    if not alone:
-        raise DatabaseInUse(
-            "This database must not be open elsewhere, but another process has it open. "
-            "Nothing was changed. Stop the other process first."
-        )
+    gives_up = time.monotonic() + _GONE_SECONDS
+    while True:
+        [(alone,)] = connection.execute("SELECT pg_try_advisory_xact_lock(%s)", (OPEN_KEY,)).fetchall()
+        if alone:
+            return
+        if time.monotonic() > gives_up:
+            raise DatabaseInUse(
+                "This database must not be open elsewhere, but another process has it open. "
+                "Nothing was changed. Stop the other process first."
+            )
+        time.sleep(_LOOK_AGAIN_SECONDS)
