@@ -98,7 +98,7 @@ class EngineMetrics(Instrumentation, Collector):
         self._started: set[Labels] = set()
         self._intents = self._in_flight = self._queued = 0
         self._engine: Outreach | None = None
-        self._watched_since = 0.0
+        self._figures_since = 0.0
         self._figures: EngineFigures | None = None
         self._leases_lost.start()
         self._figures_failures.start()
@@ -194,7 +194,8 @@ class EngineMetrics(Instrumentation, Collector):
     @asynccontextmanager
     async def watching(self, engine: Outreach) -> AsyncIterator[None]:
         """Look at an open engine, the event loop and the clocks until the end of the block."""
-        self._engine, self._watched_since = engine, engine._clock.monotonic()
+        # Figures that could never be read are as old as the watch.
+        self._engine, self._figures_since = engine, engine._clock.monotonic()
         for provider in engine.accounts.providers():
             channel: Channel = "sms" if provider.kind == "carrier" else "call"
             self._callbacks_refused.start(self._providers(provider.name))
@@ -219,6 +220,7 @@ class EngineMetrics(Instrumentation, Collector):
         engine = self._engine
         if engine is None:
             return
+        began = engine._clock.monotonic()
         try:
             figures = await engine.figures(None if self._figures is None else self._figures.until)
         except Exception as error:  # whatever it is, the server that is watched goes on
@@ -227,7 +229,7 @@ class EngineMetrics(Instrumentation, Collector):
             return
         for source, count in figures.opt_outs.items():
             self._opt_outs.add(self._sources(source), amount=count)
-        self._figures = figures
+        self._figures, self._figures_since = figures, began
 
     def _log_failure(self, engine: Outreach, error: Exception) -> None:
         # No problem of the database as such: it may take writes, and the server be ready.
@@ -289,10 +291,8 @@ class EngineMetrics(Instrumentation, Collector):
             yield from of_dispatcher(self._engine.health())
             if self._figures is not None:
                 yield from of_figures(self._figures, self._engine.now(), reasons=self._waits, providers=self._providers)
-            else:
-                # Figures that could never be read are as old as the watch.
-                age = self._engine._clock.monotonic() - self._watched_since
-                yield gauge(families.FIGURES_AGE, {(): max(age, 0.0)})
+            # Not by the wall clock, which may be set.
+            yield gauge(families.FIGURES_AGE, {(): max(self._engine._clock.monotonic() - self._figures_since, 0.0)})
 
 
 class _Clocks:

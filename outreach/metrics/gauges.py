@@ -41,7 +41,7 @@ def of_figures(
 
     Args:
         figures: What was read of it.
-        now: The present moment.
+        now: The present moment, by the wall clock as the moments in the database are.
         reasons: The bound of the reasons of waits.
         providers: The bound of the providers.
     """
@@ -66,7 +66,6 @@ def of_figures(
     yield gauge(families.UNKNOWN_AGE, {(): max((now - oldest).total_seconds(), 0.0)})
     yield gauge(families.THROTTLED, _by_name(throttled))
     yield gauge(families.HELD, {(): figures.held})
-    yield gauge(families.FIGURES_AGE, {(): max((now - figures.at).total_seconds(), 0.0)})
 
 
 def of_files(database: Path) -> Iterator[Metric]:

@@ -1,6 +1,7 @@
-"""As much of PromQL as the alert rules use: selectors, `increase`, `rate`, aggregations, arithmetic, comparisons.
+"""As much of PromQL as the alert rules use: selectors, functions over a time, aggregations, `*`, `/`, comparisons.
 
-And `or` between these.
+And `and`, `unless` (both with `on`) and `or` between these. Unlike Prometheus it does not extrapolate an increase to
+the whole of its window, which adds an interval's share at most.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import itertools
 import operator
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Final, NoReturn
 
 import attrs
@@ -35,12 +38,20 @@ _COMPARISONS: Final = {
 _FRESH_SECONDS: Final = 300
 
 
-@attrs.frozen
+@attrs.define(slots=False)
 class Scrape:
     """What was read at a time."""
 
     at: float
     samples: Sequence[Sample]
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Sequence[tuple[Labels, Sample]]]:
+        """The samples of each name."""
+        found: dict[str, list[tuple[Labels, Sample]]] = {}
+        for one in self.samples:
+            found.setdefault(one.name, []).append((frozenset(one.labels.items()), one))
+        return found
 
 
 def seconds_of(text: str) -> float:
@@ -49,19 +60,37 @@ def seconds_of(text: str) -> float:
 
 
 def evaluate(expression: str, scrapes: Sequence[Scrape], at: float) -> Vector:
-    """Return what an expression gives at a time.
+    """Return what an expression gives at a time, from scrapes in the order of their times.
 
     Raises:
         ValueError: It is not of the subset.
     """
     reader = _Reader(expression, scrapes, at)
-    found = reader.comparison()
-    while reader.left[:1] == ["or"]:
-        reader.left.pop(0)
-        found = {**_vector(reader.comparison()), **_vector(found)}
+    found = reader.either()
     if reader.left:
         raise ValueError(f"{expression!r}: {reader.left[0]!r} is not understood.")
     return _vector(found)
+
+
+def _rise(values: Sequence[float], _: float) -> float:
+    """Return how far a counter rose; one that falls has begun anew at zero."""
+    return sum(b - a if b >= a else b for a, b in itertools.pairwise(values))
+
+
+_OVER_TIME: Final[Mapping[str, tuple[int, Callable[[Sequence[float], float], float]]]] = {
+    "increase": (2, _rise),
+    "rate": (2, lambda values, window: _rise(values, window) / window),
+    "max_over_time": (1, lambda values, _: max(values)),
+}
+"""How many samples a series needs, and what is made of them and the window's length."""
+
+
+def _time(scrape: Scrape) -> float:
+    return scrape.at
+
+
+def _only(labels: Labels, names: set[str] | None) -> Labels:
+    return labels if names is None else frozenset(pair for pair in labels if pair[0] in names)
 
 
 def names_in(expression: str) -> set[str]:
@@ -93,7 +122,35 @@ class _Reader:
             place = match.end()
         self._scrapes, self._at = scrapes, at
 
-    def comparison(self) -> Vector | float:
+    def either(self) -> Vector | float:
+        found = self._both()
+        while self._next() == "or":
+            self._take()
+            found = {**_vector(self._both()), **_vector(found)}
+        return found
+
+    def _both(self) -> Vector | float:
+        """Read `and` and `unless`: one precedence, from left to right, before `or` and after comparisons."""
+        found = self._comparison()
+        while self._next() in {"and", "unless"}:
+            wanted, on = self._take() == "and", None
+            if self._next() == "on":
+                self._take()
+                on = self._labels()
+            there = {_only(labels, on) for labels in _vector(self._comparison())}
+            found = {
+                labels: value for labels, value in _vector(found).items() if (_only(labels, on) in there) == wanted
+            }
+        return found
+
+    def _labels(self) -> set[str]:
+        names: set[str] = set()
+        self._expect("(")
+        while (label := self._take()) != ")":
+            names |= {label} - {","}
+        return names
+
+    def _comparison(self) -> Vector | float:
         first = self._term()
         if self._next() not in _COMPARISONS:
             return first
@@ -113,14 +170,14 @@ class _Reader:
     def _atom(self) -> Vector | float:
         token = self._take()
         if token == "(":
-            inner = self.comparison()
+            inner = self.either()
             self._expect(")")
             return inner
         if re.fullmatch(r"\d+(\.\d+)?", token):
             return float(token)
         if token in _AGGREGATIONS:
             return self._aggregate(_AGGREGATIONS[token])
-        if token in {"increase", "rate"}:
+        if token in _OVER_TIME:
             return self._over_time(token)
         return self._selected(token)
 
@@ -128,42 +185,39 @@ class _Reader:
         by: set[str] = set()
         if self._next() == "by":
             self._take()
-            self._expect("(")
-            while (label := self._take()) != ")":
-                by |= {label} - {","}
+            by = self._labels()
         self._expect("(")
-        inner = _vector(self.comparison())
+        inner = _vector(self.either())
         self._expect(")")
         groups: dict[Labels, list[float]] = {}
         for labels, value in inner.items():
-            groups.setdefault(frozenset(pair for pair in labels if pair[0] in by), []).append(value)
+            groups.setdefault(_only(labels, by), []).append(value)
         return {labels: combine(values) for labels, values in groups.items()}
 
     def _over_time(self, function: str) -> Vector:
         self._expect("(")
-        matches = self._selector(self._take())
+        name = self._take()
+        matches = self._selector()
         window = seconds_of(self._take()[1:-1])
         self._expect(")")
+        first = bisect_left(self._scrapes, self._at - window, key=_time)
+        end = bisect_right(self._scrapes, self._at, key=_time)
         series: dict[Labels, list[float]] = {}
-        for scrape in self._scrapes:
-            if self._at - window <= scrape.at <= self._at:
-                for one in scrape.samples:
-                    if matches(one):
-                        series.setdefault(frozenset(one.labels.items()), []).append(one.value)
-        # As Prometheus has it: a series needs two samples, and a counter that falls has begun anew at zero.
-        rises = {
-            labels: sum(b - a if b >= a else b for a, b in itertools.pairwise(values))
-            for labels, values in series.items()
-            if len(values) > 1
-        }
-        return {labels: rise / window if function == "rate" else rise for labels, rise in rises.items()}
+        for scrape in self._scrapes[first:end]:
+            for labels, one in scrape.by_name.get(name, ()):
+                if labels in series or matches(one):
+                    series.setdefault(labels, []).append(one.value)
+        least, combine = _OVER_TIME[function]
+        return {labels: combine(values, window) for labels, values in series.items() if len(values) >= least}
 
     def _selected(self, name: str) -> Vector:
-        matches = self._selector(name)
-        latest = [one for one in self._scrapes if self._at - _FRESH_SECONDS <= one.at <= self._at][-1:]
-        return {frozenset(one.labels.items()): one.value for scrape in latest for one in scrape.samples if matches(one)}
+        matches = self._selector()
+        end = bisect_right(self._scrapes, self._at, key=_time)
+        # A series that the latest scrape does not have is stale.
+        latest = [one for one in self._scrapes[end - 1 : end] if one.at >= self._at - _FRESH_SECONDS]
+        return {labels: one.value for scrape in latest for labels, one in scrape.by_name.get(name, ()) if matches(one)}
 
-    def _selector(self, name: str) -> Callable[[Sample], bool]:
+    def _selector(self) -> Callable[[Sample], bool]:
         wanted: list[tuple[str, re.Pattern[str], bool]] = []
         if self._next() == "{":
             self._take()
@@ -172,11 +226,8 @@ class _Reader:
                     continue
                 sign, text = self._take(), self._take()[1:-1]
                 wanted.append((label, re.compile(text if sign == "=~" else re.escape(text)), sign != "!="))
-        return lambda one: (
-            one.name == name
-            and all(
-                (pattern.fullmatch(one.labels.get(label, "")) is not None) == like for label, pattern, like in wanted
-            )
+        return lambda one: all(
+            (pattern.fullmatch(one.labels.get(label, "")) is not None) == like for label, pattern, like in wanted
         )
 
     def _next(self) -> str:

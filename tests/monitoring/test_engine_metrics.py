@@ -243,6 +243,18 @@ async def test_figures_that_cannot_be_read_are_counted_and_the_last_ones_stay(mo
 
 
 @pytest.mark.virtual_time
+@pytest.mark.parametrize("minutes", [-30, 30])
+async def test_a_wall_clock_that_is_set_makes_figures_neither_older_nor_younger(minutes: int) -> None:
+    """Their age goes by the monotonic clock."""
+    metrics, clock = EngineMetrics(), ShiftedClock()
+    async with Outreach(MemoryStorage(), clock=clock) as engine, metrics.watching(engine):
+        await metrics.refresh()
+        await anyio.sleep(5)
+        clock.shift(timedelta(minutes=minutes))
+        assert 4.9 < value(exposed(metrics), "outreach_figures_age_seconds") < 5.1
+
+
+@pytest.mark.virtual_time
 async def test_an_unexpected_error_of_the_figures_ends_nothing(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

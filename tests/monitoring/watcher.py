@@ -12,12 +12,14 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from outreach_server import ServerMetrics
 from tests.monitoring.exposition import Sample, samples
-from tests.monitoring.promql import Scrape, evaluate, names_in, seconds_of
+from tests.monitoring.promql import Labels, Scrape, evaluate, names_in, seconds_of
 
 RULES: Final = Path(__file__).resolve().parents[2] / "examples" / "monitoring" / "outreach.rules.yaml"
 
 EVERY_SECONDS: Final = 15.0
 """The interval of the scrapes."""
+
+TARGET: Final = {"job": "outreach", "instance": "here:9464"}
 
 
 def rules() -> Mapping[str, Mapping[str, Any]]:
@@ -42,7 +44,7 @@ class Watcher:
         self._now = 0.0
         self._rules = rules()
         self._names = tuple({name for rule in self._rules.values() for name in names_in(rule["expr"])})
-        self._held_since: dict[str, float] = {}
+        self._held_since: dict[str, dict[Labels, float]] = {}
 
     def scrape(self) -> None:
         """Read once, an interval after the last time."""
@@ -50,13 +52,19 @@ class Watcher:
         text = generate_latest(self._registry).decode() if self.up else ""
         # Only what a rule asks for, and that quickly: there are hundreds of lines.
         read = samples("\n".join(line for line in text.splitlines() if line.startswith(self._names)))
-        up = Sample("up", {"job": "outreach", "instance": "here:9464"}, float(self.up))
-        self._scrapes.append(Scrape(self._now, [up, *read]))
+        # Prometheus adds which target it has read.
+        found = (Sample(one.name, {**one.labels, **TARGET}, one.value) for one in read)
+        self._scrapes.append(Scrape(self._now, [Sample("up", TARGET, float(self.up)), *found]))
         for name, rule in self._rules.items():
-            if evaluate(rule["expr"], self._scrapes, self._now):
-                self._held_since.setdefault(name, self._now)
-            else:
-                self._held_since.pop(name, None)
+            before = self._held_since.get(name, {})
+            holds = evaluate(rule["expr"], self._scrapes, self._now)
+            self._held_since[name] = {labels: before.get(labels, self._now) for labels in holds}
+
+    def value(self, name: str, **labels: str) -> float:
+        """Return the value of a series, as last read."""
+        wanted = {**labels, **TARGET}
+        [found] = [one.value for one in self._scrapes[-1].samples if one.name == name and one.labels == wanted]
+        return found
 
     async def follow(self, *, minutes: float, sleep: bool = False) -> set[str]:
         """Read for some minutes, of the clock of Prometheus alone, or of the loop's; return all alerts that fired."""
@@ -73,6 +81,6 @@ class Watcher:
         """Return the alerts whose expression has held for as long as their rule wants."""
         return {
             name
-            for name, since in self._held_since.items()
-            if self._now - since >= seconds_of(self._rules[name].get("for", "0s"))
+            for name, held in self._held_since.items()
+            if any(self._now - since >= seconds_of(self._rules[name].get("for", "0s")) for since in held.values())
         }
