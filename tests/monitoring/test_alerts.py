@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -353,6 +354,12 @@ async def test_callbacks_that_are_refused_again_and_again_fire_an_alert() -> Non
         assert await here.watcher.follow(minutes=1) == {"OutreachCallbacksRefused"}
         await here.watcher.follow(minutes=65)
         assert here.watcher.firing() == set()
+        # What is signed with its time is refused while the clock is wrong.
+        here.clock.shift(timedelta(hours=1))
+        await anyio.sleep(1)
+        for _ in range(10):
+            told.callback_refused("twilio")
+        assert await here.watcher.follow(minutes=1) == {"OutreachClockStepped"}
 
 
 def test_every_rule_is_fired_by_a_test_and_explained() -> None:

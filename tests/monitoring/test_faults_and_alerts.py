@@ -199,6 +199,7 @@ class SlowToFail(WatchedStorage):
         return await super().write(operation, bulk=bulk)
 
 
+@pytest.mark.soak("plays 50 minutes of a full disk")
 @pytest.mark.virtual_time
 async def test_a_full_disk_that_lasts_fires_its_alert_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -237,6 +238,7 @@ async def unlimited(here: Scene) -> None:
     )
 
 
+@pytest.mark.soak("plays 50 minutes of a held lock")
 @pytest.mark.virtual_time
 async def test_a_lock_of_another_program_that_lasts_fires_its_alert_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
