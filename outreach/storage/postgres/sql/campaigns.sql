@@ -45,14 +45,14 @@ WHERE id = :campaign_id AND workspace_id = :workspace_id AND loading_until IS NO
 -- delete_recipients --
 -- In slices, so that no transaction lasts long.
 DELETE FROM recipients
-WHERE campaign_number = :number AND position IN (
+WHERE campaign_number = :number AND position = ANY (ARRAY(
     SELECT position FROM recipients WHERE campaign_number = :number ORDER BY position LIMIT :limit
-)
+))
 
 -- delete_trail --
 -- Its trail entries.
 DELETE FROM trail WHERE number = ANY (ARRAY(
-    SELECT number FROM trail WHERE campaign_number = :number ORDER BY number LIMIT :limit
+    SELECT number FROM trail WHERE campaign_number = :number LIMIT :limit
 ))
 
 -- delete_empty --

@@ -108,14 +108,14 @@ LIMIT :limit
 -- messages --
 -- Texts and numbers of single messages.
 UPDATE messages SET to_number = :name, body = ''
-WHERE workspace_id = :workspace_id AND id IN (SELECT json_array_elements_text(:ids::json))
+WHERE workspace_id = :workspace_id AND id = ANY (ARRAY(SELECT json_array_elements_text(:ids::json)))
 
 -- dispatches_of_messages --
 -- Their requests.
 UPDATE dispatches SET to_number = :name, body = NULL, error_message = NULL
 WHERE workspace_id = :workspace_id
     AND message_id IS NOT NULL
-    AND message_id IN (SELECT json_array_elements_text(:ids::json))
+    AND message_id = ANY (ARRAY(SELECT json_array_elements_text(:ids::json)))
 
 -- single_calls --
 -- Variables, summaries and numbers of calls; of an error its code stays, and no sentence or number.
@@ -124,14 +124,14 @@ UPDATE calls SET
     variables = '{}',
     summary = NULL,
     error = CASE WHEN error ~ ' |[0-9][0-9][0-9][0-9][0-9][0-9][0-9]' THEN NULL ELSE error END
-WHERE workspace_id = :workspace_id AND id IN (SELECT json_array_elements_text(:ids::json))
+WHERE workspace_id = :workspace_id AND id = ANY (ARRAY(SELECT json_array_elements_text(:ids::json)))
 
 -- dispatches_of_calls --
 -- Their requests.
 UPDATE dispatches SET to_number = :name, body = NULL, error_message = NULL
 WHERE workspace_id = :workspace_id
     AND call_id IS NOT NULL
-    AND call_id IN (SELECT json_array_elements_text(:ids::json))
+    AND call_id = ANY (ARRAY(SELECT json_array_elements_text(:ids::json)))
 
 -- old_inbound --
 -- Messages that came in before a moment, but for those that stop a flow when their sender's turn comes.

@@ -25,8 +25,11 @@ CROSS JOIN LATERAL (
 -- From the few new register entries to their recipients: never over all recipients.
 SELECT {recipients}
 FROM unsubscribes
-JOIN recipients ON recipients.phone = unsubscribes.phone
-    AND recipients.campaign_number = :number
+CROSS JOIN LATERAL (
+    SELECT * FROM recipients
+    WHERE recipients.phone = unsubscribes.phone AND recipients.campaign_number = :number
+    OFFSET 0
+) AS recipients
 WHERE unsubscribes.workspace_id = :workspace_id
     AND unsubscribes.created_at >= :since
     AND unsubscribes.scope IN ('all', :channel)
