@@ -25,8 +25,11 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import DispatchState
 from outreach.protocols import SystemClock
+from outreach.protocols.storage import Storage
+from outreach.storage.postgres import postgres_storage_from_url
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.fault_server import Answer, Fault, FaultServer, Received
+from tests import postgres
 from tests.engine.rig import QUICK, people, reaches, until
 from tests.providers.carriers import CARRIERS, SENDER
 from tests.providers.parts import PUBLIC_URL, Part
@@ -105,12 +108,22 @@ class Rig:
         return one
 
 
+@pytest.fixture(
+    params=["sqlite", pytest.param("postgres", marks=pytest.mark.soak("what is made of an answer is the same"))]
+)
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    """An empty storage."""
+    if request.param == "postgres":
+        return postgres_storage_from_url(postgres.empty_database(), clock=SystemClock())
+    return SqliteStorage(tmp_path / "o.db", clock=SystemClock())
+
+
 @asynccontextmanager
-async def rig(path: Path, part: Part, config: EngineConfig = PATIENT) -> AsyncIterator[Rig]:
-    """Open an engine on SQLite, and a provider that accepts until something else is said."""
+async def rig(storage: Storage, part: Part, config: EngineConfig = PATIENT) -> AsyncIterator[Rig]:
+    """Open an engine, and a provider that accepts until something else is said."""
     async with (
         FaultServer(part.stand_in.accept) as provider,
-        Outreach(SqliteStorage(path / "o.db", clock=SystemClock()), dispatch=True, config=config) as engine,
+        Outreach(storage, dispatch=True, config=config) as engine,
     ):
         workspace = await engine.workspaces.create(
             NewWorkspace(
@@ -133,10 +146,10 @@ async def rig(path: Path, part: Part, config: EngineConfig = PATIENT) -> AsyncIt
     ids=["500", "no-json", "no-id"],
 )
 async def test_what_cannot_be_understood_is_unknown_and_not_asked_again(
-    tmp_path: Path, part_of: type[Part], answer: Answer
+    storage: Storage, part_of: type[Part], answer: Answer
 ) -> None:
     """docs/delivery-contract.md#rule-5: the provider may have taken it, so nobody asks a second time."""
-    async with rig(tmp_path, part_of()) as here:
+    async with rig(storage, part_of()) as here:
         here.provider.answer = lambda _: answer
         campaign = await here.start()
         (dispatch,) = await here.settled(campaign)
@@ -150,10 +163,10 @@ async def test_what_cannot_be_understood_is_unknown_and_not_asked_again(
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("fault", ["drop_before", "drop_during", "drop_after", "silence"])
 async def test_a_connection_that_goes_away_is_unknown_and_not_asked_again(
-    tmp_path: Path, part_of: type[Part], fault: Fault
+    storage: Storage, part_of: type[Part], fault: Fault
 ) -> None:
     """The same for a network that fails, whenever it does: one connection was made, and no other."""
-    async with rig(tmp_path, part_of(), IMPATIENT if fault == "silence" else PATIENT) as here:
+    async with rig(storage, part_of(), IMPATIENT if fault == "silence" else PATIENT) as here:
         here.provider.fault = fault
         campaign = await here.start()
         (dispatch,) = await here.settled(campaign)
@@ -167,7 +180,7 @@ async def test_a_connection_that_goes_away_is_unknown_and_not_asked_again(
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(("headers", "seconds"), [({}, 0.0), ({"retry-after": "1"}, 1.0)], ids=["429", "retry-after"])
 async def test_a_provider_that_is_busy_is_asked_again_later(
-    tmp_path: Path, part_of: type[Part], headers: Mapping[str, str], seconds: float
+    storage: Storage, part_of: type[Part], headers: Mapping[str, str], seconds: float
 ) -> None:
     """Deferred, without an attempt spent; the next try is another dispatch, asked once.
 
@@ -182,7 +195,7 @@ async def test_a_provider_that_is_busy_is_asked_again_later(
                 return Answer(status=429, headers=headers)
         return here.part.stand_in.accept(request)
 
-    async with rig(tmp_path, part_of()) as here:
+    async with rig(storage, part_of()) as here:
         here.provider.answer = answer
         campaign = await here.start()
         first, second = await here.settled(campaign, 2)
@@ -195,7 +208,7 @@ async def test_a_provider_that_is_busy_is_asked_again_later(
 @PARTS
 @pytest.mark.sample(11)
 @pytest.mark.parametrize("status", [429, 503])
-async def test_a_throttle_holds_for_all_contacts(tmp_path: Path, part_of: type[Part], status: int) -> None:
+async def test_a_throttle_holds_for_all_contacts(storage: Storage, part_of: type[Part], status: int) -> None:
     """docs/delivery-contract.md#rule-7: Retry-After is for the account; until it is over nothing goes out, then all.
 
     What a 503 did with its own request stays unknown (rule 5).
@@ -209,7 +222,7 @@ async def test_a_throttle_holds_for_all_contacts(tmp_path: Path, part_of: type[P
             return Answer(status=status, headers={"retry-after": "2"})
         return here.part.stand_in.accept(request)
 
-    async with rig(tmp_path, part_of(), attrs.evolve(PATIENT, max_requests_in_flight=MOST + 1)) as here:
+    async with rig(storage, part_of(), attrs.evolve(PATIENT, max_requests_in_flight=MOST + 1)) as here:
         here.provider.answer = answer
         campaign = await here.start(CONTACTS)
 
@@ -232,10 +245,10 @@ async def test_a_throttle_holds_for_all_contacts(tmp_path: Path, part_of: type[P
 @PARTS
 @pytest.mark.parametrize(("status", "reason"), [(402, "provider_funds"), (401, "provider_auth")])
 async def test_an_account_in_trouble_pauses_the_campaign_and_loses_nobody(
-    tmp_path: Path, part_of: type[Part], status: int, reason: str
+    storage: Storage, part_of: type[Part], status: int, reason: str
 ) -> None:
     """docs/rules.md#error-budget: paused with the reason; resumed, the contact is reached, once."""
-    async with rig(tmp_path, part_of()) as here:
+    async with rig(storage, part_of()) as here:
         here.provider.answer = lambda _: Answer(status=status, body=b"{}")
         campaign = await here.start()
         assert (await reaches(here.engine, campaign, "paused")).pause_reason == reason
