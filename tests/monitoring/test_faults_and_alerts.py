@@ -119,6 +119,28 @@ async def test_a_provider_fault_that_lasts_fires_its_alert_and_no_other(tmp_path
 
 
 @pytest.mark.virtual_time
+async def test_callbacks_signed_with_another_secret_fire_their_alert_and_no_other(tmp_path: Path) -> None:
+    """As after it was changed at the provider alone: over HTTP, and sent again every minute."""
+    part, config = Twilio(), attrs.evolve(CALM, public_url="https://outreach.test")
+    fired: set[str] = set()
+    async with FaultServer(part.stand_in.accept) as provider, scene(file_in(tmp_path), config=config) as here:
+        account = await here.engine.accounts.connect(
+            here.workspace.id, "twilio", {**part.credentials, "api_base": provider.url}
+        )
+        transport = httpx.ASGITransport(create_app(engine=here.engine, metrics=here.watcher.metrics))
+        async with httpx.AsyncClient(transport=transport, base_url="https://outreach.test") as client:
+            for _ in range(MINUTES):
+                answer = await client.post(
+                    f"/webhooks/{account.id}",
+                    data={"MessageSid": "SM1", "MessageStatus": "delivered"},
+                    headers={"x-twilio-signature": "AAAA"},
+                )
+                assert answer.status_code == 403
+                fired |= await here.watcher.follow(minutes=1, sleep=True)
+    assert fired == {"OutreachCallbacksRefused"}
+
+
+@pytest.mark.virtual_time
 @pytest.mark.parametrize("contacts", [1, CONTACTS])
 async def test_a_provider_that_cannot_be_reached_for_seconds_fires_nothing(tmp_path: Path, contacts: int) -> None:
     """What is retried soon is no outage."""
