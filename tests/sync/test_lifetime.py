@@ -324,11 +324,12 @@ print("main thread ends", flush=True)
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="such signals are of POSIX")
 def test_a_signal_handler_that_closes_the_engine_never_waits_for_itself(tmp_path: Path) -> None:
     """A second signal comes while the first one's handler still closes it."""
+    # Sent again until it is heard: Python hears no signal that comes as a thread begins to wait before the wait ends.
     twice = """
 closing = type(engine._lifetime.engine).__aexit__
 async def slow(self, *given):
-    os.kill(os.getpid(), signal.SIGTERM)
     while len(asked) < 2:
+        os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(0.01)
     return await closing(self, *given)
 asked = []
@@ -342,7 +343,9 @@ engine.start()
 os.kill(os.getpid(), signal.SIGTERM)
 print(len(asked), flush=True)
 """
-    assert said_by(twice, tmp_path) == "closed\nclosed\n2\n"
+    said = said_by(twice, tmp_path).splitlines()
+    assert set(said[:-1]) == {"closed"}
+    assert len(said[:-1]) == int(said[-1]) >= 2
 
 
 def test_a_signal_handler_that_calls_while_its_thread_opens_the_engine_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
