@@ -6,8 +6,10 @@ As in `tests.fuzz.hooks`, only what Schemathesis takes for valid is touched.
 from __future__ import annotations
 
 import itertools
+import json
 import zlib
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import Any, Final
 
 Body = dict[str, Any]
@@ -24,6 +26,7 @@ NOUNS: Final[Mapping[str, str]] = {
 """What is known (`hooks.Known`), by the noun in a path. Accounts are not: no sandbox has one."""
 
 _new_numbers: Final = itertools.count()
+_erased: Final[set[str]] = set()
 
 
 def name_what_exists(path: str, parameters: dict[str, Any], known: Any) -> None:
@@ -36,13 +39,26 @@ def name_what_exists(path: str, parameters: dict[str, Any], known: Any) -> None:
         return
     exists = getattr(known, NOUNS[noun])
     for name, value in parameters.items():
-        # Chosen by the text itself, so that a case that is run again is the same case.
-        if zlib.crc32(repr(value).encode()) % 4 == 0:
+        # Chosen by the text itself, so that a case that is run again is the same case; what is no text is no name.
+        if not isinstance(value, str) or not value or zlib.crc32(repr(value).encode()) % 4 == 0:
             continue
         if name == "position":
             parameters[name] = "0"
         elif exists is not None:
             parameters[name] = exists
+
+
+def note_erased(operation: str, status: int, answer: bytes) -> None:
+    """Note a campaign that had ended when it was deleted: its contacts are erased, and it stays."""
+    if operation == "DELETE /manage/campaigns/{id}" and status == HTTPStatus.OK:
+        campaign = json.loads(answer)
+        if campaign["erased_at"] is not None:
+            _erased.add(campaign["id"])
+
+
+def is_erased(path: str, parameters: Body) -> bool:
+    """Return whether a path is one of such a campaign."""
+    return path.startswith("/manage/campaigns/{id}") and parameters.get("id") in _erased
 
 
 def repair(operation: str, body: Body) -> None:
