@@ -19,6 +19,10 @@ _GIVEN_UP: Final = "reconnection attempt in pool"
 _RESTARTING: Final = ("shutting down", "starting up", "in recovery", "terminating connection")
 """What a server says while it restarts; any other refusal is the fault of a setting."""
 
+_NONE_FREE: Final = (
+    "There was no connection to PostgreSQL: %s. Either all were in use, or the server did not answer; more are tried."
+)
+
 _QUIET_SECONDS: Final = 5.0
 """Open connections that are lost after so long are lost to another interruption."""
 
@@ -53,10 +57,15 @@ class LostConnections(logging.Filter):
                 return False
             why = "the server has closed them"
             if not str(record.msg).startswith(_FOUND_BROKEN):
-                lost = next((one for one in _errors_of(record) if _is_lost(one, going_on=going_on)), None)
+                lost = next((one for one in _errors_of(record) if _is_lost(one)), None)
                 if lost is None:
                     return True
                 why = next(iter(str(lost).splitlines()), type(lost).__name__)
+                if _is_wait(lost) and not going_on:
+                    # Lines that tell more may follow.
+                    self._seen_at = now
+                    _log.warning(_NONE_FREE, why, extra={"action": "connections_lost"})
+                    return False
             anew = was_open and now - self._seen_at >= _QUIET_SECONDS
             self._seen_at = now
             if not anew and now - self._logged_at < _AGAIN_SECONDS:
@@ -78,15 +87,20 @@ def _errors_of(record: logging.LogRecord) -> Iterator[BaseException]:
             error = error.__cause__
 
 
-def _is_lost(error: BaseException, *, going_on: bool) -> bool:
-    """Return whether an error tells of a connection that was lost, or cannot be made for now."""
+def _is_wait(error: BaseException) -> bool:
+    """Return whether an error tells of a wait for a connection, of which too few may be there, or the server silent."""
     # Loaded already: one of its libraries has written the line.
-    from psycopg import OperationalError
     from psycopg_pool import PoolTimeout
 
-    if isinstance(error, PoolTimeout):
-        # By itself it says that there are too few connections.
-        return going_on
+    return isinstance(error, PoolTimeout)
+
+
+def _is_lost(error: BaseException) -> bool:
+    """Return whether an error tells of a connection that was lost, or cannot be made or had for now."""
+    from psycopg import OperationalError
+
+    if _is_wait(error):
+        return True
     if not isinstance(error, OperationalError):
         return False
     if error.sqlstate is not None:

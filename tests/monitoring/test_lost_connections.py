@@ -98,10 +98,22 @@ def test_a_long_interruption_is_a_line_a_minute(log: Log) -> None:
     assert log.actions == ["connections_lost"] * 3
 
 
+def test_a_wait_in_vain_is_a_line_too_and_hides_no_cause_after_it(log: Log) -> None:
+    """Of a server that is silent, a task may tell before the pool does."""
+    for _ in range(2):
+        logging.getLogger("procrastinate").error("failed", exc_info=wrapped(PoolTimeout("after 10 s")))
+        logging.getLogger("psycopg.pool").warning("error connecting in %r: %s", "outreach", AWAY)
+    first, second = log.lines
+    assert "There was no connection to PostgreSQL: after 10 s." in first["message"]
+    assert "Connection refused" in second["message"]
+    assert log.actions == ["connections_lost"] * 2
+    assert "traceback" not in first
+
+
 def test_real_errors_pass(log: Log) -> None:
     """What no restart explains, before and during one."""
     refused = psycopg.OperationalError('connection failed: FATAL:  password authentication failed for user "x"')
-    logging.getLogger("procrastinate").error("failed", exc_info=wrapped(PoolTimeout("after 10 s")))
+    logging.getLogger("procrastinate").error("failed", exc_info=wrapped(ValueError("x")))
     log.interrupt()
     logging.getLogger("psycopg.pool").warning("error connecting in %r: %s", "outreach", refused)
     for cause in (psycopg.errors.UndefinedFunction("none"), psycopg.errors.DiskFull("full"), ValueError("x")):
