@@ -200,6 +200,8 @@ class Worker:
                 await self._run_integrity_check()
                 # What follows may fail and be tried again for hours, as on a full disk.
                 self._intact = True
+            # Before anything is planned: as the engine was opened, the database may have been away.
+            await self._storage.read(self._compare_clocks)
             before = self._clock.monotonic()
             # The last worker's mark shows earlier clock steps.
             self._steps.step()
@@ -304,6 +306,8 @@ class Worker:
     async def renew(self, epoch: int) -> None:
         """Renew the lease; see `protocols.dispatcher.Worker`."""
         if self._in_doubt:
+            # What has not begun goes out under the next lease, and is not cut off in the midst of this one's end.
+            self._lease_ends = min(self._lease_ends, self._clock.monotonic())
             raise LeaseLost(
                 "Nobody can tell whether intents were committed: this worker begins anew, and they are unknown."
             )

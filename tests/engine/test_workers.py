@@ -16,7 +16,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.plans import SenderPace
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, RecipientStatus
-from outreach.models.work import Claim, WorkUnit
+from outreach.models.work import Claim, WorkerLease, WorkUnit
 from outreach.operations.common import campaign_unit
 from outreach.operations.waves import claims, leases, workers
 from outreach.operations.waves.claims import Granted, NotClaimed, Wanted
@@ -714,6 +714,35 @@ async def test_what_a_lost_worker_left_is_settled_also_if_the_heartbeat_that_end
         assert settled.state is DispatchState.UNKNOWN
         for worker in made:
             await worker.release()
+
+
+async def test_a_worker_goes_by_the_clock_of_the_database_before_it_plans_anything() -> None:
+    """As the engine was opened, the database may have been away: nobody has compared their clocks since."""
+    compared: list[Sequence[WorkerLease]] = []
+    async with MemoryStorage(clock=clock_of_loop()) as storage:
+        worker = Worker(
+            storage=storage,
+            clock=clock_of_loop(),
+            config=QUICK,
+            analyser=ProviderAnalyser(),
+            compare_clocks=lambda tx: compared.append(tx.workers.list()),
+        )
+        await worker.acquire()
+        assert compared == [[]]
+        await worker.release()
+
+
+async def test_a_worker_in_doubt_begins_no_more_requests() -> None:
+    """They would be cut off in the midst of its end, and nobody would know what became of them."""
+    async with MemoryStorage(clock=clock_of_loop()) as storage:
+        [(worker, epoch)] = await _given_workers(storage, clock_of_loop(), 1)
+        await worker.renew(epoch)
+        assert worker.lease_seconds_left > 0
+        worker.doubt()
+        with pytest.raises(LeaseLost):
+            await worker.renew(epoch)
+        assert worker.lease_seconds_left <= 0
+        await worker.release()
 
 
 async def test_a_refused_slice_tells_who_drives_what_it_needed(storage: Storage) -> None:

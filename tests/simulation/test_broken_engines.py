@@ -11,6 +11,7 @@ import pytest
 from outreach.testing.simulation.driver import simulate
 from outreach.testing.simulation.ledger import Broken
 from tests.simulation.broken_clusters import CLUSTERS
+from tests.simulation.broken_cuts import CUTS
 from tests.simulation.broken_engines import BROKEN
 
 MAX_SEEDS = 300
@@ -29,9 +30,11 @@ FOUND_BY: Final[Mapping[str, int]] = {
     "a cap does not count what is committed with it": 71,
     "permits are not given back": 62,
     "a look-up that finds nothing proves that nothing was sent": 53,
+    "intents in doubt are forgotten": 44,
     "a campaign in trouble goes on": 35,
     "an opt-out is confirmed again and again": 30,
     "others go on without credentials or funds": 23,
+    "an outcome that could not be written is dropped": 26,
     "the stops are counted too early": 23,
     "no transaction takes the fence": 20,
     "a report of a group is left out": 14,
@@ -46,8 +49,8 @@ FOUND_BY: Final[Mapping[str, int]] = {
 @pytest.mark.timeout(1_200)
 @pytest.mark.parametrize(
     ("patch", "says", "workers"),
-    [*((*one, 1) for one in BROKEN.values()), *((*one, 2) for one in CLUSTERS.values())],
-    ids=[*BROKEN, *CLUSTERS],
+    [*((*one, 1) for one in BROKEN.values()), *((*one, 2) for one in (*CLUSTERS.values(), *CUTS.values()))],
+    ids=[*BROKEN, *CLUSTERS, *CUTS],
 )
 def test_a_broken_engine_is_found_out(
     monkeypatch: pytest.MonkeyPatch,
@@ -71,7 +74,7 @@ def test_a_broken_engine_is_found_out(
 
 def test_the_seeds_that_are_tried_first_are_among_the_others() -> None:
     """And belong to engines that there are."""
-    assert {*FOUND_BY, *MAX_SEEDS_OF} <= {*BROKEN, *CLUSTERS}
+    assert {*FOUND_BY, *MAX_SEEDS_OF} <= {*BROKEN, *CLUSTERS, *CUTS}
     assert all(seed < MAX_SEEDS_OF.get(broken, MAX_SEEDS) for broken, seed in FOUND_BY.items())
 
 

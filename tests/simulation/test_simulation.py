@@ -25,6 +25,9 @@ FAULTS: tuple[Fault, ...] = (
     "kill_before_commit",
     "kill_after_commit",
     "kill_in_request",
+    "cut_before_commit",
+    "commit_answer_lost",
+    "database_away",
     "lease_lost",
     "receipt_twice",
 )

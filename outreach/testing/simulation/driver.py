@@ -18,13 +18,16 @@ import attrs
 
 from outreach.config import EngineConfig
 from outreach.engine import Outreach
-from outreach.errors import OutreachError
+from outreach.errors import OutreachError, StorageUnreachable
 from outreach.logged_errors import logged_error
+from outreach.storage.base.group_commit import CommitUnknown
 from outreach.testing.simulation.bounds import Bounds
+from outreach.testing.simulation.cuts import cuts_of
 from outreach.testing.simulation.faults import Fault, Faults, Turns
 from outreach.testing.simulation.invariants import Invariants
 from outreach.testing.simulation.leases import LeaseChecks
 from outreach.testing.simulation.ledger import Broken
+from outreach.testing.simulation.left_behind import LeftBehind
 from outreach.testing.simulation.loop import START, ShiftedClock, SimulationLoop
 from outreach.testing.simulation.operators import Operators
 from outreach.testing.simulation.order import scopes_in_order
@@ -64,9 +67,9 @@ _INFORMED_SHARE: Final = 0.5
 _MAX_SHIFT_SECONDS: Final = 8.0
 _LATEST_SECONDS: Final = 3.0
 
-_EXPECTED: Final = (Killed, ConnectionError, TimeoutError)
-"""What the engine's errors are about where nothing is wrong with it: a dead process, a look-up that failed or that
-its process has not waited for to the end."""
+_EXPECTED: Final = (Killed, StorageUnreachable, CommitUnknown, ConnectionError, TimeoutError)
+"""What the engine's errors are about where nothing is wrong with it: a dead process, a database that it does not reach,
+a look-up that failed or that its process has not waited for to the end."""
 
 
 @attrs.frozen(kw_only=True)
@@ -138,6 +141,7 @@ class _Simulation:
         self._faults = faults
         self._database = database
         self._machine = Machine(workers, tells=workers == 1 or self._team.random() < _INFORMED_SHARE)
+        self._cuts = cuts_of(seed, faults)
         self._watched = Watched()
         self._broken: Broken | None = None
         self._held_up = anyio.Event()
@@ -151,6 +155,7 @@ class _Simulation:
         loop = asyncio.get_running_loop()
         self._clock = clock = VirtualClock(loop, START)
         self._leases = LeaseChecks(clock.monotonic)
+        self._left_behind = LeftBehind(self._watch, CONFIG)
         self._database.clock.shown = clock
         self._world = world = World(
             loop=loop,
@@ -224,6 +229,8 @@ class _Simulation:
     def _storage(self, faults: Faults | None, die: Callable[[], None]) -> ProcessStorage:
         def check(tx: Transaction, touched: Mapping[str, Touched]) -> None:
             self._watch(lambda watched: watched.after_commit(tx, touched))
+            if faults is not None:
+                self._left_behind.note(touched, storage)
             if self._workers > 1:
                 self._watch(lambda _: self._leases.check(tx, storage))
 
@@ -236,6 +243,7 @@ class _Simulation:
             die=die,
             held_up=self._pounce,
             connection=self._database.connect() if self._workers > 1 else None,
+            cuts=self._cuts() if faults is not None else None,
         )
         return storage
 

@@ -18,11 +18,13 @@ class _Known:
 
     Attributes:
         owner: The database as its worker sees it.
+        tenure: Which of the places that its worker has had it belongs to.
         renewed_at: Its last heartbeat, by the database's clock.
         ends: When it is over at the earliest, by the monotonic clock.
     """
 
     owner: ProcessStorage
+    tenure: int
     renewed_at: datetime
     ends: float
 
@@ -49,10 +51,13 @@ class LeaseChecks:
             known = before.pop(lease.epoch, None)
             if known is None or known.renewed_at != lease.renewed_at:
                 ends = now + (lease.until - lease.renewed_at).total_seconds()
-                known = _Known(owner=known.owner if known else by, renewed_at=lease.renewed_at, ends=ends)
+                owner, tenure = (known.owner, known.tenure) if known else (by, by.lock.tenure)
+                known = _Known(owner=owner, tenure=tenure, renewed_at=lease.renewed_at, ends=ends)
             self._known[lease.epoch] = known
         for epoch, ended in before.items():
             # Who has lost its place while it stood still ends the lease of who has that now, or has its own one ended.
-            have_places = by.lock.held and ended.owner.lock.held
+            # One that does not know whether it got a lease leaves it, with its place, and takes another one.
+            kept = ended.owner.lock.held and ended.owner.lock.tenure == ended.tenure
+            have_places = by.lock.held and kept
             if ended.owner is not by and have_places and now < ended.ends:
                 raise Broken(f"The lease of epoch {epoch} was ended {ended.ends - now:.3f} s before its time.")

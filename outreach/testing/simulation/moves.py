@@ -69,7 +69,7 @@ class MoveChecks:
             raise Broken(f"Dispatch {after.id} is {after.state} ({after.reason}), and the provider has taken it.")
         if after.state is _D.ACCEPTED:
             self._check_accepted(after, taken=taken)
-        elif after.state in _ANSWERED and not self._books.was_reported(after.id, after.state, after.reason):
+        elif after.state in _ANSWERED and not self._is_told(after):
             raise Broken(f"Dispatch {after.id} is {after.state} ({after.reason}), and nobody has told so.")
         elif after.state is _D.WITHDRAWN and after.id in self._books.begun:
             raise Broken(f"Dispatch {after.id} is withdrawn ({after.reason}); its request had begun.")
@@ -79,6 +79,12 @@ class MoveChecks:
             raise Broken(f"Dispatch {after.id} is unconfirmed at {now}; it was committed at {after.created_at}.")
         elif after.state is _D.GIVEN_UP and self._books.decided.get(after.id) != "retry":
             raise Broken(f"Dispatch {after.id} was given up, and no operator has decided so.")
+
+    def _is_told(self, after: Dispatch) -> bool:
+        """Return whether the provider has told this, or the process that the check before the request has failed."""
+        if after.state is _D.NOT_SENT and after.reason == "not_asked":
+            return after.id not in self._books.begun
+        return self._books.was_reported(after.id, after.state, after.reason)
 
     def _is_too_early(self, after: Dispatch, now: datetime, really: datetime) -> bool:
         """Return whether nobody had the time to find out what became of a dispatch, by either clock."""

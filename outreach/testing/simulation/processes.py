@@ -6,11 +6,13 @@ import asyncio
 import random
 from collections.abc import Callable
 from contextvars import copy_context
+from functools import partial
 from typing import Final
 
 import anyio
 
 from outreach.engine import Outreach
+from outreach.errors import StorageError
 from outreach.testing.simulation.faults import Faults
 from outreach.testing.simulation.loop import PROCESS, Standstill
 from outreach.testing.simulation.setting import CONFIG
@@ -44,7 +46,7 @@ class Process:
         context = copy_context()
         context.run(PROCESS.set, standstill)
         self._loop = asyncio.get_running_loop()
-        self._task = self._loop.create_task(_live(engine), context=context)
+        self._task = self._loop.create_task(_live(engine, storage), context=context)
 
     def kill(self) -> None:
         """Cut it off, and have what is left of it go away by itself."""
@@ -127,7 +129,7 @@ class Processes:
         """
         number = self._rng.randrange(self._workers) if self._workers > 1 else 0
         process = self._current.get(number)
-        if process is None or process.storage.cut or process.standstill.still:
+        if process is None or process.storage.dead or process.standstill.still:
             return
         self._faults.note("lease_lost")
         process.standstill.still = True
@@ -147,9 +149,10 @@ class Processes:
             self._moved(self._machine.path)
         storage = self._storage(lambda: self._died(process, number, replaced))
         standstill = Standstill()
+        storage.at_work_since = partial(_at_work_since, standstill, storage)
         link = Link(
-            alive=lambda: not storage.cut,
-            at_work_since=lambda: None if standstill.still else standstill.went_on,
+            alive=lambda: not storage.dead,
+            at_work_since=storage.at_work_since,
             die=storage.kill,
         )
         process = Process(storage, self._make(storage, link), standstill)
@@ -162,6 +165,18 @@ class Processes:
             replaced.set()
 
 
-async def _live(engine: Outreach) -> None:
-    async with engine:
-        await anyio.sleep_forever()
+def _at_work_since(standstill: Standstill, storage: ProcessStorage) -> float | None:
+    """Return since when a process has neither stood still nor been without its database; None while it is so."""
+    cuts = storage.cuts
+    if standstill.still or (cuts is not None and cuts.is_away):
+        return None
+    return max(standstill.went_on, cuts.back_at if cuts is not None else 0.0)
+
+
+async def _live(engine: Outreach, storage: ProcessStorage) -> None:
+    try:
+        async with engine:
+            await anyio.sleep_forever()
+    except StorageError:
+        # One that cannot open its database ends, and another one is started.
+        storage.kill()

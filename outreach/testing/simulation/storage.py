@@ -27,6 +27,7 @@ from outreach.storage.sqlite.backend import Session, SqliteBackend
 from outreach.storage.sqlite.memory import empty_database, open_image
 from outreach.storage.sqlite.schema import apply_migrations
 from outreach.storage.sqlite.writer import Transactions
+from outreach.testing.simulation.cuts import Cuts
 from outreach.testing.simulation.faults import Fault, Faults
 from outreach.testing.simulation.fence import Fence, Turn
 from outreach.testing.simulation.touched import NotingTransaction, Touched
@@ -225,10 +226,15 @@ class Machine:
 
 
 class ProcessLock:
-    """The dispatch lock as one process sees it."""
+    """The dispatch lock as one process sees it.
+
+    Attributes:
+        tenure: How often it has taken a place.
+    """
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
+        self.tenure = 0
         self._home = DatabaseHome(host="simulated", path=machine.path)
 
     async def acquire(self) -> int:
@@ -236,6 +242,7 @@ class ProcessLock:
         place = next((one for one in self._machine.places if one not in self._machine.holders), 0)
         if place:
             self._machine.holders[place] = self
+            self.tenure += 1
         return place
 
     async def release(self, place: int | None = None) -> None:
@@ -292,9 +299,12 @@ class ProcessStorage:
         die: Called when the process is to die.
         held_up: Called when an operation that writes waits for long, with what was decided before.
         connection: The process's own; None for the one that processes share that are never at work at a time.
+        cuts: Decides when the process, which lives, does not reach it; None for one that always does.
 
     Attributes:
-        cut: Whether the process is cut off from it: it is dead, whatever its tasks still try.
+        dead: Whether the process is dead, whatever its tasks still try.
+        at_work_since: Returns since when it has neither stood still nor been without its database, by the loop's time;
+            None while it does.
     """
 
     def __init__(
@@ -308,8 +318,10 @@ class ProcessStorage:
         die: Callable[[], None],
         held_up: Callable[[], None] = lambda: None,
         connection: Connection | None = None,
+        cuts: Cuts | None = None,
     ) -> None:
         self._connection = connection
+        self.cuts = cuts
         self._database = database
         self._rng = rng
         self._faults = faults
@@ -317,7 +329,8 @@ class ProcessStorage:
         self._die = die
         self._held_up = held_up
         self._lock = ProcessLock(machine)
-        self.cut = False
+        self.dead = False
+        self.at_work_since: Callable[[], float | None] = lambda: 0.0
 
     async def __aenter__(self) -> Self:
         """Open it."""
@@ -332,23 +345,27 @@ class ProcessStorage:
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
         """Run an operation, unless the process is dead; it may die just before or just after the commit."""
         await self._take_time(writes=True)
-        self._require_alive()
+        await self._reach()
         if self._faults is not None and self._faults.draw("kill_before_commit"):
             self.kill()
         self._require_alive()
         async with self._transaction():
+            if self.cuts is not None:
+                self.cuts.begin_commit()
             result, touched = self._database.write(operation, self._connection)
             self._database.read(lambda tx: self._check(tx, touched))
         if self._faults is not None and self._faults.draw("kill_after_commit"):
             self.kill()
         await self._take_time()
         self._require_alive()
+        if self.cuts is not None:
+            self.cuts.end_commit()
         return result
 
     async def read(self, operation: Operation[T]) -> T:
         """Run an operation that reads, unless the process is dead."""
         await self._take_time()
-        self._require_alive()
+        await self._reach()
         return self._database.read(operation)
 
     def campaign_list_revision(self, workspace_id: str) -> int | None:
@@ -361,14 +378,20 @@ class ProcessStorage:
         return self._lock
 
     def kill(self) -> None:
-        """Cut the process off, first of all; then have it cleared away."""
-        if not self.cut:
-            self.cut = True
+        """Take the database away from the process, first of all; then have it cleared away."""
+        if not self.dead:
+            self.dead = True
             self._lock.give_back()
             self._die()
 
+    async def _reach(self) -> None:
+        self._require_alive()
+        if self.cuts is not None:
+            await self.cuts.reach()
+            self._require_alive()
+
     def _require_alive(self) -> None:
-        if self.cut:
+        if self.dead:
             raise Killed("The process is dead.")
 
     @asynccontextmanager

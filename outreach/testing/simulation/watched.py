@@ -7,6 +7,7 @@ from datetime import datetime
 
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import Report
+from outreach.models.states import DispatchState
 from outreach.testing.simulation.books import Reached
 from outreach.testing.simulation.invariants import Invariants
 from outreach.testing.simulation.ledger import Broken
@@ -59,6 +60,10 @@ class Watched:
     def after_answer(self, dispatch_id: str, outcome: DispatchOutcome) -> None:
         """Check what has become of an answer that a process got a good while ago, and has lived since."""
         self._that_asked(dispatch_id).after_answer(dispatch_id, outcome)
+
+    def state_of(self, dispatch_id: str) -> DispatchState:
+        """Return how a dispatch stands in the ledger."""
+        return self._that_asked(dispatch_id).ledger.dispatches[dispatch_id].state
 
     def at_reach(self, entry: Reached) -> None:
         """Check something that a provider has taken."""

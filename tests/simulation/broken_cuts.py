@@ -1,0 +1,35 @@
+"""Engines that go wrong where a process is cut off from its database; each broken on purpose in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from outreach.models.dispatch import Dispatch, DispatchOutcome
+from outreach.runners.outbox import Outbox
+from outreach.runners.worker import Worker
+
+
+def forget_what_is_in_doubt(patch: pytest.MonkeyPatch) -> None:
+    """Go on under the same lease after a commit of intents that may have been done."""
+    patch.setattr(Worker, "doubt", lambda _: None)
+
+
+def record_once(patch: pytest.MonkeyPatch) -> None:
+    """Try once to record an outcome."""
+
+    async def once(self: Outbox, dispatch: Dispatch, outcome: DispatchOutcome) -> None:
+        try:
+            await self._worker.settle(dispatch, outcome)
+        except Exception:
+            return
+
+    patch.setattr(Outbox, "_record_with_retry", once)
+
+
+CUTS: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
+    "intents in doubt are forgotten": (forget_what_is_in_doubt, "has had no outcome"),
+    "an outcome that could not be written is dropped": (record_once, "The answer to dispatch|has had no outcome"),
+}
+"""What is wrong with each: the patch, and a pattern of what the simulation says when it has found out."""
