@@ -88,13 +88,16 @@ _FAULTS: Final[Mapping[Fault, set[str]]] = {
 }
 
 
+PLAYED: Final = pytest.mark.soak("plays up to 50 minutes of a fault, looked at as often as Prometheus looks")
+
+
 def test_no_fault_of_the_server_is_forgotten() -> None:
     """One that is added has its alerts here."""
     assert set(_FAULTS) == set(get_args(Fault))
 
 
+@PLAYED
 @pytest.mark.virtual_time
-@pytest.mark.sample(4)
 @pytest.mark.parametrize("fault", ["none", *_FAULTS, *_ANSWERS, "refused"])
 async def test_a_provider_fault_that_lasts_fires_its_alert_and_no_other(tmp_path: Path, fault: Any) -> None:
     """The network's and the provider's, over HTTP; `refused` is a port at which nobody listens."""
@@ -118,6 +121,7 @@ async def test_a_provider_fault_that_lasts_fires_its_alert_and_no_other(tmp_path
         assert await here.watcher.follow(minutes=MINUTES, sleep=True) == expected
 
 
+@PLAYED
 @pytest.mark.virtual_time
 async def test_callbacks_signed_with_another_secret_fire_their_alert_and_no_other(tmp_path: Path) -> None:
     """As after it was changed at the provider alone: over HTTP, and sent again every minute."""
@@ -140,6 +144,7 @@ async def test_callbacks_signed_with_another_secret_fire_their_alert_and_no_othe
     assert fired == {"OutreachCallbacksRefused"}
 
 
+@PLAYED
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("contacts", [1, CONTACTS])
 async def test_a_provider_that_cannot_be_reached_for_seconds_fires_nothing(tmp_path: Path, contacts: int) -> None:
@@ -154,6 +159,7 @@ async def test_a_provider_that_cannot_be_reached_for_seconds_fires_nothing(tmp_p
         assert await here.watcher.follow(minutes=MINUTES, sleep=True) == set()
 
 
+@PLAYED
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("contacts", [1, CONTACTS])
 async def test_a_provider_that_cannot_be_reached_for_long_fires_its_alert(tmp_path: Path, contacts: int) -> None:
@@ -221,7 +227,7 @@ class SlowToFail(WatchedStorage):
         return await super().write(operation, bulk=bulk)
 
 
-@pytest.mark.soak("plays 50 minutes of a full disk")
+@PLAYED
 @pytest.mark.virtual_time
 async def test_a_full_disk_that_lasts_fires_its_alert_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -260,7 +266,7 @@ async def unlimited(here: Scene) -> None:
     )
 
 
-@pytest.mark.soak("plays 50 minutes of a held lock")
+@PLAYED
 @pytest.mark.virtual_time
 async def test_a_lock_of_another_program_that_lasts_fires_its_alert_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -285,6 +291,7 @@ async def test_a_lock_of_another_program_that_lasts_fires_its_alert_and_no_other
         assert await here.watcher.follow(minutes=1, sleep=True) == set()
 
 
+@PLAYED
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("minutes", [-30, 30])
 async def test_a_clock_that_is_set_fires_its_alert_and_no_other(tmp_path: Path, minutes: int) -> None:
@@ -297,6 +304,7 @@ async def test_a_clock_that_is_set_fires_its_alert_and_no_other(tmp_path: Path, 
         assert await user.follow() == {"OutreachClockStepped"}
 
 
+@PLAYED
 @pytest.mark.virtual_time
 async def test_a_lost_lease_fires_its_alert_and_no_other(tmp_path: Path) -> None:
     """Somebody else has taken it; this process takes it again a moment later."""
@@ -308,6 +316,7 @@ async def test_a_lost_lease_fires_its_alert_and_no_other(tmp_path: Path) -> None
         assert await user.follow() == {"OutreachLeaseLost"}
 
 
+@PLAYED
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("seconds", [10, 60])
 async def test_a_process_that_stands_still_for_seconds_fires_nothing(tmp_path: Path, seconds: int) -> None:

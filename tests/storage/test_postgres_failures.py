@@ -221,6 +221,7 @@ async def test_a_cut_within_an_operation_runs_its_group_again(storage: PostgresS
     assert sorted(await subjects(storage)) == ["after", "before", "cut"]
 
 
+@pytest.mark.soak("waits until the pool gives up connecting")
 async def test_a_database_that_stays_away_within_an_operation_fails_all_of_its_group(
     storage: PostgresStorage, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
