@@ -24,13 +24,18 @@ _NAME: Final = re.compile(r"outreach-body-([0-9]+)-.*")
 @asynccontextmanager
 async def spool_directory(root: Path | None) -> AsyncIterator[Path]:
     """Create a private directory, and delete it at the end in any case."""
-    made = Path(await to_thread.run_sync(lambda: tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=root)))
+    # In no thread: one whose waiting task is cancelled would make a directory that nobody knows of.
+    made = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=root))
     try:
         with _lock_of(made):
             yield made
     finally:
-        with anyio.CancelScope(shield=True):
-            await to_thread.run_sync(lambda: shutil.rmtree(made, ignore_errors=True))
+        try:
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(_delete, made)
+        finally:
+            # The end of a server cancels tasks past the shield, and a thread never begins what was cancelled by then.
+            _delete(made)
 
 
 def sweep(root: Path | None) -> int:
@@ -40,9 +45,13 @@ def sweep(root: Path | None) -> int:
         match = _NAME.fullmatch(path.name)
         if match is None or _is_in_work(path, int(match[1])):
             continue
-        shutil.rmtree(path, ignore_errors=True)
+        _delete(path)
         swept += not path.exists()
     return swept
+
+
+def _delete(directory: Path) -> None:
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 def _is_in_work(path: Path, process: int) -> bool:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -10,7 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from anyio import to_thread
 from filelock import FileLock
 
 from outreach import ConfigError, InvalidRequest
@@ -357,6 +360,36 @@ async def test_a_killed_server_of_the_same_number_leaves_no_bodies_behind(tmp_pa
         assert sweep(tmp_path) == 1
         assert list(tmp_path.iterdir()) == [directory]
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.anyio
+async def test_a_body_is_deleted_though_its_task_is_cancelled_again_while_that_waits_for_a_thread(
+    tmp_path: Path,
+) -> None:
+    """The end of a server cancels twice what does not end: after its grace, and with the event loop."""
+
+    async def work() -> None:
+        async with spool_directory(tmp_path) as directory:
+            (directory / "body.json").write_bytes(b"{}")
+            await anyio.sleep_forever()
+
+    threads = to_thread.current_default_thread_limiter()
+    all_of_them = [object() for _ in range(int(threads.total_tokens))]
+    for one in all_of_them:
+        threads.acquire_on_behalf_of_nowait(one)
+    try:
+        task = asyncio.create_task(work())
+        await anyio.wait_all_tasks_blocked()
+        assert list(tmp_path.iterdir())
+        for _ in range(2):
+            task.cancel()
+            await anyio.wait_all_tasks_blocked()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert list(tmp_path.iterdir()) == []
+    finally:
+        for one in all_of_them:
+            threads.release_on_behalf_of(one)
 
 
 def test_a_limit_must_be_positive() -> None:
