@@ -32,7 +32,8 @@ from outreach.wire.last_moment import last_moment
 _RECORD_RETRY_SECONDS: Final = 0.5
 
 _FINAL_RECORD_SECONDS: Final = 0.7
-"""How long recording the outcomes known at shutdown may take."""
+"""How long recording the outcomes known at a lease's end may take, before they are kept for later: a process that stops
+does not wait longer."""
 
 _ANY_TIME: Final = float("-inf")
 
@@ -288,10 +289,11 @@ class Outbox:
             finally:
                 self._recording.discard(scope)
         if scope.cancelled_caught:
+            self._worker.keep(dispatch, outcome)
             self._worker.log_throttle.problem(
                 ("outcome_not_recorded",),
                 "too_late",
-                "An outcome could not be recorded in time; the dispatch will be unknown.",
+                "An outcome could not be recorded in time; the dispatch is unknown until this process can record it.",
                 level=logging.ERROR,
                 action="outcome_not_recorded",
                 error_type=TimeoutError.__name__,
@@ -306,12 +308,9 @@ class Outbox:
                 self._worker.log_throttle.failure(
                     "outcome_not_recorded",
                     error,
-                    "An outcome could not be recorded%s.",
-                    "; the dispatch will be unknown" if self._closing else " yet; trying again",
+                    "An outcome could not be recorded yet; trying again.",
                     dispatch_id=dispatch.id,
                 )
-                if self._closing:
-                    return
                 await anyio.sleep(_RECORD_RETRY_SECONDS)
             else:
                 return

@@ -151,6 +151,7 @@ class Worker:
         self._settling = Batcher(self._settle, max_size=_MAX_ROWS, pause_seconds=_SETTLING_PAUSE_SECONDS)
         self._settling_singles = Batcher(self._settle, max_size=_MAX_ROWS)
         self._reports = Batcher(self._merge, max_size=_MAX_ROWS)
+        self._kept: dict[str, tuple[Dispatch, DispatchOutcome]] = {}
 
     @property
     def analyser(self) -> Analyser:
@@ -193,6 +194,7 @@ class Worker:
         if not place:
             # Reading lets a standby process notice a replaced file, too.
             await self._storage.read(lambda _: None)
+            await self._settle_kept()
             return None
         try:
             if not self._intact and lock.ended_uncleanly():
@@ -202,6 +204,8 @@ class Worker:
                 self._intact = True
             # Before anything is planned: as the engine was opened, the database may have been away.
             await self._storage.read(self._compare_clocks)
+            # Else they would count as abandoned.
+            await self._settle_kept()
             before = self._clock.monotonic()
             # The last worker's mark shows earlier clock steps.
             self._steps.step()
@@ -312,6 +316,7 @@ class Worker:
                 "Nobody can tell whether intents were committed: this worker begins anew, and they are unknown."
             )
         await self._renew(epoch, ended=False)
+        await self._settle_kept()
 
     def _count_server_changes(self) -> int:
         return self._storage.server_changes if isinstance(self._storage, ReplicatedStorage) else 0
@@ -478,6 +483,33 @@ class Worker:
         """
         settling = self._settling_singles if dispatch.campaign_id is None else self._settling
         self._log_provider_throttle(await settling.submit((dispatch, outcome)))
+
+    def keep(self, dispatch: Dispatch, outcome: DispatchOutcome) -> None:
+        """Have an outcome recorded when the database can be reached again, under whatever lease.
+
+        A database that is away for a while often takes the lease with it, and providers answer meanwhile.
+        """
+        self._kept[dispatch.id] = dispatch, outcome
+
+    async def _settle_kept(self) -> None:
+        """Record what was kept; what cannot be recorded yet stays."""
+        if self._kept:
+            async with anyio.create_task_group() as tasks:
+                for dispatch, outcome in list(self._kept.values()):
+                    tasks.start_soon(self._settle_one_kept, dispatch, outcome)
+
+    async def _settle_one_kept(self, dispatch: Dispatch, outcome: DispatchOutcome) -> None:
+        try:
+            await self.settle(dispatch, outcome)
+        except Exception as error:
+            self.log_throttle.failure(
+                "outcome_not_recorded",
+                error,
+                "An outcome could not be recorded yet; trying again.",
+                dispatch_id=dispatch.id,
+            )
+        else:
+            self._kept.pop(dispatch.id, None)
 
     async def _settle(self, outcomes: Sequence[tuple[Dispatch, DispatchOutcome]]) -> Sequence[ProviderThrottle | None]:
         return await self._storage.write(lambda tx: self._apply_outcomes(tx, outcomes))

@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from outreach import Outreach
-from outreach.errors import LeaseLost
+from outreach.errors import LeaseLost, StorageUnreachable
 from outreach.ids import UuidV7Source
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
@@ -27,7 +27,7 @@ from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.calling import CALLS, POSITIVE, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.provider_pool import provider_pool_of
-from tests.engine.rig import QUICK, dispatching, given_campaign, given_workspace, people, until
+from tests.engine.rig import QUICK, WatchedStorage, dispatching, given_campaign, given_workspace, people, until
 
 pytestmark = pytest.mark.virtual_time
 
@@ -221,10 +221,13 @@ async def test_the_outcome_of_a_worker_that_lost_its_lease_overrules_the_doubt(o
         await new.release()
 
 
-async def test_outcomes_that_nobody_could_record_do_not_keep_those_of_the_next_lease(
+async def test_outcomes_that_nobody_could_record_are_recorded_under_the_next_lease(
     open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The database did not answer when the lease was lost: whoever waited for it to the last gave up together."""
+    """The database did not answer when the lease was lost: whoever waited for it to the last gave up together.
+
+    docs/delivery-contract.md#rule-8.
+    """
     record, away = Worker._settle, list[int]()
 
     async def be_away_once(self: Worker, outcomes: Sequence[tuple[Dispatch, DispatchOutcome]]) -> Sequence[Any]:
@@ -250,9 +253,67 @@ async def test_outcomes_that_nobody_could_record_do_not_keep_those_of_the_next_l
         await rig.storage.write(lambda tx: workers.end(tx, epoch))
 
         async def all_have_outcomes() -> bool:
-            return {one.status for one in await people(rig.engine, campaign)} <= {R.COMPLETED, R.UNKNOWN}
+            return {one.status for one in await people(rig.engine, campaign)} == {R.COMPLETED}
 
         await until(all_have_outcomes)
+
+
+async def test_what_providers_answered_while_the_database_was_away_is_recorded_when_it_is_back(
+    open_storage: OpenStorage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A failover often takes the answer to a commit, and so the lease, with it; docs/delivery-contract.md#rule-8."""
+    carrier = ScriptedCarrier([accept(seconds=0.5)] * 3)
+
+    def be_away() -> None:
+        raise StorageUnreachable("It is away.")
+
+    async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
+        campaign = await given_campaign(rig.engine, await given_workspace(rig.engine), 3)
+        await rig.engine.campaigns.start(campaign.workspace_id, campaign.id)
+        await carrier.wait_for_requests(3)
+        rig.storage.before_write = be_away
+        rig.worker.doubt()
+        # Longer than the answers, its grace and the last moment for outcomes together.
+        await anyio.sleep(5)
+        assert {one.status for one in await people(rig.engine, campaign)} == {R.DISPATCHING}
+        rig.storage.before_write = lambda: None
+
+        async def all_are_sent() -> bool:
+            return {one.status for one in await people(rig.engine, campaign)} == {R.COMPLETED}
+
+        await until(all_are_sent)
+        assert len(carrier.requests) == 3
+    assert "unknown until this process can record it" in caplog.text
+    assert "have no outcome" not in caplog.text
+
+
+async def test_what_was_kept_is_recorded_also_while_another_worker_dispatches(open_storage: OpenStorage) -> None:
+    """It may do so for weeks, and takes the request for unknown; one that cannot be recorded is tried again."""
+    async with overtaken(open_storage, "sms") as old:
+        await old.worker.release()
+        watched = WatchedStorage(old.storage)
+        new, standby = (
+            Worker(storage=storage, clock=clock_of_loop(), config=CALLS, analyser=ProviderAnalyser())
+            for storage in (old.storage, watched)
+        )
+        assert await new.acquire()
+        (dispatch,) = await old.dispatches()
+        assert dispatch.state is D.UNKNOWN
+        standby.keep(dispatch, DispatchOutcome(state=D.ACCEPTED, provider_id="p-1"))
+
+        def be_away() -> None:
+            raise StorageUnreachable("It is away.")
+
+        watched.before_write = be_away
+        assert await standby.acquire() is None
+        assert [one.state for one in await old.dispatches()] == [D.UNKNOWN]
+        watched.before_write = lambda: None
+        assert await standby.acquire() is None
+        assert [one.state for one in await old.dispatches()] == [D.ACCEPTED]
+        before = watched.writes
+        assert await standby.acquire() is None
+        assert watched.writes == before
+        await new.release()
 
 
 async def test_a_lease_that_cannot_be_given_back_does_not_end_the_dispatcher(
