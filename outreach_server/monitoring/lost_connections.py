@@ -47,7 +47,7 @@ class LostConnections(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether the line is written."""
-        if not record.name.startswith(_LIBRARIES) or logging.getLogger().isEnabledFor(logging.DEBUG):
+        if not _is_of_libraries(record) or logging.getLogger().isEnabledFor(logging.DEBUG):
             return True
         was_open = str(record.msg).startswith(_FOUND_BROKEN) or record.exc_info is not None
         with self._lock:
@@ -75,6 +75,13 @@ class LostConnections(logging.Filter):
             "Connections to PostgreSQL were lost, and are made again: %s", why, extra={"action": "connections_lost"}
         )
         return False
+
+
+def _is_of_libraries(record: logging.LogRecord) -> bool:
+    """Return whether a line is a library's, or asyncio's about an error of a task of Procrastinate's own."""
+    if record.name == "asyncio" and record.exc_info and record.exc_info[0] is not None:
+        return record.exc_info[0].__module__.startswith(_LIBRARIES)
+    return record.name.startswith(_LIBRARIES)
 
 
 def _errors_of(record: logging.LogRecord) -> Iterator[BaseException]:

@@ -18,13 +18,17 @@ import psycopg
 import pytest
 from procrastinate import periodic
 from procrastinate.exceptions import ConnectorException
+from procrastinate.jobs import Job as ProcrastinateJob
+from procrastinate.jobs import Status
 from procrastinate.periodic import PeriodicDeferrer
+from procrastinate.testing import InMemoryConnector
+from psycopg_pool import PoolTimeout
 
 from outreach import CampaignStatus, ConfigError, EngineConfig, NewAgent, NewCall, NewMessage, Outreach, SimulatorConfig
 from outreach.database import check_database, migrate_database
 from outreach.dispatch import procrastinate
 from outreach.dispatch.procrastinate import dispatcher
-from outreach.dispatch.procrastinate.dispatcher import ProcrastinateDispatcher, _as_storage_error
+from outreach.dispatch.procrastinate.dispatcher import ProcrastinateDispatcher, _as_storage_error, _JobManager
 from outreach.dispatch.procrastinate.jobs import Jobs, JobsConnection, connector_of
 from outreach.dispatch.procrastinate.schema import conninfo_of
 from outreach.errors import DatabaseNewer, DatabaseOlder, StorageError
@@ -66,7 +70,7 @@ def _jobs(url: str) -> list[tuple[Any, ...]]:
     """Return the units that have a job that waits, and when it comes."""
     return _ask(
         url,
-        "SELECT args ->> 'unit_id', scheduled_at FROM outreach_jobs.procrastinate_jobs "
+        "SELECT args ->> 'unit_id', scheduled_at FROM outreach_jobs.ProcrastinateJobs "
         "WHERE status = 'todo' AND task_name = 'outreach.slice' ORDER BY id",
     )
 
@@ -76,7 +80,7 @@ def _without_job(url: str) -> list[tuple[Any, ...]]:
     return _ask(
         url,
         "SELECT unit_id, due_at, jobs.id FROM (SELECT * FROM outreach.work WHERE due_at IS NOT NULL) AS work "
-        "FULL JOIN (SELECT * FROM outreach_jobs.procrastinate_jobs WHERE task_name = 'outreach.slice') AS jobs "
+        "FULL JOIN (SELECT * FROM outreach_jobs.ProcrastinateJobs WHERE task_name = 'outreach.slice') AS jobs "
         "ON jobs.queueing_lock = concat_ws(':', kind, workspace_id, unit_id) "
         "AND jobs.scheduled_at = due_at::timestamptz "
         "WHERE jobs.id IS NULL OR unit_id IS NULL",
@@ -167,9 +171,9 @@ async def test_the_unit_of_a_dead_worker_goes_on(url: str, tmp_path: Path) -> No
     for campaign, change in zip(
         campaigns,
         (
-            "UPDATE procrastinate_jobs SET status = 'doing' WHERE args ->> 'unit_id' = ",
-            "UPDATE procrastinate_jobs SET queue_name = 'outreach-77' WHERE args ->> 'unit_id' = ",
-            "DELETE FROM procrastinate_jobs WHERE args ->> 'unit_id' = ",
+            "UPDATE ProcrastinateJobs SET status = 'doing' WHERE args ->> 'unit_id' = ",
+            "UPDATE ProcrastinateJobs SET queue_name = 'outreach-77' WHERE args ->> 'unit_id' = ",
+            "DELETE FROM ProcrastinateJobs WHERE args ->> 'unit_id' = ",
         ),
         strict=True,
     ):
@@ -207,11 +211,11 @@ async def test_a_lost_job_is_given_again_while_the_machines_clock_is_behind(
             # A job that is gone before anybody took it.
             other.execute(
                 "CREATE FUNCTION outreach_jobs.lose() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
-                "CREATE TRIGGER lost BEFORE INSERT ON outreach_jobs.procrastinate_jobs FOR EACH ROW "
+                "CREATE TRIGGER lost BEFORE INSERT ON outreach_jobs.ProcrastinateJobs FOR EACH ROW "
                 "WHEN (NEW.task_name = 'outreach.slice') EXECUTE FUNCTION outreach_jobs.lose()"
             )
             await node.campaigns.start(workspace.id, campaign.id)
-            other.execute("DROP TRIGGER lost ON outreach_jobs.procrastinate_jobs")
+            other.execute("DROP TRIGGER lost ON outreach_jobs.ProcrastinateJobs")
         before = len(deferred)
         await reaches(worker, campaign, "completed")
         assert len(deferred) == before
@@ -223,6 +227,7 @@ async def _is_cut_at_work(url: str) -> bool:
     return await _is_working(url) and bool(_ask(url, cut))
 
 
+@pytest.mark.soak("waits for the next connection")
 async def test_a_worker_whose_connections_are_cut_goes_on(url: str, tmp_path: Path) -> None:
     """Jobs that could not be marked as done count as a dead worker's; nobody is reached twice by that."""
     log = tmp_path / "carrier.jsonl"
@@ -251,6 +256,7 @@ async def test_a_worker_whose_connections_are_cut_goes_on(url: str, tmp_path: Pa
     assert len(completed) >= 4
 
 
+@pytest.mark.soak("waits until no answer is waited for")
 async def test_jobs_whose_server_gives_no_answer_are_not_waited_for(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection is given up, and the next one is used as soon as the server answers."""
     migrate_database(url, dispatcher="procrastinate")
@@ -273,6 +279,24 @@ async def test_jobs_whose_server_gives_no_answer_are_not_waited_for(url: str, mo
 
         await until(answers)
         await connector.close_async()
+
+
+async def test_a_job_that_cannot_be_marked_as_ended_is_told_of_and_no_error_of_a_task() -> None:
+    """Procrastinate leaves its tasks' errors to asyncio, which prints them; `_end_stuck` looks for such jobs."""
+    errors: list[Exception] = [PoolTimeout("none free"), psycopg.errors.RaiseException("Job was not found")]
+
+    class Failing(InMemoryConnector):
+        async def execute_query_async(self, query: str, **_: Any) -> None:
+            raise ConnectorException from errors[0]
+
+    told: list[StorageError] = []
+    manager = _JobManager(Failing(), told.append)
+    job = ProcrastinateJob(id=1, queue="outreach", lock=None, queueing_lock=None, task_name="outreach.slice")
+    await manager.finish_job(job, Status.SUCCEEDED, delete_job=True)
+    assert [one.message for one in told] == ["The connection to the database was lost. (PoolTimeout: none free)"]
+    del errors[0]
+    with pytest.raises(ConnectorException):
+        await manager.finish_job(job, Status.SUCCEEDED, delete_job=True)
 
 
 async def test_who_only_listens_for_jobs_waits_as_long_as_nobody_says_anything(

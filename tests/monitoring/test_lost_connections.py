@@ -32,7 +32,7 @@ class Log:
         self.handler.emit = self._emit  # type: ignore[method-assign]
         self.handler.setFormatter(JsonFormatter())
         self.handler.addFilter(LostConnections(lambda: self.now))
-        libraries = [logging.getLogger(name) for name in ("procrastinate", "psycopg.pool")]
+        libraries = [logging.getLogger(name) for name in ("procrastinate", "psycopg.pool", "asyncio")]
         self._loggers = [*libraries, lost_connections._log]
         for logger in self._loggers:
             logger.addHandler(self.handler)
@@ -143,3 +143,14 @@ def test_the_pools_own_lines_are_known(log: Log) -> None:
         ):
             pool.wait(timeout=0.5)
     assert log.actions == ["connections_lost"]
+
+
+def test_an_error_that_a_task_of_procrastinate_left_to_asyncio_is_no_traceback(log: Log) -> None:
+    """Those of anybody else are asyncio's to tell."""
+    log.interrupt()
+    asyncio_log = logging.getLogger("asyncio")
+    asyncio_log.error("Task exception was never retrieved", exc_info=wrapped(PoolTimeout("after 10 s")))
+    assert log.actions == ["connections_lost"]
+    asyncio_log.error("Task exception was never retrieved", exc_info=ValueError())
+    asyncio_log.error("Task was destroyed but it is pending!")
+    assert [line["logger"] for line in log.lines] == ["outreach_server", "asyncio", "asyncio"]

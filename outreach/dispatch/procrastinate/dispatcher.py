@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -12,7 +12,9 @@ import anyio
 import procrastinate
 import psycopg
 from anyio.abc import TaskGroup
-from procrastinate.jobs import Status
+from procrastinate.connector import BaseAsyncConnector
+from procrastinate.jobs import Job, Status
+from procrastinate.manager import JobManager
 
 from outreach.clock import StepWatch
 from outreach.dispatch.leased import FIRST_BACKOFF_SECONDS, LeasedDispatcher, UnitState
@@ -66,6 +68,31 @@ def _as_storage_error(error: Exception) -> Exception:
     translated = StorageError(f"The connection to the database was lost. ({type(cause).__name__}: {first})")
     translated.__cause__ = cause
     return translated
+
+
+class _JobManager(JobManager):
+    """Ends jobs; one that cannot be marked so, because a connection was lost, is left to who looks for such jobs.
+
+    Procrastinate's worker does not expect an error there: asyncio would print it with a traceback.
+
+    Args:
+        connector: The way to the database.
+        tell: Is told of a lost connection.
+    """
+
+    def __init__(self, connector: BaseAsyncConnector, tell: Callable[[StorageError], None]) -> None:
+        super().__init__(connector)
+        self._tell = tell
+
+    async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
+        """Mark a job as ended, or delete it."""
+        try:
+            await super().finish_job(job, status, delete_job)
+        except procrastinate.exceptions.ConnectorException as error:
+            translated = _as_storage_error(error)
+            if not isinstance(translated, StorageError):
+                raise
+            self._tell(translated)
 
 
 class _Unit(UnitState):
@@ -159,6 +186,7 @@ class ProcrastinateDispatcher(LeasedDispatcher):
                     "delete_jobs": "successful",
                 },
             )
+            app.job_manager = _JobManager(connector, self._tell_of_unmarked_job)
             try:
                 await app.open_async()
                 await self._work_on_jobs(app, Jobs(connector), epoch)
@@ -173,6 +201,10 @@ class ProcrastinateDispatcher(LeasedDispatcher):
                 with anyio.move_on_after(FIRST_BACKOFF_SECONDS):
                     await self._stop.wait()
         slices.cancel_scope.cancel()
+
+    def _tell_of_unmarked_job(self, error: StorageError) -> None:
+        self._count_failure(error)
+        self._log_throttle.failure("jobs_failed", error, "Could not mark a job as ended.")
 
     async def _work_on_jobs(self, app: procrastinate.App, jobs: Jobs, epoch: int) -> None:
         """Run Procrastinate's worker until it is to stop; it lets the slices end that run then."""
