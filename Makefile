@@ -97,8 +97,9 @@ check: $(STAMP)
 # that tests start, would compile the whole project anew.
 test soak: export PYTHONDONTWRITEBYTECODE =
 
-# Most tests of `make soak` wait for other processes: three workers keep two cores at work.
-soak: PYTEST_ARGS = -n 3
+# Most tests of `make soak` wait for other processes: three workers keep two cores at work. The slow ones stand side by
+# side: who has none left takes some of another's.
+soak: PYTEST_ARGS = -n 3 --dist worksteal
 
 # tests/suite.py decides which tests are slow. COVERAGE=1 measures the branches that they reach, for `make coverage`.
 TESTED = $(BIN)/$(if $(COVERAGE),coverage run,python)

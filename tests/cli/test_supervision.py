@@ -95,6 +95,7 @@ def test_a_watchdog_that_nobody_asked_for_is_not_fed(start: Start, manager: Mana
     assert process.wait() == 0
 
 
+@pytest.mark.soak("waits until the heartbeat is late")
 @pytest.mark.parametrize("manager", ["path"], indirect=True)
 def test_the_watchdog_is_fed_no_more_when_the_heartbeat_stops(database: str, manager: Manager) -> None:
     """The server still answers: only the dispatcher hangs."""

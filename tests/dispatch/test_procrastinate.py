@@ -70,7 +70,7 @@ def _jobs(url: str) -> list[tuple[Any, ...]]:
     """Return the units that have a job that waits, and when it comes."""
     return _ask(
         url,
-        "SELECT args ->> 'unit_id', scheduled_at FROM outreach_jobs.ProcrastinateJobs "
+        "SELECT args ->> 'unit_id', scheduled_at FROM outreach_jobs.procrastinate_jobs "
         "WHERE status = 'todo' AND task_name = 'outreach.slice' ORDER BY id",
     )
 
@@ -80,7 +80,7 @@ def _without_job(url: str) -> list[tuple[Any, ...]]:
     return _ask(
         url,
         "SELECT unit_id, due_at, jobs.id FROM (SELECT * FROM outreach.work WHERE due_at IS NOT NULL) AS work "
-        "FULL JOIN (SELECT * FROM outreach_jobs.ProcrastinateJobs WHERE task_name = 'outreach.slice') AS jobs "
+        "FULL JOIN (SELECT * FROM outreach_jobs.procrastinate_jobs WHERE task_name = 'outreach.slice') AS jobs "
         "ON jobs.queueing_lock = concat_ws(':', kind, workspace_id, unit_id) "
         "AND jobs.scheduled_at = due_at::timestamptz "
         "WHERE jobs.id IS NULL OR unit_id IS NULL",
@@ -171,9 +171,9 @@ async def test_the_unit_of_a_dead_worker_goes_on(url: str, tmp_path: Path) -> No
     for campaign, change in zip(
         campaigns,
         (
-            "UPDATE ProcrastinateJobs SET status = 'doing' WHERE args ->> 'unit_id' = ",
-            "UPDATE ProcrastinateJobs SET queue_name = 'outreach-77' WHERE args ->> 'unit_id' = ",
-            "DELETE FROM ProcrastinateJobs WHERE args ->> 'unit_id' = ",
+            "UPDATE procrastinate_jobs SET status = 'doing' WHERE args ->> 'unit_id' = ",
+            "UPDATE procrastinate_jobs SET queue_name = 'outreach-77' WHERE args ->> 'unit_id' = ",
+            "DELETE FROM procrastinate_jobs WHERE args ->> 'unit_id' = ",
         ),
         strict=True,
     ):
@@ -211,11 +211,11 @@ async def test_a_lost_job_is_given_again_while_the_machines_clock_is_behind(
             # A job that is gone before anybody took it.
             other.execute(
                 "CREATE FUNCTION outreach_jobs.lose() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
-                "CREATE TRIGGER lost BEFORE INSERT ON outreach_jobs.ProcrastinateJobs FOR EACH ROW "
+                "CREATE TRIGGER lost BEFORE INSERT ON outreach_jobs.procrastinate_jobs FOR EACH ROW "
                 "WHEN (NEW.task_name = 'outreach.slice') EXECUTE FUNCTION outreach_jobs.lose()"
             )
             await node.campaigns.start(workspace.id, campaign.id)
-            other.execute("DROP TRIGGER lost ON outreach_jobs.ProcrastinateJobs")
+            other.execute("DROP TRIGGER lost ON outreach_jobs.procrastinate_jobs")
         before = len(deferred)
         await reaches(worker, campaign, "completed")
         assert len(deferred) == before

@@ -342,6 +342,7 @@ def test_rules_name_metrics_that_there_are_and_say_what_to_do() -> None:
         assert set(rule["annotations"]) == {"summary", "action"}
 
 
+@pytest.mark.soak("plays an hour of callbacks")
 @pytest.mark.virtual_time
 async def test_callbacks_that_are_refused_again_and_again_fire_an_alert() -> None:
     """Two within an hour do not: anybody may send something to the address."""

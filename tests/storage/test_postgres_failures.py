@@ -186,6 +186,7 @@ async def test_what_another_server_cannot_know_is_not_guessed(
     await storage.write(append("next"))
 
 
+@pytest.mark.soak("waits until nobody is asked any more")
 async def test_a_commit_that_nobody_can_be_asked_about_is_reported_as_unknown(
     storage: PostgresStorage, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -431,6 +432,7 @@ async def test_a_restart_of_the_server_is_survived(storage: PostgresStorage) -> 
         assert (await subjects(storage))[-1] == how.name
 
 
+@pytest.mark.soak("waits until the server is looked for again")
 async def test_a_server_that_was_away_for_long_is_found_soon(
     url: str, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,6 +64,7 @@ def subjects(tx: Transaction) -> list[str]:
     return [entry.subject for entry in tx.audit.list(None)][::-1]
 
 
+@pytest.mark.soak("waits until no answer is waited for")
 async def test_nobody_waits_for_ever_for_a_server_that_stands_still(url: str, hasty: None) -> None:
     """Each caller hears that nothing was written; when the server goes on, so does everybody, over new connections."""
     async with asyncio.timeout(60), opened(url) as storage:
@@ -164,6 +165,7 @@ async def test_a_commit_of_a_server_that_keeps_hanging_is_reported_as_unknown(
         assert await storage.read(subjects) == ["one", "after"]
 
 
+@pytest.mark.soak("waits for a slow statement")
 async def test_a_slow_statement_of_a_server_that_lives_is_waited_for(
     storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -363,6 +363,7 @@ def test_a_signal_handler_that_calls_while_its_thread_opens_the_engine_is_told(m
     engine.close()
 
 
+@pytest.mark.soak("closing waits five seconds for its own call")
 def test_a_signal_handler_may_close_the_engine_as_a_call_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever its thread holds at that moment."""
     engine = Outreach.open("memory://").start()
