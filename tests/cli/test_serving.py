@@ -326,6 +326,7 @@ anyio.run(server.serve)
 """
 
 
+@pytest.mark.soak("waits until it ends")
 @pytest.mark.parametrize("number", STOP_SIGNALS)
 def test_a_server_in_which_something_hangs_ends_all_the_same(number: signal.Signals) -> None:
     """A disk that does not answer, or the code of others: it says so, with a status that is not 0."""
@@ -354,6 +355,7 @@ def test_a_server_under_nohup_goes_on_when_its_terminal_ends(start: Start) -> No
     assert process.wait() == 0
 
 
+@pytest.mark.soak("starts a server")
 @pytest.mark.parametrize("apart_seconds", [0.0, 0.001, 0.05])
 def test_a_second_signal_does_not_keep_a_server_from_closing_its_database(
     cli: Cli, start: Start, apart_seconds: float

@@ -107,7 +107,7 @@ def some_by_hand(count: int) -> list[Any]:
 
 
 @pytest.mark.virtual_time(max_run=timedelta(days=90))
-@pytest.mark.sample(12)
+@pytest.mark.sample(60)
 @pytest.mark.parametrize("seed", some_by_hand(120))
 async def test_messages_end_when_it_was_told(seed: int) -> None:
     """Within 2 %: pace, turns at a number, hours, contact hours, retries and flows, all drawn."""
@@ -162,7 +162,7 @@ async def test_messages_end_when_it_was_told(seed: int) -> None:
 
 
 @pytest.mark.virtual_time(max_run=timedelta(days=90))
-@pytest.mark.sample(16)
+@pytest.mark.sample(80)
 @pytest.mark.parametrize("seed", some_by_hand(80))
 async def test_calls_end_about_when_it_was_told(seed: int) -> None:
     """Within 10 %: places, lengths that differ from call to call, hours, retries and double dials, all drawn."""

@@ -178,6 +178,7 @@ async def test_an_unknown_name_is_refused_with_those_that_there_are(open_storage
             await engine.accounts.connect(workspace_id, "othercarrier", CREDENTIALS)
 
 
+@pytest.mark.soak("waits until nothing has come")
 async def test_what_an_adapter_that_is_gone_was_to_send_waits_for_it(open_storage: OpenStorage) -> None:
     """Its campaign is paused with clear words; nothing is lost or sent elsewhere, and all goes on once it is back."""
     own, storage = OwnAdapter(), open_storage(SystemClock())

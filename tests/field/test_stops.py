@@ -101,6 +101,7 @@ async def pauses(rig: Rig, carrier: ScriptedCarrier, campaign: Campaign, rng: ra
     return rounds
 
 
+@pytest.mark.soak("waits until nothing more has gone out")
 @pytest.mark.field(6)
 @pytest.mark.parametrize("stop", ["cancel", "pause"])
 async def test_a_stop_with_a_full_batch_in_memory_lets_nothing_more_out(open_storage: OpenStorage, stop: str) -> None:

@@ -205,8 +205,8 @@ async def test_a_provider_that_is_busy_is_asked_again_later(
         assert asked_at[1] - asked_at[0] >= seconds
 
 
+@pytest.mark.soak("waits as long as a provider asks for")
 @PARTS
-@pytest.mark.sample(11)
 @pytest.mark.parametrize("status", [429, 503])
 async def test_a_throttle_holds_for_all_contacts(storage: Storage, part_of: type[Part], status: int) -> None:
     """docs/delivery-contract.md#rule-7: Retry-After is for the account; until it is over nothing goes out, then all.

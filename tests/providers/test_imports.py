@@ -61,6 +61,7 @@ def test_a_command_imports_the_adapter_that_it_is_about(place: Place) -> None:
     assert _run(place, *command, "fields", "telnyx") == {"outreach.carriers.telnyx"}
 
 
+@pytest.mark.soak("starts processes that import everything")
 def test_a_server_imports_no_adapter_for_a_sandbox(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sandbox names carriers and voice providers, and everything goes to the simulators: nothing else is loaded."""
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")

@@ -389,6 +389,7 @@ async def test_a_process_does_not_go_on_with_a_copy_of_its_database(
         assert await subjects(storage) == ["before", "back"]
 
 
+@pytest.mark.soak("waits until no answer is waited for")
 @pytest.mark.parametrize(("at", "words"), [("begin", "Nothing was written"), ("commit", "it may have been written")])
 async def test_closing_answers_all_who_wait_for_a_server_that_hangs(
     url: str, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch, at: str, words: str

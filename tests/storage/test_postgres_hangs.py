@@ -112,6 +112,7 @@ async def test_an_operation_that_gets_no_answer_is_undone(storage: PostgresStora
         assert await storage.read(subjects) == ["after"]
 
 
+@pytest.mark.soak("waits until no answer is waited for")
 @pytest.mark.parametrize("kept", ["questions", "answers"])
 async def test_what_came_of_a_commit_without_an_answer_is_found_out(
     storage: PostgresStorage,

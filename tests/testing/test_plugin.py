@@ -150,18 +150,9 @@ RUNNERS: Final[Mapping[str, Runner]] = {
     "pytest-asyncio, automatic": Runner("", "pytest.fixture", (*_STRICT, "-o", "asyncio_mode=auto")),
 }
 
-runners = pytest.mark.parametrize(
-    "runner",
-    [
-        pytest.param(
-            runner, id=name, marks=[] if name == "anyio" else pytest.mark.soak("it starts a pytest of its own")
-        )
-        for name, runner in RUNNERS.items()
-    ],
-)
 
-
-@runners
+@pytest.mark.soak("it starts a pytest of its own")
+@pytest.mark.parametrize("runner", [pytest.param(runner, id=name) for name, runner in RUNNERS.items()])
 def test_a_project_runs_under_each_runner(tmp_path: Path, runner: Runner) -> None:
     """Fixtures and tests share a loop with virtual time, a test that is stuck fails, and the contract suites pass."""
     virtual = "pytest.mark.virtual_time(max_run=datetime.timedelta(hours=12))"
