@@ -143,6 +143,9 @@ class FewAtATime:
             if not self._stop.is_set():
                 with anyio.move_on_after(self._parts.config.lock_retry_seconds):
                     await self._stop.wait()
+        # What was answered while the database was away ends with this process.
+        with anyio.move_on_after(self._grace_left()):
+            await self._parts.worker.settle_kept()
 
     async def _hold(self, epoch: int) -> None:
         """Work under an epoch until it is lost or the dispatcher stops, and give the right back."""

@@ -222,6 +222,9 @@ class LeasedDispatcher(ABC):
                 # The cause may last, and taking the lease repeatedly would only write to the database.
                 with anyio.move_on_after(FIRST_BACKOFF_SECONDS):
                     await self._stop.wait()
+        # What providers answered while the database was away ends with this process.
+        with anyio.move_on_after(self._grace_left()):
+            await self._worker.settle_kept()
 
     def _log_standby(self, standing_by: bool) -> None:
         if standing_by and not self._standing_by:

@@ -90,6 +90,13 @@ class Worker(Protocol):
         """End the lease, and leave to others what this worker drives."""
         ...
 
+    async def settle_kept(self) -> None:
+        """Record the outcomes that could not be recorded while the database was away, trying until all are.
+
+        A worker also does so with its heartbeats; a dispatcher that ends calls it with what is left of its grace.
+        """
+        ...
+
     async def due(self) -> tuple[Sequence[WorkItem], int]:
         """Return all work with a due time, and the highest change number; another worker may drive some of it."""
         ...

@@ -67,6 +67,8 @@ _MAX_SWEPT_SLICES: Final = 100
 _MAX_ROWS: Final = 200
 """Rows that one housekeeping transaction changes; outcomes and reports that share one."""
 
+_KEPT_RETRY_SECONDS: Final = 0.5
+
 _SETTLING_PAUSE_SECONDS: Final = 0.01
 """Between transactions with outcomes of campaigns, for which nobody waits: few large ones take less computing."""
 
@@ -151,7 +153,7 @@ class Worker:
         self._settling = Batcher(self._settle, max_size=_MAX_ROWS, pause_seconds=_SETTLING_PAUSE_SECONDS)
         self._settling_singles = Batcher(self._settle, max_size=_MAX_ROWS)
         self._reports = Batcher(self._merge, max_size=_MAX_ROWS)
-        self._kept: dict[str, tuple[Dispatch, DispatchOutcome]] = {}
+        self._kept: dict[str, tuple[Dispatch, DispatchOutcome, float]] = {}
 
     @property
     def analyser(self) -> Analyser:
@@ -489,14 +491,30 @@ class Worker:
 
         A database that is away for a while often takes the lease with it, and providers answer meanwhile.
         """
-        self._kept[dispatch.id] = dispatch, outcome
+        self._kept[dispatch.id] = dispatch, outcome, self._clock.monotonic()
+
+    async def settle_kept(self) -> None:
+        """Record what was kept, trying again until all of it is; whoever waits bounds that."""
+        while self._kept:
+            await self._settle_kept()
+            if self._kept:
+                await anyio.sleep(_KEPT_RETRY_SECONDS)
 
     async def _settle_kept(self) -> None:
         """Record what was kept; what cannot be recorded yet stays."""
         if self._kept:
             async with anyio.create_task_group() as tasks:
-                for dispatch, outcome in list(self._kept.values()):
-                    tasks.start_soon(self._settle_one_kept, dispatch, outcome)
+                for dispatch, outcome, since in list(self._kept.values()):
+                    tasks.start_soon(self._settle_one_kept, dispatch, self._without_the_past(outcome, since))
+
+    def _without_the_past(self, outcome: DispatchOutcome, since: float) -> DispatchOutcome:
+        """Return a kept outcome whose provider asks to wait for what is left of its time, if anything is."""
+        left = (outcome.retry_after_seconds or 0.0) - (self._clock.monotonic() - since)
+        return attrs.evolve(
+            outcome,
+            retry_after_seconds=left if left > 0 else None,
+            account_wide=outcome.account_wide and left > 0,
+        )
 
     async def _settle_one_kept(self, dispatch: Dispatch, outcome: DispatchOutcome) -> None:
         try:

@@ -306,7 +306,7 @@ class DispatcherContract:
         async with running(make(worker, ScriptedRunner(), ())):
             await worker.signal.until(lambda: len(worker.renewed) >= 2 and "sweep" in worker.calls)
         assert set(worker.renewed) == {5}
-        assert worker.calls[-1] == "release"
+        assert worker.calls[-2:] == ["release", "settle_kept"]
 
     async def test_a_lost_lease_stops_the_slices_and_is_asked_for_again(self, make: Make) -> None:
         """A lost lease means no new intents; the right is given back and asked for again.
@@ -384,11 +384,13 @@ class DispatcherContract:
         assert not dispatcher.health().dispatching
 
     async def test_stop_of_one_that_waits_for_the_right_returns(self, make: Make) -> None:
-        """A dispatcher that never got the right stops as well, at once."""
-        dispatcher = make(ScriptedWorker(None), ScriptedRunner(), ())
+        """A dispatcher that never got the right stops as well, at once, and gives what was kept its last chance."""
+        worker = ScriptedWorker(None)
+        dispatcher = make(worker, ScriptedRunner(), ())
         async with running(dispatcher):
             pass
         assert dispatcher.health().epoch is None
+        assert worker.calls[-1] == "settle_kept"
 
     async def test_stop_may_be_called_twice_and_before_run(self, make: Make) -> None:
         """`stop` returns when `run` has ended, however often it is asked; before `run` there is nothing to end."""

@@ -101,6 +101,10 @@ class ScriptedWorker:
         """Give the right back."""
         self._note("release")
 
+    async def settle_kept(self) -> None:
+        """Have nothing to record."""
+        self._note("settle_kept")
+
     async def due(self) -> tuple[Sequence[WorkItem], int]:
         """Return everything that has a due time."""
         self._note("due")

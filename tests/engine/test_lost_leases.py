@@ -316,6 +316,47 @@ async def test_what_was_kept_is_recorded_also_while_another_worker_dispatches(op
         await new.release()
 
 
+async def test_who_ends_tries_to_record_what_was_kept_until_it_is(open_storage: OpenStorage) -> None:
+    """The dispatcher gives it what is left of the grace."""
+    async with overtaken(open_storage, "sms") as old:
+        watched, failed = WatchedStorage(old.storage), list[int]()
+        ending = Worker(storage=watched, clock=clock_of_loop(), config=CALLS, analyser=ProviderAnalyser())
+
+        def be_away_for_a_while() -> None:
+            failed.append(len(failed))
+            if len(failed) < 5:
+                raise StorageUnreachable("It is away.")
+
+        watched.before_write = be_away_for_a_while
+        await ending.settle_kept()
+        assert failed == []
+        (dispatch,) = await old.dispatches()
+        ending.keep(dispatch, DispatchOutcome(state=D.ACCEPTED, provider_id="p-1"))
+        await ending.settle_kept()
+        assert [one.state for one in await old.dispatches()] == [D.ACCEPTED]
+        assert len(failed) == 5
+
+
+@pytest.mark.parametrize("later", [600.0, 1800.0])
+async def test_a_kept_answer_asks_to_wait_for_what_is_left_of_its_time(open_storage: OpenStorage, later: float) -> None:
+    """Whatever has passed meanwhile says nothing of the account any more."""
+    async with overtaken(open_storage, "sms") as old:
+        (dispatch,) = await old.dispatches()
+        busy = DispatchOutcome(state=D.DEFERRED, reason="rate_limited", retry_after_seconds=900.0)
+        old.worker.keep(dispatch, busy)
+        await anyio.sleep(later)
+        await old.worker.settle_kept()
+        throttle = await old.storage.read(
+            lambda tx: tx.provider_throttles.get(dispatch.workspace_id, dispatch.provider)
+        )
+        if later > 900:
+            assert throttle is None
+        else:
+            assert throttle is not None
+            assert (throttle.until - clock_of_loop().now()).total_seconds() == pytest.approx(900 - later, abs=1)
+        assert [one.state for one in await old.dispatches()] == [D.DEFERRED]
+
+
 async def test_a_lease_that_cannot_be_given_back_does_not_end_the_dispatcher(
     open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
