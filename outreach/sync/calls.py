@@ -20,6 +20,9 @@ from outreach.wire.asking import asked
 T = TypeVar("T")
 R = TypeVar("R")
 
+_LISTEN_SECONDS: Final = 1.0
+"""Python does not hear a signal, such as Ctrl-C, that comes as a wait begins before that wait ends: none is longer."""
+
 _CANCEL_SECONDS: Final = 5.0
 """How long the waiting thread gives a cancelled call to undo its work."""
 
@@ -177,11 +180,13 @@ class Call(Generic[T]):
     def _run_jobs(self, until: float | None) -> bool:
         """Run the jobs of the loop in this thread until the call has ended; return False at the deadline."""
         while True:
-            left = None if until is None else _seconds_until(until)
+            left = _LISTEN_SECONDS if until is None else min(_seconds_until(until), _LISTEN_SECONDS)
             try:
                 job = self._jobs.get(timeout=left)
             except queue.Empty:
-                return False
+                if until is not None and time.monotonic() >= until:
+                    return False
+                continue
             if job is None:
                 return True
             if until is not None and time.monotonic() >= until:

@@ -260,16 +260,17 @@ async def test_a_worker_whose_connections_are_cut_goes_on(url: str, tmp_path: Pa
 async def test_jobs_whose_server_gives_no_answer_are_not_waited_for(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection is given up, and the next one is used as soon as the server answers."""
     migrate_database(url, dispatcher="procrastinate")
-    monkeypatch.setattr(JobsConnection, "answer_seconds", 0.3)
     with CuttingProxy(postgres.server().port) as proxy, anyio.fail_after(60):
         connector = connector_of(url.replace(f":{postgres.server().port}/", f":{proxy.port}/"))
         await connector.open_async()
         jobs = Jobs(connector)
         await jobs.free_orphans()
+        monkeypatch.setattr(JobsConnection, "answer_seconds", 0.3)
         proxy.keeps = "answers"
         with pytest.raises(ConnectorException):
             await jobs.free_orphans()
         proxy.keeps = None
+        monkeypatch.undo()
 
         async def answers() -> bool:
             with suppress(ConnectorException):
@@ -299,14 +300,13 @@ async def test_a_job_that_cannot_be_marked_as_ended_is_told_of_and_no_error_of_a
         await manager.finish_job(job, Status.SUCCEEDED, delete_job=True)
 
 
-async def test_who_only_listens_for_jobs_waits_as_long_as_nobody_says_anything(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_who_only_listens_for_jobs_waits_as_long_as_nobody_says_anything(url: str) -> None:
     """Nothing was asked, so that no answer is late."""
-    monkeypatch.setattr(JobsConnection, "answer_seconds", 0.1)
     async with await JobsConnection.connect(conninfo_of(url), autocommit=True) as connection:
         await connection.execute("LISTEN jobs")
+        connection.answer_seconds = 0.1
         assert [heard async for heard in connection.notifies(timeout=1.0)] == []
+        connection.answer_seconds = 60.0
         await connection.execute("NOTIFY jobs")
         assert [heard.channel async for heard in connection.notifies(stop_after=1)] == ["jobs"]
 

@@ -237,12 +237,12 @@ async def test_processes_settle_before_more_is_granted(clocked: Clocked, monkeyp
 
 async def test_a_minute_that_begins_under_a_foreign_lock(clocked: Clocked, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each minute has its own; one that is used up stays so."""
-    monkeypatch.setattr(service, "_WAIT_SECONDS", 0.05)
-    monkeypatch.setattr(service, "_MAX_WAIT_SECONDS", 0.1)
     async with clocked.engine() as engine:
         workspace = await engine.workspaces.create(NewWorkspace(name="Acme", request_limit=80))
         small = await engine.workspaces.create(NewWorkspace(name="Small", request_limit=1))
         await engine.http.count_request(small)
+        monkeypatch.setattr(service, "_WAIT_SECONDS", 0.05)
+        monkeypatch.setattr(service, "_MAX_WAIT_SECONDS", 0.1)
         with clocked.locked():
             with pytest.raises(RateLimited):
                 await engine.http.count_request(small)

@@ -422,8 +422,9 @@ async def test_closing_answers_all_who_wait_for_a_server_that_hangs(
             await waiting[1]
 
 
-async def test_a_restart_of_the_server_is_survived(storage: PostgresStorage) -> None:
+async def test_a_restart_of_the_server_is_survived(storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also a crash: who writes meanwhile waits, and who reads is answered."""
+    monkeypatch.setattr(transactions, "BUSY_SECONDS", 60.0)
     await storage.write(append("before"))
     for how in (signal.SIGINT, signal.SIGQUIT):
         await asyncio.to_thread(postgres.server().stop, how)

@@ -210,13 +210,18 @@ def test_threads_that_have_ended_hold_nothing_up() -> None:
 def test_a_thread_that_never_ends_is_an_error() -> None:
     """A thread that waits for the loop's timers cannot get on; the error says what to do."""
     release = threading.Event()
+    later = threading.Timer(10.0, release.set)
 
     async def stuck() -> None:
-        threading.Timer(0.3, release.set).start()
+        later.start()
         await to_thread.run_sync(release.wait, abandon_on_cancel=True)
 
-    with pytest.raises(ThreadTooLong, match=r"(?s)0\.05 s of real time.*real_time\(\)"):
-        run(stuck, max_thread_seconds=0.05)
+    try:
+        with pytest.raises(ThreadTooLong, match=r"(?s)0\.05 s of real time.*real_time\(\)"):
+            run(stuck, max_thread_seconds=0.05)
+    finally:
+        later.cancel()
+        release.set()
 
 
 def test_within_real_time_the_loop_waits_for_what_is_outside() -> None:

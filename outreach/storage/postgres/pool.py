@@ -55,6 +55,10 @@ class Pool(ConnectionPool[PostgresConnection]):
         configure(connection, home=self._home)
 
 
+_OPEN_SECONDS: Final = 2 * BUSY_SECONDS
+"""How long opening waits for the first connections."""
+
+
 def open_pool(conninfo: str, *, size: int, home: DatabaseHome | None = None) -> Pool:
     """Return an open pool of connections; may raise `psycopg.OperationalError`.
 
@@ -78,7 +82,7 @@ def open_pool(conninfo: str, *, size: int, home: DatabaseHome | None = None) -> 
         open=False,
     )
     try:
-        pool.open(wait=True, timeout=2 * BUSY_SECONDS)
+        pool.open(wait=True, timeout=_OPEN_SECONDS)
     except BaseException:
         pool.close(timeout=0)
         raise
