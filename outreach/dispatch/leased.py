@@ -330,24 +330,26 @@ class LeasedDispatcher(ABC):
         return True
 
     async def _follow_changes(self) -> None:
-        due, change = await self._worker.due()
-        self._take_changes(due)
+        change: int | None = None
         while True:
-            # Not sooner, so that a process that is notified of each commit does not read the feed after each.
-            least = min(_LEAST_PAUSE_SECONDS, self._config.change_poll_seconds)
-            await anyio.sleep(least)
-            await self._wake_ups.wait("work", poll_seconds=self._config.change_poll_seconds - least)
             try:
-                changes = await self._worker.since(change)
+                if change is None:
+                    changes, change = await self._worker.due()
+                else:
+                    changes = await self._worker.since(change)
             except DatabaseReplaced as error:
                 self._record_lost_lease(error)
                 return
             except Exception as error:
                 self._count_failure(error)
                 self._log_throttle.failure("changes_failed", error, "Could not read the changes.")
-                continue
-            self._take_changes(changes)
-            change = max((work.change for work in changes), default=change)
+            else:
+                self._take_changes(changes)
+                change = max((change, *(work.change for work in changes)))
+            # Not sooner, so that a process that is notified of each commit does not read the feed after each.
+            least = min(_LEAST_PAUSE_SECONDS, self._config.change_poll_seconds)
+            await anyio.sleep(least)
+            await self._wake_ups.wait("work", poll_seconds=self._config.change_poll_seconds - least)
 
     async def _heartbeat(self, epoch: int) -> None:
         while True:

@@ -8,6 +8,7 @@ import pytest
 
 from outreach.config import EngineConfig
 from outreach.dispatch.in_process import InProcessDispatcher
+from outreach.errors import StorageUnreachable
 from outreach.models.work import WorkUnit
 from outreach.protocols.dispatcher import Dispatcher, ReportSource
 from outreach.testing.clock import ShiftedClock
@@ -59,3 +60,26 @@ async def test_a_clock_that_is_set_back_is_told_to_the_worker_at_once() -> None:
         await dispatcher.stop(grace_seconds=1)
     (back,) = worker.set_back
     assert abs(back - timedelta(hours=1)) < timedelta(seconds=1)
+
+
+@pytest.mark.virtual_time
+async def test_a_database_that_is_away_as_the_right_was_taken_does_not_cost_the_right() -> None:
+    """The feed is read again, as it is at any later time."""
+    worker, runner, unit = ScriptedWorker(), ScriptedRunner(), WorkUnit("campaign", "workspace", "campaign")
+    worker.put(unit, clock_of_loop().now())
+    worker.broken = StorageUnreachable("It is away.")
+    dispatcher = InProcessDispatcher(
+        worker=worker,
+        runner=runner,
+        report=ignore,
+        sources=(),
+        clock=clock_of_loop(),
+        config=EngineConfig(change_poll_seconds=0.02),
+    )
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(dispatcher.run)
+        await worker.signal.until(lambda: worker.calls.count("due") >= 2)
+        worker.broken = None
+        await runner.signal.until(lambda: runner.count(unit))
+        await dispatcher.stop(grace_seconds=1)
+    assert worker.calls.count("acquire") == 1
