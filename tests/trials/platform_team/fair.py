@@ -115,6 +115,8 @@ class FairDispatcher:
                         await self._pause(self._config.lock_retry_seconds)
                     else:
                         await self._dispatch(epoch)
+                with anyio.move_on_after(self._grace):
+                    await self._worker.settle_kept()
                 tasks.cancel_scope.cancel()
         finally:
             ready()
