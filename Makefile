@@ -37,6 +37,7 @@ ROUNDS = 5
 QUICK =
 BASE =
 COVERAGE =
+SECOND_CHANCE =
 
 VENV = .venv
 BIN = $(VENV)/bin
@@ -104,14 +105,17 @@ soak: PYTEST_ARGS = -n 3 --dist worksteal
 # tests/suite.py decides which tests are slow. COVERAGE=1 measures the branches that they reach, for `make coverage`.
 TESTED = $(BIN)/$(if $(COVERAGE),coverage run,python)
 
+# SECOND_CHANCE=1, for a gate: a few failed tests are tried again when all have ended (tests/second_chance.py).
+AND_THEN = $(if $(SECOND_CHANCE),|| .ci/second-chance $$?)
+
 test: check
 	@$(if $(COVERAGE),$(BIN)/coverage erase)
 	@echo "==> pytest, without the tests of \`make soak\`"
-	@$(TESTED) -m pytest --suite quick $(PYTEST_ARGS) </dev/null
+	@$(TESTED) -m pytest --suite quick $(PYTEST_ARGS) </dev/null $(AND_THEN)
 
 soak: $(STAMP)
 	@echo "==> pytest, the tests that \`make test\` leaves out"
-	@$(TESTED) -m pytest --suite soak $(PYTEST_ARGS) </dev/null
+	@$(TESTED) -m pytest --suite soak $(PYTEST_ARGS) </dev/null $(AND_THEN)
 
 coverage: $(STAMP)
 	@echo "==> branch coverage of what ran with COVERAGE=1"
