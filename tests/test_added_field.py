@@ -1,4 +1,4 @@
-"""One more stored field is three edits: its model, a migration, openapi.yaml; for PostgreSQL one more migration."""
+"""One more stored field is three edits: its model, a migration for every database, openapi.yaml."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
+
+from tests.postgres import server
 
 ROOT = Path(__file__).parents[1]
 
@@ -26,7 +31,7 @@ EDITS = {
 MIGRATION = "ALTER TABLE campaigns ADD COLUMN priority INTEGER NOT NULL DEFAULT 5;\n"
 
 TRIAL = """
-import asyncio, json
+import asyncio, json, sys
 from outreach import NewWorkspace, Outreach
 from outreach.errors import InvalidRequest
 from outreach.http import read_sms_campaign, write_campaign
@@ -37,7 +42,7 @@ BODY = {"channel": "sms", "name": "Sale", "message_body": "Hi", "recipients": [{
 
 async def main():
     clock = SystemClock()
-    async with Outreach.open("sqlite:///field.db", dispatch=False) as engine:
+    async with Outreach.open(sys.argv[1], dispatch=False) as engine:
         workspace = await engine.workspaces.create(NewWorkspace(name="Shop"))
         for given in ({}, {"priority": 7}):
             new, contacts = read_sms_campaign(BODY | given, this_year=2026)
@@ -46,7 +51,7 @@ async def main():
         read_sms_campaign(BODY | {"priority": 10}, this_year=2026)
     except InvalidRequest as error:
         print([(one.path, one.message) for one in error.details])
-    async with Outreach.open("sqlite:///field.db", dispatch=False) as engine:
+    async with Outreach.open(sys.argv[1], dispatch=False) as engine:
         page = await engine.campaigns.list(workspace.id)
         print(sorted(write_campaign(one, now=clock.now())["priority"] for one in page.items))
 
@@ -55,7 +60,17 @@ asyncio.run(main())
 """
 
 
-def test_a_stored_field_is_three_edits_on_sqlite(tmp_path: Path) -> None:
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Yield the URL of a database that has nothing yet."""
+    if request.param == "sqlite":
+        yield "sqlite:///field.db"
+        return
+    with server().database() as name:
+        yield server().url(name)
+
+
+def test_a_stored_field_is_three_edits(tmp_path: Path, database: str) -> None:
     """A `priority` of campaigns, as an experiment: it is read, checked, stored, migrated and shown."""
     for package in ("outreach", "outreach_server"):
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__", "testing"))
@@ -67,9 +82,9 @@ def test_a_stored_field_is_three_edits_on_sqlite(tmp_path: Path) -> None:
             assert place in text
             text = text.replace(place, added + place, 1)
         file.write_text(text, "utf-8")
-    (tmp_path / "outreach/storage/sqlite/schema/9999_priority.sql").write_text(MIGRATION, "utf-8")
+    (tmp_path / "outreach/storage/base/schema/9999_priority.sql").write_text(MIGRATION, "utf-8")
     done = subprocess.run(
-        [sys.executable, "-c", TRIAL],
+        [sys.executable, "-c", TRIAL, database],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
@@ -79,3 +94,15 @@ def test_a_stored_field_is_three_edits_on_sqlite(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["[('priority', 'must be between 1 and 9')]", "[5, 7]"]
+
+
+def test_migrations_of_all_databases_have_one_order() -> None:
+    """No number is given twice, so that a shared migration comes after those of each database that it needs."""
+    numbers: dict[str, str] = {}
+    for file in sorted((ROOT / "outreach" / "storage").glob("*/schema/*.sql")):
+        number = file.name.partition("_")[0]
+        if number == "0001":
+            assert file.parent.parent.name != "base"
+            continue
+        assert number not in numbers, f"{file} and {numbers[number]}"
+        numbers[number] = str(file)

@@ -1,11 +1,10 @@
-"""The schema and its migrations: the SQL files here by name, all pending ones in one transaction, forward only."""
+"""The schema and its migrations: SQL files by name, all pending ones in one transaction, forward only."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import resources
 from typing import Final
 
 import attrs
@@ -13,6 +12,7 @@ from psycopg import sql
 
 from outreach.errors import DatabaseInUse, DatabaseMissing, DatabaseNewer, DatabaseOlder, StorageError
 from outreach.storage.base.progress import Progress, ProgressCallback
+from outreach.storage.base.schema import migration_files
 from outreach.storage.base.transfer import UNFINISHED, UNFINISHED_MESSAGE
 from outreach.storage.postgres.connect import MIGRATION_KEY, OPEN_KEY, SCHEMA, PostgresConnection
 
@@ -45,8 +45,7 @@ class Version:
 @cache
 def migrations() -> Mapping[str, str]:
     """Return the script of each migration, in order."""
-    files = sorted(resources.files(__name__).iterdir(), key=lambda file: file.name)
-    return {file.name.removesuffix(".sql"): file.read_text("utf-8") for file in files if file.name.endswith(".sql")}
+    return {file.name.removesuffix(".sql"): file.read_text("utf-8") for file in migration_files(__name__)}
 
 
 def version_of(connection: PostgresConnection) -> Version:

@@ -1,4 +1,4 @@
-"""The schema and its migrations: the SQL files here by name, each in one transaction with its record, forward only.
+"""The schema and its migrations: SQL files by name, each in one transaction with its record, forward only.
 
 sqlite-utils reads the records, which are in `_sqlite_migrations`.
 """
@@ -9,7 +9,6 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Final, Literal
 
@@ -18,6 +17,7 @@ from sqlite_utils import Database, Migrations
 
 from outreach.errors import DatabaseInUse, DatabaseNewer, DatabaseOlder, StorageError
 from outreach.storage.base.progress import Progress, ProgressCallback
+from outreach.storage.base.schema import migration_files
 from outreach.storage.base.transfer import UNFINISHED, UNFINISHED_MESSAGE
 from outreach.storage.sqlite.archive_mark import is_archive, needs_migration, require_no_archive
 from outreach.storage.sqlite.copying import integrity_problems
@@ -47,9 +47,8 @@ def statements(text: str) -> Iterator[str]:
             statement = ""
 
 
-for _file in sorted(resources.files(__name__).iterdir(), key=lambda file: file.name):
-    if _file.name.endswith(".sql"):
-        _register(_file)
+for _file in migration_files(__name__):
+    _register(_file)
 
 
 def apply_migrations(

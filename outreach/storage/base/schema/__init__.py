@@ -1,0 +1,16 @@
+"""Migrations in SQL that every database understands, as files here; what only one of them does is beside its backend.
+
+Their numbers run through all of these folders, so that each database has its migrations in one order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+
+def migration_files(package: str) -> Sequence[Traversable]:
+    """Return the migrations in a backend's package and those that all backends share, by their names."""
+    files = [file for name in (__name__, package) for file in resources.files(name).iterdir()]
+    return sorted((file for file in files if file.name.endswith(".sql")), key=lambda file: file.name)
