@@ -166,8 +166,8 @@ class Dispatcher(Protocol):
     - One slice at a time works on a unit.
     - A unit that is woken during its slice is worked on again after it.
     - `stop` starts no new requests and lets running ones end within its grace; it also ends a wait for the right.
-    - A refused database (`DispatchRefused`) is not asked for again; `health` says why. What providers answered before is
-      recorded all the same (`settle_kept`).
+    - A refused database (`DispatchRefused`) is not asked for again; `health` says why. What providers answered before
+      is recorded all the same (`settle_kept`).
     - However `run` ends, it drains the runner, and releases the right last.
     """
 
