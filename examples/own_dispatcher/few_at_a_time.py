@@ -132,7 +132,7 @@ class FewAtATime:
                 self._refused, self._state = error, "refused"
                 ready()
                 await self._stop.wait()
-                return
+                break
             except Exception as error:
                 self._count(error)
             if epoch is not None:

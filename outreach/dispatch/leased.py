@@ -38,6 +38,10 @@ _LEAST_PAUSE_SECONDS: Final = 0.05
 _SLICE_END_SECONDS: Final = 1.0
 """How long slices have to end by themselves, also with a shorter grace period."""
 
+_NOT_TO_BE_WRITTEN: Final = frozenset({"damaged", "replaced"})
+"""Reasons of a refusal for which outcomes are not recorded either: the file is broken, or is not the one of the
+dispatches."""
+
 
 class UnitState:
     """A unit's state, and the wake signal of its slice.
@@ -203,8 +207,11 @@ class LeasedDispatcher(ABC):
                 self._refused = error
                 _log.error("Dispatch disabled: %s", masked(error.message), extra={"action": "dispatch_refused"})
                 report_ready()
-                await self._stop.wait()
-                return
+                if error.reason in _NOT_TO_BE_WRITTEN:
+                    await self._stop.wait()
+                    return
+                await self._settle_kept_until_stopped()
+                break
             except Exception as error:
                 self._count_failure(error)
                 self._log_throttle.failure("lease_failed", error, "Could not take the dispatch lease.")
@@ -225,6 +232,13 @@ class LeasedDispatcher(ABC):
         # What providers answered while the database was away ends with this process.
         with anyio.move_on_after(self._grace_left()):
             await self._worker.settle_kept()
+
+    async def _settle_kept_until_stopped(self) -> None:
+        """Record what providers answered before the right was refused: recording needs no right."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._worker.settle_kept)
+            await self._stop.wait()
+            tasks.cancel_scope.cancel()
 
     def _log_standby(self, standing_by: bool) -> None:
         if standing_by and not self._standing_by:

@@ -93,7 +93,8 @@ class Worker(Protocol):
     async def settle_kept(self) -> None:
         """Record the outcomes that could not be recorded while the database was away, trying until all are.
 
-        A worker also does so with its heartbeats; a dispatcher that ends calls it with what is left of its grace.
+        A worker also does so with its heartbeats; a dispatcher that ends calls it with what is left of its grace. Where
+        the right was refused there are no heartbeats, and it may call it at once.
         """
         ...
 
@@ -165,7 +166,8 @@ class Dispatcher(Protocol):
     - One slice at a time works on a unit.
     - A unit that is woken during its slice is worked on again after it.
     - `stop` starts no new requests and lets running ones end within its grace; it also ends a wait for the right.
-    - A refused database (`DispatchRefused`) is not asked for again; `health` says why.
+    - A refused database (`DispatchRefused`) is not asked for again; `health` says why. What providers answered before
+      is recorded all the same (`settle_kept`).
     - However `run` ends, it drains the runner, and releases the right last.
     """
 

@@ -16,7 +16,7 @@ from outreach.models.message import Message
 from outreach.models.plans import SenderPace
 from outreach.models.reports import CallReport
 from outreach.models.resources import Agent
-from outreach.models.states import CallStatus, DispatchState, MessageStatus
+from outreach.models.states import ENDED_CALL_STATUSES, CallStatus, DispatchState, MessageStatus
 from outreach.models.work import WorkUnit
 from outreach.models.workspace import Workspace
 from outreach.operations.common import workspace_of
@@ -38,6 +38,9 @@ from outreach.working_set import Transaction
 
 _MAX_POLLS: Final = 10_000
 """Turns remembered before past ones are dropped."""
+
+_LONGEST_CALL: Final = timedelta(hours=12, minutes=5)
+"""The longest call that an agent may allow, and the time until its end is reported."""
 
 
 class SinglesRunner:
@@ -192,6 +195,9 @@ class SinglesRunner:
         if report is not None:
             await self._worker.report(report)
         silence = timedelta(seconds=self._config.call_timeout_seconds)
+        if report is not None and report.status not in ENDED_CALL_STATUSES:
+            # It has just said that the call goes on, and a provider's own setting may allow that for longer.
+            silence = max(silence, _LONGEST_CALL)
         now_known, is_due = await self._storage.read(
             lambda tx: (
                 known := tx.calls.get(call.workspace_id, call.id),

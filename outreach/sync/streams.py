@@ -22,6 +22,8 @@ E = TypeVar("E", bound=Event, covariant=True)
 _AT_ONCE: Final = 100
 """Items that are fetched from the loop at a time."""
 
+_INTERRUPTED: Final = "An earlier call was interrupted, and what follows was not read. Begin a new iteration."
+
 
 class Items(Iterator[T]):
     """An iterator over an asynchronous one, which it reads in chunks."""
@@ -32,18 +34,22 @@ class Items(Iterator[T]):
         self._fetched: deque[T] = deque()
         self._error: Exception | None = None
         self._ended = False
+        self._interrupted = False
 
     def __next__(self) -> T:
         """Return the next item.
 
         Raises:
             OutreachError: The items cannot be read.
+            InvalidRequest: An earlier call was interrupted, and what it had read has been returned.
             TimeoutError: A `fail_after` around it has passed.
         """
         if not self._fetched:
             if self._error is None and not self._ended:
                 self._running.run(lambda _: self._fetch())
             if not self._fetched:
+                if self._interrupted:
+                    raise InvalidRequest(_INTERRUPTED)
                 error, self._error, self._ended = self._error, None, True
                 raise error or StopIteration
         return self._fetched.popleft()
@@ -56,6 +62,10 @@ class Items(Iterator[T]):
             self._ended = True
         except Exception as error:  # raised after the items that came before it
             self._error = error
+        except BaseException:
+            # Python ends an asynchronous generator that is cancelled: asked again, it would seem complete.
+            self._interrupted = self._ended = True
+            raise
 
 
 class Stream(Generic[C]):

@@ -107,6 +107,13 @@ class DispatcherContract:
             assert not dispatcher.health().dispatching
         assert (worker.calls.count("acquire"), runner.slices) == (1, [])
 
+    async def test_what_was_kept_is_recorded_also_where_the_right_is_refused(self, make: Make) -> None:
+        """Outcomes of committed dispatches are merged whoever reports them, before the process ends too."""
+        worker = ScriptedWorker(DispatchRefused("a network file system"))
+        async with running(make(worker, ScriptedRunner(), ())):
+            pass
+        assert worker.calls[-1] == "settle_kept"
+
     async def test_what_is_due_at_the_start_is_worked_on_in_a_served_runner(self, make: Make) -> None:
         """Work of before a restart is found, and slices run only while the requests they leave are held."""
         worker, runner = ScriptedWorker(2), ScriptedRunner()

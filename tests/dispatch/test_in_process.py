@@ -8,7 +8,7 @@ import pytest
 
 from outreach.config import EngineConfig
 from outreach.dispatch.in_process import InProcessDispatcher
-from outreach.errors import StorageUnreachable
+from outreach.errors import DispatchRefused, StorageUnreachable
 from outreach.models.work import WorkUnit
 from outreach.protocols.dispatcher import Dispatcher, ReportSource
 from outreach.testing.clock import ShiftedClock
@@ -83,3 +83,26 @@ async def test_a_database_that_is_away_as_the_right_was_taken_does_not_cost_the_
         await runner.signal.until(lambda: runner.count(unit))
         await dispatcher.stop(grace_seconds=1)
     assert worker.calls.count("acquire") == 1
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(
+    ("reason", "recorded"), [("note", True), ("network_file_system", True), ("damaged", False), ("replaced", False)]
+)
+async def test_what_was_kept_is_recorded_from_the_refusal_of_the_right_on(reason: str, recorded: bool) -> None:
+    """The process may go on to serve for weeks; a broken file, and another one in its place, are left alone."""
+    worker = ScriptedWorker(DispatchRefused("Not here.", reason=reason))
+    dispatcher = InProcessDispatcher(
+        worker=worker,
+        runner=ScriptedRunner(),
+        report=ignore,
+        sources=(),
+        clock=clock_of_loop(),
+        config=EngineConfig(),
+    )
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(dispatcher.run)
+        await anyio.sleep(1)
+        assert ("settle_kept" in worker.calls) is recorded
+        await dispatcher.stop(grace_seconds=1)
+    assert ("settle_kept" in worker.calls) is recorded

@@ -397,6 +397,27 @@ async def test_a_call_may_last_as_long_as_its_agent_allows(open_storage: OpenSto
         assert [one.reason for one in await people(rig.engine, campaign)] == ["no_news"]
 
 
+@pytest.mark.virtual_time(max_run=timedelta(hours=16))
+async def test_a_call_that_its_provider_says_goes_on_is_not_ended() -> None:
+    """A provider's own setting may allow 12 hours, of which the engine does not know."""
+    voice = ScriptedVoice()
+
+    async def status(**_: object) -> CallReport:
+        return event(voice.requests[0], CallStatus.IN_PROGRESS)
+
+    voice.status = status  # type: ignore[method-assign]
+    config = attrs.evolve(SLOW, call_poll_seconds=60.0)
+    async with dispatching(MemoryStorage(clock=clock_of_loop()), voice=voice, config=config) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_calls(rig.engine, workspace, 1)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await voice.wait_for_requests(1)
+        await anyio.sleep(12 * 3600)
+        assert [one.status for one in await people(rig.engine, campaign)] == [R.IN_PROGRESS]
+        await anyio.sleep(10 * 60)
+        assert [one.reason for one in await people(rig.engine, campaign)] == ["no_news"]
+
+
 async def test_a_silence_that_began_by_a_wrong_time_ends_by_the_right_one(open_storage: OpenStorage) -> None:
     """A call that was dialed an hour ahead of the present is not waited for until that hour comes."""
 
@@ -474,7 +495,8 @@ async def test_a_call_that_a_provider_never_ends_is_given_up_after_a_clock_step_
 
         voice.status = status  # type: ignore[method-assign]
         await asked.wait()
-        clock.shift(timedelta(hours=5))
+        # Longer than any call may last: until then the provider's word that it goes on counts.
+        clock.shift(timedelta(hours=13))
         await anyio.sleep(40 * 60)
         assert [one.status for one in await people(rig.engine, campaign)] == [R.IN_PROGRESS]
         await anyio.sleep(60 * 60)

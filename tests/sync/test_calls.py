@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from queue import SimpleQueue
@@ -120,6 +120,24 @@ def test_items_end_with_their_error_after_what_came_before(engine: Outreach) -> 
     with pytest.raises(NotFound):
         next(items)
     assert list(items) == []
+
+
+def test_an_interrupted_iteration_never_seems_complete(engine: Outreach) -> None:
+    """It returns what it had read, and then raises however often it is asked."""
+    campaigns = engine.campaigns
+
+    async def slow() -> AsyncIterator[int]:
+        yield 1
+        yield 2
+        await asyncio.Event().wait()
+
+    items = campaigns._items(lambda _: slow())
+    with pytest.raises(TimeoutError), fail_after(0.2):
+        next(items)
+    assert [next(items), next(items)] == [1, 2]
+    for _ in range(2):
+        with pytest.raises(InvalidRequest, match="was interrupted"):
+            next(items)
 
 
 def test_a_call_that_takes_too_long_is_cancelled(engine: Outreach) -> None:
