@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import httpx
 
 _CONNECT_SECONDS: Final = 10.0
+"""How long TCP may take, and as long again TLS."""
+
 _KEPT_SECONDS: Final = 4.0
 """Idle connections are closed before providers do so: a request on a closing connection has an unknown outcome."""
 
@@ -24,8 +26,12 @@ _MAX_CONNECTIONS: Final = 100
 """To one provider, so that those that one leaves waiting are not missing for the others."""
 
 _FREE_SECONDS: Final = 5.0
-"""How long a request waits for one of the connections; it ends well before the engine gives an answer up, because what
-waited has certainly not been sent."""
+"""How long a request waits for one of the connections."""
+
+_CONNECT_PART: Final = 1 / 3
+_FREE_PART: Final = 1 / 6
+"""The most of the time for an answer that each of these may take. Waiting, TCP and TLS together end before the engine
+gives the request up: what has no connection by then has certainly not been sent, and is not to become unknown."""
 
 
 class AccountConnections:
@@ -113,8 +119,8 @@ class AccountConnections:
                 follow_redirects=False,
                 timeout=httpx.Timeout(
                     self._answer_seconds,
-                    connect=min(_CONNECT_SECONDS, self._answer_seconds),
-                    pool=min(_FREE_SECONDS, self._answer_seconds / 2),
+                    connect=min(_CONNECT_SECONDS, self._answer_seconds * _CONNECT_PART),
+                    pool=min(_FREE_SECONDS, self._answer_seconds * _FREE_PART),
                 ),
             )
         return self._clients[provider]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from types import TracebackType
@@ -20,10 +21,11 @@ through all that the pool has: one pool of 100 takes many times the computing of
 
 @attrs.define(eq=False)
 class _Pool:
-    """A pool, and how many requests it has."""
+    """A pool, how many requests it has, and since when (by the loop's clock) it has none."""
 
     client: ProviderClient
     requests: int = 0
+    idle_since: float = 0.0
 
 
 class SpreadClient(ProviderClient):
@@ -40,10 +42,14 @@ class SpreadClient(ProviderClient):
     def __init__(self, *, connections: int, keepalive_expiry: float, **settings: Any) -> None:
         # Made once, because it reads all certificates of the machine.
         settings = {"verify": httpx.create_ssl_context(), **settings}
-        super().__init__(**settings)
+        # It has no connections of its own.
+        super().__init__(transport=httpx.AsyncBaseTransport(), **settings)
+        self._keepalive_expiry = keepalive_expiry
         self._settings = {"limits": httpx.Limits(max_connections=_EACH, keepalive_expiry=keepalive_expiry), **settings}
         self._pools: list[_Pool] = []
         self._free = anyio.Semaphore(connections, fast_acquire=True)
+        self._expiry: asyncio.TimerHandle | None = None
+        self._closing: set[asyncio.Task[None]] = set()
 
     async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:
         """Send a request through one of the pools; see `ProviderClient`."""
@@ -75,8 +81,32 @@ class SpreadClient(ProviderClient):
         await self._close_pools()
 
     async def _close_pools(self) -> None:
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
         while self._pools:
             await self._pools.pop().client.aclose()
+        if self._closing:
+            await asyncio.wait(self._closing)
+
+    def _expire(self) -> None:
+        """Close the pools that nobody has asked for long enough, with their connections.
+
+        A pool of httpcore itself closes what has expired, or was closed by the provider, only at its next request.
+        """
+        self._expiry = None
+        latest = asyncio.get_running_loop().time() - self._keepalive_expiry
+        expired = [pool for pool in self._pools if not pool.requests and pool.idle_since <= latest]
+        self._pools = [pool for pool in self._pools if pool not in expired]
+        for pool in expired:
+            task = asyncio.create_task(pool.client.aclose())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+        self._expire_later()
+
+    def _expire_later(self) -> None:
+        if self._expiry is None and any(not pool.requests for pool in self._pools):
+            self._expiry = asyncio.get_running_loop().call_later(self._keepalive_expiry, self._expire)
 
     async def _take(self, request: httpx.Request) -> _Pool:
         """Return a pool with a free connection, after waiting for one."""
@@ -98,6 +128,10 @@ class SpreadClient(ProviderClient):
     def _give_back(self, pool: _Pool) -> None:
         pool.requests -= 1
         self._free.release()
+        if not pool.requests:
+            pool.idle_since = asyncio.get_running_loop().time()
+            if not self.is_closed:
+                self._expire_later()
 
 
 class _LastingStream(httpx.AsyncByteStream):

@@ -147,3 +147,14 @@ async def test_a_provider_without_answers_takes_no_connection_from_another(monke
         assert taken.state is DispatchState.ACCEPTED
         tasks.cancel_scope.cancel()
     await opened.aclose()
+
+
+@pytest.mark.parametrize("answer_seconds", [0.5, 5.0, 12.0, 30.0, 3600.0])
+async def test_connecting_ends_before_the_engine_gives_the_request_up(answer_seconds: float) -> None:
+    """Waiting for a connection, TCP and TLS together: what has not been written by then is not sent, never unknown."""
+    opened = AccountConnections(vault=Vault(), clock=SystemClock(), answer_seconds=answer_seconds, public_url=None)
+    timeout = opened._client("telnyx").timeout
+    await opened.aclose()
+    assert timeout.pool is not None
+    assert timeout.connect is not None
+    assert timeout.pool + 2 * timeout.connect <= answer_seconds * 0.9

@@ -19,12 +19,12 @@ TIMEOUT = httpx.Timeout(30.0, pool=30.0)
 
 @asynccontextmanager
 async def asking(
-    connections: int, *, waiting: httpx.Timeout = TIMEOUT
+    connections: int, *, waiting: httpx.Timeout = TIMEOUT, keepalive_expiry: float = 4.0
 ) -> AsyncIterator[tuple[SpreadClient, FaultServer]]:
     """Open a client, and somebody who answers it."""
     async with (
         FaultServer(lambda _: Answer(body=b"{}")) as server,
-        SpreadClient(connections=connections, keepalive_expiry=4.0, timeout=waiting) as http,
+        SpreadClient(connections=connections, keepalive_expiry=keepalive_expiry, timeout=waiting) as http,
     ):
         yield http, server
 
@@ -33,6 +33,12 @@ async def arrived(server: FaultServer, count: int) -> None:
     """Wait until so many requests have arrived."""
     while len(server.requests) < count:  # noqa: ASYNC110 - the server tells nobody of a request
         await anyio.sleep(0.01)
+
+
+def open_connections(http: SpreadClient) -> int:
+    """Return how many connections of the client have not been closed."""
+    transports = [pool.client._transport for pool in http._pools]
+    return sum(len(one._pool.connections) for one in transports if isinstance(one, httpx.AsyncHTTPTransport))
 
 
 async def test_requests_at_once_have_as_many_connections_as_there_may_be() -> None:
@@ -109,3 +115,22 @@ async def test_a_closed_client_sends_nothing() -> None:
             await http.get(server.url)
         assert len(failures) == 2
         assert len(server.requests) == 1
+
+
+async def test_connections_that_nobody_uses_are_closed_without_another_request() -> None:
+    """Those of every pool; what comes afterwards has new ones."""
+    async with asking(25, keepalive_expiry=0.05) as (http, server):
+        server.fault = "silence"
+        async with anyio.create_task_group() as tasks:
+            for _ in range(15):
+                tasks.start_soon(http.get, server.url)
+            await arrived(server, 15)
+            tasks.cancel_scope.cancel()
+        server.fault = None
+        async with anyio.create_task_group() as tasks:
+            for _ in range(15):
+                tasks.start_soon(http.get, server.url)
+        with anyio.fail_after(30):
+            while open_connections(http):  # noqa: ASYNC110 - nobody is told of a closed connection
+                await anyio.sleep(0.01)
+        assert (await http.get(server.url)).is_success

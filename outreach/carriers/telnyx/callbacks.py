@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from outreach.carriers.base import DISPATCH_PARAMETER
 from outreach.carriers.telnyx.carrier import NAME
-from outreach.carriers.telnyx.errors import failure_class
+from outreach.carriers.telnyx.errors import deciding_error, failure_class
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
 from outreach.protocols.adapter import (
@@ -109,7 +109,7 @@ def _report(
     provider_id = text_in(payload, "id")
     if status is None or provider_id is None:
         return None
-    error = first_in(payload, "errors")
+    error = deciding_error(payload)
     code = text_in(error, "code")
     return MessageReport(
         workspace_id=connection.workspace_id,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, quote, urlsplit
 
 from outreach.carriers import base
-from outreach.carriers.telnyx.errors import AMBIGUOUS, FAILURES, SENDER_LIMITS, failure_class
+from outreach.carriers.telnyx.errors import AMBIGUOUS, SENDER_LIMITS, deciding_error, failure_class
 from outreach.convert.field_rules import read_timestamp
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
@@ -112,7 +112,7 @@ class TelnyxCarrier:
             return outcome
         if not response.is_client_error:
             raise UnreadableResponse
-        error = first_in(json_object_or_empty(response), "errors")
+        error = deciding_error(json_object_or_empty(response))
         code = text_in(error, "code")
         if code in AMBIGUOUS:
             return DispatchOutcome(state=DispatchState.UNKNOWN, reason="provider_error", error_code=code)
@@ -162,7 +162,7 @@ def _found(data: Mapping[str, Any]) -> DispatchOutcome | None:
         return None
     if text_in(first_in(data, "to"), "status") not in FAILED:
         return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
-    error = first_in(data, "errors")
+    error = deciding_error(data)
     return base.refused_after_accept(
         failure_class(error),
         provider_id=provider_id,
@@ -177,9 +177,8 @@ def _recorded(row: Mapping[str, Any]) -> DispatchOutcome | None:
         return None
     if text_in(row, "status") not in _FAILED_RECORDS:
         return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
-    errors = row.get("errors")
-    code = errors[0] if isinstance(errors, list) and errors and isinstance(errors[0], str) else None
-    return base.refused_after_accept(FAILURES.get(code or ""), provider_id=provider_id, code=code)
+    error = deciding_error(row)
+    return base.refused_after_accept(failure_class(error), provider_id=provider_id, code=text_in(error, "code"))
 
 
 def _fits(row: Mapping[str, Any], lookup: LookupRequest) -> bool:

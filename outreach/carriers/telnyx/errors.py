@@ -6,11 +6,12 @@ https://developers.telnyx.com/development/api-fundamentals/api-errors
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
 from outreach.models.dispatch import FailureClass
+from outreach.wire.callbacks import text_in
 
 FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
     {
@@ -82,6 +83,22 @@ FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
 AMBIGUOUS: Final = frozenset({"10007", "10008"})
 """An error or timeout at Telnyx: whatever the status, the outcome is unknown."""
 
+_STRENGTH: Final[Sequence[FailureClass | None]] = (
+    "opted_out",
+    "provider_auth",
+    "provider_funds",
+    "bad_sender",
+    "invalid_number",
+    "bad_body",
+    "filtered",
+    "rejected",
+    "unreachable",
+    "rate_limited",
+    None,
+)
+"""Which of several errors decides: a STOP, then what is wrong for everybody (the contact keeps its turn), then what is
+final for this message, then what passes, then unknown codes."""
+
 _OF_A_NUMBER: Final = frozenset({"10001", "10002", "10016"})
 _BY_POINTER: Final[Mapping[str, FailureClass]] = {"/from": "bad_sender", "/to": "invalid_number"}
 _STOP: Final = "40300"
@@ -102,6 +119,22 @@ def failure_class(error: Mapping[str, Any]) -> FailureClass | None:
         # Networks use this code for other blocks too, so nobody is unsubscribed by it.
         return "rejected"
     return FAILURES.get(code)
+
+
+def deciding_error(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the one of the `errors` of a response, event or record that decides; empty if there is none.
+
+    An ambiguous one goes first: beside it nothing proves that the message was not sent. Of equal ones the first counts.
+    """
+    errors = event.get("errors")
+    found = errors if isinstance(errors, list) else [errors]
+    # Detail records have bare codes.
+    known = [{"code": one} if isinstance(one, str) else one for one in found if isinstance(one, str | dict)]
+    return min(known, key=_rank, default={})
+
+
+def _rank(error: Mapping[str, Any]) -> int:
+    return -1 if text_in(error, "code") in AMBIGUOUS else _STRENGTH.index(failure_class(error))
 
 
 SENDER_LIMITS: Final = frozenset({"40016", "40018"})

@@ -121,9 +121,10 @@ def test_each_status_has_its_word(kind: str, status: str, known: MessageStatus) 
     ],
 )
 def test_a_failure_has_its_reason(error: dict[str, str], reason: str) -> None:
-    """The class of the first error's code; what the table lacks is `rejected`."""
-    report = _report(signed(_status("delivery_failed", errors=[error])))
-    assert (report.reason, report.error_code) == (reason, error["code"])
+    """The class of its code; what the table lacks is `rejected`. It decides also after one that is unknown."""
+    for errors in ([error], [{"code": "2"}, error] if error["code"] != "1" else [error, {"code": "2"}]):
+        report = _report(signed(_status("delivery_failed", errors=errors)))
+        assert (report.reason, report.error_code) == (reason, error["code"])
 
 
 @pytest.mark.parametrize(

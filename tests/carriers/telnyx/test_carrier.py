@@ -150,6 +150,25 @@ async def test_a_code_has_its_class(error: object, status: int, state: DispatchS
     assert outcome.account_wide is (error != {"code": "40016"})
 
 
+@pytest.mark.parametrize(
+    ("codes", "state", "reason", "code"),
+    [
+        (["40016", "40310"], DispatchState.REFUSED, "invalid_number", "40310"),
+        (["40310", "20100"], DispatchState.REFUSED, "provider_funds", "20100"),
+        (["99999", "40300"], DispatchState.REFUSED, "opted_out", "40300"),
+        (["99999", "40318"], DispatchState.DEFERRED, "rate_limited", "40318"),
+        (["40310", "10007"], DispatchState.UNKNOWN, "provider_error", "10007"),
+        (["40001", "40310"], DispatchState.REFUSED, "invalid_number", "40001"),
+    ],
+)
+async def test_of_several_errors_the_strongest_decides(
+    codes: list[str], state: DispatchState, reason: str, code: str
+) -> None:
+    """Wherever it stands; of equal ones the first."""
+    outcome = await _refused(["x", *({"code": one} for one in codes)], 400)
+    assert (outcome.state, outcome.reason, outcome.error_code) == (state, reason, code)
+
+
 @pytest.mark.parametrize("errors", [None, [], 5, "x", {"code": "40310"}, [[]]])
 async def test_a_refusal_without_errors_goes_by_its_status(errors: object) -> None:
     """Whatever stands where the errors should be, the answer is still a no."""
@@ -234,7 +253,12 @@ async def test_a_look_up_that_finds_none_or_several_says_nothing(rows: list[dict
 
 @pytest.mark.parametrize(
     ("status", "errors", "reason"),
-    [("failed", ["40001"], "invalid_number"), ("gw_reject", ["40008"], "temporary"), ("failed", [7], "rejected")],
+    [
+        ("failed", ["40001"], "invalid_number"),
+        ("gw_reject", ["40008"], "temporary"),
+        ("failed", [7], "rejected"),
+        ("failed", ["40008", "40300"], "opted_out"),
+    ],
 )
 async def test_a_record_of_a_failure_is_a_refusal(status: str, errors: list[object], reason: str) -> None:
     """A message that failed reached nobody; why says the code of the record."""
