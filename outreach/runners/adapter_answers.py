@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -36,6 +37,14 @@ _CALL_REPORT_TEXTS: Final = (
 )
 _EVENT_TEXTS: Final = ("event_id", "to", "unreadable_kind")
 _MESSAGE_TEXTS: Final = ("provider_id", "from_number", "to", "body")
+
+_INDEXED: Final = frozenset({"event_id", "provider_id", "telephony_id", "from_number"})
+_MAX_INDEXED: Final = 512
+"""Characters. An index of PostgreSQL takes about 2,700 bytes of a row, and a character has up to 4.
+
+No provider's identifier is as long. A longer one is shortened wherever it is told, so that a report still finds its
+dispatch; but its provider would not know it in a look-up.
+"""
 
 _OUTCOMES: Final = frozenset(get_args(CallOutcome))
 _CLASSES: Final = frozenset(get_args(FailureClass))
@@ -135,9 +144,20 @@ def _other_texts(found: object, names: Sequence[str]) -> dict[str, Any]:
     changes = {}
     for name in names:
         given = getattr(found, name)
-        if given is not None and (text := storable(str(given))) != given:
+        if given is None:
+            continue
+        text = storable(str(given))
+        if name in _INDEXED and len(text) > _MAX_INDEXED:
+            text = _shortened(text)
+        if text != given:
             changes[name] = text
     return changes
+
+
+def _shortened(text: str) -> str:
+    """Return the beginning of a text and a digest of the whole: always the same, and another one for another text."""
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return f"{text[: _MAX_INDEXED - len(digest) - 1]}:{digest}"
 
 
 def _other_time(found: Report | InboundMessageEvent) -> dict[str, Any]:

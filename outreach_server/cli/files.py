@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -34,8 +35,13 @@ async def write_parts(parts: AsyncIterator[bytes], file: Path | None) -> int:
 
 
 @contextmanager
-def _written(file: Path) -> Iterator[IO[bytes]]:
-    """Open what becomes a file when the block has ended."""
+def _written(file: Path, *, mode: int = 0o600) -> Iterator[IO[bytes]]:
+    """Open what becomes a file when the block has ended.
+
+    Args:
+        file: Where it goes.
+        mode: Who may read it, less the umask: by default as private as the database, for it holds people's numbers.
+    """
     try:
         if file.exists() and not file.is_file():
             # A pipe or a device, such as /dev/null, which must not be replaced.
@@ -44,11 +50,13 @@ def _written(file: Path) -> Iterator[IO[bytes]]:
             return
         # Under another name until it is complete, so that nobody takes a part for the whole; a link stays one.
         place = Path(os.path.realpath(file))
-        draft = place.with_name(f".{place.name}.{os.getpid()}.part")
+        # Two containers on one volume may have the same process number.
+        draft = place.with_name(f".{place.name}.{uuid.uuid4().hex}.part")
         try:
-            # As private as the database: it holds people's numbers.
-            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as out:
                 yield out
+                out.flush()
+                os.fsync(out.fileno())
             draft.replace(place)
         finally:
             with suppress(FileNotFoundError):
@@ -58,8 +66,6 @@ def _written(file: Path) -> Iterator[IO[bytes]]:
 
 
 def write_text(text: str, file: Path) -> None:
-    """Write a text file in UTF-8, which replaces what is there."""
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise click.ClickException(f"Could not write {str(file)!r}: {error.strerror}.") from error
+    """Write a text file in UTF-8, which replaces what is there once it is complete."""
+    with _written(file, mode=0o666) as out:
+        out.write(text.encode())

@@ -50,6 +50,26 @@ def test_a_report_is_text_json_or_a_page(
     assert " \n" not in written
 
 
+def test_a_report_that_cannot_be_written_leaves_the_one_before(
+    cli: Cli, campaign_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk leaves no half of a page under the name, and nothing beside it."""
+    page = tmp_path / "pages" / "report.html"
+    page.parent.mkdir()
+    page.write_text("before")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        told = cli.refuse("campaigns", "report", campaign_id, "--format", "html", "--output", str(page))
+    assert "No space left" in told
+    assert page.read_text() == "before"
+    assert list(page.parent.iterdir()) == [page]
+    cli.tell("campaigns", "report", campaign_id, "--output", os.devnull)
+
+
 def test_an_export_goes_to_a_file_or_to_standard_output(cli: Cli, campaign_id: str, tmp_path: Path) -> None:
     """The name of the file decides the format; the file is as private as the database."""
     result = cli.run("campaigns", "export", campaign_id)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import threading
@@ -336,6 +337,18 @@ async def test_a_report_that_tells_the_identifier_brings_in_what_came_before_it(
         assert await caller.call(early) == ["unmatched"]
         assert await caller.call({**early, "id": "e2", "dispatch": dispatch_id, "status": "sent"}) == ["merged"]
         assert await _status(engine, workspace_id, message_id) is MessageStatus.DELIVERED
+
+
+async def test_identifiers_too_long_for_an_index_are_shortened(open_storage: OpenStorage, fake: FakeAdapter) -> None:
+    """What compresses badly is the worst; the same one is known again, and another one is not."""
+    long = "".join(hashlib.sha256(str(number).encode()).hexdigest() for number in range(200))
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        caller = Caller(engine, account.id)
+        early = {"kind": "report", "id": long, "message": long, "status": "delivered"}
+        assert await caller.call(early) == ["unmatched"]
+        assert await caller.call({"id": long + "2"}) == ["ignored"]
+        assert await caller.call({"id": long + "2"}) == []
 
 
 @pytest.mark.parametrize(("filling", "elsewhere"), [(0, False), (100_000, True)])

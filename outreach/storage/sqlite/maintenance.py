@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import uuid
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -69,7 +70,8 @@ def back_up(path: Path, file: Path, *, overwrite: bool = False) -> int:
     if not file.absolute().parent.is_dir():
         raise StorageError(f"The directory {str(file.absolute().parent)!r} does not exist. Create it first.")
     SqliteDispatchLock(path, watch=FileWatch(path, clock=SystemClock())).check_before_opening()
-    draft = sibling_path(file, f".{os.getpid()}.part")
+    # Two containers on one volume may have the same process number.
+    draft = sibling_path(file, f".{uuid.uuid4().hex}.part")
     with open_read_only(path) as raw:
         copy_database(raw, draft)
     try:
