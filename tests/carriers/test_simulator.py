@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 import random
 from datetime import UTC, datetime
@@ -12,9 +13,11 @@ from outreach.carriers.simulator import SimulatedCarrier
 from outreach.clock import SystemClock
 from outreach.config import SimulatorConfig
 from outreach.ids import UuidV7Source
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import MessageReport, Report
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.protocols.carrier import LookupRequest, OutboundMessage
+from outreach.simulator import Acceptance
 from outreach.testing.builders import WORKSPACE_ID, new_id
 from outreach.testing.carrier_contract import CarrierContract
 from outreach.testing.scripted import ScriptedCarrier
@@ -177,3 +180,25 @@ def _question(message: OutboundMessage) -> LookupRequest:
     return LookupRequest(
         workspace_id=WORKSPACE_ID, dispatch_id=message.dispatch_id, to=message.to, since=now, until=now
     )
+
+
+@pytest.mark.parametrize("with_file", [False, True])
+async def test_memory_keeps_the_newest_acceptances_only(
+    with_file: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An older one is still found in the file; without a file, no evidence is left of it."""
+    monkeypatch.setattr("outreach.simulator._MAX_REMEMBERED", 10)
+    carrier = _carrier(log_file=tmp_path / "log.jsonl" if with_file else None)
+    before = _acceptances()
+    messages = [_message() for _ in range(100)]
+    for message in messages:
+        await carrier.send(message)
+    assert _acceptances() - before == 10
+    oldest, newest = [await carrier.look_up(_question(message)) for message in (messages[0], messages[-1])]
+    assert newest == DispatchOutcome(state=DispatchState.ACCEPTED)
+    assert oldest == (newest if with_file else None)
+
+
+def _acceptances() -> int:
+    gc.collect()
+    return sum(isinstance(one, Acceptance) for one in gc.get_objects())
