@@ -354,31 +354,6 @@ async def test_a_refusal_of_earlier_credentials_pauses_nothing(
     assert (contact.status, contact.reason, contact.attempts) == ("waiting", "deferred", 0)
 
 
-@pytest.mark.parametrize("reason", ["provider_auth", "provider_funds"])
-async def test_a_refusal_from_before_a_resume_pauses_nothing(storage: Storage, reason: str) -> None:
-    """docs/rules.md#error-budget: it may be recorded hours later; campaigns that nobody has touched are paused."""
-    campaign, untouched = await given_active(storage, 2), await given_active(storage, 2)
-    old = await given_dispatch(storage, campaign)
-
-    def resume(tx: Transaction) -> None:
-        transitions.pause(tx, THIS_WORKSPACE, campaign.id, now=NOW + SECOND, actor="test")
-        transitions.resume(tx, THIS_WORKSPACE, campaign.id, now=NOW + 2 * SECOND, actor="test")
-
-    await storage.write(resume)
-    await settle(storage, old, refused(reason), now=NOW + DAY)
-    assert (await reread(storage, campaign)).status == "active"
-    assert (await reread(storage, untouched)).pause_reason == reason
-    contact = await recipient(storage, campaign)
-    assert (contact.status, contact.reason, contact.attempts) == ("waiting", "deferred", 0)
-
-
-async def test_a_refusal_after_a_resume_pauses_whatever_the_clock_says(storage: Storage) -> None:
-    """A resume that lies ahead, because the clock was set back since, forgives nothing."""
-    campaign = await given_active(storage, 2, updated_at=NOW + DAY)
-    await settle(storage, await given_dispatch(storage, campaign), refused("provider_funds"))
-    assert (await reread(storage, campaign)).pause_reason == "provider_funds"
-
-
 @pytest.mark.parametrize(("since", "waits"), [(timedelta(), False), (TICK, True)])
 async def test_a_single_request_that_earlier_credentials_were_refused_for_goes_out_again(
     storage: Storage, since: timedelta, waits: bool

@@ -102,11 +102,7 @@ def charge(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
         # A scheduled campaign would start into the same failure.
         running = {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}
         for other in tx.campaigns.in_status(running, workspace_id=dispatch.workspace_id):
-            if (
-                other.channel == dispatch.channel
-                and provider_of(tx, other) == dispatch.provider
-                and not _is_forgiven(dispatch, other, now)
-            ):
+            if other.channel == dispatch.channel and provider_of(tx, other) == dispatch.provider:
                 _pause(tx, other, account, now)
         return
     campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id) if dispatch.campaign_id else None
@@ -122,16 +118,6 @@ def charge(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
         history = [one for one in wider if one.created_at <= now][:READ_DISPATCHES]
     if campaign.status is CampaignStatus.ACTIVE and is_spent(history):
         _pause(tx, campaign, "error_budget", now)
-
-
-def _is_forgiven(dispatch: Dispatch, campaign: Campaign, now: datetime) -> bool:
-    """Return whether a campaign was started, resumed or changed after a request that the account was refused for.
-
-    Such a refusal may be recorded hours later, because the database was away. If the account is still in trouble, the
-    campaign's own next request shows it.
-    """
-    # A time ahead of now dates from before a clock step: only a request from before it can be older.
-    return dispatch.created_at < campaign.updated_at and (campaign.updated_at <= now or dispatch.created_at > now)
 
 
 def _pause(tx: Transaction, campaign: Campaign, reason: PauseReason, now: datetime) -> None:
