@@ -12,5 +12,7 @@ from importlib.resources.abc import Traversable
 
 def migration_files(package: str) -> Sequence[Traversable]:
     """Return the migrations in a backend's package and those that all backends share, by their names."""
-    files = [file for name in (__name__, package) for file in resources.files(name).iterdir()]
+    # A package without a file of data has no directory in the executable (docs/binary.md).
+    folders = [folder for name in (__name__, package) if (folder := resources.files(name)).is_dir()]
+    files = [file for folder in folders for file in folder.iterdir()]
     return sorted((file for file in files if file.name.endswith(".sql")), key=lambda file: file.name)
