@@ -113,7 +113,8 @@ class EngineConfig(Configurable):
         call_analysis_wait_seconds: For how long after a call's end its provider is asked for what the analysis says of
             it, where no event has said so: first after a tenth of it, then after twice as long each time.
         call_timeout_seconds: A placed call that has not ended this long after it was dialed ends as unconfirmed; one
-            that its agent allows to last longer, five minutes after that.
+            that its agent allows to last longer, five minutes after that; one that its provider says is going on, after
+            12 hours and five minutes.
         reconcile_delay_seconds: How long after its commit an unknown dispatch is first looked up at the provider.
         reconcile_retry_seconds: How long after a look-up without a result the next one is made.
         reconcile_deadline_seconds: How long after its commit an unknown dispatch ends as unconfirmed.
