@@ -105,8 +105,9 @@ soak: PYTEST_ARGS = -n 3 --dist worksteal
 # tests/suite.py decides which tests are slow. COVERAGE=1 measures the branches that they reach, for `make coverage`.
 TESTED = $(BIN)/$(if $(COVERAGE),coverage run,python)
 
-# SECOND_CHANCE=1, for a gate: a few failed tests are tried again when all have ended (tests/second_chance.py).
-AND_THEN = $(if $(SECOND_CHANCE),|| .ci/second-chance $$?)
+# SECOND_CHANCE=1, for a gate: a few failed tests are tried again when all have ended (tests/second_chance.py). What
+# failed in earlier runs is forgotten first.
+AND_THEN = $(if $(SECOND_CHANCE),--cache-clear || .ci/second-chance $$?)
 
 test: check
 	@$(if $(COVERAGE),$(BIN)/coverage erase)
