@@ -261,7 +261,6 @@ class CampaignUpdate:
         flow_id: Runs this flow from then on (`sms_message_source` becomes `flow`).
         scheduled_start_at: When the started campaign begins (`schedule_type` becomes `scheduled`); None for at once
             (`immediate`).
-        business_hours: Other hours; they keep the campaign's number of calls at a time, whatever theirs is.
         batch_concurrency: Calls at a time, 1 to 40; of calling campaigns only.
     """
 

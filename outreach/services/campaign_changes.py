@@ -228,10 +228,9 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
     after = attrs.evolve(before, **given)
     if not given.keys().isdisjoint(_WHEN):
         check_times(after)
-    if not given.keys().isdisjoint({"batch_concurrency", "business_hours"}) and after.business_hours is not None:
-        # The hours tell the same number (docs/interface.md#business-hours). They do not change it: their default would
-        # raise a lower one that was set before.
-        hours = attrs.evolve(after.business_hours, batch_concurrency=after.batch_concurrency)
+    if "batch_concurrency" in given and after.business_hours is not None:
+        # The hours tell the same number (docs/interface.md#business-hours).
+        hours = attrs.evolve(after.business_hours, batch_concurrency=given["batch_concurrency"])
         after = attrs.evolve(after, business_hours=hours)
     return after
 

@@ -195,12 +195,6 @@ async def test_the_calls_at_a_time_are_those_of_the_hours(writing: Outreach, sto
     assert updated.batch_concurrency == 3
     assert updated.business_hours is not None
     assert updated.business_hours.batch_concurrency == 3
-    other = make_business_hours(timezone="Europe/Berlin", batch_concurrency=7)
-    updated = await writing.campaigns.update(THIS_WORKSPACE, campaign.id, CampaignUpdate(business_hours=other))
-    assert (updated.batch_concurrency, updated.business_hours) == (3, attrs.evolve(other, batch_concurrency=3))
-    both = CampaignUpdate(business_hours=other, batch_concurrency=4)
-    updated = await writing.campaigns.update(THIS_WORKSPACE, campaign.id, both)
-    assert (updated.batch_concurrency, updated.business_hours) == (4, attrs.evolve(other, batch_concurrency=4))
     sms = await given(storage, S.READY)
     with pytest.raises(InvalidRequest):
         await writing.campaigns.update(THIS_WORKSPACE, sms.id, CampaignUpdate(batch_concurrency=3))
