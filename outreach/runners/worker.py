@@ -120,6 +120,7 @@ class Worker:
         compare_clocks: Callable[[Transaction], None] = lambda _: None,
     ) -> None:
         self._compare_clocks = compare_clocks
+        self._has_compared = False
         self.log_throttle = log_throttle or LogThrottle(clock)
         self.instrumentation = instrumentation or Instrumentation()
         self._storage = storage
@@ -206,6 +207,7 @@ class Worker:
                 self._intact = True
             # Before anything is planned: as the engine was opened, the database may have been away.
             await self._storage.read(self._compare_clocks)
+            self._has_compared = True
             # Else they would count as abandoned.
             await self._settle_kept()
             before = self._clock.monotonic()
@@ -535,7 +537,7 @@ class Worker:
     def _apply_outcomes(
         self, tx: Transaction, outcomes: Sequence[tuple[Dispatch, DispatchOutcome]]
     ) -> Sequence[ProviderThrottle | None]:
-        now = self._clock.now()
+        now = self._now(tx)
         callbacks.prefetch_for_outcomes(tx, outcomes)
         throttles = []
         for dispatch, outcome in outcomes:
@@ -544,6 +546,13 @@ class Worker:
             )
             throttles.append(provider_throttles.update_throttle(tx, dispatch, outcome, backoff=self.backoff, now=now))
         return throttles
+
+    def _now(self, tx: Transaction) -> datetime:
+        """Return the time of the database, also where it was away as the engine was opened."""
+        if not self._has_compared:
+            self._compare_clocks(tx)
+            self._has_compared = True
+        return self._clock.now()
 
     def _log_provider_throttle(self, throttle: ProviderThrottle | None) -> None:
         if throttle is not None:
@@ -567,7 +576,7 @@ class Worker:
 
     async def _merge(self, events: Sequence[Report]) -> Sequence[Dispatch | None]:
         def operation(tx: Transaction) -> Sequence[Dispatch | None]:
-            now = self._clock.now()
+            now = self._now(tx)
             ledger.prefetch_for_reports(tx, events)
             for event in events:
                 callbacks.merge_report(tx, event, backoff=self.backoff, analyser=self.analyser, now=now)

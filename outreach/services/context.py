@@ -129,10 +129,11 @@ class GuardedStorage:
         now = self._clock.monotonic()
         if now < self._compared + _COMPARE_SECONDS:
             return await self._storage.write(operation, bulk=bulk)
-        self._compared = now
 
         def compared(tx: Transaction) -> T:
             self._compare_clocks(tx)
+            # Not before: the database may be away.
+            self._compared = now
             return operation(tx)
 
         return await self._storage.write(compared, bulk=bulk)

@@ -15,7 +15,8 @@ from outreach.errors import DispatchRefused, LeaseLost, StorageError
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.plans import SenderPace
-from outreach.models.states import CallStatus, CampaignStatus, DispatchState, RecipientStatus
+from outreach.models.reports import MessageReport
+from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.work import Claim, WorkerLease, WorkUnit
 from outreach.operations.common import campaign_unit
 from outreach.operations.waves import claims, leases, workers
@@ -26,6 +27,7 @@ from outreach.policy.deciding import spacing
 from outreach.protocols.storage import Storage
 from outreach.runners.claims import Claims
 from outreach.runners.worker import Worker
+from outreach.services.context import GuardedStorage, LoopGuard
 from outreach.storage.base.group_commit import CommitUnknown
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import (
@@ -730,6 +732,49 @@ async def test_a_worker_goes_by_the_clock_of_the_database_before_it_plans_anythi
         await worker.acquire()
         assert compared == [[]]
         await worker.release()
+
+
+async def test_a_report_before_the_first_lease_is_merged_by_the_clock_of_the_database() -> None:
+    """A process takes reports in as soon as it is there: the wait for a retry begins by the time of all others."""
+    shared = SharedClock(clock_of_loop())
+    async with MemoryStorage(clock=clock_of_loop()) as storage:
+        worker = Worker(
+            storage=storage,
+            clock=shared,
+            config=QUICK,
+            analyser=ProviderAnalyser(),
+            compare_clocks=lambda _: shared.follow(lambda: clock_of_loop().now() + timedelta(seconds=30)),
+        )
+        report = MessageReport(
+            workspace_id=new_id(),
+            provider="twilio",
+            dispatch_id=new_id(),
+            provider_id=None,
+            status=MessageStatus.SENT,
+            at=NOW,
+        )
+        await worker.report(report)
+        assert shared.now() - clock_of_loop().now() > timedelta(seconds=29)
+
+
+async def test_clocks_are_compared_as_soon_as_the_database_is_there() -> None:
+    """A write that did not reach it has compared nothing."""
+    compared: list[Transaction] = []
+    guard = LoopGuard()
+    guard.settle()
+
+    def fail() -> None:
+        raise StorageError("The database is away.")
+
+    async with WatchedStorage(MemoryStorage(clock=clock_of_loop())) as storage:
+        guarded = GuardedStorage(storage, guard, clock=clock_of_loop(), compare_clocks=compared.append)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(storage, "before_write", fail)
+            with pytest.raises(StorageError):
+                await guarded.write(lambda _: None)
+        for _ in range(2):
+            await guarded.write(lambda _: None)
+            assert len(compared) == 1
 
 
 async def test_a_worker_in_doubt_begins_no_more_requests() -> None:
