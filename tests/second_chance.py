@@ -43,14 +43,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         pytest.exit(f"No second chance: {why}", returncode=pytest.ExitCode.TESTS_FAILED)
 
 
-def refusal(failed: Iterable[pytest.Item], here: Path = _HERE) -> str | None:
+def refusal(failed: Iterable[pytest.Item]) -> str | None:
     """Return why these tests are not tried again, if they are not."""
     tests = list(failed)
     if len(tests) > MOST:
         return f"{len(tests)} tests failed, and {MOST} would be an accident."
     for test in tests:
         for name, why in NEVER.items():
-            if test.path.is_relative_to(here / name):
+            if test.path.is_relative_to(_HERE / name):
                 return f"{test.nodeid} failed; {why}."
     return None
 
