@@ -25,6 +25,7 @@ def make_lifespan(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        server.streams.begin()
         await to_thread.run_sync(sweep, server.spool_root)
         if make_engine is None:
             try:

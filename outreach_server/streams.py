@@ -28,6 +28,7 @@ class Streams:
         self.heartbeat_seconds = heartbeat_seconds
         self._open: Counter[str] = Counter()
         self._ends: set[anyio.Event] = set()
+        self._ending = False
 
     @property
     def open(self) -> int:
@@ -41,6 +42,9 @@ class Streams:
             yield None
             return
         ended = anyio.Event()
+        if self._ending:
+            # Its request was under way when the others were told; its client comes back, with a position.
+            ended.set()
         self._open[workspace_id] += 1
         self._ends.add(ended)
         try:
@@ -51,8 +55,13 @@ class Streams:
             if not self._open[workspace_id]:
                 del self._open[workspace_id]
 
+    def begin(self) -> None:
+        """Let streams go on, because the server starts."""
+        self._ending = False
+
     def end(self) -> None:
-        """End all streams, because the server stops."""
+        """End all streams, and those that begin from now on, because the server stops."""
+        self._ending = True
         for ended in self._ends:
             ended.set()
 

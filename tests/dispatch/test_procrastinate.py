@@ -29,7 +29,7 @@ from outreach.database import check_database, migrate_database
 from outreach.dispatch import procrastinate
 from outreach.dispatch.procrastinate import dispatcher
 from outreach.dispatch.procrastinate.dispatcher import ProcrastinateDispatcher, _as_storage_error, _JobManager
-from outreach.dispatch.procrastinate.jobs import Jobs, JobsConnection, connector_of
+from outreach.dispatch.procrastinate.jobs import Deferral, Jobs, JobsConnection, connector_of
 from outreach.dispatch.procrastinate.schema import conninfo_of
 from outreach.errors import DatabaseNewer, DatabaseOlder, StorageError
 from outreach.models.recipient import Recipient
@@ -112,6 +112,29 @@ async def test_workers_share_campaigns_that_a_node_without_dispatch_has_started(
     assert _without_job(url) == []
 
 
+@pytest.mark.parametrize("left", ["nothing", "contacts"])
+async def test_a_slice_that_ends_as_its_worker_stops_leaves_a_job_only_for_what_is_left(
+    url: str, left: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not know that its campaign was paused or completed meanwhile; the state does."""
+    begun = anyio.Event()
+
+    async def slice_until_stop(self: ProcrastinateDispatcher, *given: Any) -> Any:
+        begun.set()
+        await self._stop.wait()
+        return self._clock.now()
+
+    monkeypatch.setattr(ProcrastinateDispatcher, "_slice", slice_until_stop)
+    async with _engine(url, dispatch=False) as node, _engine(url):
+        workspace = await given_workspace(node)
+        campaign = await given_campaign(node, workspace, 2)
+        await node.campaigns.start(workspace.id, campaign.id)
+        await begun.wait()
+        if left == "nothing":
+            await node.campaigns.pause(workspace.id, campaign.id)
+    assert [unit for unit, _ in _jobs(url)] == ([] if left == "nothing" else [campaign.id])
+
+
 async def test_a_job_is_there_exactly_when_the_state_asks_for_it(url: str) -> None:
     """A unit has one job, at its time; what is paused has none; what was rolled back has left none."""
     migrate_database(url, dispatcher="procrastinate")
@@ -124,6 +147,12 @@ async def test_a_job_is_there_exactly_when_the_state_asks_for_it(url: str) -> No
         await node.campaigns.pause(workspace.id, campaign.id)
         assert _jobs(url) == []
         unit, due = WorkUnit("campaign", workspace.id, campaign.id), node.now() + timedelta(hours=1)
+        connector = connector_of(url)
+        await connector.open_async()
+        # A slice that has ended says so before it hears of the pause.
+        await Jobs(connector).defer(Deferral(unit=unit, due=node.now()))
+        await connector.close_async()
+        assert _jobs(url) == []
 
         def write(fails: bool) -> Callable[[Any], None]:
             def operation(tx: Any) -> None:

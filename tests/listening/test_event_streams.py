@@ -12,7 +12,7 @@ import anyio.lowlevel
 import attrs
 import pytest
 from starlette.applications import Starlette
-from starlette.types import Message
+from starlette.types import Message, Send
 
 from outreach import NewWorkspace, Outreach, WorkspaceStatus, WorkspaceUpdate
 from outreach_server import create_app, event_stream
@@ -263,6 +263,44 @@ async def test_an_app_that_ends_ends_its_streams() -> None:
                 end_streams(object())
                 assert not ended.is_set()
             await ended.wait()
+
+
+async def test_a_stream_that_begins_as_the_server_stops_ends_at_once() -> None:
+    """Its request was let in before the end; it tells its position, and does not hold the end up."""
+    async with Outreach.open("memory://") as engine:
+        app, headers = await _app(engine)
+        for starts in range(2):
+            sent: list[Message] = []
+            begun, ended = anyio.Event(), anyio.Event()
+
+            async def send(message: Message, sent: list[Message] = sent, begun: anyio.Event = begun) -> None:
+                sent.append(message)
+                if message.get("body"):
+                    begun.set()
+
+            async def run(ended: anyio.Event = ended, send: Send = send) -> None:
+                await app(_scope(headers), _silent, send)
+                ended.set()
+
+            with anyio.fail_after(PATIENCE):
+                async with anyio.create_task_group() as tasks, app.router.lifespan_context(app):
+                    if starts == 0:
+                        end_streams(app)
+                    tasks.start_soon(run)
+                    await begun.wait()
+                    if starts == 0:
+                        await ended.wait()
+                    else:
+                        # The app was started anew, and its streams go on.
+                        await anyio.wait_all_tasks_blocked()
+                        assert not ended.is_set()
+            bodies = [message["body"] for message in sent if message["type"] == "http.response.body"]
+            assert (bodies[0].startswith(b"retry: "), bodies[-1]) == (True, b"")
+
+
+async def _silent() -> Message:
+    await anyio.sleep_forever()
+    raise AssertionError
 
 
 async def _app(engine: Outreach) -> tuple[Starlette, list[tuple[bytes, bytes]]]:

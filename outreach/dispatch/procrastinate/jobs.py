@@ -37,12 +37,17 @@ _RECONNECT_SECONDS: Final = 30.0
 _ANSWER_SECONDS: Final = 20.0
 """A connection that has given no answer for this long is taken for lost: nobody holds a lock on a job for so long."""
 
+# What a slice asks for may be over by the time that it asks: a receipt has completed its campaign, say.
 _DEFER: Final = """
     SELECT defer_units(ARRAY[
         ROW(
             %(kind)s::text, %(workspace_id)s::text, %(unit_id)s::text, %(due)s::timestamptz, %(queue)s::text
         )::unit_of_work
     ], false)
+    WHERE NOT EXISTS (
+        SELECT FROM outreach.work
+        WHERE kind = %(kind)s AND workspace_id = %(workspace_id)s AND unit_id = %(unit_id)s AND due_at IS NULL
+    )
 """
 
 
@@ -140,7 +145,10 @@ class Jobs:
         self._connector = connector
 
     async def defer(self, deferral: Deferral) -> None:
-        """Have a unit worked on; where a job waits already, it comes no later than this."""
+        """Have a unit worked on, unless its state says that nothing is left to do.
+
+        Where a job waits already, it comes no later than this.
+        """
         unit = deferral.unit
         await self._connector.execute_query_async(
             _DEFER,
