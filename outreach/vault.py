@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Hashable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import attrs
 
@@ -53,6 +54,19 @@ class KeyProblem:
     made: bool
 
 
+@attrs.frozen(kw_only=True)
+class PreviousCredentials:
+    """What an account's credentials were before a change, to verify callbacks that were signed with them.
+
+    Attributes:
+        values: Those that were another before, by name.
+        until: When they stop being accepted.
+    """
+
+    values: Mapping[str, str] = attrs.field(repr=False)
+    until: datetime
+
+
 class Vault:
     """Encrypts with the newest key and decrypts with all; touches no file before the first use.
 
@@ -77,14 +91,23 @@ class Vault:
         made._source = keys_from_environment(environment, own_file=key_file, required=required)
         return made
 
-    def encrypt(self, account_id: str, credentials: Mapping[str, str]) -> str:
+    def encrypt(
+        self, account_id: str, credentials: Mapping[str, str], *, previous: Sequence[PreviousCredentials] = ()
+    ) -> str:
         """Encrypt credentials for one account; no other account can decrypt them.
+
+        Args:
+            account_id: The account.
+            credentials: By name.
+            previous: Earlier ones that still verify callbacks, the latest first.
 
         Raises:
             ConfigError: No usable key; the message says what to do.
         """
-        plain = json.dumps({"account_id": account_id, "credentials": dict(credentials)}).encode()
-        return self._known(make=True).newest.encrypt(plain).decode("ascii")
+        held: dict[str, Any] = {"account_id": account_id, "credentials": dict(credentials)}
+        if previous:
+            held["previous"] = [{"values": dict(one.values), "until": one.until.isoformat()} for one in previous]
+        return self._known(make=True).newest.encrypt(json.dumps(held).encode()).decode("ascii")
 
     def open(self, account_id: str, sealed: str, *, provider: str) -> Mapping[str, str]:
         """Decrypt the credentials of one account.
@@ -97,12 +120,23 @@ class Vault:
         Raises:
             ConfigError: No usable key, or another one than they were encrypted with; the message says what to do.
         """
+        credentials: Mapping[str, str] = self._open(account_id, sealed, provider)["credentials"]
+        return credentials
+
+    def previous(self, account_id: str, sealed: str, *, provider: str) -> Sequence[PreviousCredentials]:
+        """Decrypt the earlier credentials of one account, the latest first; args and errors are those of `open`."""
+        return [
+            PreviousCredentials(values=one["values"], until=datetime.fromisoformat(one["until"]))
+            for one in self._open(account_id, sealed, provider).get("previous", ())
+        ]
+
+    def _open(self, account_id: str, sealed: str, provider: str) -> Mapping[str, Any]:
         with needed_for(_PURPOSE):
             from cryptography.fernet import InvalidToken
 
         whose = f"The credentials of account {account_id} at {provider}"
         try:
-            held = json.loads(self._known(make=False).all.decrypt(sealed.encode("ascii")))
+            held: Mapping[str, Any] = json.loads(self._known(make=False).all.decrypt(sealed.encode("ascii")))
         except InvalidToken:
             raise ConfigError(
                 f"{whose} were encrypted with another key than that of {self._source.name}. Give the key that was used "
@@ -113,8 +147,7 @@ class Vault:
             raise ConfigError(f"{whose} cannot be opened. {error.message}") from None
         if held["account_id"] != account_id:
             raise ConfigError(f"{whose} belong to another account. Connect the account at {provider} anew.")
-        credentials: Mapping[str, str] = held["credentials"]
-        return credentials
+        return held
 
     def problem(self) -> KeyProblem | None:
         """Return why there is no key to decrypt with; None if there is one."""
@@ -146,7 +179,8 @@ class Vault:
 
     def rekeyed(self, account_id: str, sealed: str, *, provider: str) -> str:
         """Return credentials encrypted with the newest key; args and errors are those of `open`."""
-        return self.encrypt(account_id, self.open(account_id, sealed, provider=provider))
+        previous = self.previous(account_id, sealed, provider=provider)
+        return self.encrypt(account_id, self.open(account_id, sealed, provider=provider), previous=previous)
 
     def _known(self, *, make: bool) -> _Keys:
         version, known = self._source.version(), self._current

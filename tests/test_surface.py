@@ -15,6 +15,7 @@ HIDDEN = {
     *("Engine", "Stream", "Configurable"),  # what classes are built on
     *("AsyncEventStream", "AsyncNamedStream", "EngineThread", "ServiceContext", "Tally"),  # only the engine makes them
     *("KeyProblem", "Setting"),  # what the server tells of a key, and how it documents its settings
+    "PreviousCredentials",  # what the vault keeps of replaced ones
     *("CampaignRef", "WorkingSet"),  # opaque to a storage of one's own
 }
 """Types that public signatures name, and that nobody who uses them has to."""

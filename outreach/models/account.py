@@ -138,6 +138,8 @@ class Account:
         callback_url: Where the provider sends callbacks; None without a public URL.
         throttled_by: `provider_throttle` while the provider throttles the account (429 or `Retry-After`); else None.
         throttled_until: When requests resume; None without a throttle.
+        previous_accepted_until: Until when callbacks that are signed with earlier credentials are accepted too; None if
+            they are not.
         problem: Why the account cannot be used here (its credentials cannot be decrypted, or its adapter is not
             installed), and what to do; `credentials` is empty then. Else None.
     """
@@ -151,6 +153,7 @@ class Account:
     callback_url: str | None
     throttled_by: str | None
     throttled_until: datetime | None
+    previous_accepted_until: datetime | None
     problem: str | None
     created_at: datetime
     updated_at: datetime

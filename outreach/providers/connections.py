@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
+
+import attrs
 
 from outreach.clock import Clock
 from outreach.extras import needed_for
 from outreach.models.account import StoredAccount
+from outreach.policy import previous_credentials
 from outreach.protocols.adapter import Connection
 from outreach.vault import Vault
 from outreach.wire.log_redaction import redact_http_logs
@@ -69,6 +73,19 @@ class AccountConnections:
             clock=self._clock,
             callback_url=self.callback_url(account.id),
         )
+
+    def earlier(self, account: StoredAccount) -> Sequence[tuple[Connection, datetime]]:
+        """Return an account's connections with earlier credentials, the latest first, and until when each is accepted.
+
+        Raises:
+            ConfigError: As `connection` raises it.
+        """
+        now_used = self.connection(account)
+        known = self._vault.previous(account.id, account.sealed, provider=account.provider)
+        return [
+            (attrs.evolve(now_used, credentials={**now_used.credentials, **one.values}), one.until)
+            for one in previous_credentials.accepted(known, self._clock.now())
+        ]
 
     @asynccontextmanager
     async def probing(

@@ -17,13 +17,14 @@ from outreach.models.account import Account, AdapterProblem, Provider, ProviderT
 from outreach.models.base import Page
 from outreach.operations.common import record_audit, workspace_of
 from outreach.operations.waves import provider_throttles
+from outreach.policy import previous_credentials
 from outreach.policy.texts import text_problem
 from outreach.protocols.adapter import AccountCheck, Adapter, CredentialField
 from outreach.providers.connections import AccountConnections
 from outreach.services.account_rekeying import AccountRekeying
 from outreach.services.context import ServiceContext
 from outreach.services.lists import check_page, iterate, page_of_few
-from outreach.vault import Vault
+from outreach.vault import PreviousCredentials, Vault
 from outreach.wire.asking import asked
 from outreach.working_set import Transaction
 
@@ -69,11 +70,14 @@ class Accounts(AccountRekeying):
         credentials: Mapping[str, str],
         *,
         replies_to_keywords: bool | None = None,
+        refuse_previous: bool = False,
         actor: str = "library",
     ) -> Account:
         """Create a workspace's account at a provider, or replace its credentials.
 
-        An existing account keeps its id and callback URL. Connecting always ends a throttle of the provider.
+        An existing account keeps its id and callback URL. Connecting always ends a throttle of the provider. Callbacks
+        that are signed with the replaced credentials are accepted for 24 hours, because some are on their way
+        (docs/operations.md#changing-secrets-at-a-provider).
 
         Args:
             workspace_id: The workspace.
@@ -81,6 +85,8 @@ class Accounts(AccountRekeying):
             credentials: All values, by the names of `credential_fields`.
             replies_to_keywords: Whether the provider itself replies to STOP, START and HELP, so that the engine does
                 not; None for as it is, in a new account for the provider's default.
+            refuse_previous: Whether callbacks that are signed with earlier credentials are refused at once, because
+                others know these.
             actor: Recorded in the audit trail.
 
         Raises:
@@ -110,11 +116,12 @@ class Accounts(AccountRekeying):
             if replies is None:
                 # New credentials change nothing about who answers people.
                 replies = before.replies_to_keywords if before else known.replies_to_keywords
+            previous = () if before is None or refuse_previous else self._replaced(before, given, now)
             account = StoredAccount(
                 id=before.id if before else identifier,
                 workspace_id=workspace_id,
                 provider=provider,
-                sealed=self._vault.encrypt(before.id if before else identifier, given),
+                sealed=self._vault.encrypt(before.id if before else identifier, given, previous=previous),
                 replies_to_keywords=replies,
                 revision=before.revision + 1 if before else 0,
                 created_at=before.created_at if before else now,
@@ -149,6 +156,17 @@ class Accounts(AccountRekeying):
             )
         return self._shown(connected, None)
 
+    def _replaced(
+        self, account: StoredAccount, given: Mapping[str, str], now: datetime
+    ) -> Sequence[PreviousCredentials]:
+        try:
+            held = self._vault.open(account.id, account.sealed, provider=account.provider)
+            known = self._vault.previous(account.id, account.sealed, provider=account.provider)
+        except ConfigError:
+            # Who has lost the key connects anew, and cannot verify anything with what it encrypted.
+            return ()
+        return previous_credentials.replaced(held, known, given, now)
+
     async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Account]:
         """Return a page of a workspace's accounts without secrets, oldest first.
 
@@ -177,9 +195,12 @@ class Accounts(AccountRekeying):
     def _shown(self, account: StoredAccount, throttle: ProviderThrottle | None) -> Account:
         shown: Mapping[str, str] = {}
         problem = None
+        accepted: Sequence[PreviousCredentials] = ()
         try:
             fields = self._context.adapters.adapter(account.provider).fields
             held = self._vault.open(account.id, account.sealed, provider=account.provider)
+            known = self._vault.previous(account.id, account.sealed, provider=account.provider)
+            accepted = previous_credentials.accepted(known, self._context.now())
             shown = {one.name: "set" if one.secret else held[one.name] for one in fields if one.name in held}
         except ConfigError as error:
             problem = error.message
@@ -193,6 +214,7 @@ class Accounts(AccountRekeying):
             callback_url=self._connections.callback_url(account.id),
             throttled_by=provider_throttles.THROTTLED if throttle else None,
             throttled_until=throttle.until if throttle else None,
+            previous_accepted_until=max((one.until for one in accepted), default=None),
             problem=problem,
             created_at=account.created_at,
             updated_at=account.updated_at,

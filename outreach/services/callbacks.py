@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 from functools import partial
 from typing import Final
 from urllib.parse import parse_qsl
@@ -19,7 +21,7 @@ from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.operations.common import workspace_of
 from outreach.operations.settling import callbacks, ledger
 from outreach.operations.settling.callbacks import CallbackContext
-from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused
+from outreach.protocols.adapter import Adapter, Callback, CallbackEvent, CallbackRefused, Connection
 from outreach.protocols.voice import Analyser
 from outreach.providers.connections import AccountConnections
 from outreach.runners.adapter_answers import recordable_event
@@ -100,21 +102,43 @@ class Callbacks:
             query=dict(parse_qsl(query, keep_blank_values=True)),
             body=body,
         )
-        try:
-            connection = self._connections.connection(account)
-            if len(body) <= _MAX_INLINE:
-                events = known.read(connection, callback)
-            else:
-                # Anybody may send a large body, which takes long to verify.
-                events = await to_thread.run_sync(known.read, connection, callback)
-        except CallbackRefused as refused:
-            raise self._refused(account, refused.reason) from None
-        events = self._recordable(account, events)
+        events = self._recordable(account, await self._read(account, known, callback))
         new, reports = await self._taking.submit((account, events, body))
         for dispatch, report in reports:
             tell_of_report(context.instrumentation, dispatch, report, context.now())
         _log_unreadable(account, events, {record.event_id for record in new})
         return new
+
+    async def _read(self, account: StoredAccount, adapter: Adapter, callback: Callback) -> object:
+        """Verify a callback, and return what its adapter reads in it.
+
+        Raises:
+            CallbackRejected: It is not from the provider, too old or unreadable.
+            ConfigError: The account's credentials cannot be decrypted.
+        """
+        try:
+            return await _verified(adapter, self._connections.connection(account), callback)
+        except CallbackRefused as refused:
+            # A STOP that was on its way as the credentials were changed.
+            for connection, until in self._connections.earlier(account):
+                with suppress(CallbackRefused):
+                    events = await _verified(adapter, connection, callback)
+                    self._warn_of_earlier(account, until)
+                    return events
+            raise self._refused(account, refused.reason) from None
+
+    def _warn_of_earlier(self, account: StoredAccount, until: datetime) -> None:
+        self._context.log_throttle.problem(
+            ("callbacks", account.id),
+            "signed with earlier credentials",
+            "a callback for account %s is signed with earlier credentials, which are accepted until %s. If %s goes on "
+            "with these, connect the account with them.",
+            account.id,
+            f"{until:%Y-%m-%d %H:%M} UTC",
+            account.provider,
+            action="callback_signed_earlier",
+            account_id=account.id,
+        )
 
     def _recordable(self, account: StoredAccount, found: object) -> Sequence[CallbackEvent]:
         """Return the events that can be stored.
@@ -206,6 +230,13 @@ class Callbacks:
         if account is None:
             raise NotFound("account", account_id)
         return account
+
+
+async def _verified(adapter: Adapter, connection: Connection, callback: Callback) -> object:
+    if len(callback.body) <= _MAX_INLINE:
+        return adapter.read(connection, callback)
+    # Anybody may send a large body, which takes long to verify.
+    return await to_thread.run_sync(adapter.read, connection, callback)
 
 
 def _reports(

@@ -1755,11 +1755,14 @@ class Accounts(Service[AsyncAccounts]):
         credentials: Mapping[str, str],
         *,
         replies_to_keywords: bool | None = None,
+        refuse_previous: bool = False,
         actor: str = "library",
     ) -> Account:
         """Create a workspace's account at a provider, or replace its credentials.
 
-        An existing account keeps its id and callback URL. Connecting always ends a throttle of the provider.
+        An existing account keeps its id and callback URL. Connecting always ends a throttle of the provider. Callbacks
+        that are signed with the replaced credentials are accepted for 24 hours, because some are on their way
+        (docs/operations.md#changing-secrets-at-a-provider).
 
         Args:
             workspace_id: The workspace.
@@ -1767,6 +1770,8 @@ class Accounts(Service[AsyncAccounts]):
             credentials: All values, by the names of `credential_fields`.
             replies_to_keywords: Whether the provider itself replies to STOP, START and HELP, so that the engine does
                 not; None for as it is, in a new account for the provider's default.
+            refuse_previous: Whether callbacks that are signed with earlier credentials are refused at once, because
+                others know these.
             actor: Recorded in the audit trail.
 
         Raises:
@@ -1777,7 +1782,12 @@ class Accounts(Service[AsyncAccounts]):
         """
         return self._call(
             lambda service: service.connect(
-                workspace_id, provider, credentials, replies_to_keywords=replies_to_keywords, actor=actor
+                workspace_id,
+                provider,
+                credentials,
+                replies_to_keywords=replies_to_keywords,
+                refuse_previous=refuse_previous,
+                actor=actor,
             )
         )
 

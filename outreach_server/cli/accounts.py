@@ -67,13 +67,24 @@ def fields(provider: str) -> None:
     default=None,
     help="Whether the provider itself replies to STOP, START and HELP, so that the engine does not.",
 )
+@click.option(
+    "--refuse-previous",
+    is_flag=True,
+    help="Refuse callbacks that are signed with the replaced credentials at once, because others know these.",
+)
 def connect(
-    workspace_id: str, provider: str, file: BinaryIO | None, given: Sequence[str], replies: bool | None
+    workspace_id: str,
+    provider: str,
+    file: BinaryIO | None,
+    given: Sequence[str],
+    replies: bool | None,
+    refuse_previous: bool,
 ) -> None:
     """Connect a workspace to PROVIDER, or replace its account's credentials.
 
     Required values that are not given are asked for at a terminal. Credentials are encrypted before they are stored. An
-    existing account keeps its id and callback URL. Connecting ends a throttle of the provider.
+    existing account keeps its id and callback URL. Connecting ends a throttle of the provider. Callbacks signed with
+    the replaced credentials are accepted for 24 hours.
     """
 
     async def work(engine: Outreach) -> tuple[Account, Workspace]:
@@ -83,7 +94,12 @@ def connect(
             values = {**_from_file(file), **_from_options(given, wanted)}
             values |= _asked_for(wanted, values)
         account = await engine.accounts.connect(
-            workspace_id, provider, values, replies_to_keywords=replies, actor=actor()
+            workspace_id,
+            provider,
+            values,
+            replies_to_keywords=replies,
+            refuse_previous=refuse_previous,
+            actor=actor(),
         )
         return account, workspace
 
@@ -91,6 +107,12 @@ def connect(
     show(documents.plain(made))
     note_sandbox(workspace)
     note(f"Check it with: outreach-server accounts check {made.id}")
+    if made.previous_accepted_until is not None:
+        note(
+            "Callbacks that are signed with earlier credentials are accepted until "
+            f"{made.previous_accepted_until:%Y-%m-%d %H:%M} UTC. If others know these, connect again with "
+            "--refuse-previous."
+        )
     if made.callback_url is None:
         note(_NO_ADDRESS)
 

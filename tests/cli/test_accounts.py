@@ -206,6 +206,13 @@ def test_an_account_keeps_its_address_until_it_is_removed(
     connect = partial(cli.ask, "accounts", "connect", live_id, "twilio", "--file", credentials)
     first, second = connect(), connect("--set", "region=eu")
     assert [second[name] for name in ("id", "callback_url")] == [first[name] for name in ("id", "callback_url")]
+    # Nothing was replaced, then the region, which is told.
+    assert second["previous_accepted_until"] is None
+    assert "--refuse-previous" in cli.tell(
+        "accounts", "connect", live_id, "twilio", "--file", credentials, "--set", "region=us"
+    )
+    assert connect()["previous_accepted_until"] is not None
+    assert connect("--refuse-previous")["previous_accepted_until"] is None
     told = cli.tell("accounts", "remove", first["id"])
     for part in (f"/webhooks/{first['id']}", "404", "STOP", "connect without removing"):
         assert part in told

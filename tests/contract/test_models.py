@@ -119,7 +119,8 @@ MESSAGE = Message(
 
 ACCOUNT = Account(
     id="a", workspace_id="w", provider="twilio", kind="carrier", credentials={}, replies_to_keywords=True,
-    callback_url=None, throttled_by=None, throttled_until=None, problem=None, created_at=NOW, updated_at=NOW,
+    callback_url=None, throttled_by=None, throttled_until=None, previous_accepted_until=None, problem=None,
+    created_at=NOW, updated_at=NOW,
 )  # fmt: skip
 RECIPIENT = Recipient(
     campaign_id="c", position=0, phone_number="1", phone=None, first_name=None, last_name=None, email=None,

@@ -8,10 +8,12 @@ from datetime import timedelta
 from typing import Any
 
 import anyio
+import attrs
 import pytest
 
 from outreach import EngineConfig, NewMessage, NewWorkspace, NotFound, Outreach
 from outreach.errors import CallbackRejected, RecipientUnsubscribed
+from outreach.models import Account
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import MessageStatus
 from outreach.protocols import Instrumentation
@@ -21,7 +23,7 @@ from outreach.testing.virtual_time import clock_of_loop
 from outreach.working_set import Transaction
 from outreach.working_set.kinds import DISPATCHES
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import until
+from tests.engine.rig import stored_account, until
 from tests.engine.test_accounts import live
 from tests.fake_provider import CREDENTIALS, FakeAdapter, sign
 
@@ -36,14 +38,20 @@ class Caller:
     def __init__(self, engine: Outreach, account_id: str) -> None:
         self.engine, self.account_id = engine, account_id
 
-    async def call(self, *events: dict[str, Any], url: str | None = None, signature: str | None = None) -> list[str]:
+    async def call(
+        self,
+        *events: dict[str, Any],
+        url: str | None = None,
+        signature: str | None = None,
+        secret: str = CREDENTIALS["signing_secret"],
+    ) -> list[str]:
         """Call back; return what became of the events that were new."""
         body = json.dumps(events).encode()
         known = f"https://o.example/webhooks/{self.account_id}"
         records = await self.engine.callbacks.receive(
             self.account_id,
             url=url or f"http://10.0.0.1:8000/webhooks/{self.account_id}",
-            headers={"x-signature": sign(known, body) if signature is None else signature},
+            headers={"x-signature": sign(known, body, secret) if signature is None else signature},
             body=body,
         )
         return [record.result for record in records]
@@ -142,6 +150,72 @@ async def test_what_is_not_signed_changes_nothing(open_storage: OpenStorage, fak
         with pytest.raises(NotFound):
             await Caller(engine, workspace_id).call(event)
         assert list(await engine.callbacks.list(workspace_id)) == []
+
+
+async def test_what_was_signed_before_a_change_of_the_secret_is_taken_for_a_day(
+    open_storage: OpenStorage, fake: FakeAdapter, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A STOP may be on its way as the secret is changed; who has the old one cannot use it for longer."""
+    config = EngineConfig(public_url="https://o.example")
+    async with Outreach(open_storage(clock_of_loop()), clock=clock_of_loop(), config=config) as engine:
+        workspace_id = (await engine.workspaces.create(NewWorkspace(name="Acme"))).id
+        caller = Caller(engine, (await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)).id)
+        changed = await _connect_with(engine, workspace_id, "second")
+        assert changed.previous_accepted_until == changed.updated_at + timedelta(hours=24)
+        stop = {"kind": "text", "id": "e1", "from": "+14155550101", "body": "STOP"}
+        assert await caller.call(stop) == ["received"]
+        with pytest.raises(RecipientUnsubscribed):
+            await engine.messages.send(workspace_id, NewMessage(to="+14155550101", body="x"))
+        assert await caller.call({"id": "e2"}, secret="second") == ["ignored"]
+        assert [getattr(record, "action", None) for record in caplog.records].count("callback_signed_earlier") == 1
+        with pytest.raises(CallbackRejected):
+            await caller.call({"id": "e3"}, secret="third")
+        await anyio.sleep(24 * 3600)
+        with pytest.raises(CallbackRejected):
+            await caller.call({"id": "e4"})
+        assert await caller.call({"id": "e5"}, secret="second") == ["ignored"]
+        assert (await engine.accounts.get(workspace_id, changed.id)).previous_accepted_until is None
+
+
+async def test_the_last_three_secrets_are_accepted_also_after_a_change_of_the_key(
+    open_storage: OpenStorage, fake: FakeAdapter
+) -> None:
+    """Each with the rest of its own credentials; a change that changes nothing makes none of them later."""
+    async with live(open_storage) as (engine, workspace_id):
+        caller, _, _ = await _given(engine, workspace_id)
+        for secret in ("2", "3", "4", "4", "5"):
+            account = await _connect_with(engine, workspace_id, secret, region=f"of {secret}")
+        stored = await engine._storage.read(lambda tx: stored_account(tx, account))
+        vault = engine.accounts._vault
+        sealed = vault.rekeyed(stored.id, stored.sealed, provider="twilio")
+        await engine._storage.write(lambda tx: tx.accounts.reseal(attrs.evolve(stored, sealed=sealed)))
+        known = vault.previous(stored.id, sealed, provider="twilio")
+        assert [(one.values["signing_secret"], one.values["region"]) for one in known] == [
+            (secret, f"of {secret}") for secret in ("4", "3", "2")
+        ]
+        for secret in ("5", "4", "3", "2"):
+            assert await caller.call({"id": secret}, secret=secret) == ["ignored"]
+        with pytest.raises(CallbackRejected):
+            await caller.call({"id": "1"})
+
+
+async def test_a_secret_that_others_know_is_refused_at_once(open_storage: OpenStorage, fake: FakeAdapter) -> None:
+    """They could sign callbacks with it, and with those before it."""
+    async with live(open_storage) as (engine, workspace_id):
+        caller, _, _ = await _given(engine, workspace_id)
+        await _connect_with(engine, workspace_id, "second")
+        account = await _connect_with(engine, workspace_id, "third", refuse_previous=True)
+        assert account.previous_accepted_until is None
+        for secret in (CREDENTIALS["signing_secret"], "second"):
+            with pytest.raises(CallbackRejected):
+                await caller.call({"id": "e1"}, secret=secret)
+        assert await caller.call({"id": "e1"}, secret="third") == ["ignored"]
+
+
+async def _connect_with(engine: Outreach, workspace_id: str, secret: str, **more: Any) -> Account:
+    refuse_previous = more.pop("refuse_previous", False)
+    given = {**CREDENTIALS, "signing_secret": secret, **more}
+    return await engine.accounts.connect(workspace_id, "twilio", given, refuse_previous=refuse_previous)
 
 
 async def test_a_workspace_learns_nothing_from_anothers_account(open_storage: OpenStorage, fake: FakeAdapter) -> None:

@@ -1,0 +1,41 @@
+"""Replaced credentials, which verify callbacks for a day more (docs/operations.md#changing-secrets-at-a-provider)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from outreach.vault import PreviousCredentials
+
+ACCEPTED_FOR: Final = timedelta(hours=24)
+"""Providers repeat a callback for up to a day or so, and sign it once."""
+
+_MOST: Final = 3
+"""Each costs one more verification of a callback that is refused."""
+
+
+def accepted(known: Sequence[PreviousCredentials], now: datetime) -> Sequence[PreviousCredentials]:
+    """Return those that verify callbacks at a moment."""
+    return [one for one in known if one.until > now]
+
+
+def replaced(
+    before: Mapping[str, str], known: Sequence[PreviousCredentials], given: Mapping[str, str], now: datetime
+) -> Sequence[PreviousCredentials]:
+    """Return the earlier credentials of an account whose credentials are replaced, the latest first.
+
+    Args:
+        before: The replaced credentials, by name.
+        known: The earlier ones of these.
+        given: The new ones.
+        now: The moment of the change.
+    """
+    changed = {name: value for name, value in before.items() if given.get(name) != value}
+    latest = [PreviousCredentials(values=changed, until=now + ACCEPTED_FOR)] if changed else []
+    # The earlier ones hold what differed from those that are replaced now, and are completed by them.
+    return [*latest, *(_over(before, one) for one in accepted(known, now))][:_MOST]
+
+
+def _over(before: Mapping[str, str], earlier: PreviousCredentials) -> PreviousCredentials:
+    return PreviousCredentials(values={**before, **earlier.values}, until=earlier.until)
