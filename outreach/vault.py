@@ -59,7 +59,7 @@ class PreviousCredentials:
     """What an account's credentials were before a change, to verify callbacks that were signed with them.
 
     Attributes:
-        values: Those that were another before, by name.
+        values: By name.
         until: When they stop being accepted.
     """
 

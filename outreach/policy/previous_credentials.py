@@ -31,11 +31,9 @@ def replaced(
         given: The new ones.
         now: The moment of the change.
     """
-    changed = {name: value for name, value in before.items() if given.get(name) != value}
-    latest = [PreviousCredentials(values=changed, until=now + ACCEPTED_FOR)] if changed else []
-    # The earlier ones hold what differed from those that are replaced now, and are completed by them.
-    return [*latest, *(_over(before, one) for one in accepted(known, now))][:_MOST]
-
-
-def _over(before: Mapping[str, str], earlier: PreviousCredentials) -> PreviousCredentials:
-    return PreviousCredentials(values={**before, **earlier.values}, until=earlier.until)
+    latest = (
+        [PreviousCredentials(values=before, until=now + ACCEPTED_FOR)]
+        if any(given.get(name) != value for name, value in before.items())
+        else []
+    )
+    return [*latest, *accepted(known, now)][:_MOST]

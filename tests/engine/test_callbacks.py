@@ -170,6 +170,7 @@ async def test_what_was_signed_before_a_change_of_the_secret_is_taken_for_a_day(
         assert [getattr(record, "action", None) for record in caplog.records].count("callback_signed_earlier") == 1
         with pytest.raises(CallbackRejected):
             await caller.call({"id": "e3"}, secret="third")
+        # In virtual time.
         await anyio.sleep(24 * 3600)
         with pytest.raises(CallbackRejected):
             await caller.call({"id": "e4"})
