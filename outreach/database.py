@@ -13,7 +13,7 @@ from outreach.models.archive import Archive, ArchiveResult, ListedArchive
 from outreach.models.database import Backup, Compaction, DatabaseCheck, DatabaseCopy, Restore
 from outreach.storage import maintenance
 from outreach.storage.maintenance import backup_database, compact_database, diagnose_database, restore_database
-from outreach.storage.opening import copy_database, shown_url
+from outreach.storage.opening import copy_database, reclaim_database, shown_url
 
 __all__ = [
     "Archive",
@@ -33,6 +33,7 @@ __all__ = [
     "list_archives",
     "migrate_database",
     "move_archive",
+    "reclaim_database",
     "restore_database",
     "shown_url",
 ]

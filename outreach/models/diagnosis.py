@@ -49,6 +49,7 @@ EngineCode = Literal[
     "campaign_paused",
     "check_failed",
     "clock_wrong",
+    "database_copied",
     "database_moved",
     "database_restored",
     "key_exposed",

@@ -71,18 +71,22 @@ class DispatchOverview:
         epoch: Of the latest lease; each lease raises it by one. None if there was none.
         heartbeat_at: The latest heartbeat; None if there was none.
         heartbeat_seconds_ago: Its age; None if there was none.
+        copied_to: Where `db copy` has copied the database: nothing is sent from it any more. None if it was not copied.
     """
 
     by: DispatchedBy
     epoch: int | None
     heartbeat_at: datetime | None
     heartbeat_seconds_ago: float | None
+    copied_to: str | None = None
 
     @property
     def problem(self) -> str | None:
         """A sentence that no process dispatches, and since when; None while one does."""
         if self.by != "no_process":
             return None
+        if self.copied_to is not None:
+            return f"Nothing is sent from this database: `db copy` has copied it to {self.copied_to}."
         at = self.heartbeat_at
         since = "and none ever has" if at is None else f"since {at:%Y-%m-%d %H:%M:%S} UTC"
         return f"No process sends from this database, {since}."
@@ -296,8 +300,8 @@ class CampaignBlocker:
     """One thing that blocks a campaign.
 
     Attributes:
-        by: `workspace_suspended` (or another status of the workspace), `no_dispatcher`, `provider_throttle`,
-            `business_hours` or `holidays`.
+        by: `workspace_suspended` (or another status of the workspace), `no_dispatcher`, `database_copied`,
+            `provider_throttle`, `business_hours` or `holidays`.
         until: When it ends; None if unknown, or if a person has to act.
         why: The same in a sentence.
     """

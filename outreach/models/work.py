@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import attrs
 
@@ -32,17 +32,27 @@ class WorkItem:
     change: int
 
 
+COPIED_TO: Final = "outreach:copied-to"
+COPIED_FROM: Final = "outreach:copied-from"
+"""Hosts of databases that `db copy` has copied, and of the copies, until a worker begins there."""
+
+
 @attrs.frozen(kw_only=True)
 class DatabaseHome:
     """Where a database is, so that a copy elsewhere does not start sending.
 
     Attributes:
-        host: Id of the machine.
-        path: Absolute path of the file.
+        host: Id of the machine; or `COPIED_TO` or `COPIED_FROM`.
+        path: Absolute path of the file; or where the other database of a copy is.
     """
 
     host: str
     path: str
+
+    @property
+    def copied_to(self) -> str | None:
+        """Where `db copy` has copied the database, so that it must not be sent from here; None if it was not copied."""
+        return self.path if self.host == COPIED_TO else None
 
 
 @attrs.frozen(kw_only=True)

@@ -31,7 +31,9 @@ def _of_sending(status: EngineStatus) -> Iterator[StatusFinding]:
         # A database in which nothing is to be sent needs no process.
         urgent = status.active_campaigns or status.scheduled_campaigns or status.lag_seconds
         severity: Severity = "critical" if urgent else "warning"
-        yield StatusFinding(kind="no_dispatcher", severity=severity, why=problem, commands=["outreach-server serve"])
+        # A server on the copy sends, where there is one.
+        commands = ["outreach-server serve"] if status.dispatching.copied_to is None else []
+        yield StatusFinding(kind="no_dispatcher", severity=severity, why=problem, commands=commands)
     elif status.lag_seconds > BEHIND_SECONDS:
         why = (
             f"What is due has waited for {status.lag_seconds:,.0f} s although a process dispatches: it has more to do "

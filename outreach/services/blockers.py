@@ -85,8 +85,11 @@ class CampaignBlockers:
         return CampaignBlocker(by=f"workspace_{status}", until=None, why=why)
 
     def _of_dispatching(self, tx: Transaction, now: datetime) -> CampaignBlocker | None:
-        why = dispatch_overview(self._context, tx, now).problem
-        return None if why is None else CampaignBlocker(by=NO_DISPATCHER, until=None, why=why)
+        overview = dispatch_overview(self._context, tx, now)
+        if overview.problem is None:
+            return None
+        by = NO_DISPATCHER if overview.copied_to is None else "database_copied"
+        return CampaignBlocker(by=by, until=None, why=overview.problem)
 
 
 def _oldest_unknown(tx: Transaction, workspace_id: str, campaign_id: str, reason: str | None) -> datetime | None:

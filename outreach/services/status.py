@@ -146,7 +146,7 @@ class StatusQuery:
 
 def dispatch_overview(context: ServiceContext, tx: Transaction, now: datetime) -> DispatchOverview:
     """Return who dispatches from the database, by the leases of the workers: who stops gives its lease back."""
-    lease = tx.leases.current()
+    lease, home = tx.leases.current(), tx.leases.home()
     # After a clock was set back, the heartbeat may lie in the future.
     age = None if lease is None else max((now - lease.renewed_at).total_seconds(), 0.0)
     by: DispatchedBy
@@ -161,6 +161,7 @@ def dispatch_overview(context: ServiceContext, tx: Transaction, now: datetime) -
         epoch=lease.epoch if lease is not None else None,
         heartbeat_at=lease.renewed_at if lease is not None else None,
         heartbeat_seconds_ago=age,
+        copied_to=home.copied_to if home is not None else None,
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from outreach.clock import Clock
 from outreach.errors import ConfigError, StorageError
 from outreach.models.database import DatabaseCopy
+from outreach.models.work import COPIED_FROM, DatabaseHome
 from outreach.protocols.storage import Storage
 from outreach.storage.base.progress import Progress
 from outreach.storage.base.transfer import Endpoint, copy_rows
@@ -78,9 +79,9 @@ def storage_from_url(
 def copy_database(source: str, target: str, *, on_progress: Callable[[str], None] | None = None) -> DatabaseCopy:
     """Copy all rows of a database into a new one, and compare their counts and checksums.
 
-    No process may have either open. The source is not changed. A copy that was interrupted goes on when it is run
-    again; until it is finished, nobody can open the target. At the next dispatch from it, running campaigns are paused,
-    because a copy elsewhere must not send what the original sends.
+    No process may have either open. A copy that was interrupted goes on when it is run again; until it is finished,
+    nobody can open the target. At the next dispatch from it, running campaigns are paused. From the source nothing is
+    dispatched any more, unless `reclaim_database` says so: both would reach the same contacts.
 
     Args:
         source: The URL of a database of this version.
@@ -101,10 +102,46 @@ def copy_database(source: str, target: str, *, on_progress: Callable[[str], None
         _require_two_files(source, target)
     progress = Progress("Copying the database", on_progress)
     with _opened(source, create=False) as here, _opened(target, create=True) as there:
-        rows = copy_rows(here, there, copied_tables(), progress)
+        names = _full_name(source), _full_name(target)
+        rows = copy_rows(here, there, copied_tables(), progress, names=names)
     progress.done("The database is copied")
     key_file = key_file_for(source)
     return DatabaseCopy(rows=rows, key_file=key_file.absolute() if key_file is not None and key_file.exists() else None)
+
+
+def reclaim_database(url: str) -> str | None:
+    """Let a database that was copied elsewhere be dispatched from again; its running campaigns are paused first.
+
+    Call it once it is certain that nothing is sent from the copy.
+
+    Args:
+        url: The database, which no process may have open.
+
+    Returns:
+        Where it was copied to; None if it was not copied, and nothing was changed.
+
+    Raises:
+        ConfigError: The URL names no database that can be copied.
+        DatabaseMissing: There is no database.
+        DatabaseInUse: A process has it open; nothing was changed.
+        DatabaseOlder: It needs a migration.
+        StorageError: It cannot be used.
+    """
+    with _opened(url, create=False) as endpoint:
+        home = endpoint.home()
+        if home is None or home.copied_to is None:
+            return None
+        endpoint.set_home(DatabaseHome(host=COPIED_FROM, path=home.copied_to))
+        return home.copied_to
+
+
+def _full_name(url: str) -> str:
+    """Return the URL of a database with an absolute path, without user and password."""
+    if is_postgres(url):
+        return shown_url(url)
+    from outreach.storage.sqlite.storage import path_of
+
+    return f"sqlite:///{os.path.realpath(path_of(url))}"
 
 
 def _require_two_files(source: str, target: str) -> None:

@@ -159,8 +159,11 @@ async def _follow(engine: Outreach, campaign: Campaign) -> str:
         sentence = waiting_text(campaign, SystemClock().now()) or ""
     else:
         sentence = f"Follow it with: outreach-server campaigns watch {campaign.id}"
-    problem = (await engine.status(campaign.workspace_id)).dispatching.problem
-    return sentence if problem is None else f"{sentence}\n{no_dispatcher_text(problem)}"
+    dispatching = (await engine.status(campaign.workspace_id)).dispatching
+    if dispatching.problem is None:
+        return sentence
+    why = dispatching.problem if dispatching.copied_to is not None else no_dispatcher_text(dispatching.problem)
+    return f"{sentence}\n{why}"
 
 
 async def _resumable(_: Outreach, campaign: Campaign) -> str:

@@ -213,7 +213,7 @@ def copy(target: str) -> None:
     """Copy the whole database into a new one at URL; no server may be running on either.
 
     From SQLite to PostgreSQL, or back. Counts and checksums are compared. A copy that was interrupted goes on when it
-    is run again; until it is finished, nobody can open the new database.
+    is run again; until it is finished, nobody can open the new database. Nothing is sent from the old one any more.
     """
     done = copy_database(state().database, target, on_progress=note)
     key_file = str(done.key_file) if done.key_file is not None else None
@@ -227,8 +227,8 @@ def copy(target: str) -> None:
         }
     )
     note(
-        "Campaigns that are active or scheduled are paused at the first start on the new database. Do not start a "
-        "server on the old one any more, and resume each campaign that should continue."
+        "Campaigns that are active or scheduled are paused at the first start on the new database: resume each one that "
+        "should continue. From the old one nothing is sent any more, unless a server starts with --dispatch-copied."
     )
     if key_file is not None:
         note(f"The key of the accounts' credentials is not in it: set OUTREACH_SECRET_KEY to the text of {key_file}.")

@@ -14,6 +14,7 @@ from outreach import ConfigError, Outreach
 from outreach.database import shown_url
 from outreach_server.cli.archives import unreadable_archives
 from outreach_server.cli.base import state
+from outreach_server.cli.copied import dispatch_copied_option, reclaim
 from outreach_server.cli.database_place import place_of
 from outreach_server.cli.metrics_address import answering, metrics_of
 from outreach_server.cli.output import echo_json
@@ -55,8 +56,9 @@ def _certificates(config: ServerConfig) -> CertificateFiles | None:
     metavar="NAME",
     help="A carrier of an installed adapter that requests may name too; repeatable.",
 )
+@dispatch_copied_option
 @setting_options
-def serve(carriers: tuple[str, ...], **flags: str | bool | None) -> None:
+def serve(carriers: tuple[str, ...], dispatch_copied: bool, **flags: str | bool | None) -> None:
     """Serve the HTTP interface, and send what is due, until Ctrl-C or SIGTERM.
 
     Every setting is an option, a variable and a key of the file that --config names; the first of them counts.
@@ -69,6 +71,8 @@ def serve(carriers: tuple[str, ...], **flags: str | bool | None) -> None:
     config, simulator = state().configuration(given(flags))
     url, dispatch = config.database_url, config.dispatch
     place = place_of(url)
+    if dispatch_copied:
+        reclaim(url)
     log_to_stderr(config.log_level, config.log_format)
     metrics = metrics_of(config, place.path)
     manager, pulse = ServiceManager.of_environment(), Pulse(config.lease_seconds)

@@ -15,6 +15,7 @@ import click
 from outreach import Outreach
 from outreach.database import shown_url
 from outreach_server.cli.base import state
+from outreach_server.cli.copied import dispatch_copied_option, reclaim
 from outreach_server.cli.database_place import place_of
 from outreach_server.cli.metrics_address import answering, metrics_of
 from outreach_server.cli.output import echo_json
@@ -29,8 +30,9 @@ _LOOK_SECONDS: Final = 1.0
 
 
 @click.command(cls=ConfiguredCommand)
+@dispatch_copied_option
 @worker_options
-def worker(**flags: str | bool | None) -> None:
+def worker(dispatch_copied: bool, **flags: str | bool | None) -> None:
     """Send what is due, without answering requests, until Ctrl-C or SIGTERM.
 
     Run as many as OUTREACH_MAX_WORKERS allows, or up to 16 with OUTREACH_DISPATCHER=procrastinate. With --metrics it
@@ -43,6 +45,8 @@ def worker(**flags: str | bool | None) -> None:
 
     config, simulator = state().configuration(given(flags))
     url = config.database_url
+    if dispatch_copied:
+        reclaim(url)
     log_to_stderr(config.log_level, config.log_format)
     metrics = metrics_of(config, place_of(url).path)
     manager, pulse = ServiceManager.of_environment(), Pulse(config.lease_seconds)

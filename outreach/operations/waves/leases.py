@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 
 import attrs
 
+from outreach.errors import DispatchRefused
 from outreach.models.campaign import Campaign, PauseReason
 from outreach.models.plans import sender_key
 from outreach.models.resources import Number
 from outreach.models.states import CampaignAction, CampaignStatus
-from outreach.models.work import DatabaseHome, HighWaterMark, Lease
+from outreach.models.work import COPIED_FROM, DatabaseHome, HighWaterMark, Lease
 from outreach.operations.campaigns.transitions import move
 from outreach.operations.common import record_audit
 from outreach.operations.waves import claims, clock_steps, workers
@@ -68,6 +69,9 @@ def take_over(
         lasts: How long the lease lasts.
         gone: The epochs of workers that are certainly gone.
         unrenewed: The epochs of those that were seen not to renew their leases (`workers.end_lost`).
+
+    Raises:
+        DispatchRefused: The database was copied elsewhere by `db copy`.
     """
     current = tx.leases.current()
     known = tx.leases.home()
@@ -77,11 +81,9 @@ def take_over(
     others = {other.epoch: other.place for other in tx.workers.list()}
     alone = not others
     epoch = max(current.epoch if current else 0, noted.epoch if noted else 0) + 1
-    reason: PauseReason | None = None
-    if known is not None and home is not None and known != home:
-        reason = "moved"
-    elif is_behind(tx, noted, current):
-        reason = "restored"
+    if known is not None and known.copied_to is not None:
+        raise DispatchRefused(copied_text(known.copied_to), reason="copied")
+    reason = quarantine_of(known, home) or ("restored" if is_behind(tx, noted, current) else None)
     paused_campaigns: list[Campaign] = []
     if reason is not None:
         running = tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED})
@@ -196,6 +198,29 @@ def renew(
     since = lease.steady_since if steady else now
     tx.leases.put(attrs.evolve(lease, renewed_at=latest, steady_since=since, steady_until=now))
     return high_water(tx, epoch)
+
+
+def quarantine_of(known: DatabaseHome | None, home: DatabaseHome | None) -> PauseReason | None:
+    """Return why a database must not go on by itself; None if it may.
+
+    Args:
+        known: Where it was when the last worker began.
+        home: Where it is; None if that is not known.
+    """
+    if known is None:
+        return None
+    if known.host == COPIED_FROM:
+        return "moved"
+    return "moved" if home is not None and known != home else None
+
+
+def copied_text(target: str) -> str:
+    """Return why nothing is sent from a database that was copied elsewhere, and what to do."""
+    return (
+        f"This database was copied to {target} with `outreach-server db copy`: two servers that send from both would "
+        "reach contacts twice. Start the server on the copy. If the copy is not used, start this one with "
+        "`outreach-server serve --dispatch-copied` (reclaim_database): its campaigns are paused first."
+    )
 
 
 def is_behind(tx: Transaction, mark: HighWaterMark | None, lease: Lease | None) -> bool:

@@ -11,7 +11,8 @@ from outreach.command_lines import pip_commands
 from outreach.config import EngineConfig
 from outreach.models.diagnosis import DiagnosisFinding, EngineCode
 from outreach.models.status import EngineStatus, FindingKind, StatusFinding
-from outreach.models.work import DatabaseHome
+from outreach.models.work import COPIED_FROM, DatabaseHome
+from outreach.operations.waves.leases import copied_text
 from outreach.services.diagnosis.snapshot import Snapshot
 from outreach.vault import KeyProblem
 
@@ -62,6 +63,8 @@ def of_status(status: EngineStatus, *, key_problem: KeyProblem | None) -> Iterat
 
 def _looks(finding: StatusFinding) -> Sequence[str]:
     match finding.kind:
+        case "no_dispatcher":
+            return ["outreach-server status"]
         case "behind":
             return [_HEALTH]
         case "adapter_not_usable":
@@ -149,12 +152,23 @@ def _of_copies(snapshot: Snapshot, home: DatabaseHome | None) -> Iterator[Diagno
     """Yield why the next process that dispatches will pause the campaigns first."""
     after = "The next process that dispatches pauses its running campaigns: look at each one, and resume it."
     known = snapshot.known_home
-    if known is not None and home is not None and known != home:
+    if known is not None and known.copied_to is not None:
+        yield DiagnosisFinding(
+            code="database_copied",
+            severity="critical",
+            why=copied_text(known.copied_to),
+            where=home.path if home is not None else "the database",
+            looks=["outreach-server status"],
+        )
+    elif known is not None and home is not None and known != home:
         where = "on another machine" if known.host != home.host else f"at {known.path!r}"
+        last = f"was last dispatched from {where}: it may be a copy"
+        if known.host == COPIED_FROM:
+            last = f"is a copy, which `db copy` has made of {known.path}"
         yield DiagnosisFinding(
             code="database_moved",
             severity="warning",
-            why=f"The database was last dispatched from {where}: it may be a copy. {after}",
+            why=f"The database {last}. {after}",
             where=home.path,
             commands=["outreach-server serve"],
             looks=["outreach-server status"],

@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 import attrs
 
 from outreach.errors import StorageError
+from outreach.models.work import COPIED_FROM, COPIED_TO, DatabaseHome
 from outreach.storage.base.progress import Progress
 
 Row = Sequence[Any]
@@ -54,6 +55,14 @@ class Endpoint(Protocol):
         """Return the identifier given to the database at its creation, which its copies share."""
         ...
 
+    def home(self) -> DatabaseHome | None:
+        """Return where the database was when the last worker began, if one ever did; or the mark of a copy."""
+        ...
+
+    def set_home(self, home: DatabaseHome) -> None:
+        """Write where the database is, or the mark of a copy."""
+        ...
+
     def rows(self, table: Table, after: Row | None) -> Generator[Row, None, None]:
         """Return the rows of a table in the order of its key, those after a key."""
         ...
@@ -87,14 +96,19 @@ class Endpoint(Protocol):
         ...
 
 
-def copy_rows(source: Endpoint, target: Endpoint, tables: Sequence[Table], progress: Progress) -> Mapping[str, int]:
+def copy_rows(
+    source: Endpoint, target: Endpoint, tables: Sequence[Table], progress: Progress, *, names: tuple[str, str]
+) -> Mapping[str, int]:
     """Copy all rows, and compare their counts and checksums; return the counts.
 
+    Both databases are marked, so that they do not both send: the source dispatches no more, the target starts paused.
+
     Args:
-        source: Where from; it is only read.
+        source: Where from; nothing in it is changed but the mark.
         target: A new database, or one with an unfinished copy of this source.
         tables: The tables, each after those that it refers to.
         progress: Receives the progress.
+        names: The names of both databases, for the marks; without passwords.
 
     Raises:
         StorageError: The target holds something else, or the source has changed since the copy was begun.
@@ -110,7 +124,11 @@ def copy_rows(source: Endpoint, target: Endpoint, tables: Sequence[Table], progr
     with target.transaction():
         _replace(source, target, [one for one in tables if one.is_seeded or one.name in _DERIVED])
         target.finish(source.last_trail_number())
-        return {table.name: _compare(source, target, table, progress) for table in tables}
+        rows = {table.name: _compare(source, target, table, progress) for table in tables}
+        target.set_home(DatabaseHome(host=COPIED_FROM, path=names[0]))
+        # Before the target can be opened: a crash in between leaves a copy that goes on, never two that send.
+        source.set_home(DatabaseHome(host=COPIED_TO, path=names[1]))
+    return rows
 
 
 def _begin(source: Endpoint, target: Endpoint, tables: Sequence[Table]) -> Mapping[str, Row | None]:

@@ -12,6 +12,7 @@ import psycopg
 from psycopg.sql import SQL, Composed, Identifier, Placeholder
 
 from outreach.errors import DatabaseInUse, StorageError
+from outreach.models.work import DatabaseHome
 from outreach.storage.base.transfer import UNFINISHED, Row, Table
 from outreach.storage.postgres.connect import OPEN_KEY, SCHEMA, PostgresConnection, connect, conninfo_of, name_of
 from outreach.storage.postgres.errors import first_line
@@ -84,6 +85,19 @@ class PostgresEndpoint:
         """Return the identifier given to the database at its creation."""
         [(identity,)] = self._connection.execute("SELECT id FROM database_identity").fetchall()
         return str(identity)
+
+    def home(self) -> DatabaseHome | None:
+        """Return where the database was when the last worker began, or the mark of a copy."""
+        found = self._connection.execute("SELECT host, path FROM home").fetchone()
+        return None if found is None else DatabaseHome(host=found[0], path=found[1])
+
+    def set_home(self, home: DatabaseHome) -> None:
+        """Write where the database is, or the mark of a copy."""
+        self._connection.execute(
+            "INSERT INTO home (id, host, path) VALUES (1, %s, %s) "
+            "ON CONFLICT (id) DO UPDATE SET host = excluded.host, path = excluded.path",
+            (home.host, home.path),
+        )
 
     def rows(self, table: Table, after: Row | None) -> Generator[Row, None, None]:
         """Return the rows of a table in the order of its key; within a transaction, as it has written them."""

@@ -13,6 +13,7 @@ from typing import Final
 
 from outreach.clock import SystemClock
 from outreach.errors import DatabaseMissing, StorageError
+from outreach.models.work import DatabaseHome
 from outreach.storage.base.transfer import UNFINISHED, Row, Table
 from outreach.storage.sqlite.connect import BUSY_SECONDS, create_private
 from outreach.storage.sqlite.errors import translate
@@ -24,8 +25,8 @@ from outreach.storage.sqlite.watch import FileWatch
 _OWN: Final = ("sqlite_", "_sqlite_", "campaign_names", "copy_notes")
 """How tables are called that only this kind of database has."""
 
-_LEFT_OUT: Final = ("workers", "claims")
-"""Who dispatches, and what: no process does while a database is copied, and another server has another clock."""
+_LEFT_OUT: Final = ("workers", "claims", "home")
+"""Who dispatches, what, and where: no process does while a database is copied, and another server has another clock."""
 
 
 @cache
@@ -91,6 +92,15 @@ class SqliteEndpoint:
     def identity(self) -> str:
         """Return the identifier given to the database at its creation."""
         return str(self._raw.execute("SELECT id FROM database_identity").fetchone()[0])
+
+    def home(self) -> DatabaseHome | None:
+        """Return where the database was when the last worker began, or the mark of a copy."""
+        found = self._raw.execute("SELECT host, path FROM home").fetchone()
+        return None if found is None else DatabaseHome(host=found[0], path=found[1])
+
+    def set_home(self, home: DatabaseHome) -> None:
+        """Write where the database is, or the mark of a copy."""
+        self._raw.execute("INSERT OR REPLACE INTO home (id, host, path) VALUES (1, ?, ?)", (home.host, home.path))
 
     def rows(self, table: Table, after: Row | None) -> Generator[Row, None, None]:
         """Return the rows of a table in the order of its key."""
