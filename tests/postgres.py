@@ -54,9 +54,10 @@ class Server:
 
     Args:
         settings: Its settings beside those of the connections; by default those of the tests.
+        copy_of: A running server whose standby it becomes; by default it is empty.
     """
 
-    def __init__(self, settings: Mapping[str, str] = _FORGETFUL) -> None:
+    def __init__(self, settings: Mapping[str, str] = _FORGETFUL, *, copy_of: Server | None = None) -> None:
         self._settings = {**_ON_LOOPBACK, **settings}
         self.directory = Path(tempfile.mkdtemp(prefix="outreach-postgres-"))
         self._data = self.directory / "data"
@@ -65,13 +66,11 @@ class Server:
         if os.geteuid() == 0:
             shutil.chown(self.directory, "nobody")
         self.port = _free_port()
-        flags = ["--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8"]
-        subprocess.run(
-            [self._programs / "initdb", f"--pgdata={self._data}", *flags],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            **_user(),
-        )
+        if copy_of is None:
+            flags = ["--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8"]
+            self._run("initdb", f"--pgdata={self._data}", *flags)
+        else:
+            self._run("pg_basebackup", *_at(copy_of.port), f"--pgdata={self._data}", "-R", "-cfast", "--no-sync")
         self.start()
 
     def start(self) -> None:
@@ -97,6 +96,34 @@ class Server:
                 time.sleep(0.02)
             else:
                 return
+
+    def run(self, program: str, *arguments: str) -> None:
+        """Run one of PostgreSQL's own programs on this server."""
+        self._run(program, *_at(self.port), *arguments)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        done = subprocess.run([self._programs / program, *arguments], capture_output=True, check=False, **_user())
+        assert done.returncode == 0, done.stderr.decode()
+
+    def save(self) -> Path:
+        """Return a copy of the data of the server as it is now, as a base backup has them."""
+        copy = self.directory / f"backup-{uuid.uuid4().hex}"
+        self.run("pg_basebackup", f"--pgdata={copy}", "-cfast", "--no-sync")
+        return copy
+
+    def set_back(self, copy: Path) -> None:
+        """Stop it, and recover it from a base backup, as a restore to an earlier moment does."""
+        self.stop()
+        shutil.rmtree(self._data)
+        copy.rename(self._data)
+        (self._data / "recovery.signal").touch()
+        with (self._data / "postgresql.auto.conf").open("a") as opened:
+            opened.write("restore_command = 'false'\n")
+        self.start()
+        until = time.monotonic() + _START_SECONDS
+        while self.execute("SELECT pg_is_in_recovery()") == [(True,)]:
+            assert time.monotonic() < until
+            time.sleep(0.02)
 
     @property
     def process_id(self) -> int | None:
@@ -211,6 +238,10 @@ def template() -> str:
     with connect(conninfo_of(server().url("template_outreach"))) as connection:
         apply_migrations(connection)
     return "template_outreach"
+
+
+def _at(port: int) -> list[str]:
+    return ["--host=127.0.0.1", f"--port={port}", "--username=postgres"]
 
 
 def _programs(directory: Path) -> Path:

@@ -36,23 +36,57 @@ COPIED_TO: Final = "outreach:copied-to"
 COPIED_FROM: Final = "outreach:copied-from"
 """Hosts of databases that `db copy` has copied, and of the copies, until a worker begins there."""
 
+STATE: Final = " state "
+"""Before the state of a database on a server, in its host."""
+
+RESTORED: Final = "restored"
+"""The state of a database whose rows another program has written, such as `pg_restore`, until a worker begins there."""
+
 
 @attrs.frozen(kw_only=True)
 class DatabaseHome:
     """Where a database is, so that a copy elsewhere does not start sending.
 
     Attributes:
-        host: Id of the machine; or `COPIED_TO` or `COPIED_FROM`.
+        host: Id of the machine; or `COPIED_TO` or `COPIED_FROM`. Of a server also the state of the database, which is
+            another one where it was set back in its place (`on_server`).
         path: Absolute path of the file; or where the other database of a copy is.
     """
 
     host: str
     path: str
 
+    @classmethod
+    def on_server(cls, *, server: str, database: str, objects: str, timeline: str) -> DatabaseHome:
+        """Return the home of a database on a server.
+
+        Args:
+            server: Identifies the server and its copies.
+            database: The name of the database.
+            objects: Identifies the database and its tables: others have others, whatever their names are.
+            timeline: Of the server: one that was set back to an earlier moment, or has taken over, has another one.
+        """
+        return cls(host=f"{server}{STATE}{objects} {timeline}", path=database)
+
+    @property
+    def machine(self) -> str:
+        """The host without the state of the database."""
+        return self.host.partition(STATE)[0]
+
+    @property
+    def state(self) -> str:
+        """The state of a database on a server; empty for a file, and for one that an earlier version recorded."""
+        return self.host.partition(STATE)[2]
+
+    def is_connected_like(self, other: DatabaseHome) -> bool:
+        """Return whether two are the same database, perhaps of two servers of which one has taken over."""
+        ours, theirs = self.host.rpartition(" ")[0], other.host.rpartition(" ")[0]
+        return (ours or self.host, self.path) == (theirs or other.host, other.path)
+
     @property
     def copied_to(self) -> str | None:
         """Where `db copy` has copied the database, so that it must not be sent from here; None if it was not copied."""
-        return self.path if self.host == COPIED_TO else None
+        return self.path if self.machine == COPIED_TO else None
 
 
 @attrs.frozen(kw_only=True)

@@ -12,7 +12,7 @@ from outreach.models.campaign import Campaign, PauseReason
 from outreach.models.plans import sender_key
 from outreach.models.resources import Number
 from outreach.models.states import CampaignAction, CampaignStatus
-from outreach.models.work import COPIED_FROM, DatabaseHome, HighWaterMark, Lease
+from outreach.models.work import COPIED_FROM, RESTORED, DatabaseHome, HighWaterMark, Lease
 from outreach.operations.campaigns.transitions import move
 from outreach.operations.common import record_audit
 from outreach.operations.waves import claims, clock_steps, workers
@@ -209,9 +209,13 @@ def quarantine_of(known: DatabaseHome | None, home: DatabaseHome | None) -> Paus
     """
     if known is None:
         return None
-    if known.host == COPIED_FROM:
+    elsewhere = home is not None and (known.machine, known.path) != (home.machine, home.path)
+    if known.machine == COPIED_FROM or elsewhere:
         return "moved"
-    return "moved" if home is not None and known != home else None
+    if known.state == RESTORED:
+        return "restored"
+    # Earlier versions recorded no state.
+    return "restored" if home is not None and known.state not in {"", home.state} else None
 
 
 def copied_text(target: str) -> str:

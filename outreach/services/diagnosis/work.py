@@ -12,7 +12,7 @@ from outreach.config import EngineConfig
 from outreach.models.diagnosis import DiagnosisFinding, EngineCode
 from outreach.models.status import EngineStatus, FindingKind, StatusFinding
 from outreach.models.work import COPIED_FROM, DatabaseHome
-from outreach.operations.waves.leases import copied_text
+from outreach.operations.waves.leases import copied_text, quarantine_of
 from outreach.services.diagnosis.snapshot import Snapshot
 from outreach.vault import KeyProblem
 
@@ -160,20 +160,22 @@ def _of_copies(snapshot: Snapshot, home: DatabaseHome | None) -> Iterator[Diagno
             where=home.path if home is not None else "the database",
             looks=["outreach-server status"],
         )
-    elif known is not None and home is not None and known != home:
-        where = "on another machine" if known.host != home.host else f"at {known.path!r}"
+        return
+    reason = quarantine_of(known, home)
+    if known is not None and reason == "moved":
+        where = "on another machine" if home is None or known.machine != home.machine else f"at {known.path!r}"
         last = f"was last dispatched from {where}: it may be a copy"
-        if known.host == COPIED_FROM:
+        if known.machine == COPIED_FROM:
             last = f"is a copy, which `db copy` has made of {known.path}"
         yield DiagnosisFinding(
             code="database_moved",
             severity="warning",
             why=f"The database {last}. {after}",
-            where=home.path,
+            where=home.path if home is not None else "the database",
             commands=["outreach-server serve"],
             looks=["outreach-server status"],
         )
-    elif snapshot.is_behind:
+    elif reason == "restored" or snapshot.is_behind:
         yield DiagnosisFinding(
             code="database_restored",
             severity="warning",

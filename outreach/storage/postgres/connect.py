@@ -207,15 +207,35 @@ def name_of(conninfo: str) -> str:
     return f"{given.get('dbname')!r} at {host}{port}"
 
 
+TIMELINE: Final = "CASE WHEN NOT pg_is_in_recovery() THEN substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END"
+"""The timeline of a server that can be written: one that takes over begins another one, as one that was set back does."""
+
+# A dump has no OIDs: what it is restored into has others. They outlive VACUUM FULL and minor upgrades. A migration that
+# makes one of these tables anew has to write the home, too.
+_HOME: Final = f"""
+    SELECT
+        system_identifier::text,
+        current_database(),
+        (SELECT oid::text FROM pg_database WHERE datname = current_database()),
+        (
+            SELECT COALESCE(string_agg(oid::text, '-' ORDER BY relname), '') FROM pg_class
+            WHERE relnamespace = to_regnamespace('{SCHEMA}')
+            AND relname IN ('campaigns', 'database_identity', 'dispatches', 'home', 'recipients', 'unsubscribes')
+        ),
+        {TIMELINE}
+    FROM pg_control_system()
+"""  # noqa: S608 - a constant
+
+
 def home_of(connection: PostgresConnection) -> DatabaseHome | None:
-    """Return which database of which cluster this is; None where the server does not tell."""
+    """Return which database of which cluster this is, and in which state; None where the server does not tell."""
     try:
-        [(system, database)] = connection.execute(
-            "SELECT system_identifier::text, current_database() FROM pg_control_system()"
-        ).fetchall()
+        [(system, database, oid, tables, timeline)] = connection.execute(_HOME).fetchall()
     except psycopg.errors.InsufficientPrivilege:
         return None
-    return DatabaseHome(host=f"postgresql-{system}", path=database)
+    return DatabaseHome.on_server(
+        server=f"postgresql-{system}", database=database, objects=f"{oid}-{tables}", timeline=timeline or ""
+    )
 
 
 def connect(conninfo: str, *, patient: bool = False) -> PostgresConnection:

@@ -52,7 +52,8 @@ class PostgresDispatchLock:
     A thread asks the server, so that the event loop never waits for it. Who gets no answer within some seconds gets
     none at all: the connection is cut, with all places that it holds, and the next question makes another one.
 
-    The database is where its cluster is: a dump that was restored elsewhere is another one, and starts paused.
+    The database is where its cluster is, and has the OIDs of its tables and the timeline of its server: a dump that was
+    restored, here or elsewhere, and a server that was set back or has taken over, are others, and start paused.
 
     Args:
         conninfo: How to connect.
@@ -63,6 +64,7 @@ class PostgresDispatchLock:
         self._places = range(1, workers + 1)
         self._conninfo = conninfo
         self._home: DatabaseHome | None = None
+        self._mark: HighWaterMark | None = None
         self._closed = True
         self._thread: Worker | None = None
         # These belong to the thread, and to `open` and `close` before and after it.
@@ -76,7 +78,7 @@ class PostgresDispatchLock:
     def open(self) -> None:
         """Connect, and learn where the database is; blocks, and may raise `psycopg.Error`."""
         self._closed = False
-        self._home = home_of(self._connect())
+        self._connect()
 
     async def acquire(self) -> int:
         """Take the lowest free place; return it, or 0 if none is free, or if the server does not answer."""
@@ -188,6 +190,8 @@ class PostgresDispatchLock:
         connection = connect(self._conninfo)
         self._plug = socket.fromfd(connection.pgconn.socket, socket.AF_INET, socket.SOCK_STREAM)
         self._connection = connection
+        # Anew for each: another server may have taken over.
+        self._home = home_of(connection)
         return connection
 
     def _drop(self) -> None:
@@ -222,15 +226,16 @@ class PostgresDispatchLock:
     # ------------------------------------------------------------------------- what the server looks after
 
     def home(self) -> DatabaseHome | None:
-        """Return which database of which cluster this is; None where the server does not tell."""
+        """Return which database of which cluster this is, and in which state; None where the server does not tell."""
         return self._home
 
     def high_water(self) -> HighWaterMark | None:
-        """Return None: nothing is recorded outside the database."""
-        return None
+        """Return what this process has recorded: a database that is set back meanwhile is found out by it."""
+        return self._mark
 
     def record_high_water(self, mark: HighWaterMark, *, ended: bool = False) -> None:
-        """Record nothing."""
+        """Keep the database's state in this process."""
+        self._mark = mark
 
     def ended_uncleanly(self) -> bool:
         """Return False: the server recovers by itself."""

@@ -13,14 +13,14 @@ from psycopg_pool import ConnectionPool
 
 from outreach.models.work import DatabaseHome
 from outreach.storage.postgres import schema
-from outreach.storage.postgres.connect import BUSY_SECONDS, OPEN_KEY, PostgresConnection, ServerHangs, home_of
+from outreach.storage.postgres.connect import BUSY_SECONDS, OPEN_KEY, TIMELINE, PostgresConnection, ServerHangs, home_of
 
 # Commits have to survive a crash, whatever the server's default is. The timeline tells a failover.
 _CONFIGURE: Final = f"""
     SELECT
         pg_advisory_lock_shared({OPEN_KEY}),
         CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', false) END,
-        CASE WHEN NOT pg_is_in_recovery() THEN substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END
+        {TIMELINE}
 """
 
 _MIGRATIONS: Final = "SELECT name FROM migrations ORDER BY name"
@@ -110,7 +110,8 @@ def configure(connection: PostgresConnection, *, home: DatabaseHome | None = Non
     if row[2] is None:
         raise psycopg.OperationalError("the server is a standby, which cannot be written")
     connection.timeline, connection.made_at = row[2], time.monotonic()
-    if home is not None and home_of(connection) not in {home, None}:
+    present = home_of(connection) if home is not None else None
+    if home is not None and present is not None and not present.is_connected_like(home):
         # A copy: a process that goes on with it would send again what was sent since it was made.
         raise psycopg.OperationalError(
             "the database's URL leads to another database now: restart this process, which then pauses what is active"

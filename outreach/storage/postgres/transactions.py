@@ -13,6 +13,7 @@ from psycopg import errors
 from psycopg.pq import TransactionStatus
 
 from outreach.errors import StorageError
+from outreach.models.work import RESTORED, STATE
 from outreach.storage.base.group_commit import CommitUnknown
 from outreach.storage.postgres.backend import Session
 from outreach.storage.postgres.connect import BUSY_SECONDS, LONGEST_SECONDS, PostgresConnection
@@ -26,6 +27,27 @@ FIND_OUT_SECONDS: Final = 30.0
 _PAUSE_SECONDS: Final = 0.1
 
 _log = logging.getLogger("outreach")
+
+
+_MARK_RESTORED: Final = """
+    WITH fence AS (
+        UPDATE fence SET version = version + 1, writer = ''
+        WHERE split_part(writer, ' ', 2) <> ''
+        AND (split_part(writer, ' ', 2)::numeric %% 4294967296)::text <> xmin::text
+        RETURNING version
+    )
+    UPDATE home SET host = split_part(host, %(state)s, 1) || %(state)s || %(restored)s FROM fence
+"""
+
+
+def mark_restored(connection: PostgresConnection) -> None:
+    """Mark the database if its fence was not written by the transaction that it names.
+
+    So it is in one whose rows were restored into tables that were there, or come by replication. The next worker pauses
+    what runs (docs/delivery-contract.md#rule-10).
+    """
+    # `xmin` is the number of the transaction that wrote a row, modulo 2 ** 32; VACUUM FULL and pg_upgrade keep it.
+    connection.execute(_MARK_RESTORED, {"state": STATE, "restored": RESTORED})
 
 
 class FencedTransactions:
@@ -66,7 +88,8 @@ class FencedTransactions:
         connection.longest_seconds = LONGEST_SECONDS
         cursor = connection.execute(
             "BEGIN; UPDATE fence SET version = version + 1, "  # noqa: S608 - a random number in hexadecimal
-            f"writer = '{self._writer}' WHERE id = 1 RETURNING version, pg_current_xact_id()::text"
+            f"writer = '{self._writer} ' || pg_current_xact_id() "
+            "WHERE id = 1 RETURNING version, pg_current_xact_id()::text"
         )
         cursor.nextset()
         [(self._version, self._transaction_id)] = cursor.fetchall()
@@ -189,7 +212,7 @@ class FencedTransactions:
             cursor.nextset()
             [(version, writer)] = cursor.fetchall()
             if version <= self._version:
-                return bool(version == self._version and writer == self._writer)
+                return bool(version == self._version and writer == f"{self._writer} {self._transaction_id}")
             # Others have written since. After a failover the same number may be another transaction's.
             if connection.timeline != timeline:
                 raise CommitUnknown(
