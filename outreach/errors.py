@@ -29,6 +29,7 @@
         +-- DatabaseInUse           another process has it open
         +-- DispatchRefused         this database must not be dispatched from here
             +-- DatabaseReplaced    another file was put in its place
+                +-- DatabaseLogDeleted      its log was deleted while it is open
 
 Every error has a stable machine-readable `code` and a message that says what was wrong, where, and what to do.
 `outreach_server` maps errors to HTTP.
@@ -357,7 +358,8 @@ class DispatchRefused(StorageError):
 
     Attributes:
         reason: In one word: `network_file_system`, `lock` (the lock file cannot be taken or written), `note` (the file
-            with the high-water mark cannot), `damaged`, `replaced`, or a reason of an application's own storage.
+            with the high-water mark cannot), `damaged`, `replaced`, `log_deleted`, `copied` (by `db copy`), or a reason of
+            an application's own storage.
     """
 
     code = "dispatch_refused"
@@ -371,6 +373,14 @@ class DatabaseReplaced(DispatchRefused):
     """The database file was replaced while the log of the previous one was there."""
 
     code = "database_replaced"
+    _reason: ClassVar[str] = "replaced"
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, reason="replaced")
+        super().__init__(message, reason=self._reason)
+
+
+class DatabaseLogDeleted(DatabaseReplaced):
+    """The log beside the database file, or its index, was deleted or replaced while the file is open."""
+
+    code = "database_log_deleted"
+    _reason = "log_deleted"

@@ -38,7 +38,7 @@ _LEAST_PAUSE_SECONDS: Final = 0.05
 _SLICE_END_SECONDS: Final = 1.0
 """How long slices have to end by themselves, also with a shorter grace period."""
 
-_NOT_TO_BE_WRITTEN: Final = frozenset({"damaged", "replaced"})
+_NOT_TO_BE_WRITTEN: Final = frozenset({"damaged", "replaced", "log_deleted"})
 """Reasons of a refusal for which outcomes are not recorded either: the file is broken, or is not the one of the
 dispatches."""
 

@@ -17,6 +17,7 @@ DatabaseCode = Literal[
     "database_damaged",
     "database_exposed",
     "database_foreign",
+    "database_log_deleted",
     "database_missing",
     "database_newer",
     "database_not_usable",

@@ -51,7 +51,7 @@ _ENGINE_PAUSE_TEXTS: Final = {
     "provider_funds": "its account at the provider has run out of funds",
     "error_budget": "too many of its latest requests failed for reasons that are not its contacts'",
     "moved": "the database was moved to another host or path",
-    "restored": "the database was restored from an older copy",
+    "restored": "the database was restored from an older copy, or another server has taken over",
 }
 """The reasons for which the engine pauses campaigns."""
 
@@ -302,10 +302,15 @@ class Worker:
             OutreachError: Nothing was committed.
         """
         try:
-            return await self._storage.write(operation)
+            result = await self._storage.write(operation)
         except (CommitUnknown, asyncio.CancelledError):
             self.doubt()
             raise
+        if self._count_server_changes() != self._server_changes:
+            # A database that was set back has contacts again that were sent to: none of these requests starts.
+            self.doubt()
+            self._lease_ends = min(self._lease_ends, self._clock.monotonic())
+        return result
 
     def doubt(self) -> None:
         """Have the next heartbeat give the lease up, so that intents that may be nobody's count as abandoned."""
@@ -340,6 +345,7 @@ class Worker:
         # What is noted from now on is the next heartbeat's.
         noted, self._clock_set_back = self._clock_set_back, None
         led, free = self._leads, self.claims.to_free()
+        recorded = self._storage.lock.high_water()
         in_use = self.permits.in_use()
 
         def operation(tx: Transaction) -> tuple[HighWaterMark | None, Sequence[int], Team, Permits]:
@@ -349,6 +355,7 @@ class Worker:
                 tx,
                 epoch=epoch,
                 now=now,
+                noted=recorded,
                 back=noted,
                 present=present,
                 lasts=lasts,

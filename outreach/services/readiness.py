@@ -9,7 +9,7 @@ from typing import Final
 import anyio
 
 from outreach.clock import Clock
-from outreach.errors import DatabaseReplaced, StorageError
+from outreach.errors import StorageError
 from outreach.log_throttle import DATABASE, LogThrottle
 from outreach.models.status import DispatcherHealth, Readiness
 from outreach.protocols.storage import Storage
@@ -27,6 +27,14 @@ _LOCKED: Final = "locked"
 _REPLACED: Final = (
     "The database file was replaced: stop the server, and restore the backup with `outreach-server db restore FILE`."
 )
+
+_LOG_DELETED: Final = (
+    "The log of the database was deleted while it is open: nothing is sent. Stop the server and start it again; its "
+    "running campaigns are paused then."
+)
+
+_GONE: Final = {"database_replaced": _REPLACED, "database_log_deleted": _LOG_DELETED}
+"""The words for an error of the database's files, by its code."""
 
 _FRESH_SECONDS: Final = 0.5
 """An answer is reused for this long, so that frequent probes do not write more."""
@@ -107,17 +115,18 @@ class ReadinessProbe:
     def _storage_reasons(self) -> Sequence[str]:
         if self._error is None:
             return ()
-        if self._error == DatabaseReplaced.code:
-            return (_REPLACED,)
+        if self._error in _GONE:
+            return (_GONE[self._error],)
         if self._error == _LOCKED:
             return (f"A write to the database takes over {WRITE_SECONDS:g} s.",)
         return (f"The database refuses writes ({self._error}).",)
 
 
 def _dispatch_reasons(health: DispatcherHealth) -> Sequence[str]:
-    if health.refused_reason == "replaced":
-        return (_REPLACED,)
-    if health.refused_reason == "ended" and health.refused is not None:
+    gone = _GONE.get(f"database_{health.refused_reason}")
+    if gone is not None:
+        return (gone,)
+    if health.refused_reason in {"copied", "ended"} and health.refused is not None:
         return (health.refused,)
     if health.state == "refused":
         return (f"Dispatch is disabled for this database here ({health.refused_reason}).",)

@@ -23,10 +23,10 @@ from sqlite_utils import Database
 
 from outreach.carriers.twilio import TwilioAdapter
 from outreach.models.states import CampaignAction, DispatchState
-from outreach.models.work import Claim, DatabaseHome, HighWaterMark, WorkUnit
+from outreach.models.work import COPIED_TO, Claim, DatabaseHome, HighWaterMark, WorkUnit
 from outreach.operations.campaigns.transitions import move
 from outreach.services.diagnosis import accounts, query
-from outreach.storage.sqlite import diagnosis
+from outreach.storage.sqlite import diagnosis, watch
 from outreach.storage.sqlite.lock import Mount, SqliteDispatchLock
 from outreach.storage.sqlite.schema import MIGRATIONS
 from outreach.testing.builders import make_dispatch, make_message, make_unsubscribe, make_worker
@@ -220,6 +220,22 @@ async def _(system: System, _: Patch) -> None:
     note.write_text(f'{{"file": {str(footprint).replace(chr(39), chr(34)).replace("None", "null")}}}', "utf-8")
     older.replace(system.database)
     log.write_bytes(left)
+
+
+@fault("database_log_deleted")
+async def _(system: System, patch: Patch) -> None:
+    """As if another process had the file open: its lock is not to be had in this one."""
+    patch.setattr(watch, "_is_used_with_log_elsewhere", lambda _: True)
+    patch.setattr(watch, "_OPENING_SECONDS", 0.0)
+
+
+@fault("database_copied", "no_dispatcher")
+async def _(system: System, _: Patch) -> None:
+    def operation(tx: Transaction) -> None:
+        no_dispatcher(tx)
+        tx.leases.set_home(DatabaseHome(host=COPIED_TO, path="sqlite:////srv/outreach.db"))
+
+    await system.write(operation)
 
 
 @fault("database_moved", "no_dispatcher")

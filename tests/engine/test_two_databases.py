@@ -317,3 +317,24 @@ async def test_a_second_database_starts_paused(database: Ledger, dump: str, way:
     finally:
         for ending in ("_other", "_first"):
             postgres.server().execute(f"DROP DATABASE IF EXISTS {database.name}{ending} WITH (FORCE)")
+
+
+NOT_HERE = {
+    "a file on another machine",
+    "`db copy`: the source",
+    "an archive",
+    "the whole directory, set back with the note (a snapshot of the machine)",
+    "a subscriber of logical replication",
+    "a server that was recovered to an earlier moment",
+    "a standby that was promoted",
+    "`pg_upgrade`",
+    "the data directory, set back as it was",
+}
+"""Ways with a test of their own, here or in `test_replicas.py`, and ways that take a second machine or that nothing shows."""
+
+
+def test_the_page_lists_every_way() -> None:
+    """And what stops the second database."""
+    section = PAGE.read_text("utf-8").partition("## Two databases with one ledger")[2].partition("\n## ")[0]
+    rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| ") and "second one" not in line]
+    assert {row[0].removeprefix("| ") for row in rows} == {*FILES, *DATABASES, *NOT_HERE}

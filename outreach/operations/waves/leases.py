@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import attrs
 
-from outreach.errors import DispatchRefused
+from outreach.errors import DispatchRefused, LeaseLost
 from outreach.models.campaign import Campaign, PauseReason
 from outreach.models.plans import sender_key
 from outreach.models.resources import Number
@@ -161,6 +161,7 @@ def renew(
     *,
     epoch: int,
     now: datetime,
+    noted: HighWaterMark | None = None,
     back: timedelta | None = None,
     present: datetime | None = None,
     lasts: timedelta = workers.DEFAULT_LEASE,
@@ -173,6 +174,7 @@ def renew(
         tx: The transaction.
         epoch: The worker's.
         now: When the worker looked at its clock.
+        noted: The high-water mark, if any.
         back: How far the clock was set back since the last heartbeat: zero after a step forwards, None without a step.
         present: The time of this transaction, which may have waited long; None for `now`.
         lasts: How long the lease lasts.
@@ -180,8 +182,10 @@ def renew(
         receipt: The longest wait for a receipt; None if there is no bound.
 
     Raises:
-        LeaseLost: Its lease has ended.
+        LeaseLost: Its lease has ended, or the database was set back: who takes the next one pauses what runs.
     """
+    if is_behind(tx, noted, tx.leases.current()):
+        raise LeaseLost("The database was set back to an earlier state while this worker had it: it begins anew.")
     workers.renew(tx, epoch=epoch, lasts=lasts)
     lease = tx.leases.current()
     if lease is None or not workers.leads(tx, epoch):

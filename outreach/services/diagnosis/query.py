@@ -35,7 +35,7 @@ _OFFLINE: Final = (
     "looked at."
 )
 
-_EXPLAIN: Final = ("database_damaged", "database_not_writable", "database_replaced")
+_EXPLAIN: Final = ("database_damaged", "database_log_deleted", "database_not_writable", "database_replaced")
 """Why a database is not usable, in particular."""
 
 Check = Callable[[], Awaitable[Sequence[DiagnosisFinding]]]

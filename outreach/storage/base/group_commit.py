@@ -175,7 +175,7 @@ def fail_jobs(jobs: Sequence[Job], error: Exception, *, control: TransactionCont
     reason = f"{type(error).__name__}." if translated is None else translated.message
     for job in jobs:
         if job.error is None and isinstance(error, DatabaseReplaced):
-            job.fail(DatabaseReplaced(error.message))
+            job.fail(type(error)(error.message))
         elif job.error is None and isinstance(error, CommitUnknown):
             job.fail(CommitUnknown(error.message))
         elif job.error is None:

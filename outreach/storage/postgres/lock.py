@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any, Final, Generic, TypeVar
 
+import attrs
 import psycopg
 
 from outreach.models.work import DatabaseHome, HighWaterMark
@@ -236,6 +237,11 @@ class PostgresDispatchLock:
     def record_high_water(self, mark: HighWaterMark, *, ended: bool = False) -> None:
         """Keep the database's state in this process."""
         self._mark = mark
+
+    def note_loss(self) -> None:
+        """Have this process's next worker pause what runs: the database has lost transactions."""
+        if self._mark is not None:
+            self._mark = attrs.evolve(self._mark, epoch=self._mark.epoch + 1)
 
     def ended_uncleanly(self) -> bool:
         """Return False: the server recovers by itself."""

@@ -82,7 +82,7 @@ class PostgresStorage:
         connected, cancelled = await _in_thread(self._connect)
         pool, types = connected.result()
         asker = Asker(self._conninfo, types, home=self._lock.home())
-        self._open = _Open(pool, types, self._clock, self._instrumentation, asker)
+        self._open = _Open(pool, types, self._clock, self._instrumentation, asker, self._lock)
         if cancelled is not None:
             await self._close()
             raise cancelled
@@ -190,11 +190,19 @@ class PostgresStorage:
 class _Open:
     """What an open storage consists of."""
 
-    def __init__(self, pool: Pool, types: Types, clock: Clock, instrumentation: Instrumentation, asker: Asker) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        types: Types,
+        clock: Clock,
+        instrumentation: Instrumentation,
+        asker: Asker,
+        lock: PostgresDispatchLock,
+    ) -> None:
         self.asker = asker
         self._pool = pool
         session = Session(types)
-        self.control = FencedTransactions(pool, session)
+        self.control = FencedTransactions(pool, session, on_loss=lock.note_loss)
         self._writer = Worker("outreach-postgres-writer")
         self.groups = GroupWriter(
             session,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, cast
 
@@ -61,13 +62,15 @@ class FencedTransactions:
     Args:
         pool: Where connections come from.
         session: The working set that writes.
+        on_loss: Called when the database has lost transactions.
 
     Attributes:
         server_changes: How often another server was found, or one that had lost transactions.
     """
 
-    def __init__(self, pool: Pool, session: Session) -> None:
+    def __init__(self, pool: Pool, session: Session, *, on_loss: Callable[[], None] = lambda: None) -> None:
         self.server_changes = 0
+        self._on_loss = on_loss
         self._pool = pool
         self._session = session
         self._writer = uuid.uuid4().hex
@@ -107,6 +110,7 @@ class FencedTransactions:
             )
             # Once.
             self._last_version = 0
+            self._on_loss()
 
     def commit(self) -> None:
         """Commit; when the answer is lost, find out.

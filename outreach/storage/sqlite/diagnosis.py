@@ -15,7 +15,7 @@ from typing import Final
 
 from outreach.clock import SystemClock
 from outreach.command_lines import pip_commands
-from outreach.errors import DatabaseReplaced, StorageError
+from outreach.errors import DatabaseLogDeleted, DatabaseReplaced, StorageError
 from outreach.models.diagnosis import DatabaseCode, DiagnosisFinding, DiagnosisSeverity
 from outreach.policy.status_findings import FULL_BYTES, LOW_BYTES
 from outreach.storage.sqlite.archive_mark import is_archive
@@ -160,6 +160,13 @@ def _content(path: Path) -> Iterator[DiagnosisFinding]:
     """Look into the file; what cannot be looked into is a finding."""
     try:
         _check_log(path)
+    except DatabaseLogDeleted as error:
+        yield _finding("database_log_deleted", error.message, path, looks=[f"fuser -v {shlex.quote(str(path))}"])
+        return
+    except DatabaseReplaced as error:
+        yield _finding("database_replaced", error.message, path, _RESTORE)
+        return
+    try:
         with open_read_only(path) as raw:
             problems, complete = _integrity(raw)
             if problems:
@@ -176,8 +183,6 @@ def _content(path: Path) -> Iterator[DiagnosisFinding]:
                     severity="info",
                 )
             yield from _version(raw, path)
-    except DatabaseReplaced as error:
-        yield _finding("database_replaced", error.message, path, _RESTORE)
     except StorageError as error:
         damaged = isinstance(error.__cause__, sqlite3.DatabaseError) and _is_damage(error.__cause__)
         code: DatabaseCode = "database_damaged" if damaged else "database_not_usable"

@@ -111,6 +111,7 @@ class SqliteDispatchLock:
         self._workers = workers
         self._watch = watch
         self._log_was_left = False
+        self._is_loss_noted = False
         # One file under two names is one database.
         self._path = Path(os.path.realpath(path))
         self._note = self._path.with_name(f"{self._path.name}.dispatch-note")
@@ -159,7 +160,10 @@ class SqliteDispatchLock:
             DispatchRefused: As `take`.
         """
         if self._watch is not None:
-            self._watch.check()
+            try:
+                self._watch.check()
+            finally:
+                self.note_deleted_log()
         return self.take()
 
     async def release(self, place: int | None = None) -> None:
@@ -272,6 +276,15 @@ class SqliteDispatchLock:
                 "database must be writable, and its disk must have room.",
                 reason="note",
             ) from error
+
+    def note_deleted_log(self) -> None:
+        """Have the next worker pause what runs, once, if the log was deleted: commits may be lost with it."""
+        noted = self.high_water()
+        if noted is None or self._is_loss_noted or self._watch is None or not self._watch.is_log_deleted:
+            return
+        self._is_loss_noted = True
+        # As after a restore: the file is older than its mark.
+        self.record_high_water(attrs.evolve(noted, epoch=noted.epoch + 1))
 
     def _refuse_network(self) -> None:
         kind = file_system_of(self._path, self._mounts())

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar, cast
@@ -88,7 +88,7 @@ class SqliteStorage:
                 readers.add(*await open_reader(self._path, clock=self._clock))
             quick_reader = open_quick_reader(self._path)
             stack.callback(quick_reader.close)
-            stack.callback(self._watch.before_closing)
+            stack.callback(self._before_closing)
             self._writer, self._readers, self._quick_reader, self._closing = (
                 writer,
                 readers,
@@ -103,6 +103,12 @@ class SqliteStorage:
         """Finish queued operations, close, and release the dispatch lock."""
         self._writer = self._readers = self._quick_reader = None
         await self._closing.aclose()
+
+    def _before_closing(self) -> None:
+        self._watch.before_closing()
+        # A full disk does not keep a process from ending.
+        with suppress(StorageError):
+            self._lock.note_deleted_log()
 
     def observe(self, instrumentation: Instrumentation) -> None:
         """Tell this instrumentation of each transaction, from the next opening on."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from outreach.clock import Clock
-from outreach.errors import ConfigError, DatabaseInUse, DatabaseReplaced
+from outreach.errors import ConfigError, DatabaseInUse, DatabaseLogDeleted, DatabaseReplaced
 from outreach.storage.sqlite.footprint import FileState, Footprint, continues, has_commits, read_file_state, salts_of
 
 FILE_CHECK_SECONDS: Final = 0.5
@@ -23,6 +23,9 @@ FILE_CHECK_SECONDS: Final = 0.5
 _TRIES: Final = 4
 _TRY_AGAIN_SECONDS: Final = 0.05
 """Retries, because another process's checkpoint may be writing the checked page."""
+
+_OPENING_SECONDS: Final = 1.0
+"""How long another process may take between locking the file and making its log."""
 
 _FIRST_SECOND: Final = 1_767_225_600
 """Stamps count seconds from 2026 on, which leaves 68 years."""
@@ -116,6 +119,7 @@ class FileWatch:
     def __init__(self, path: Path, *, clock: Clock) -> None:
         self._path = Path(os.path.realpath(path))
         self._log = self._path.with_name(f"{self._path.name}-wal")
+        self._log_files: dict[Path, Inode | None] = {}
         self._clock = clock
         self._file = -1
         self._inode: Inode | None = None
@@ -125,7 +129,7 @@ class FileWatch:
         self._stamping: tuple[int, str | None] | None = None
         self._stamp = 0
         self._next_check = 0.0
-        self._replaced: str | None = None
+        self._replaced: DatabaseReplaced | None = None
         self._lock = threading.Lock()
 
     def footprint(self) -> Footprint | None:
@@ -143,9 +147,13 @@ class FileWatch:
         A log of another running process is not left.
 
         Raises:
+            DatabaseLogDeleted: Another process has the file open, and the log is not there; nothing was changed.
             DatabaseReplaced: The log beside the file belongs to another one; nothing was changed.
         """
-        if OPEN_FILES.has(self._path) or not has_commits(self._log):
+        if OPEN_FILES.has(self._path):
+            return False
+        if not has_commits(self._log):
+            self._refuse_another_log()
             return False
         # A file that is new has no note; with one, SQLite would make a new database and delete the log.
         if not self._path.is_file() or (noted is not None and not self._path.stat().st_size):
@@ -170,8 +178,25 @@ class FileWatch:
             )
         return not is_open
 
+    def _refuse_another_log(self) -> None:
+        """Check that no other process goes on with a log that has no name any more.
+
+        SQLite would make another one, and the two would not know of each other's commits.
+        """
+        ends = time.monotonic() + _OPENING_SECONDS
+        # A process that opens the file has it locked for a moment before it makes the log.
+        while self._path.is_file() and not self._log.exists() and _is_used_with_log_elsewhere(self._path):
+            if time.monotonic() > ends:
+                raise DatabaseLogDeleted(
+                    f"The log {self._log.name} of the database {str(self._path)!r} was deleted while another process "
+                    "has it open. Nothing was changed. Stop that process, and start it again."
+                )
+            time.sleep(_TRY_AGAIN_SECONDS)
+
     def open(self) -> None:
         """Start watching; call this after SQLite has opened the file."""
+        index = self._path.with_name(f"{self._path.name}-shm")
+        self._log_files = {file: inode_of(file) for file in (self._log, index)}
         self._file, self._inode = OPEN_FILES.take(self._path)
         found = read_file_state(self._file, self._log)
         self._latest = found.stamp if found is not None else 0
@@ -182,13 +207,13 @@ class FileWatch:
         """Keep SQLite from adding the log to a file that was overwritten; call this before connections are closed.
 
         The last connection does that as it closes, and nothing would show the mixture afterwards. With the log beside
-        it, the next opening refuses the file.
+        it, the next opening refuses the file. A log that was only deleted is added: it belongs to the file.
         """
         # A disk that cannot be read does not keep a process from ending.
         with suppress(OSError), self._lock:
             if self._replaced is None:
                 self._check_with_retries()
-        if self._replaced is not None:
+        if self._replaced is not None and not self.may_save_log():
             _keep_shared(self._file)
 
     def close(self) -> None:
@@ -210,7 +235,17 @@ class FileWatch:
                 self._check_with_retries()
         if self._replaced is not None:
             # A new error for each thread, because an error keeps its traceback.
-            raise DatabaseReplaced(self._replaced)
+            raise type(self._replaced)(self._replaced.message)
+
+    @property
+    def is_log_deleted(self) -> bool:
+        """Whether the log was found to be deleted or replaced."""
+        return isinstance(self._replaced, DatabaseLogDeleted)
+
+    def may_save_log(self) -> bool:
+        """Return whether a deleted log can be added to the file: nothing was put in its place, which others may use."""
+        gone = [file for file, inode in self._log_files.items() if inode_of(file) != inode]
+        return self.is_log_deleted and not any(file.exists() for file in gone) and self._is_same_file()
 
     def _check_with_retries(self) -> None:
         for tries_left in range(_TRIES - 1, -1, -1):
@@ -219,8 +254,15 @@ class FileWatch:
                 return
             if tries_left:
                 time.sleep(_TRY_AGAIN_SECONDS)
+        if self._is_same_file():
+            self._replaced = DatabaseLogDeleted(
+                f"The log {self._log.name} of the database {str(self._path)!r}, or its index, was deleted or replaced "
+                "while it is open: this process no longer reads, writes or sends. Stop it and start it again; running "
+                "campaigns are paused then. Resume them when your provider's lists say who was contacted."
+            )
+            return
         what = "replaced" if self._path.exists() else "moved or deleted"
-        self._replaced = (
+        self._replaced = DatabaseReplaced(
             f"The database file {str(self._path)!r} was {what} while it is open: this process no longer "
             "reads, writes or sends. Stop it, and restore the backup with `outreach-server db restore FILE` "
             "(restore_database)."
@@ -246,6 +288,13 @@ class FileWatch:
             self._latest = max(self._latest, self._stamp)
 
     def _check_once(self) -> bool:
+        # While it is open, SQLite neither deletes the log nor makes another one.
+        for file, inode in self._log_files.items():
+            present = inode_of(file)
+            if inode is None:
+                self._log_files[file] = present
+            elif present != inode:
+                return False
         if inode_of(self._path) != self._inode:
             return False
         found: FileState | None = read_file_state(self._file, self._log)
@@ -253,6 +302,14 @@ class FileWatch:
             return False
         self._known = found.footprint(self._latest)
         return True
+
+    def _is_same_file(self) -> bool:
+        """Return whether the file itself is the one that was opened, and was not overwritten."""
+        if inode_of(self._path) != self._inode:
+            return False
+        found = read_file_state(self._file, self._log)
+        # Without its log nothing tells a checkpoint from an older copy but the stamp.
+        return found is not None and (self._known is None or continues(self._known, found, self._log))
 
 
 _SHARED_FIRST: Final = 0x40000002
@@ -268,14 +325,33 @@ def _shared_range(kind: int) -> bytes:
     return struct.pack(_FLOCK, kind, os.SEEK_SET, _SHARED_FIRST, _SHARED_SIZE, 0)
 
 
+def _is_used_with_log_elsewhere(path: Path) -> bool:
+    """Return whether another process reads or writes a database whose commits go to a log."""
+    if sys.platform != "linux":
+        return False
+    import fcntl
+
+    with path.open("rb") as opened:
+        # Bytes 18 and 19 of the header are 2 in WAL mode. Who closes or replaces the file has it alone.
+        in_wal_mode = opened.read(20)[18:] == b"\x02\x02"
+        return in_wal_mode and _lock_elsewhere(opened.fileno()) == fcntl.F_RDLCK
+
+
 def _is_open_elsewhere(file: int) -> bool:
     """Return whether another process has a database open; False where only taking the lock would tell."""
     if sys.platform != "linux":
         return False
     import fcntl
 
+    return _lock_elsewhere(file) != fcntl.F_UNLCK
+
+
+def _lock_elsewhere(file: int) -> int:
+    """Return the kind of lock that another process has on a database."""
+    import fcntl
+
     found = fcntl.fcntl(file, fcntl.F_GETLK, _shared_range(fcntl.F_WRLCK))
-    return bool(struct.unpack_from(_FLOCK, found)[0] != fcntl.F_UNLCK)
+    return int(struct.unpack_from(_FLOCK, found)[0])
 
 
 def _keep_shared(file: int) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import aiosqlite
 
 from outreach.clock import Clock
-from outreach.errors import StorageError
+from outreach.errors import DatabaseLogDeleted, StorageError
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
 from outreach.storage.base.writer import GroupWriter
@@ -114,6 +114,7 @@ class _WatchedTransactions(Transactions):
         super().__init__(raw)
         self._lock_wait = lock_wait
         self._watch = watch
+        self._saved_log = False
 
     def begin(self) -> None:
         """Begin a transaction, after waiting for another process's write.
@@ -122,8 +123,19 @@ class _WatchedTransactions(Transactions):
             DatabaseReplaced: The file was replaced.
             sqlite3.Error: The file is locked for too long, or cannot be written.
         """
-        self._watch.check()
+        try:
+            self._watch.check()
+        except DatabaseLogDeleted:
+            self._save_log()
+            raise
         self._lock_wait.retry_while_busy(super().begin)
+
+    def _save_log(self) -> None:
+        """Add a log that was deleted to the file, while SQLite still has it: nothing is lost where the process is killed."""
+        if not self._saved_log and self._watch.may_save_log():
+            with suppress(sqlite3.Error):
+                self._raw.execute("PRAGMA wal_checkpoint(FULL)")
+        self._saved_log = True
 
     def commit(self) -> None:
         """Commit, and record the file's stamp."""

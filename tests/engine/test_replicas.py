@@ -1,0 +1,198 @@
+"""PostgreSQL servers that take over, are set back, or only restart: what is paused, and what goes on."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from outreach import Outreach
+from tests import postgres
+from tests.engine.rig import given_campaign, given_workspace, reaches, until
+from tests.engine.test_two_databases import Ledger
+
+pytestmark = [pytest.mark.anyio, pytest.mark.soak("starts servers of its own")]
+
+SETTINGS = {"fsync": "off", "shared_buffers": "32MB", "max_connections": "60", "wal_sender_timeout": "5s"}
+
+
+@pytest.fixture
+def primary() -> Iterator[postgres.Server]:
+    """A server of this test alone."""
+    made = postgres.Server(SETTINGS)
+    try:
+        made.execute("CREATE DATABASE app TEMPLATE template0")
+        yield made
+    finally:
+        made.remove()
+
+
+@pytest.fixture
+async def ledger(primary: postgres.Server, tmp_path: Path) -> Ledger:
+    """A database there, of which a part of a campaign was sent."""
+    made = Ledger(url=primary.url("app"), directory=tmp_path)
+    await made.send_some()
+    return made
+
+
+def both(primary: postgres.Server, standby: postgres.Server) -> str:
+    """Return the URL that names both servers."""
+    hosts = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
+    return f"postgresql://postgres@{hosts}/app?target_session_attrs=read-write&connect_timeout=2"
+
+
+async def replicated(primary: postgres.Server, standby: postgres.Server) -> None:
+    """Wait until a standby has what its primary has."""
+
+    async def is_there() -> bool:
+        [(position,)] = primary.execute("SELECT pg_current_wal_lsn()::text")
+        return standby.execute(f"SELECT pg_last_wal_replay_lsn() >= '{position}'") == [(True,)]
+
+    await until(is_there)
+
+
+async def test_a_standby_that_was_promoted_starts_paused(
+    primary: postgres.Server, ledger: Ledger, tmp_path: Path
+) -> None:
+    """docs/operations.md#failover: nothing shows whether it has every commit."""
+    standby = postgres.Server(SETTINGS, copy_of=primary)
+    try:
+        await replicated(primary, standby)
+        primary.stop(signal.SIGQUIT)
+        standby.execute("SELECT pg_promote()")
+        assert await Ledger(url=both(primary, standby), directory=tmp_path).reason_of_pause() == "restored"
+    finally:
+        standby.remove()
+
+
+async def test_a_worker_goes_over_to_the_standby_and_pauses_what_runs(primary: postgres.Server, tmp_path: Path) -> None:
+    """Without a restart; resumed, everybody is contacted once, and what is done meanwhile is refused or kept."""
+    standby = postgres.Server(SETTINGS, copy_of=primary)
+    ledger = Ledger(url=both(primary, standby), directory=tmp_path)
+    try:
+        async with ledger.engine() as engine:
+            workspace = await given_workspace(engine)
+            campaign = await given_campaign(engine, workspace, 40)
+            await engine.campaigns.start(workspace.id, campaign.id)
+
+            async def some() -> bool:
+                return ledger.sent() > 2
+
+            await until(some)
+            await replicated(primary, standby)
+            primary.stop(signal.SIGQUIT)
+            standby.execute("SELECT pg_promote()")
+
+            async def is_paused() -> bool:
+                with suppress(Exception):
+                    return (await engine.campaigns.get(workspace.id, campaign.id)).pause_reason == "restored"
+                return False
+
+            await until(is_paused, timeout_seconds=90)
+            await until(lambda: _dispatches(engine), timeout_seconds=60)
+            before = ledger.sent()
+            other = await given_campaign(engine, workspace, 1)
+            await engine.campaigns.start(workspace.id, other.id)
+            await reaches(engine, other, "completed")
+            assert ledger.sent() == before + 1
+            await engine.campaigns.resume(workspace.id, campaign.id)
+            # What had no outcome as the primary went stays unknown, and is not sent again.
+            await until(lambda: _nothing_waits(engine, workspace.id, campaign.id), timeout_seconds=60)
+        log = (tmp_path / "sent.jsonl").read_text().splitlines()
+        sent = [line.partition('"to": "')[2].partition('"')[0] for line in log]
+        assert len(set(sent)) >= 40
+        # The number of the other campaign is one of those of the first.
+        assert len(sent) - len(set(sent)) <= 1
+    finally:
+        standby.remove()
+
+
+async def _dispatches(engine: Outreach) -> bool:
+    return engine.health().state == "dispatching"
+
+
+async def _nothing_waits(engine: Outreach, workspace_id: str, campaign_id: str) -> bool:
+    counters = (await engine.campaigns.get(workspace_id, campaign_id)).counters
+    return counters.pending == 0
+
+
+async def test_a_server_that_was_recovered_to_an_earlier_moment_starts_paused(
+    primary: postgres.Server, ledger: Ledger
+) -> None:
+    """Its timeline is another one: nothing else of it has changed."""
+    copy = primary.save()
+    await ledger.send_some()
+    primary.set_back(copy)
+    assert await ledger.reason_of_pause() == "restored"
+
+
+async def test_a_worker_that_runs_meanwhile_notices_that_its_database_was_set_back(
+    primary: postgres.Server, ledger: Ledger
+) -> None:
+    """By the mark that it keeps: the tables and the server are the same."""
+    async with ledger.engine() as engine:
+        [workspace] = await engine.workspaces.list()
+        campaign = await given_campaign(engine, workspace, 100)
+        await engine.campaigns.start(workspace.id, campaign.id)
+
+        async def some() -> bool:
+            return ledger.sent() > 6
+
+        with psycopg.connect(primary.url("app"), autocommit=True) as raw:
+            raw.execute("CREATE SCHEMA kept")
+            tables = ["fence", "lease", "workers", "last_change", "stops"]
+            for table in tables:
+                raw.execute(f"CREATE TABLE kept.{table} AS TABLE outreach.{table}")  # type: ignore[arg-type]
+            await until(some)
+            with raw.transaction():
+                raw.execute("SET LOCAL session_replication_role = replica")
+                raw.execute("SELECT 1 FROM outreach.fence FOR UPDATE")
+                for table in tables:
+                    raw.execute(f"DELETE FROM outreach.{table}")  # type: ignore[arg-type]
+                    raw.execute(f"INSERT INTO outreach.{table} TABLE kept.{table}")  # type: ignore[arg-type]
+
+        async def is_paused() -> bool:
+            found = await engine.campaigns.get(workspace.id, campaign.id)
+            return found.pause_reason == "restored"
+
+        await until(is_paused)
+
+
+def _restart(server: postgres.Server) -> None:
+    server.stop()
+    server.start()
+
+
+def _crash(server: postgres.Server) -> None:
+    server.stop(signal.SIGQUIT)
+    server.start()
+
+
+def _vacuum(server: postgres.Server) -> None:
+    server.execute("VACUUM (FULL, FREEZE, ANALYZE)", "app")
+
+
+def _reindex(server: postgres.Server) -> None:
+    server.execute("REINDEX SCHEMA outreach", "app")
+
+
+@pytest.mark.parametrize("what", [_restart, _crash, _vacuum, _reindex])
+async def test_what_leaves_the_database_where_it_is_pauses_nothing(
+    primary: postgres.Server, ledger: Ledger, what: Callable[[postgres.Server], None]
+) -> None:
+    """Restarts, and what is run to keep it well."""
+    what(primary)
+    await ledger.goes_on()
+
+
+async def test_a_database_of_an_earlier_version_goes_on(primary: postgres.Server, ledger: Ledger) -> None:
+    """It recorded no state, which the first worker adds."""
+    primary.execute("UPDATE outreach.home SET host = split_part(host, ' state ', 1)", "app")
+    primary.execute("UPDATE outreach.fence SET writer = split_part(writer, ' ', 1)", "app")
+    await ledger.goes_on()
+    [(host,)] = primary.execute("SELECT host FROM outreach.home", "app")
+    assert " state " in host
