@@ -251,3 +251,30 @@ def test_campaigns_are_archived_and_read_from_the_archive(cli: Cli, database: st
     cli.ask("db", "archives", "--moved-to", str(moved))
     assert [cli.ask(*words) for words in asked] == before
     assert "not moved into files" in Cli("postgresql://localhost/x").refuse("db", "archives")
+
+
+def test_a_copied_database_is_dispatched_from_only_where_that_is_asked_for(
+    cli: Cli, start: Callable[..., Process], tmp_path: Path
+) -> None:
+    """`status` and `campaigns start` say where the data went, and recommend no server on the old database."""
+    target = f"sqlite:///{tmp_path / 'copy.db'}"
+    cli.tell("workspaces", "create", "Acme")
+    told = cli.tell("db", "copy", target)
+    assert "--dispatch-copied" in told
+    status = cli.run("status").output
+    assert f"has copied it to {target}" in status
+    assert "outreach-server serve" not in status
+    server = start("serve", "--port", "0")
+    server.says("Dispatch disabled: This database was copied to")
+    server.signal(signal.SIGTERM)
+    assert server.wait() == 0
+    again = start("serve", "--port", "0", "--dispatch-copied")
+    again.says(f"The database was copied to {target}. It is dispatched from here again")
+    again.says("Dispatching under epoch 1.")
+    again.signal(signal.SIGTERM)
+    assert again.wait() == 0
+    third = start("worker", "--dispatch-copied")
+    third.says("Dispatching under epoch 2.")
+    third.signal(signal.SIGTERM)
+    assert third.wait() == 0
+    assert "was copied to" not in third.stderr

@@ -275,7 +275,9 @@ def _tables_in_place(database: Ledger, dump: str) -> Ledger:
 
 
 def _rows_in_place(database: Ledger, dump: str) -> Ledger:
-    tables = postgres.server().execute("SELECT string_agg('outreach.' || tablename, ', ') FROM pg_tables WHERE schemaname = 'outreach'", database.name)
+    tables = postgres.server().execute(
+        "SELECT string_agg('outreach.' || tablename, ', ') FROM pg_tables WHERE schemaname = 'outreach'", database.name
+    )
     postgres.server().execute(f"TRUNCATE {tables[0][0]}", database.name)
     postgres.server().run("pg_restore", "--data-only", "--disable-triggers", f"--dbname={database.name}", dump)
     return database

@@ -159,6 +159,7 @@ def test_every_error_of_the_engine_has_a_status() -> None:
         "DatabaseOlder",
         "DatabaseInUse",
         "DatabaseReplaced",
+        "DatabaseLogDeleted",
         "DispatchRefused",
     }
 
