@@ -128,7 +128,7 @@ ResolveProvider = Callable[[], Awaitable[SendRequest]]
 
 
 def account_key(workspace_id: str, provider: str) -> str:
-    """Return the key of the account that a request counts for (`runners.fair_limiter`)."""
+    """Return the key of the account that a request counts for (`wire.fair_limiter`)."""
     return f"{workspace_id}/{provider}"
 
 

@@ -13,7 +13,7 @@ from outreach.models.states import DispatchState
 from outreach.operations.waves import permits, workers
 from outreach.operations.waves.permits import Permits
 from outreach.protocols.storage import Storage
-from outreach.runners.fair_limiter import FairLimiter
+from outreach.wire.fair_limiter import FairLimiter
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import make_worker
 from outreach.testing.scripted import ScriptedCarrier, accept, hang
