@@ -17,6 +17,7 @@ from outreach.protocols.carrier import Carrier
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import VoiceProvider
 from outreach.providers.connections import AccountConnections
+from outreach.providers.redaction import RedactedCarrier, RedactedVoiceProvider, Redaction
 from outreach.providers.registry import Adapters
 
 T = TypeVar("T")
@@ -61,8 +62,10 @@ class ProviderPool:
         account = await self._account(workspace, name)
         known = self._carriers.get(account)
         if known is None:
-            known = self._adapters.carrier(name).connect(self._connections.connection(account))
-            _require(known, name, "send", "Carrier")
+            adapter, connection = self._adapters.carrier(name), self._connections.connection(account)
+            made = adapter.connect(connection)
+            _require(made, name, "send", "Carrier")
+            known = RedactedCarrier(made, Redaction(connection.credentials, adapter.fields))
             self._carriers.put(account, known)
         return known
 
@@ -77,8 +80,10 @@ class ProviderPool:
         account = await self._account(workspace, name)
         known = self._voices.get(account)
         if known is None:
-            known = self._adapters.voice(name).connect(self._connections.connection(account))
-            _require(known, name, "place_call", "VoiceProvider")
+            adapter, connection = self._adapters.voice(name), self._connections.connection(account)
+            made = adapter.connect(connection)
+            _require(made, name, "place_call", "VoiceProvider")
+            known = RedactedVoiceProvider(made, Redaction(connection.credentials, adapter.fields))
             self._voices.put(account, known)
         return known
 
