@@ -31,6 +31,7 @@ from outreach.runners.provider_log import SafeAnalyser
 from outreach.runners.worker import backoff_of, tell_of_report
 from outreach.services.context import ServiceContext
 from outreach.services.lists import check_page, iterate, make_page, place, read_place
+from outreach.wire.asking import called
 from outreach.working_set import Transaction
 
 _MAX_INLINE: Final = 4 * 1024
@@ -237,9 +238,9 @@ class Callbacks:
 
 async def _verified(adapter: Adapter, connection: Connection, callback: Callback) -> object:
     if len(callback.body) <= _MAX_INLINE:
-        return adapter.read(connection, callback)
+        return called(adapter.read, connection, callback)
     # Anybody may send a large body, which takes long to verify.
-    return await to_thread.run_sync(adapter.read, connection, callback)
+    return await to_thread.run_sync(called, adapter.read, connection, callback)
 
 
 def _reports(

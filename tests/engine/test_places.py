@@ -5,9 +5,9 @@ import attrs
 import pytest
 from anyio.lowlevel import checkpoint
 
-from outreach.wire.fair_limiter import FairLimiter
 from outreach.testing.scripted import ScriptedCarrier, accept, hang
 from outreach.testing.virtual_time import clock_of_loop
+from outreach.wire.fair_limiter import FairLimiter
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, contacts, dispatching, given_campaign, given_workspace, reaches
 
