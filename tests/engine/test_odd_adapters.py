@@ -272,7 +272,7 @@ async def test_an_adapter_that_cannot_open_its_account_stops_its_own_requests_al
         vault=Vault(keys="A" * 43 + "="),
         dispatch=True,
     ) as engine:
-        odd = await given_workspace(engine, mode=WorkspaceMode.LIVE)
+        odd = await given_workspace(engine, mode=WorkspaceMode.LIVE, contact_hours=False)
         await engine.accounts.connect(odd.id, "mycarrier", CREDENTIALS)
         asking = await given_campaign(engine, odd, 1, carrier="mycarrier")
         await engine.campaigns.start(odd.id, asking.id)
