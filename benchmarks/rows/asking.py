@@ -23,10 +23,10 @@ def measure(settings: Settings) -> Results:
     with serve_side("slow_provider", {"latency_ms": latency_ms}) as provider:
         asked = {"url": provider.url, "requests": requests, "at_once": at_once, "connections": _CONNECTIONS}
 
-        def once(*, spread: bool) -> Sample:
-            return run_side("asked_provider", {**asked, "spread": spread})
+        def once(*, shared: bool) -> Sample:
+            return run_side("asked_provider", {**asked, "shared": shared})
 
-        sides = {"outreach": partial(once, spread=True), "one pool": partial(once, spread=False)}
+        sides = {"outreach": partial(once, shared=True), "one pool": partial(once, shared=False)}
         samples = alternate(sides, settings.rounds)
     for unit, wanted in (("requests a second", at_least(2)), ("CPU ms a request", at_most(0.5))):
         results.compare(samples, "one pool", row="requests", case=case, unit=unit, wanted=wanted)

@@ -1,21 +1,24 @@
-"""Asking a provider by HTTP, many requests at a time, through the client of accounts or one pool of connections.
+"""Asking a provider by HTTP, many requests at a time, through the clients of some accounts or one pool of connections.
 
-Told: `url` of the provider, how many `requests`, `at_once`, `connections`, and whether they are `spread`.
+Told: `url` of the provider, how many `requests`, `at_once`, `connections`, and whether accounts have `shared` ones.
 """
 
 from __future__ import annotations
 
 import gc
 import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from typing import Any
 
 import anyio
 import httpx
 
 from benchmarks.sides.telling import tell, told
+from outreach.wire.account_client import SharedConnections
 from outreach.wire.client import ProviderClient
-from outreach.wire.spread_client import SpreadClient
 
+_ACCOUNTS = 4
 _SECONDS = 60.0
 _KEPT_SECONDS = 4.0
 
@@ -29,26 +32,28 @@ def main() -> None:
 async def _ask(asked: dict[str, Any]) -> dict[str, float]:
     turns = anyio.Semaphore(asked["at_once"])
     begun, computed = time.perf_counter(), time.process_time()
-    async with _client(asked) as http, anyio.create_task_group() as tasks:
+    async with AsyncExitStack() as opened:
+        clients = await _clients(asked, opened)
+        async with anyio.create_task_group() as tasks:
 
-        async def one() -> None:
-            async with turns:
-                (await http.post(asked["url"], json={"text": "Hello"})).raise_for_status()
+            async def one(http: ProviderClient) -> None:
+                async with turns:
+                    (await http.post(asked["url"], json={"text": "Hello"})).raise_for_status()
 
-        for _ in range(asked["requests"]):
-            tasks.start_soon(one)
+            for number in range(asked["requests"]):
+                tasks.start_soon(one, clients[number % len(clients)])
     seconds, count = time.perf_counter() - begun, asked["requests"]
     return {"requests a second": count / seconds, "CPU ms a request": (time.process_time() - computed) / count * 1000}
 
 
-def _client(asked: dict[str, Any]) -> ProviderClient:
+async def _clients(asked: dict[str, Any], opened: AsyncExitStack) -> Sequence[ProviderClient]:
     most, timeout = asked["connections"], httpx.Timeout(_SECONDS)
-    if asked["spread"]:
-        return SpreadClient(connections=most, keepalive_expiry=_KEPT_SECONDS, timeout=timeout)
-    return ProviderClient(
-        limits=httpx.Limits(max_connections=most, keepalive_expiry=_KEPT_SECONDS),
-        timeout=timeout,
-    )
+    if asked["shared"]:
+        shared = SharedConnections(most=most, keepalive_expiry=_KEPT_SECONDS, timeout=timeout)
+        connections = await opened.enter_async_context(shared)
+        return [connections.client(f"{number}") for number in range(_ACCOUNTS)]
+    limits = httpx.Limits(max_connections=most, keepalive_expiry=_KEPT_SECONDS)
+    return [await opened.enter_async_context(ProviderClient(limits=limits, timeout=timeout))]
 
 
 if __name__ == "__main__":

@@ -11,9 +11,6 @@ from outreach.models.states import DispatchState, MessageStatus
 JUDGED_DISPATCHES: Final = 20
 """How many of a campaign's latest dispatches are judged."""
 
-READ_DISPATCHES: Final = 3 * JUDGED_DISPATCHES
-"""How many are read, because some say nothing."""
-
 MAX_CONSECUTIVE_FAILURES: Final = 5
 MAX_FAILURES: Final = 10
 
@@ -22,10 +19,6 @@ PROVIDER_FAILURES: Final = frozenset({"provider_auth", "provider_funds", "provid
 
 LOCAL_INTERRUPTIONS: Final = frozenset({"worker_lost", "interrupted"})
 """Reasons of unknown dispatches that are our own fault."""
-
-
-_NO_PROVIDER_ANSWER: Final = frozenset({DispatchState.WITHDRAWN, DispatchState.DEFERRED, DispatchState.NOT_SENT})
-"""Outcomes that are neither failures nor successes of the provider."""
 
 
 def counts_against_budget(dispatch: Dispatch) -> bool:
@@ -40,14 +33,10 @@ def counts_against_budget(dispatch: Dispatch) -> bool:
 def is_spent(history: Sequence[Dispatch]) -> bool:
     """Return whether the budget is spent: five failures in a row, or half of the last twenty.
 
-    `history` are the campaign's latest dispatches with an outcome, newest first.
+    `history` are the campaign's latest dispatches that tell something of its provider, newest first
+    (`tx.dispatches.judged`).
     """
-    telling = [
-        dispatch
-        for dispatch in history
-        if dispatch.state not in _NO_PROVIDER_ANSWER and dispatch.reason not in LOCAL_INTERRUPTIONS
-    ]
-    troubles = [counts_against_budget(dispatch) for dispatch in telling[:JUDGED_DISPATCHES]]
+    troubles = [counts_against_budget(dispatch) for dispatch in history[:JUDGED_DISPATCHES]]
     in_a_row = len(troubles) >= MAX_CONSECUTIVE_FAILURES and all(troubles[:MAX_CONSECUTIVE_FAILURES])
     return in_a_row or (len(troubles) == JUDGED_DISPATCHES and sum(troubles) >= MAX_FAILURES)
 

@@ -1,4 +1,4 @@
-"""Connections to provider accounts: credentials, an HTTP client for each provider, and callback URLs."""
+"""Connections to provider accounts: credentials, an HTTP client for each account, and callback URLs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
 
 import attrs
 
@@ -20,6 +21,8 @@ from outreach.wire.log_redaction import redact_http_logs
 if TYPE_CHECKING:
     import httpx
 
+    from outreach.wire.account_client import AccountClient, SharedConnections
+
 _CONNECT_SECONDS: Final = 10.0
 """How long TCP may take, and as long again TLS."""
 
@@ -27,7 +30,8 @@ _KEPT_SECONDS: Final = 4.0
 """Idle connections are closed before providers do so: a request on a closing connection has an unknown outcome."""
 
 _MAX_CONNECTIONS: Final = 100
-"""To one provider, so that those that one leaves waiting are not missing for the others."""
+"""To one provider, shared fairly between its accounts: what one provider or account leaves waiting is not missing for
+the others."""
 
 _FREE_SECONDS: Final = 5.0
 """How long a request waits for one of the connections."""
@@ -53,7 +57,9 @@ class AccountConnections:
         self._clock = clock
         self._answer_seconds = answer_seconds
         self._public_url = public_url.rstrip("/") if public_url else None
-        self._clients: dict[str, httpx.AsyncClient] = {}
+        self._shared: dict[str, SharedConnections] = {}
+        # Of the accounts that somebody has a connection of: there may be many others.
+        self._clients: WeakValueDictionary[str, AccountClient] = WeakValueDictionary()
 
     def callback_url(self, account_id: str) -> str | None:
         """Return an account's callback URL; None without a public address."""
@@ -69,7 +75,7 @@ class AccountConnections:
             workspace_id=account.workspace_id,
             account_id=account.id,
             credentials=self._vault.open(account.id, account.sealed, provider=account.provider),
-            http=self._client(account.provider),
+            http=self._client(account.provider, account.id),
             clock=self._clock,
             callback_url=self.callback_url(account.id),
         )
@@ -116,21 +122,28 @@ class AccountConnections:
 
     async def aclose(self) -> None:
         """Close open connections."""
-        while self._clients:
-            _, http = self._clients.popitem()
-            await http.aclose()
+        while self._shared:
+            _, shared = self._shared.popitem()
+            await shared.aclose()
+        self._clients.clear()
 
-    def _client(self, provider: str) -> httpx.AsyncClient:
-        if provider not in self._clients:
+    def _client(self, provider: str, account_id: str) -> httpx.AsyncClient:
+        client = self._clients.get(account_id)
+        if client is None:
+            client = self._clients[account_id] = self._connections_to(provider).client(account_id)
+        return client
+
+    def _connections_to(self, provider: str) -> SharedConnections:
+        if provider not in self._shared:
             # Imported here, because simulators do not need it.
             with needed_for("Working with an account at a provider"):
                 import httpx
 
-                from outreach.wire.spread_client import SpreadClient
+                from outreach.wire.account_client import SharedConnections
 
             redact_http_logs()
-            self._clients[provider] = SpreadClient(
-                connections=_MAX_CONNECTIONS,
+            self._shared[provider] = SharedConnections(
+                most=_MAX_CONNECTIONS,
                 keepalive_expiry=_KEPT_SECONDS,
                 # No retry and no redirect: one request is one request (docs/delivery-contract.md#rule-5).
                 follow_redirects=False,
@@ -140,4 +153,4 @@ class AccountConnections:
                     pool=min(_FREE_SECONDS, self._answer_seconds * _FREE_PART),
                 ),
             )
-        return self._clients[provider]
+        return self._shared[provider]

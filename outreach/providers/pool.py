@@ -17,7 +17,9 @@ from outreach.protocols.carrier import Carrier
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import VoiceProvider
 from outreach.providers.connections import AccountConnections
+from outreach.providers.redaction import RedactedCarrier, RedactedVoiceProvider, Redaction
 from outreach.providers.registry import Adapters
+from outreach.wire.asking import called
 
 T = TypeVar("T")
 
@@ -61,8 +63,10 @@ class ProviderPool:
         account = await self._account(workspace, name)
         known = self._carriers.get(account)
         if known is None:
-            known = self._adapters.carrier(name).connect(self._connections.connection(account))
-            _require(known, name, "send", "Carrier")
+            adapter, connection = self._adapters.carrier(name), self._connections.connection(account)
+            made = called(adapter.connect, connection)
+            _require(made, name, "send", "Carrier")
+            known = RedactedCarrier(made, Redaction(connection.credentials, adapter.fields))
             self._carriers.put(account, known)
         return known
 
@@ -77,8 +81,10 @@ class ProviderPool:
         account = await self._account(workspace, name)
         known = self._voices.get(account)
         if known is None:
-            known = self._adapters.voice(name).connect(self._connections.connection(account))
-            _require(known, name, "place_call", "VoiceProvider")
+            adapter, connection = self._adapters.voice(name), self._connections.connection(account)
+            made = called(adapter.connect, connection)
+            _require(made, name, "place_call", "VoiceProvider")
+            known = RedactedVoiceProvider(made, Redaction(connection.credentials, adapter.fields))
             self._voices.put(account, known)
         return known
 
@@ -128,7 +134,7 @@ ResolveProvider = Callable[[], Awaitable[SendRequest]]
 
 
 def account_key(workspace_id: str, provider: str) -> str:
-    """Return the key of the account that a request counts for (`runners.fair_limiter`)."""
+    """Return the key of the account that a request counts for (`wire.fair_limiter`)."""
     return f"{workspace_id}/{provider}"
 
 

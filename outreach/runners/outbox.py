@@ -23,10 +23,10 @@ from outreach.protocols.storage import OneQuery, Storage
 from outreach.providers.pool import ProviderRequest, SendRequest
 from outreach.runners.adapter_answers import recordable
 from outreach.runners.batcher import Batcher
-from outreach.runners.fair_limiter import FairLimiter
 from outreach.runners.provider_log import log_provider_outcome
 from outreach.runners.worker import Worker
 from outreach.wire.asking import asked
+from outreach.wire.fair_limiter import FairLimiter
 from outreach.wire.last_moment import last_moment
 
 _RECORD_RETRY_SECONDS: Final = 0.5

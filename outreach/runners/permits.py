@@ -5,7 +5,7 @@ from __future__ import annotations
 from outreach.config import EngineConfig
 from outreach.operations.waves import permits
 from outreach.operations.waves.permits import Permits
-from outreach.runners.fair_limiter import FairLimiter
+from outreach.wire.fair_limiter import FairLimiter
 from outreach.working_set import Transaction
 
 

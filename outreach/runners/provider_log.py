@@ -12,6 +12,7 @@ from outreach.models.reports import CallReport
 from outreach.models.states import DispatchState
 from outreach.policy.dispatch_history import LOCAL_INTERRUPTIONS, PROVIDER_FAILURES
 from outreach.protocols.voice import Analyser
+from outreach.wire.asking import called
 
 _OUTCOMES: Final = get_args(CallOutcome)
 
@@ -96,7 +97,7 @@ class SafeAnalyser:
     def outcome(self, report: CallReport) -> CallOutcome | None:
         """Return the outcome of an ended call; None if it is unknown."""
         try:
-            outcome = self._analyser.outcome(report)
+            outcome = called(self._analyser.outcome, report)
         except Exception as error:
             # Its type alone: the message may contain what was said in the call, or the number.
             self._log(report, type(error).__name__, "failed with %s")

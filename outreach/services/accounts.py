@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final
 
 import anyio
+import attrs
 
 from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.errors import ConfigError, ErrorDetail, InvalidRequest, NotFound
@@ -21,6 +22,7 @@ from outreach.policy import previous_credentials
 from outreach.policy.texts import text_problem
 from outreach.protocols.adapter import AccountCheck, Adapter, CredentialField
 from outreach.providers.connections import AccountConnections
+from outreach.providers.redaction import Redaction
 from outreach.services.account_rekeying import AccountRekeying
 from outreach.services.context import ServiceContext
 from outreach.services.lists import check_page, iterate, page_of_few
@@ -237,7 +239,10 @@ class Accounts(AccountRekeying):
         )
         # The client bounds the wait for each part of an answer only, and one may come byte by byte.
         with anyio.move_on_after(seconds):
-            found = await asked(adapter.check(self._connections.connection(account)))
+            connection = self._connections.connection(account)
+            found = await asked(adapter.check(connection))
+            redaction = Redaction(connection.credentials, adapter.fields)
+            found = attrs.evolve(found, message=redaction.text(found.message))
         if found.ok and self._connections.callback_url(account.id) is None:
             return AccountCheck(ok=True, message=f"{found.message} {_NO_ADDRESS}")
         return found

@@ -24,12 +24,14 @@ from outreach.operations.settling.callbacks import CallbackContext
 from outreach.protocols.adapter import Adapter, Callback, CallbackEvent, CallbackRefused, Connection
 from outreach.protocols.voice import Analyser
 from outreach.providers.connections import AccountConnections
+from outreach.providers.redaction import Redaction
 from outreach.runners.adapter_answers import recordable_event
 from outreach.runners.batcher import Batcher
 from outreach.runners.provider_log import SafeAnalyser
 from outreach.runners.worker import backoff_of, tell_of_report
 from outreach.services.context import ServiceContext
 from outreach.services.lists import check_page, iterate, make_page, place, read_place
+from outreach.wire.asking import called
 from outreach.working_set import Transaction
 
 _MAX_INLINE: Final = 4 * 1024
@@ -102,29 +104,31 @@ class Callbacks:
             query=dict(parse_qsl(query, keep_blank_values=True)),
             body=body,
         )
-        events = self._recordable(account, await self._read(account, known, callback))
+        connection, found = await self._read(account, known, callback)
+        events = self._recordable(account, found, Redaction(connection.credentials, known.fields))
         new, reports = await self._taking.submit((account, events, body))
         for dispatch, report in reports:
             tell_of_report(context.instrumentation, dispatch, report, context.now())
         _log_unreadable(account, events, {record.event_id for record in new})
         return new
 
-    async def _read(self, account: StoredAccount, adapter: Adapter, callback: Callback) -> object:
-        """Verify a callback, and return what its adapter reads in it.
+    async def _read(self, account: StoredAccount, adapter: Adapter, callback: Callback) -> tuple[Connection, object]:
+        """Verify a callback, and return what its adapter reads in it, with the connection that it is signed for.
 
         Raises:
             CallbackRejected: It is not from the provider, too old or unreadable.
             ConfigError: The account's credentials cannot be decrypted.
         """
+        now_used = self._connections.connection(account)
         try:
-            return await _verified(adapter, self._connections.connection(account), callback)
+            return now_used, await _verified(adapter, now_used, callback)
         except CallbackRefused as refused:
             # A STOP that was on its way as the credentials were changed.
             for connection, until in self._connections.earlier(account):
                 with suppress(CallbackRefused):
                     events = await _verified(adapter, connection, callback)
                     self._warn_of_earlier(account, until)
-                    return events
+                    return connection, events
             raise self._refused(account, refused.reason) from None
 
     def _warn_of_earlier(self, account: StoredAccount, until: datetime) -> None:
@@ -140,8 +144,8 @@ class Callbacks:
             account_id=account.id,
         )
 
-    def _recordable(self, account: StoredAccount, found: object) -> Sequence[CallbackEvent]:
-        """Return the events that can be stored.
+    def _recordable(self, account: StoredAccount, found: object, redaction: Redaction) -> Sequence[CallbackEvent]:
+        """Return the events that can be stored, without secrets of the account in the provider's words.
 
         The others are logged and left out, so that a STOP beside them counts; with none left the callback is refused,
         because a provider that is to come again would send it for days.
@@ -150,7 +154,7 @@ class Callbacks:
         refused = None
         for event in found if isinstance(found, Iterable) else [found]:
             try:
-                events.append(recordable_event(event))
+                events.append(redaction.event(recordable_event(event)))
             except TypeError as error:
                 what = f"The adapter of {account.provider} returned what cannot be stored: {error}."
                 refused = self._refused(account, what, level=logging.ERROR)
@@ -234,9 +238,9 @@ class Callbacks:
 
 async def _verified(adapter: Adapter, connection: Connection, callback: Callback) -> object:
     if len(callback.body) <= _MAX_INLINE:
-        return adapter.read(connection, callback)
+        return called(adapter.read, connection, callback)
     # Anybody may send a large body, which takes long to verify.
-    return await to_thread.run_sync(adapter.read, connection, callback)
+    return await to_thread.run_sync(called, adapter.read, connection, callback)
 
 
 def _reports(

@@ -9,6 +9,7 @@ assert len(server.requests) == 1
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
@@ -43,11 +44,16 @@ class Received:
 
 @attrs.frozen(kw_only=True)
 class Answer:
-    """What the server answers."""
+    """What the server answers.
+
+    Attributes:
+        surplus: What it sends beyond that, in the same write: raw bytes, such as a second answer that nobody asked for.
+    """
 
     status: int = 200
     headers: Mapping[str, str] = attrs.field(factory=dict)
     body: bytes = b""
+    surplus: bytes = b""
 
 
 class FaultServer:
@@ -55,6 +61,7 @@ class FaultServer:
 
     Args:
         answer: What is answered when no fault is set.
+        tls: The certificate, for https; None serves http.
 
     Attributes:
         fault: What happens to the requests that come from now on; None answers them.
@@ -62,8 +69,9 @@ class FaultServer:
         connections: How many connections were opened.
     """
 
-    def __init__(self, answer: Callable[[Received], Answer]) -> None:
+    def __init__(self, answer: Callable[[Received], Answer], *, tls: ssl.SSLContext | None = None) -> None:
         self.answer = answer
+        self._tls = tls
         self.fault: Fault | None = None
         self.requests: list[Received] = []
         self.connections = 0
@@ -73,14 +81,15 @@ class FaultServer:
 
     @property
     def url(self) -> str:
-        """Where it listens: `http://127.0.0.1:PORT`."""
+        """Where it listens: `http://127.0.0.1:PORT`, or `https://…`."""
         if self._server is None:
             raise RuntimeError("The server is not entered.")
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        scheme = "http" if self._tls is None else "https"
+        return f"{scheme}://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def __aenter__(self) -> Self:
         """Begin to listen."""
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=self._tls)
         return self
 
     async def __aexit__(
@@ -164,9 +173,10 @@ class FaultServer:
             await asyncio.get_running_loop().create_future()
         answer = self.answer(received)
         headers = [*answer.headers.items(), ("content-length", str(len(answer.body)))]
-        writer.write(connection.send(h11.Response(status_code=answer.status, headers=headers)) or b"")
-        writer.write(connection.send(h11.Data(data=answer.body)) or b"")
-        writer.write(connection.send(h11.EndOfMessage()) or b"")
+        head = connection.send(h11.Response(status_code=answer.status, headers=headers)) or b""
+        body = connection.send(h11.Data(data=answer.body)) or b""
+        end = connection.send(h11.EndOfMessage()) or b""
+        writer.write(head + body + end + answer.surplus)
         await writer.drain()
         return connection.our_state is not h11.MUST_CLOSE
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any, Final
 
@@ -40,7 +41,7 @@ class ProviderClient(httpx.AsyncClient):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(headers={"accept-encoding": "identity"}, **settings)
-        # Many accounts share a client: what a provider sets for one must not come with the requests of another.
+        # A session of a provider is for browsers: no request depends on what an earlier one set.
         self.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
 
     async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:
@@ -54,6 +55,7 @@ class ProviderClient(httpx.AsyncClient):
         if (may_start := present()) is not None:
             request.extensions = {**request.extensions, "trace": _refusing(may_start, request)}
         response = await super().send(request, stream=True, **options)
+        response.stream = _LastAnswer(response)
         if stream:
             return response
         try:
@@ -77,6 +79,58 @@ def _refusing(may_start: MayStart, request: httpx.Request) -> Callable[[str, obj
             raise TooLate("It took too long to connect.", request=request)
 
     return trace
+
+
+class _LastAnswer(httpx.AsyncByteStream):
+    """An answer whose connection is closed if more than the answer has come over it.
+
+    The rest, such as a second answer in one segment, would be taken for the answer to the next request.
+    """
+
+    def __init__(self, response: httpx.Response) -> None:
+        self._stream: Any = response.stream
+        self._network: Any = response.extensions.get("network_stream")
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for part in self._stream:
+            yield part
+
+    async def aclose(self) -> None:
+        # Without a network there is a double of a test.
+        if self._network is not None:
+            parser = _parser_of(self._stream)
+            if parser is None:
+                # Whether more has come cannot be seen.
+                await self._network.aclose()
+            elif parser.trailing_data[0] or _has_more(self._network.get_extra_info("ssl_object")):
+                # httpcore closes the connection of a request that failed, and keeps every other one.
+                parser.send_failed()
+        await self._stream.aclose()
+
+
+_WAY_TO_PARSER: Final = ("_stream", "_httpcore_stream", "_stream", "_connection", "_h11_state")
+"""From the stream of an answer of httpx through those of httpcore, which do not show their parser."""
+
+
+def _parser_of(stream: object) -> Any:
+    """Return the `h11.Connection` of an answer's connection; None if httpx or httpcore are made another way."""
+    found: Any = stream
+    for name in _WAY_TO_PARSER:
+        found = getattr(found, name, None)
+    return found if hasattr(found, "trailing_data") and hasattr(found, "send_failed") else None
+
+
+def _has_more(tls: ssl.SSLObject | None) -> bool:
+    """Return whether TLS has received more than was read of it, or has come to its end."""
+    if tls is None:
+        return False
+    try:
+        tls.read(1)
+    except ssl.SSLWantReadError:
+        return False
+    except ssl.SSLError:
+        return True
+    return True
 
 
 async def _read(response: httpx.Response) -> bytes:

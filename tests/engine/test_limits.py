@@ -435,6 +435,24 @@ async def test_five_in_a_row_pause_a_campaign_and_a_resume_begins_anew(storage: 
     assert (await reread(storage, campaign)).status == "active"
 
 
+async def test_requests_that_were_not_sent_do_not_hide_those_without_an_answer(storage: Storage) -> None:
+    """docs/rules.md#error-budget: many get no connection while a provider hangs."""
+    campaign = await given_active(storage, 200)
+    hanging = [await given_dispatch(storage, campaign, position, now=NOW) for position in range(5)]
+    for position in range(5, 105):
+        moment = NOW + position * SECOND
+        waiting = await given_dispatch(storage, campaign, position, now=moment)
+        await settle(
+            storage, waiting, DispatchOutcome(state=DispatchState.NOT_SENT, reason="not_connected"), now=moment
+        )
+    for dispatch in hanging:
+        assert (await reread(storage, campaign)).status == "active"
+        unanswered = DispatchOutcome(state=DispatchState.UNKNOWN, reason="timeout")
+        await settle(storage, dispatch, unanswered, now=NOW + 110 * SECOND)
+    paused = await reread(storage, campaign)
+    assert (paused.status, paused.pause_reason) == ("paused", "error_budget")
+
+
 async def _taken(storage: Storage, campaign: Campaign, position: int) -> Dispatch:
     moment = NOW + position * SECOND
     return await settle(storage, await given_dispatch(storage, campaign, position, now=moment), ACCEPTED, now=moment)

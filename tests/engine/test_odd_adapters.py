@@ -10,6 +10,7 @@ import attrs
 import pytest
 
 from outreach import Outreach, WorkspaceMode
+from outreach.models.call import CallOutcome
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
@@ -18,7 +19,7 @@ from outreach.protocols.carrier import LookupRequest, OutboundMessage, ReportSin
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, accept, drop
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.vault import Vault
-from outreach.wire.asking import Aborted
+from outreach.wire.asking import Aborted, asked
 from tests.engine.calling import CALLS, calls_of, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, contacts, dispatching, given_campaign, given_workspace, people, reaches, until
@@ -46,6 +47,11 @@ async def an_abort() -> None:
     raise _Abort
 
 
+async def a_closed_generator() -> None:
+    """Raise what Python raises where a generator or a coroutine is closed."""
+    raise GeneratorExit
+
+
 async def a_group() -> None:
     """Raise one as task groups do."""
     raise BaseExceptionGroup("unhandled errors in a TaskGroup", [_Abort()])
@@ -66,7 +72,7 @@ class OddCarrier(ScriptedCarrier):
         return outcome
 
 
-@pytest.mark.parametrize("odd", [a_cancelled_task, an_abort, a_group])
+@pytest.mark.parametrize("odd", [a_cancelled_task, an_abort, a_closed_generator, a_group])
 async def test_what_is_no_error_of_a_request_ends_that_request_alone(
     open_storage: OpenStorage, odd: Callable[[], Awaitable[None]]
 ) -> None:
@@ -218,6 +224,86 @@ async def test_words_count_as_the_states_that_they_are(open_storage: OpenStorage
         await until(opted_out)
         (dispatch,) = await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
         assert dispatch.reason == "opted_out"
+
+
+class OddAnalyser:
+    """Raises what is no error as a call has ended."""
+
+    def outcome(self, report: CallReport) -> CallOutcome | None:
+        """Be odd."""
+        raise GeneratorExit
+
+
+async def test_an_analyser_that_raises_what_is_no_error_leaves_the_outcome_open(open_storage: OpenStorage) -> None:
+    """The call has ended all the same, and dispatching goes on."""
+    clock = clock_of_loop()
+    async with Outreach(
+        open_storage(clock), clock=clock, config=CALLS, analyser=OddAnalyser(), dispatch=True
+    ) as engine:
+        workspace = await given_workspace(engine)
+        campaign = await given_calls(engine, workspace, 3)
+        await engine.campaigns.start(workspace.id, campaign.id)
+
+        async def over() -> bool:
+            calls = (await engine.calls.list(workspace.id)).items
+            return len(calls) == 3 and not any(call.is_open for call in calls)
+
+        await until(over)
+        assert {call.outcome for call in (await engine.calls.list(workspace.id)).items} == {None}
+        assert engine.health().dispatching
+
+
+class OddConnect(OwnAdapter):
+    """Raises what is no error as an account is opened."""
+
+    def connect(self, connection: Connection) -> ScriptedCarrier:
+        """Be odd."""
+        raise GeneratorExit
+
+
+async def test_an_adapter_that_cannot_open_its_account_stops_its_own_requests_alone(open_storage: OpenStorage) -> None:
+    """Other workspaces are served by the same dispatcher."""
+    clock = clock_of_loop()
+    async with Outreach(
+        open_storage(clock),
+        clock=clock,
+        config=QUICK,
+        adapters=[OddConnect()],
+        vault=Vault(keys="A" * 43 + "="),
+        dispatch=True,
+    ) as engine:
+        odd = await given_workspace(engine, mode=WorkspaceMode.LIVE, contact_hours=False)
+        await engine.accounts.connect(odd.id, "mycarrier", CREDENTIALS)
+        asking = await given_campaign(engine, odd, 1, carrier="mycarrier")
+        await engine.campaigns.start(odd.id, asking.id)
+
+        async def not_asked() -> bool:
+            found = await engine.campaigns.list_dispatches(odd.id, asking.id, 0)
+            return "not_asked" in {one.reason for one in found}
+
+        await until(not_asked)
+        workspace = await given_workspace(engine)
+        campaign = await given_campaign(engine, workspace, 3)
+        await engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(engine, campaign, "completed")
+        assert engine.health().dispatching
+
+
+async def test_a_coroutine_that_is_closed_ends_as_python_closes_it() -> None:
+    """The `GeneratorExit` of its own end is no error of the code that it awaits."""
+    ended = []
+
+    async def waiting() -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended.append(True)
+
+    coroutine = asked(waiting())
+    coroutine.send(None)
+    # As the garbage collector does, outside of the task that awaited it.
+    await asyncio.to_thread(coroutine.close)
+    assert ended == [True]
 
 
 class OddCheck(OwnAdapter):

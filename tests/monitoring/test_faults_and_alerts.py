@@ -28,7 +28,7 @@ from outreach.storage.sqlite.writer import Transactions
 from outreach.testing.fault_server import Answer, Fault, FaultServer
 from outreach.testing.scripted import ScriptedCarrier, accept, not_sent
 from outreach.testing.virtual_time import clock_of_loop, real_time
-from outreach.wire.spread_client import SpreadClient
+from outreach.wire.account_client import AccountClient
 from outreach_server import create_app
 from tests.engine.rig import WatchedStorage
 from tests.monitoring.scenes import CALM, Disk, Scene, scene, stand_still
@@ -54,13 +54,13 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def requests_in_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests to providers go over real sockets; everything else waits in virtual time."""
-    send = SpreadClient.send
+    send = AccountClient.send
 
-    async def sent(self: SpreadClient, request: httpx.Request, **options: Any) -> httpx.Response:
+    async def sent(self: AccountClient, request: httpx.Request, **options: Any) -> httpx.Response:
         with real_time():
             return await send(self, request, **options)
 
-    monkeypatch.setattr(SpreadClient, "send", sent)
+    monkeypatch.setattr(AccountClient, "send", sent)
 
 
 def file_in(directory: Path) -> SqliteStorage:

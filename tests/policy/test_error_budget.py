@@ -18,7 +18,6 @@ def one(state: DispatchState, reason: str | None = None) -> Dispatch:
 
 
 GOOD, BAD = one(S.ACCEPTED), one(S.UNKNOWN, "timeout")
-WITHDRAWN, DEFERRED, LOST = one(S.WITHDRAWN, "campaign_stopped"), one(S.DEFERRED), one(S.UNKNOWN, "worker_lost")
 
 
 @pytest.mark.parametrize(
@@ -75,11 +74,3 @@ def test_what_counts(dispatch: Dispatch, trouble: bool) -> None:
 def test_five_in_a_row_or_half_of_the_last_twenty_spend_it(history: Sequence[Dispatch], spent: bool) -> None:
     """Newest first; fewer than twenty are not halved."""
     assert is_spent(history) is spent
-
-
-@pytest.mark.parametrize("silent", [WITHDRAWN, DEFERRED, LOST, one(S.NOT_SENT)])
-def test_what_tells_nothing_of_the_provider_neither_fills_nor_breaks_a_row(silent: Dispatch) -> None:
-    """Five failures are five in a row with any number of withdrawn or deferred requests between them."""
-    assert is_spent([BAD, silent] * 5)
-    assert not is_spent([BAD, silent] * 4 + [silent] * 40)
-    assert is_spent([BAD, silent, GOOD, silent] * 10)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
@@ -39,7 +40,7 @@ pytestmark = pytest.mark.anyio
 
 CONTACTS: Final = 20
 MOST: Final = 3
-"""How many requests an account alone may have on their way of four (`runners.fair_limiter`)."""
+"""How many requests an account alone may have on their way of four (`wire.fair_limiter`)."""
 
 PATIENT: Final = attrs.evolve(QUICK, public_url=PUBLIC_URL, call_poll_seconds=0.5)
 IMPATIENT: Final = attrs.evolve(PATIENT, provider_timeout_seconds=1.0)
@@ -261,3 +262,30 @@ async def test_an_account_in_trouble_pauses_the_campaign_and_loses_nobody(
         _, accepted = await here.settled(campaign, 2)
         assert accepted.state == "accepted"
         assert here.posts == [refused.id, accepted.id]
+
+
+@PARTS
+async def test_a_refusal_that_repeats_the_request_leaves_no_secret_in_the_ledger(
+    storage: Storage, part_of: type[Part]
+) -> None:
+    """Nor what was made of one for a header: neither in a request's error nor in that of a call."""
+
+    def repeated(request: Received) -> Answer:
+        header = next(name for name in ("authorization", "xi-api-key") if name in request.headers)
+        words = f"Bad request: {header}: {request.headers[header]}, {json.dumps(dict(request.headers))}"
+        said = dict.fromkeys(("message", "detail", "title", "error"), words)
+        return Answer(status=422, body=json.dumps({**said, "errors": [said]}).encode())
+
+    async with rig(storage, part_of()) as here:
+        here.provider.answer = repeated
+        campaign = await here.start()
+        (dispatch,) = await here.settled(campaign)
+        assert dispatch.state == "refused"
+        (request,) = here.provider.requests
+        sent = request.headers.get("authorization", request.headers.get("xi-api-key", "")).split()[-1]
+        errors = [call.error or "" for call in (await here.engine.calls.list(here.workspace_id)).items]
+        stored = " ".join([dispatch.error_message or "", *errors])
+        assert "Bad request:" in stored
+        assert "[removed]" in stored
+        assert sent[:12] not in stored
+        assert not [one for one in part_of.credentials.values() if len(one) > 12 and one[:12] in stored]

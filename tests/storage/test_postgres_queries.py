@@ -118,6 +118,7 @@ _TEXTS = {
     "register.list": {"after"},
     "recipients.in_progress_after": {"after"},
     "recipients.in_progress_beyond": {"after"},
+    "dispatches.judged": {"until"},
     "dispatches.similar": {"until"},
     **{f"reports.{name}": {"until"} for name in ("replies", "opt_outs", "replies_of", "opt_outs_of")},
 }

@@ -71,7 +71,7 @@ def test_an_index_that_nobody_reads_is_found(connection: sqlite3.Connection) -> 
     connection.execute("CREATE INDEX idle ON dispatches (settled_at)")
     found = users(connection)
     assert found["idle"] == set()
-    assert {"dispatches.groups", "dispatches.recent"} < found["dispatches_of_campaign"]
+    assert {"dispatches.groups", "dispatches.judged", "dispatches.recent"} < found["dispatches_of_campaign"]
     # A reference: recipients of a campaign that never came about are deleted.
     assert {"campaigns.delete_empty", "campaigns.delete_recipients"} < found["calls_of_recipient"]
 

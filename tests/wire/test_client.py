@@ -30,11 +30,11 @@ MOST = 100_000
 async def asking(
     answer: Callable[[Received], Answer], monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[httpx.AsyncClient, FaultServer]]:
-    """Open the client that accounts are worked with, and somebody who answers it."""
+    """Open the client that an account is worked with, and somebody who answers it."""
     monkeypatch.setattr(client, "MAX_RESPONSE_BYTES", MOST)
     opened = AccountConnections(vault=Vault(), clock=SystemClock(), answer_seconds=30.0, public_url=None)
     async with FaultServer(answer) as server:
-        yield opened._client("twilio"), server
+        yield opened._client("twilio", "a"), server
         await opened.aclose()
 
 
@@ -109,8 +109,8 @@ async def test_a_request_that_may_not_start_when_its_connection_is_there_is_not_
         assert (await http.get(server.url)).is_success
 
 
-async def test_cookies_of_one_account_do_not_come_with_requests_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All accounts at a provider share a client; a session that it opens for one is not the other's."""
+async def test_no_cookie_of_an_answer_comes_with_the_next_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests of many campaigns share a client; a session that a provider opens with one is not the other's."""
 
     def answer(_: Received) -> Answer:
         return Answer(body=b"{}", headers={"set-cookie": "session=of-the-first; Path=/"})
@@ -122,9 +122,12 @@ async def test_cookies_of_one_account_do_not_come_with_requests_of_another(monke
         assert all("cookie" not in asked.headers for asked in server.requests)
 
 
-async def test_a_provider_without_answers_takes_no_connection_from_another(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("other_provider", ["telnyx", "twilio"])
+async def test_an_account_without_answers_takes_no_connection_from_another(
+    other_provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What waits for one of its connections in vain is not sent, which is known before the engine gives up."""
-    monkeypatch.setattr(connections, "_MAX_CONNECTIONS", 1)
+    monkeypatch.setattr(connections, "_MAX_CONNECTIONS", 4)
     monkeypatch.setattr(connections, "_FREE_SECONDS", 0.05)
     clock = SystemClock()
 
@@ -133,16 +136,18 @@ async def test_a_provider_without_answers_takes_no_connection_from_another(monke
 
     opened = AccountConnections(vault=Vault(), clock=clock, answer_seconds=30.0, public_url=None)
     async with FaultServer(lambda _: Answer(body=b"{}")) as server, anyio.create_task_group() as tasks:
-        http, other = opened._client("twilio"), opened._client("telnyx")
+        http, other = opened._client("twilio", "a"), opened._client(other_provider, "b")
         server.fault = "silence"
-        first = http.build_request("POST", server.url)
-        tasks.start_soon(partial(send_once, http, first, accepted, clock=clock))
-        while not server.requests:  # noqa: ASYNC110 - the server tells nobody of a request
+        # Of four connections an account has three.
+        for _ in range(3):
+            hanging = http.build_request("POST", server.url)
+            tasks.start_soon(partial(send_once, http, hanging, accepted, clock=clock))
+        while len(server.requests) < 3:  # noqa: ASYNC110 - the server tells nobody of a request
             await anyio.sleep(0.01)
         server.fault = None
         waited = await send_once(http, http.build_request("POST", server.url), accepted, clock=clock)
         assert (waited.state, waited.error_code) == (DispatchState.NOT_SENT, "PoolTimeout")
-        assert len(server.requests) == 1
+        assert len(server.requests) == 3
         taken = await send_once(other, other.build_request("POST", server.url), accepted, clock=clock)
         assert taken.state is DispatchState.ACCEPTED
         tasks.cancel_scope.cancel()
@@ -153,7 +158,7 @@ async def test_a_provider_without_answers_takes_no_connection_from_another(monke
 async def test_connecting_ends_before_the_engine_gives_the_request_up(answer_seconds: float) -> None:
     """Waiting for a connection, TCP and TLS together: what has not been written by then is not sent, never unknown."""
     opened = AccountConnections(vault=Vault(), clock=SystemClock(), answer_seconds=answer_seconds, public_url=None)
-    timeout = opened._client("telnyx").timeout
+    timeout = opened._client("telnyx", "a").timeout
     await opened.aclose()
     assert timeout.pool is not None
     assert timeout.connect is not None

@@ -87,7 +87,7 @@ async def test_an_answer_that_is_none_is_not_quoted(caplog: pytest.LogCaptureFix
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(httpx.RemoteProtocolError, match=PERSON):
-            await connections._client("twilio").get(f"http://127.0.0.1:{port}/")
+            await connections._client("twilio", "a").get(f"http://127.0.0.1:{port}/")
     await connections.aclose()
     assert "receive_response_headers.failed exception=RemoteProtocolError" in caplog.messages
     assert PERSON not in caplog.text

@@ -17,7 +17,7 @@ from outreach.operations.campaigns.recipients import put_recipient
 from outreach.operations.campaigns.transitions import complete_if_done, move
 from outreach.operations.common import campaign_unit, provider_of
 from outreach.operations.waves import provider_throttles
-from outreach.policy.dispatch_history import READ_DISPATCHES, counts_against_budget, is_spent
+from outreach.policy.dispatch_history import JUDGED_DISPATCHES, counts_against_budget, is_spent
 from outreach.policy.settlement import close_recipient, closing_status, expire_receipt_wait
 from outreach.working_set import Transaction
 
@@ -29,8 +29,6 @@ _ACCOUNT_FAILURES: Final[dict[str, PauseReason]] = {
     "provider_funds": "provider_funds",
 }
 """Failures of the whole account, which every campaign of the account shares."""
-
-_WIDER_HISTORY: Final = 1000
 
 
 def close_open_recipients(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> bool:
@@ -108,14 +106,11 @@ def charge(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
     campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id) if dispatch.campaign_id else None
     if campaign is None:
         return
-    # A resume starts a new budget: the operator has seen the earlier failures.
-    history = tx.dispatches.recent(dispatch.workspace_id, campaign.id, since=campaign.updated_at, limit=READ_DISPATCHES)
-    if history and history[0].created_at > now:
-        # Requests from before a clock step may be older than a resume, and must not hide the others.
-        wider = tx.dispatches.recent(
-            dispatch.workspace_id, campaign.id, since=campaign.updated_at, limit=_WIDER_HISTORY
-        )
-        history = [one for one in wider if one.created_at <= now][:READ_DISPATCHES]
+    # A resume starts a new budget: the operator has seen the earlier failures. Requests from before a clock step may be
+    # older than a resume, and must not hide the others.
+    history = tx.dispatches.judged(
+        dispatch.workspace_id, campaign.id, since=campaign.updated_at, until=now, limit=JUDGED_DISPATCHES
+    )
     if campaign.status is CampaignStatus.ACTIVE and is_spent(history):
         _pause(tx, campaign, "error_budget", now)
 

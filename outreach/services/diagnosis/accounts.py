@@ -17,6 +17,7 @@ from outreach.models.diagnosis import DiagnosisFinding, EngineCode
 from outreach.protocols.adapter import AccountCheck, CheckFault
 from outreach.protocols.diagnosis import CallbackSetting, CallbackSettings
 from outreach.providers.connections import AccountConnections
+from outreach.providers.redaction import Redaction
 from outreach.providers.registry import Adapters
 from outreach.services.diagnosis.clock import DateWatch
 from outreach.services.diagnosis.snapshot import LiveAccount
@@ -107,6 +108,8 @@ class AccountExaminer:
         )
         with anyio.move_on_after(ACCOUNT_SECONDS):
             check = await asked(adapter.check(connection))
+            redaction = Redaction(connection.credentials, adapter.fields)
+            check = attrs.evolve(check, message=redaction.text(check.message))
             if check.ok and connection.callback_url is not None and isinstance(adapter, CallbackSettings):
                 settings = await asked(adapter.callback_settings(connection, senders=live.senders, agents=live.agents))
         if not check.ok:

@@ -462,6 +462,33 @@ class DispatchesContract(ContractBase):
             await storage.read(lambda tx: ids(tx.dispatches.recent(OTHER_WORKSPACE, ours.id, since=NOW, limit=9))) == []
         )
 
+    async def test_judged_ones_are_the_latest_that_tell_something_of_the_provider(self, storage: Storage) -> None:
+        """However many of the others came since: what was not sent or interrupted by us does not count to the limit."""
+        ours = await given_recipients(storage, 90)
+        answered = {DispatchState.ACCEPTED, DispatchState.REFUSED, DispatchState.UNKNOWN, DispatchState.UNCONFIRMED}
+        answered.add(DispatchState.GIVEN_UP)
+        states = [*DispatchState, *([DispatchState.NOT_SENT] * 70)]
+        made = [
+            make_dispatch(campaign_id=ours.id, position=position, state=state, created_at=NOW + TICK * (position // 2))
+            for position, state in enumerate(states)
+        ]
+        lost = [
+            make_dispatch(campaign_id=ours.id, position=89 - number, state=DispatchState.UNKNOWN, reason=reason)
+            for number, reason in enumerate(("worker_lost", "interrupted"))
+        ]
+        await write(storage, *made, *lost)
+        wanted = ids([one for one in reversed(made) if one.state in answered])
+
+        def judged(since: datetime, until: datetime, limit: int = 20) -> Any:
+            return lambda tx: ids(tx.dispatches.judged(THIS_WORKSPACE, ours.id, since=since, until=until, limit=limit))
+
+        end = NOW + TICK * len(states)
+        assert await storage.read(judged(NOW, end)) == wanted
+        assert await storage.read(judged(NOW, end, 3)) == wanted[:3]
+        first = ids([one for one in reversed(made) if one.state in answered and one.created_at == NOW])
+        assert await storage.read(judged(NOW, NOW)) == first
+        assert await storage.read(judged(NOW + TICK, end)) == wanted[: len(wanted) - len(first)]
+
     async def test_what_a_campaign_came_to_is_counted(self, storage: Storage) -> None:
         """The most frequent first, then by what they came to; a failed call tells its own error."""
         ours, other = await given_recipients(storage, 10), await given_recipients(storage, 1)

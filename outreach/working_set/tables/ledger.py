@@ -151,6 +151,23 @@ class Dispatches(Table):
         number = self._rows.number(workspace_id, campaign_id)
         return self._list(DISPATCHES, "dispatches.recent", number=number, since=format_timestamp(since), limit=limit)
 
+    def judged(
+        self, workspace_id: str, campaign_id: str, *, since: datetime, until: datetime, limit: int
+    ) -> Sequence[Dispatch]:
+        """Return the latest dispatches that a campaign's error budget is judged by, created from `since` to `until`.
+
+        Those without a word about the provider are none of them: withdrawn, deferred and not sent ones, and those that
+        our own process has interrupted. The order is that of `recent`.
+        """
+        return self._list(
+            DISPATCHES,
+            "dispatches.judged",
+            number=self._rows.number(workspace_id, campaign_id),
+            since=format_timestamp(since),
+            until=format_timestamp(until),
+            limit=limit,
+        )
+
     def count_unknown(self, workspace_id: str | None, *, limit: int) -> Sequence[UnknownDispatchCount]:
         """Return the number of unknown dispatches of each workspace, or of one, among the oldest `limit`.
 

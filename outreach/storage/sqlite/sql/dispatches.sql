@@ -66,6 +66,18 @@ WHERE campaign_number = :number AND created_at >= :since AND state <> 'dispatchi
 ORDER BY created_at DESC, rowid DESC
 LIMIT :limit
 
+-- judged --
+-- What a campaign's error budget is judged by, newest first: what a provider has answered, or left without an answer. All
+-- else is left out before the limit, because much of it may come between two failures.
+SELECT {dispatches} FROM dispatches INDEXED BY dispatches_of_campaign
+WHERE campaign_number = :number
+    AND created_at >= :since
+    AND created_at <= :until
+    AND state NOT IN ('dispatching', 'withdrawn', 'deferred', 'not_sent')
+    AND coalesce(reason, '') NOT IN ('worker_lost', 'interrupted')
+ORDER BY created_at DESC, rowid DESC
+LIMIT :limit
+
 -- groups --
 -- A campaign's outcomes at its providers, for people; reads all its dispatches.
 SELECT

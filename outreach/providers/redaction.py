@@ -1,0 +1,168 @@
+"""Removes an account's secrets from the words of its provider, which may repeat what it was sent."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import quote, quote_plus
+
+import attrs
+
+from outreach.models.dispatch import DispatchOutcome
+from outreach.models.reports import CallReport, MessageReport, Report
+from outreach.protocols.adapter import CallbackEvent, CredentialField
+from outreach.protocols.carrier import Carrier, CarrierCapabilities, LookupRequest, OutboundMessage
+from outreach.protocols.voice import CallRequest, VoiceCapabilities, VoiceProvider
+
+_REMOVED: Final = "[removed]"
+
+_MIN_LENGTH: Final = 6
+"""Shorter values, and beginnings of values, are parts of ordinary words."""
+
+_MIN_LINE_LENGTH: Final = 16
+"""Of a secret with several lines, such as a private key."""
+
+_CREDENTIALS: Final = re.compile(
+    r"(?P<header>\b(?:proxy-)?authorization\\?[\"']?\s*[:=]\s*\\?[\"']?)(?:[a-z]+\s+)?[^\s\"',;]+"
+    r"|(?P<scheme>\b(?:bearer|basic)\s+)(?=[^\s\"',;]*[\d=])[\w+/=.~-]{8,}"
+    r"|\beyJ[\w-]{8,}(?:\.[\w-]*){0,2}",
+    re.IGNORECASE,
+)
+"""Credentials whatever their value: a header of the request, and tokens that were made for it."""
+
+_OUTCOME_WORDS: Final = ("error_code", "error_message")
+_CALL_WORDS: Final = ("error", "summary", "answered_by")
+_MESSAGE_WORDS: Final = ("error_code",)
+
+
+class Redaction:
+    """Removes secrets from texts.
+
+    Args:
+        credentials: Those of an account.
+        fields: Its fields, which say what is secret.
+    """
+
+    def __init__(self, credentials: Mapping[str, str], fields: Iterable[CredentialField]) -> None:
+        secrets = [credentials[field.name] for field in fields if field.secret and field.name in credentials]
+        self._forms = sorted(
+            {form for secret in secrets for form in _forms(secret, credentials.values()) if len(form) >= _MIN_LENGTH},
+            key=len,
+            reverse=True,
+        )
+
+    def text(self, text: str) -> str:
+        """Return a text without secrets, whole or cut off at its end."""
+        text = _CREDENTIALS.sub(_without_value, text)
+        for form in self._forms:
+            text = text.replace(form, _REMOVED)
+        for form in self._forms:
+            for length in range(min(len(form) - 1, len(text)), _MIN_LENGTH - 1, -1):
+                if text.endswith(form[:length]):
+                    return text[:-length] + _REMOVED
+        return text
+
+    def outcome(self, outcome: Any) -> Any:
+        """Return an adapter's answer to a request or look-up without secrets."""
+        return self._without(outcome, _OUTCOME_WORDS) if isinstance(outcome, DispatchOutcome) else outcome
+
+    def report(self, report: Any) -> Any:
+        """Return a report without secrets."""
+        if isinstance(report, CallReport):
+            return self._without(report, _CALL_WORDS)
+        return self._without(report, _MESSAGE_WORDS) if isinstance(report, MessageReport) else report
+
+    def event(self, event: CallbackEvent) -> CallbackEvent:
+        """Return an event of a callback whose report has no secrets."""
+        if not isinstance(event.content, Report):
+            return event
+        content = self.report(event.content)
+        return event if content is event.content else attrs.evolve(event, content=content)
+
+    def _without(self, found: Any, names: Sequence[str]) -> Any:
+        given = {name: getattr(found, name) for name in names}
+        # What is no text is made one later (`runners.adapter_answers`).
+        texts = {name: self.text(str(value)) for name, value in given.items() if value is not None}
+        changes = {name: text for name, text in texts.items() if text != given[name]}
+        return attrs.evolve(found, **changes) if changes else found
+
+
+def _forms(secret: str, others: Iterable[str]) -> Iterator[str]:
+    """Return how a secret may be written in a request and in an answer that repeats it."""
+    lines = [line for line in secret.splitlines() if len(line) >= _MIN_LINE_LENGTH and not line.startswith("---")]
+    for form in (secret, *lines):
+        yield from (form, quote(form, safe=""), quote_plus(form), json.dumps(form)[1:-1])
+    # Basic authentication (RFC 7617), as user or as password.
+    for pair in (secret, *(text for other in others for text in (f"{other}:{secret}", f"{secret}:{other}"))):
+        yield base64.b64encode(pair.encode()).decode().rstrip("=")
+    yield base64.b64encode(f"{secret}:".encode()).decode().rstrip("=")
+
+
+def _without_value(found: re.Match[str]) -> str:
+    return (found["header"] or found["scheme"] or "") + _REMOVED
+
+
+class RedactedCarrier:
+    """A carrier whose answers have no secrets."""
+
+    def __init__(self, carrier: Carrier, redaction: Redaction) -> None:
+        self._carrier = carrier
+        self._redaction = redaction
+
+    @property
+    def name(self) -> str:
+        """The name in the ledger."""
+        return self._carrier.name
+
+    @property
+    def capabilities(self) -> CarrierCapabilities:
+        """What the carrier supports."""
+        return self._carrier.capabilities
+
+    async def send(self, message: OutboundMessage) -> DispatchOutcome:
+        """Send one message, once."""
+        outcome: DispatchOutcome = self._redaction.outcome(await self._carrier.send(message))
+        return outcome
+
+    async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
+        """Find out the outcome of a dispatch."""
+        outcome: DispatchOutcome | None = self._redaction.outcome(await self._carrier.look_up(lookup))
+        return outcome
+
+
+class RedactedVoiceProvider:
+    """A voice provider whose answers have no secrets."""
+
+    def __init__(self, provider: VoiceProvider, redaction: Redaction) -> None:
+        self._provider = provider
+        self._redaction = redaction
+
+    @property
+    def name(self) -> str:
+        """The name in the ledger."""
+        return self._provider.name
+
+    @property
+    def capabilities(self) -> VoiceCapabilities:
+        """What the provider supports."""
+        return self._provider.capabilities
+
+    async def place_call(self, request: CallRequest) -> DispatchOutcome:
+        """Place one call, once."""
+        outcome: DispatchOutcome = self._redaction.outcome(await self._provider.place_call(request))
+        return outcome
+
+    async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
+        """Find out the outcome of a dispatch."""
+        outcome: DispatchOutcome | None = self._redaction.outcome(await self._provider.look_up(lookup))
+        return outcome
+
+    async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
+        """Return the status of an accepted call whose events have not arrived."""
+        report: CallReport | None = self._redaction.report(
+            await self._provider.status(workspace_id=workspace_id, dispatch_id=dispatch_id, provider_id=provider_id)
+        )
+        return report
