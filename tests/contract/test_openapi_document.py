@@ -281,11 +281,11 @@ STATUSES = {
     "createCampaign": {"201", "400", "401", "403", "404", "409", "429"},
     "sendSms": {"201", "400", "401", "403", "409", "429"},
 }
-MAY_BE_MISSING = {"addNumber", "listCalls", "listInbound"}
+MAY_BE_MISSING = {"addNumber", "listCalls"}
 """Operations of ours that name in a body or query what may not be there."""
 MAY_CONFLICT = {
     *("updateCampaign", "startCampaign", "unscheduleCampaign", "pauseCampaign", "resumeCampaign", "cancelCampaign"),
-    *("resolveUnsubscribe", "removeNumber", "updateFlow", "removeFlow", "listEvents"),
+    *("resolveUnsubscribe", "addNumber", "removeNumber", "updateFlow", "removeFlow", "listEvents"),
     *("deleteCampaign", "sendTestMessage", "cloneCampaign", "followUpCampaign", "archiveCampaign"),
 }
 CREATING = {
