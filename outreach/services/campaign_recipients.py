@@ -9,12 +9,11 @@ from typing import Final
 from outreach.errors import InvalidRequest, NotFound
 from outreach.models.base import Page
 from outreach.models.dispatch import Dispatch
-from outreach.models.recipient import Recipient, RecipientCount
+from outreach.models.recipient import MAX_EXTERNAL_ID, Recipient, RecipientCount
 from outreach.models.states import RecipientStatus
 from outreach.models.trail import ContactHistory
 from outreach.operations.campaigns.histories import histories, histories_of_external_id, history_at, with_phone
 from outreach.operations.common import campaign_of, workspace_of
-from outreach.services.contacts import MAX_EXTERNAL_ID
 from outreach.services.context import ServiceContext
 from outreach.services.lists import PageRequest, iterate, moment_place
 from outreach.services.validation import check_choice, check_integer, check_name, require_text
