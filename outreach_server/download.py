@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Final
 
@@ -20,14 +20,20 @@ _JSON_RANGES: Final = ("application/json", "application/*", "*/*")
 _WEIGHT: Final = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 
 
-def prefers(request: Request, media_type: str) -> bool:
-    """Return whether a client names this type in `Accept`, with a higher weight than it gives to JSON."""
+def weights_of(request: Request, header: str) -> Mapping[str, float]:
+    """Return the weights of what a client accepts, by name in lower case; what has no valid weight is left out."""
     weights: dict[str, float] = {}
-    for accepted in ",".join(request.headers.getlist("Accept")).split(","):
-        kind, *parameters = (part.strip().lower() for part in accepted.split(";"))
+    for accepted in ",".join(request.headers.getlist(header)).split(","):
+        name, *parameters = (part.strip().lower() for part in accepted.split(";"))
         weight = next((one[2:] for one in parameters if one.startswith("q=")), "1")
         if _WEIGHT.fullmatch(weight):
-            weights[kind] = float(weight)
+            weights[name] = float(weight)
+    return weights
+
+
+def prefers(request: Request, media_type: str) -> bool:
+    """Return whether a client names this type in `Accept`, with a higher weight than it gives to JSON."""
+    weights = weights_of(request, "Accept")
     json_weight = next((weights[kind] for kind in _JSON_RANGES if kind in weights), 0.0)
     return weights.get(media_type, 0.0) > json_weight
 

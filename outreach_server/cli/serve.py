@@ -108,6 +108,7 @@ def serve(carriers: tuple[str, ...], **flags: str | bool | None) -> None:
             carriers=carriers,
             metrics=metrics,
             tracing=config.tracing,
+            cors_origins=config.cors_origins,
         )
 
         if config.tracing:
@@ -128,6 +129,7 @@ def serve(carriers: tuple[str, ...], **flags: str | bool | None) -> None:
             root_path=config.root_path,
             certificates=certificates,
             proxies=proxies,
+            keep_alive_seconds=config.keep_alive_seconds,
         )
 
         async def run() -> None:

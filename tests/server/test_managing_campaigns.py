@@ -145,7 +145,7 @@ def test_the_external_id_of_a_recipient_is_kept(tenant: Tenant, count: int) -> N
     assert [(one["position"], one["external_id"]) for one in found] == [(count - 1, f"crm-{count - 1}")]
     assert tenant.get(f"{path}/{count}").json()["external_id"] is None
     for wrong in ("", "x" * 256, 7):
-        body = {**READY, "recipients": [people[0], {"phone_number": "1", "external_id": wrong}]}
+        body = sms_body(recipients=[people[0], {"phone_number": "1", "external_id": wrong}])
         refused = check_envelope(tenant.post("/sms-campaigns", body), 400, "invalid_request")
         assert [one["path"] for one in refused["details"]] == ["recipients[1].external_id"]
 
