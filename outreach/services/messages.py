@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from functools import partial
 
+from outreach.clock import in_utc
 from outreach.errors import Conflict, InvalidRequest, NotFound
 from outreach.models.base import CarrierName, Page
 from outreach.models.message import InboundMessage, Message, NewMessage, NewTestMessage
@@ -287,7 +288,7 @@ class Messages:
                 from_number=from_number,
                 to=to,
                 body=body,
-                at=written_at or now,
+                at=in_utc(written_at or now),
             )
             return inbound.receive(
                 tx,
