@@ -6,7 +6,9 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
+
+T = TypeVar("T")
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _STEP: Final = timedelta(seconds=1)
@@ -105,6 +107,16 @@ class StepWatch:
             began = self._clock.monotonic()
             self.looked_at = self._clock.now()
         return self.looked_at - _EPOCH - timedelta(seconds=began)
+
+
+def in_utc(moment: T) -> T:
+    """Return an aware time in UTC, and anything else as it is.
+
+    Python adds to a time of an IANA zone by the wall clock: over a change of summer time the result is an hour off.
+    """
+    if isinstance(moment, datetime) and moment.utcoffset() is not None:
+        return moment.astimezone(UTC)
+    return moment
 
 
 def format_timestamp(moment: datetime) -> str:

@@ -15,8 +15,9 @@ from starlette.middleware import Middleware
 from outreach import ConfigError, EngineConfig, Outreach, OutreachError, SimulatorConfig
 from outreach.models import CARRIERS
 from outreach.protocols import Instrumentation
-from outreach_server.config import load
+from outreach_server.config import load, read_origins
 from outreach_server.context import Authenticate, Server
+from outreach_server.cors import CorsMiddleware
 from outreach_server.errors import FaultMiddleware, answer_http_exception, answer_outreach_error, answer_overloaded
 from outreach_server.fair_semaphore import FairSemaphoreTimeout
 from outreach_server.lifespan import check_carriers, make_lifespan
@@ -47,6 +48,7 @@ def create_app(
     instrumentation: Sequence[Instrumentation] = (),
     metrics: ServerMetrics | None = None,
     tracing: bool | None = None,
+    cors_origins: str | None = None,
 ) -> Starlette:
     """Return an ASGI app that serves the HTTP interface; it may be mounted in another one.
 
@@ -80,6 +82,8 @@ def create_app(
         metrics: Counts requests and what the engine does: `outreach_server.ServerMetrics`, which `serve --metrics`
             shows at an address of its own.
         tracing: Whether spans of requests, and of its own engine's dispatches, are handed to OpenTelemetry.
+        cors_origins: The origins whose pages may call from a browser, with commas between them, or `*` for all. A
+            mounted app needs none where its host sets the headers of CORS.
 
     Raises:
         ConfigError: An engine is given together with what it has itself, or is none; something is of another kind than
@@ -133,6 +137,7 @@ def create_app(
         routes=list(ROUTES),
         middleware=[
             Middleware(RequestStateMiddleware, server=server),
+            *_cors(configured.cors_origins if cors_origins is None else cors_origins),
             Middleware(FaultMiddleware),
             Middleware(FastListMiddleware),
         ],
@@ -148,6 +153,10 @@ def create_app(
     # /calls/ is no other name of /calls: it is answered with the envelope, not with a redirect.
     app.router.redirect_slashes = False
     return app
+
+
+def _cors(origins: str | None) -> Sequence[Middleware]:
+    return [] if origins is None else [Middleware(CorsMiddleware, origins=read_origins(origins))]
 
 
 def _check_kinds(database_url: object, *, dispatch: object, max_body_bytes: object, spool_directory: object) -> None:

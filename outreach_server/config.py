@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,8 +20,12 @@ LOG_FORMATS: Final = ("text", "json")
 
 LOG_LEVELS: Final = ("debug", "info", "warning", "error", "critical")
 
+KEEP_ALIVE_SECONDS: Final = 75
+
+_ORIGIN: Final = re.compile(r"https?://[^\s/?#@,*]+")
 _MAX_PORT: Final = 65_535
 _MAX_BYTES: Final = 2**40
+_MAX_KEEP_ALIVE_SECONDS: Final = 3600
 
 
 def _text(instance: Any, attribute: Any, value: object) -> None:
@@ -93,6 +97,16 @@ def _proxies(instance: Any, attribute: Any, value: object) -> None:
         raise ConfigError(f"{type(instance).__name__}.{attribute.name} is {value!r}: {error.message}") from None
 
 
+def _origins(instance: Any, attribute: Any, value: object) -> None:
+    if value is None:
+        return
+    _text(instance, attribute, value)
+    try:
+        read_origins(str(value))
+    except ConfigError as error:
+        raise ConfigError(f"{type(instance).__name__}.{attribute.name} is {value!r}: {error.message}") from None
+
+
 def _mount_path(given: object) -> str | None:
     if given is not None and (not isinstance(given, str) or not re.fullmatch(r"(/[\w.~-]+)+/?", given, re.ASCII)):
         raise ConfigError(f"ServerConfig.root_path is {given!r}; it must be a path such as /outreach.")
@@ -111,6 +125,10 @@ class ServerConfig(EngineConfig):
         proxy_headers: The reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed: addresses and
             networks, and `unix` for whoever connects by the Unix socket, with commas between them. None: nobody's.
         root_path: The path below which a reverse proxy serves this server; the proxy takes it off each request.
+        keep_alive_seconds: How long a connection stays open after a response, until the next request. It is longer than
+            the 60 s of most load balancers, which would else send a request as the connection ends, and answer 502.
+        cors_origins: The origins whose pages may call the API from a browser, such as `https://app.example.com`, with
+            commas between them, or `*` for all. None: no page of another origin.
         tls_certificate: A PEM file with the certificate and those that it was issued by, to serve HTTPS. It is read
             again when it changes.
         tls_key: A PEM file with the key of the certificate; None where the certificate's file has it too.
@@ -134,6 +152,8 @@ class ServerConfig(EngineConfig):
     )
     proxy_headers: str | None = attrs.field(default=None, validator=_proxies)
     root_path: str | None = attrs.field(default=None, converter=_mount_path)
+    keep_alive_seconds: int = attrs.field(default=KEEP_ALIVE_SECONDS, validator=_integer(1, _MAX_KEEP_ALIVE_SECONDS))
+    cors_origins: str | None = attrs.field(default=None, validator=_origins)
     tls_certificate: Path | None = attrs.field(default=None, converter=_path, validator=_path_of("a PEM file"))
     tls_key: Path | None = attrs.field(default=None, converter=_path, validator=_path_of("a PEM file"))
     dispatch: bool = attrs.field(default=True, validator=_boolean)
@@ -144,6 +164,19 @@ class ServerConfig(EngineConfig):
     tracing: bool = attrs.field(default=False, validator=_boolean)
     max_body_bytes: int = attrs.field(default=64 * 2**20, validator=_integer(1, _MAX_BYTES))
     spool_directory: Path | None = attrs.field(default=None, converter=_path, validator=_path_of("a directory"))
+
+
+def read_origins(text: str) -> Sequence[str]:
+    """Return the origins of the setting `cors_origins`.
+
+    Raises:
+        ConfigError: One is no origin.
+    """
+    origins = [one.strip().lower() for one in text.split(",")]
+    for origin in origins:
+        if origin != "*" and not _ORIGIN.fullmatch(origin):
+            raise ConfigError(f"{origin!r} is no origin; write SCHEME://HOST[:PORT], without a path, or * for all.")
+    return origins
 
 
 def host_and_port(address: str) -> tuple[str, int]:

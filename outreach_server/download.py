@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import re
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from typing import Final
 
 import anyio
 from starlette.requests import Request
@@ -12,14 +14,28 @@ from starlette.types import Receive, Scope, Send
 
 from outreach_server.fair_semaphore import FairSemaphore
 
+_JSON_RANGES: Final = ("application/json", "application/*", "*/*")
+"""The ranges of types that match JSON, the most specific first."""
 
-def accepts(request: Request, media_type: str) -> bool:
-    """Return whether a client names this type in what it accepts."""
-    for accepted in ",".join(request.headers.getlist("Accept")).split(","):
-        kind, *parameters = (part.strip().lower() for part in accepted.split(";"))
-        if kind == media_type:
-            return not any(parameter in {"q=0", "q=0.0"} for parameter in parameters)
-    return False
+_WEIGHT: Final = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
+
+
+def weights_of(request: Request, header: str) -> Mapping[str, float]:
+    """Return the weights of what a client accepts, by name in lower case; what has no valid weight is left out."""
+    weights: dict[str, float] = {}
+    for accepted in ",".join(request.headers.getlist(header)).split(","):
+        name, *parameters = (part.strip().lower() for part in accepted.split(";"))
+        weight = next((one[2:] for one in parameters if one.startswith("q=")), "1")
+        if _WEIGHT.fullmatch(weight):
+            weights[name] = float(weight)
+    return weights
+
+
+def prefers(request: Request, media_type: str) -> bool:
+    """Return whether a client names this type in `Accept`, with a higher weight than it gives to JSON."""
+    weights = weights_of(request, "Accept")
+    json_weight = next((weights[kind] for kind in _JSON_RANGES if kind in weights), 0.0)
+    return weights.get(media_type, 0.0) > json_weight
 
 
 async def made_in_turn(parts: AsyncGenerator[bytes], turns: FairSemaphore, owner: str) -> AsyncGenerator[bytes]:

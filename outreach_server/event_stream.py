@@ -17,7 +17,7 @@ from outreach.events import Event
 from outreach.http import write_event
 from outreach_server.auth import check_access
 from outreach_server.context import server_of
-from outreach_server.download import accepts
+from outreach_server.download import prefers
 from outreach_server.errors import error_response
 
 RETRY_SECONDS: Final = 3
@@ -38,8 +38,8 @@ _TOO_MANY: Final = (
 
 
 def wants_stream(request: Request) -> bool:
-    """Return whether a client names the type of a stream of events in what it accepts."""
-    return accepts(request, _MEDIA_TYPE)
+    """Return whether a client prefers a stream of events to a page."""
+    return prefers(request, _MEDIA_TYPE)
 
 
 class EventStreamResponse(Response):

@@ -29,6 +29,8 @@ def another(setting: Setting) -> Any:
             return "https://outreach.example.com"
         case ("proxy_headers", _):
             return "127.0.0.1, 10.0.0.0/8"
+        case ("cors_origins", _):
+            return "https://app.example.com"
         case ("root_path", _):
             return "/outreach"
         case ("log_level", _):

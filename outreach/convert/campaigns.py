@@ -30,7 +30,7 @@ from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.base import CARRIERS
 from outreach.models.campaign import CallerIdAllocation, NewCallCampaign, NewSmsCampaign
 from outreach.models.hours import BusinessHours, HolidayCalendar
-from outreach.models.recipient import NewRecipient
+from outreach.models.recipient import MAX_EXTERNAL_ID, NewRecipient
 
 _SHARED_NAMES: Final = {"business_hours": "business_hours_config", "holidays": "holidays_config"}
 _SMS_NAMES: Final = _SHARED_NAMES | {
@@ -54,9 +54,8 @@ _read_recipient = make_request_converter(
         "email": OrNull(Text()),
         "company": OrNull(Text()),
         "custom_variables": variables,
+        "external_id": OrNull(Text(minimum=1, maximum=MAX_EXTERNAL_ID)),
     },
-    # A body of the interface has no such field: like any unknown one it is ignored.
-    without=("external_id",),
 )
 
 _read_cli_entry = make_request_converter(

@@ -16,7 +16,7 @@ import orjson
 
 from outreach.convert.field_rules import MAX_DEPTH
 from outreach.convert.json_parsing import exceeds_value_limit
-from outreach.models.recipient import PreparedRecipient
+from outreach.models.recipient import MAX_EXTERNAL_ID, PreparedRecipient
 from outreach.policy.phones import normalise
 
 _NULLABLE: Final = ("first_name", "last_name", "email", "company")
@@ -39,12 +39,14 @@ class SimpleBody:
         phone_numbers: The contacts' numbers.
         texts: Their other fields, by column, in the order of a prepared contact.
         variables: Their variables.
+        external_ids: Their names in the application.
     """
 
     head: dict[str, Any]
     phone_numbers: Sequence[str]
     texts: Sequence[Sequence[str | None]]
     variables: Sequence[dict[str, Any]]
+    external_ids: Sequence[str | None]
 
     def chunks(self, default_region: str | None, *, size: int) -> Iterator[list[PreparedRecipient]]:
         """Prepare the contacts like `prepare_recipient`, in chunks of `size`."""
@@ -56,8 +58,7 @@ class SimpleBody:
                 [normalise(phone_number, default_region) for phone_number in written],
                 *(column[part] for column in self.texts),
                 [orjson.dumps(each).decode() if each else None for each in self.variables[part]],
-                # A body has no such field.
-                [None] * len(written),
+                self.external_ids[part],
             )
             # Like `_make`, without its check of each length.
             yield list(map(tuple.__new__, repeat(PreparedRecipient), zip(*columns, strict=True)))
@@ -80,16 +81,21 @@ def read_simple_body(body: bytes) -> SimpleBody | None:
     phone_numbers = [person.get("phone_number") for person in people]
     texts = [[person.get(name) for person in people] for name in _NULLABLE]
     variables = [person.get("custom_variables", _NO_VARIABLES) for person in people]
+    external_ids = [person.get("external_id") for person in people]
     if (
         set(map(type, phone_numbers)) != _TEXT
         or "" in phone_numbers
         or not set(map(type, chain.from_iterable(texts))) <= _TEXT_OR_NULL
         or set(map(type, variables)) != _OBJECT
+        or not set(map(type, external_ids)) <= _TEXT_OR_NULL
+        or not all(one is None or 0 < len(one) <= MAX_EXTERNAL_ID for one in external_ids)
         or not _are_exact(chain.from_iterable(map(dict.values, variables)))
     ):
         return None
     head["recipients"] = people[:1]
-    return SimpleBody(head=head, phone_numbers=phone_numbers, texts=texts, variables=variables)
+    return SimpleBody(
+        head=head, phone_numbers=phone_numbers, texts=texts, variables=variables, external_ids=external_ids
+    )
 
 
 def _names_a_key_twice(body: bytes, found: Any) -> bool:

@@ -6,7 +6,7 @@ needs a rule for each field.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -39,7 +39,6 @@ def make_request_converter(
     bounds: type[Any] | None = None,
     renamed: Mapping[str, str] | None = None,
     closed: str | None = None,
-    without: Collection[str] = (),
 ) -> Callable[[Any], T]:
     """Return a function that makes a model of a JSON object, or refuses it with every wrong place.
 
@@ -50,10 +49,8 @@ def make_request_converter(
         bounds: The model on which the bounds of an update's fields stand; None for `cls` itself.
         renamed: JSON names of fields with another name there.
         closed: What to call the object in the error about an unknown field; None to ignore such fields.
-        without: Fields of the class that the object does not have; they keep their defaults.
     """
     fields = {field.name for field in attrs.fields(cls)}  # type: ignore[arg-type]
-    fields -= set(without)
     if not rules.keys() <= fields:
         raise TypeError(f"{cls.__name__} has the fields {sorted(fields)}, but rules for {sorted(rules)}.")
     rules = {name: rules.get(name) or rule_of(bounds or cls, name) for name in fields}
@@ -62,7 +59,6 @@ def make_request_converter(
     overrides: dict[str, Any] = {
         field: override(rename=names[field], struct_hook=_hook(rule)) for field, rule in rules.items()
     }
-    overrides |= {field: override(omit=True) for field in without}
     structure = make_dict_structure_fn(
         cls,
         Converter(detailed_validation=True),

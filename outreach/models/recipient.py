@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import attrs
 
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, RecipientStatus
+
+MAX_EXTERNAL_ID: Final = 255
 
 
 @attrs.frozen(kw_only=True)

@@ -161,11 +161,13 @@ def _shortened(text: str) -> str:
 
 
 def _other_time(found: Report | InboundMessageEvent) -> dict[str, Any]:
-    """Return another time if it has none of a zone, which is UTC."""
+    """Return another time if it is not in UTC; one without a zone is taken for UTC."""
     at: object = found.at
     if not isinstance(at, datetime):
         raise TypeError(f"the time of {type(found).__name__} is {_kind(at)}, not datetime")
-    return {} if at.tzinfo is not None else {"at": at.replace(tzinfo=UTC)}
+    if at.tzinfo is UTC:
+        return {}
+    return {"at": at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)}
 
 
 def _other_words(report: CallReport) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from outreach.providers.connections import AccountConnections
 from outreach.providers.redaction import Redaction
 from outreach.services.account_rekeying import AccountRekeying
 from outreach.services.context import ServiceContext
-from outreach.services.lists import check_page, iterate, page_of_few
+from outreach.services.lists import PageRequest, iterate
 from outreach.vault import PreviousCredentials, Vault
 from outreach.wire.asking import asked
 from outreach.working_set import Transaction
@@ -179,11 +179,11 @@ class Accounts(AccountRekeying):
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        check_page(after, limit)
+        asked = PageRequest("accounts", workspace_id, after=after, limit=limit)
         now = self._context.now()
 
         def operation(tx: Transaction) -> Page[Account]:
-            page = page_of_few(tx.accounts.list(workspace_of(tx, workspace_id).id), after, limit)
+            page = asked.page_of_few(tx.accounts.list(workspace_of(tx, workspace_id).id))
             throttles = (provider_throttles.active_throttle(tx, workspace_id, one.provider, now) for one in page)
             shown = [self._shown(account, throttle) for account, throttle in zip(page, throttles, strict=True)]
             return Page(items=shown, next=page.next)

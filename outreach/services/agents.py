@@ -23,7 +23,7 @@ from outreach.operations.campaigns.transitions import sync_setups_of_agent
 from outreach.operations.common import agent_of, record_audit, workspace_of
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
-from outreach.services.lists import check_page, iterate, page_of_few
+from outreach.services.lists import PageRequest, iterate
 from outreach.services.validation import (
     check_bounds,
     check_choice,
@@ -190,9 +190,9 @@ class Agents:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        check_page(after, limit)
+        asked = PageRequest("agents", workspace_id, after=after, limit=limit)
         found = await self._context.storage.read(lambda tx: tx.agents.list(workspace_of(tx, workspace_id).id))
-        return page_of_few([one for one in found if one.removed_at is None], after, limit)
+        return asked.page_of_few([one for one in found if one.removed_at is None])
 
     def iter_all(self, workspace_id: str) -> AsyncIterator[Agent]:
         """Iterate over a workspace's agents, oldest first; see `list`."""

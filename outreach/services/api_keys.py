@@ -24,7 +24,7 @@ from outreach.models.workspace import (
 from outreach.operations.access import workspaces as operations
 from outreach.operations.common import workspace_of
 from outreach.services.context import ServiceContext
-from outreach.services.lists import iterate, read_few
+from outreach.services.lists import PageRequest, iterate
 from outreach.services.validation import check_choice, check_name, check_texts
 
 KEY_PREFIX: Final = "outreach_"
@@ -89,7 +89,9 @@ class ApiKeys:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        return await read_few(self._context, lambda tx: tx.keys.list(workspace_of(tx, workspace_id).id), after, limit)
+        asked = PageRequest("API keys", workspace_id, after=after, limit=limit)
+        found = await self._context.storage.read(lambda tx: tx.keys.list(workspace_of(tx, workspace_id).id))
+        return asked.page_of_few(found)
 
     def iter_all(self, workspace_id: str) -> AsyncIterator[ApiKey]:
         """Iterate over a workspace's keys, revoked ones included, oldest first; see `list`."""

@@ -9,7 +9,7 @@ from outreach.models.base import Page
 from outreach.models.work import AuditEntry
 from outreach.operations.common import record_audit, workspace_of
 from outreach.services.context import ServiceContext
-from outreach.services.lists import check_page, iterate, make_page, read_number
+from outreach.services.lists import PageRequest, iterate
 from outreach.working_set import Transaction
 
 
@@ -28,14 +28,13 @@ class Audit:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        check_page(after, limit)
-        begin = None if after is None else read_number(after)
+        asked = PageRequest("audit", workspace_id, after=after, limit=limit)
 
         def operation(tx: Transaction) -> Sequence[tuple[int, AuditEntry]]:
             _require(tx, workspace_id)
-            return tx.audit.numbered(workspace_id, after=begin, limit=limit + 1)
+            return tx.audit.numbered(workspace_id, after=asked.number(), limit=limit + 1)
 
-        page = make_page(await self._context.storage.read(operation), limit, lambda one: str(one[0]))
+        page = asked.page(await self._context.storage.read(operation), lambda one: str(one[0]))
         return Page(items=[entry for _, entry in page], next=page.next)
 
     def iter_all(self, workspace_id: str | None = None) -> AsyncIterator[AuditEntry]:

@@ -24,7 +24,7 @@ from outreach.policy.texts import as_text, text_problem
 from outreach.services.context import ServiceContext
 from outreach.services.failures import call_failure
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
-from outreach.services.lists import check_page, iterate, make_page
+from outreach.services.lists import PageRequest, iterate
 from outreach.services.validation import check_kind, require_text
 from outreach.working_set import Transaction
 
@@ -172,15 +172,15 @@ class Calls:
             NotFound: The workspace does not exist, or has no such campaign.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        check_page(after, limit)
+        asked = PageRequest("calls", workspace_id, after=after, limit=limit)
 
         def operation(tx: Transaction) -> Sequence[Call]:
             workspace_of(tx, workspace_id)
             if campaign_id is not None:
                 campaign_of(tx, workspace_id, campaign_id)
-            return tx.calls.list(workspace_id, campaign_id=campaign_id, after=after, limit=limit + 1)
+            return tx.calls.list(workspace_id, campaign_id=campaign_id, after=asked.place, limit=limit + 1)
 
-        return make_page(await self._context.storage.read(operation), limit, lambda one: one.id)
+        return asked.page(await self._context.storage.read(operation), lambda one: one.id)
 
     def iter_all(self, workspace_id: str, *, campaign_id: str | None = None) -> AsyncIterator[Call]:
         """Iterate over calls, newest first; see `list`."""

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import attrs
 
+from outreach.clock import in_utc
 from outreach.errors import Conflict, ErrorDetail, InvalidRequest
 from outreach.models.campaign import Campaign, CampaignUpdate, NewCallCampaign, NewSmsCampaign
 from outreach.models.states import CampaignStatus
@@ -210,7 +211,7 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
         flow_of(tx, workspace_id, flow_id)
     if agent_id is not None:
         agent_of(tx, workspace_id, agent_id)
-    given = dict(changes)
+    given = {name: in_utc(value) for name, value in changes.items()}
     if given.get("body") is not None:
         given["message_source"] = "custom"
     if flow_id is not None:

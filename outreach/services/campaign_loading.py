@@ -12,6 +12,7 @@ import anyio
 import attrs
 import orjson
 
+from outreach.clock import in_utc
 from outreach.errors import InvalidRequest, NotFound, SmsCampaignsDisabled, StorageError
 from outreach.models.campaign import Campaign, CampaignCreated, Counters, NewCallCampaign, NewSmsCampaign
 from outreach.models.hours import DEFAULT_CONCURRENCY, HolidayCalendar
@@ -420,7 +421,8 @@ class CampaignCreation:
         stored = attrs.fields_dict(Campaign).keys()
         fields = {name: value for name, value in attrs.asdict(new, recurse=False).items() if name in stored}
         fields |= {
-            "scheduled_start_at": new.scheduled_start_at if new.schedule_type == "scheduled" else None,
+            "scheduled_start_at": in_utc(new.scheduled_start_at) if new.schedule_type == "scheduled" else None,
+            "scheduled_expires_at": in_utc(new.scheduled_expires_at),
             "holidays": _filled(new.holidays, now),
             "csv_column_headers": tuple(new.csv_column_headers),
         }

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, get_args
 
+from outreach.clock import in_utc
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.base import (
     CliMode,
@@ -85,7 +86,7 @@ def _time_problems(campaign: NewSmsCampaign | NewCallCampaign | Campaign) -> lis
         details += _hours("business_hours", campaign.business_hours)
     if campaign.holidays is not None:
         details += _kind("holidays", campaign.holidays, HolidayCalendar)
-    start, expiry = campaign.scheduled_start_at, campaign.scheduled_expires_at
+    start, expiry = in_utc(campaign.scheduled_start_at), in_utc(campaign.scheduled_expires_at)
     unusable = _moment("scheduled_start_at", start) + _moment("scheduled_expires_at", expiry)
     if unusable or campaign.schedule_type != "scheduled":
         return details + unusable

@@ -28,7 +28,7 @@ from outreach.services.erasure import CampaignDeletion
 from outreach.services.failures import CampaignResults
 from outreach.services.forecast import CampaignForecast
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
-from outreach.services.lists import check_page, iterate, make_page, place, read_place
+from outreach.services.lists import PageRequest, iterate, moment_place
 from outreach.services.preflight import CampaignPreflight
 from outreach.services.start_checks import check_contacts, find_unsendable_text
 from outreach.services.validation import (
@@ -155,11 +155,11 @@ class Campaigns(
             NotFound: The workspace does not exist.
             InvalidRequest: An argument is invalid.
         """
-        check_page(after, limit)
+        asked = PageRequest("campaigns", workspace_id, after=after, limit=limit)
         wanted = _check_filters(channel, status, search)
         if archived is not None:
             check_flags({"archived": archived}, "archived")
-        begin = None if after is None else read_place(after)
+        begin = asked.moment()
 
         def operation(tx: Transaction) -> tuple[Sequence[StoredCampaign], int]:
             workspace_of(tx, workspace_id)
@@ -175,7 +175,7 @@ class Campaigns(
 
         found, total = await self._context.storage.read(operation)
         campaigns = [stored.campaign() for stored in found]
-        return make_page(campaigns, limit, lambda one: place(one.created_at, one.id), total=total)
+        return asked.page(campaigns, lambda one: moment_place(one.created_at, one.id), total=total)
 
     def iter_all(
         self,

@@ -20,13 +20,12 @@ import anyio.lowlevel
 import orjson
 
 from outreach.errors import ErrorDetail, InvalidRequest
-from outreach.models.recipient import NewRecipient, PreparedRecipient
+from outreach.models.recipient import MAX_EXTERNAL_ID, NewRecipient, PreparedRecipient
 from outreach.policy.phones import normalise
 from outreach.policy.texts import text_problem
 from outreach.services.idempotency import json_of
 
 _TEXTS: Final = ("phone_number", "first_name", "last_name", "email", "company", "external_id")
-MAX_EXTERNAL_ID: Final = 255
 _FIELDS: Final = (*_TEXTS, "custom_variables")
 
 A = TypeVar("A")

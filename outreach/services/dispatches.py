@@ -13,7 +13,7 @@ from outreach.operations.settling import reconciling
 from outreach.runners.reconciler import reconcile_deadlines
 from outreach.runners.worker import backoff_of
 from outreach.services.context import ServiceContext
-from outreach.services.lists import check_page, iterate, make_page, place, read_place
+from outreach.services.lists import PageRequest, iterate, moment_place
 
 
 class Dispatches:
@@ -30,12 +30,12 @@ class Dispatches:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        check_page(after, limit)
-        begin = None if after is None else read_place(after)
+        asked = PageRequest("unknown dispatches", workspace_id, after=after, limit=limit)
+        begin = asked.moment()
         found = await self._context.storage.read(
             lambda tx: tx.dispatches.unknown(workspace_of(tx, workspace_id).id, after=begin, limit=limit + 1)
         )
-        return make_page(found, limit, lambda one: place(one.created_at, one.id))
+        return asked.page(found, lambda one: moment_place(one.created_at, one.id))
 
     def iter_unknown(self, workspace_id: str) -> AsyncIterator[Dispatch]:
         """Iterate over a workspace's unknown dispatches, oldest first; see `list_unknown`."""

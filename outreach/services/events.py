@@ -17,7 +17,7 @@ from outreach.operations import subscriptions
 from outreach.operations.common import workspace_of
 from outreach.operations.subscriptions import events_between
 from outreach.services.context import ServiceContext
-from outreach.services.lists import check_page, iterate, make_page
+from outreach.services.lists import PageRequest, iterate
 from outreach.services.named_streams import NamedStream, lease_of
 from outreach.services.validation import check_integer, check_name
 from outreach.working_set import Transaction
@@ -362,14 +362,14 @@ class Events:
         Raises:
             InvalidRequest: `after` or `limit` is invalid.
         """
-        check_page(after, limit)
+        asked = PageRequest("subscriptions", after=after, limit=limit)
         now, lease = self._context.now(), lease_of(self._context.config)
 
         def operation(tx: Transaction) -> Sequence[Subscription]:
-            rows = [row for row in tx.subscriptions.list() if after is None or row.name > after]
+            rows = [row for row in tx.subscriptions.list() if asked.place is None or row.name > asked.place]
             return [subscriptions.shown(tx, row, lease=lease, now=now) for row in rows[: limit + 1]]
 
-        return make_page(await self._context.storage.read(operation), limit, lambda one: one.name)
+        return asked.page(await self._context.storage.read(operation), lambda one: one.name)
 
     def iter_subscriptions(self) -> AsyncIterator[Subscription]:
         """Iterate over all named subscriptions, by name; see `list_subscriptions`."""

@@ -8,13 +8,12 @@ from typing import Final
 from outreach.models.call import Call
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchCount
 from outreach.models.message import Message
-from outreach.models.recipient import Recipient
+from outreach.models.recipient import MAX_EXTERNAL_ID, Recipient
 from outreach.models.reports import Explanation, ProviderFailure, RecipientOutcome
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.operations.common import campaign_of
 from outreach.policy.explanations import FAULT_WITHOUT_ANSWER
 from outreach.providers.registry import explain
-from outreach.services.contacts import MAX_EXTERNAL_ID
 from outreach.services.context import ServiceContext
 from outreach.services.validation import check_name
 from outreach.working_set import Transaction

@@ -16,7 +16,7 @@ from outreach.operations.common import flow_of, record_audit, workspace_of
 from outreach.policy.flows import check_steps
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
-from outreach.services.lists import check_page, iterate, page_of_few
+from outreach.services.lists import PageRequest, iterate
 from outreach.services.validation import check_bounds, check_kind, validated_fields
 from outreach.working_set import Transaction
 
@@ -149,9 +149,9 @@ class Flows:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        check_page(after, limit)
+        asked = PageRequest("flows", workspace_id, after=after, limit=limit)
         found = await self._context.storage.read(lambda tx: tx.flows.list(workspace_of(tx, workspace_id).id))
-        return page_of_few([one for one in found if one.removed_at is None], after, limit)
+        return asked.page_of_few([one for one in found if one.removed_at is None])
 
     def iter_all(self, workspace_id: str) -> AsyncIterator[Flow]:
         """Iterate over a workspace's flows, oldest first; see `list`."""

@@ -1,27 +1,31 @@
 """Pages of lists, and all their items.
 
-Every list of a service takes `after`, the `next` of the page before, and `limit`. A `next` names the last item by its
-place in the list's order, so that items that come or go between two pages make none appear twice or be left out.
+Every list of a service takes `after`, the `next` of the page before, and `limit`. A `next` is a cursor: the place of
+the last item in the list's order, so that items that come or go between two pages make none appear twice or be left
+out.
+
+A cursor is valid for its own list only. Its first bytes are a check of the place with the list and the workspace, and
+the rest is the place, masked by a key of the same: a cursor of another list is refused, and a phone number that is a
+place is not readable where addresses are logged. That is no protection of data, for which each query has its workspace.
 """
 
 from __future__ import annotations
 
+import hashlib
+from base64 import b64decode, urlsafe_b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, Protocol, TypeVar
 
 from outreach.clock import format_timestamp, parse_timestamp
 from outreach.errors import InvalidRequest
 from outreach.models.base import MAX_PAGE_ITEMS, Page
-from outreach.policy.texts import text_problem
-from outreach.services.context import ServiceContext
 from outreach.services.validation import check_integer
-from outreach.working_set import Transaction
 
 _AT_ONCE: Final = 500
 """Items that an iterator reads in one transaction."""
 
-_MAX_NUMBER: Final = 2**63 - 1
+_CHECK_BYTES: Final = 8
 
 
 class Created(Protocol):
@@ -62,80 +66,84 @@ async def iterate(read: ReadPage[T]) -> AsyncIterator[T]:
         after = page.next
 
 
-def check_page(after: object, limit: object) -> None:
-    """Check the arguments of every list.
-
-    Raises:
-        InvalidRequest: One is invalid.
-    """
-    check_integer("limit", limit, 1, MAX_PAGE_ITEMS)
-    if after is not None and (not isinstance(after, str) or text_problem(after) is not None):
-        raise _not_a_place()
-
-
-def make_page(found: Sequence[T], limit: int, place: Callable[[T], str], *, total: int | None = None) -> Page[T]:
-    """Return a page of a list of which one item more than `limit` was looked up.
+class PageRequest:
+    """A request for a page of a list.
 
     Args:
-        found: The items.
-        limit: The most items of the page.
-        place: Returns the place of an item, which the list takes as `after`.
-        total: How many items all pages have, if they were counted.
-    """
-    items = found[:limit]
-    return Page(items=items, next=place(items[-1]) if len(found) > limit else None, total=total)
-
-
-async def read_few(
-    context: ServiceContext, rows: Callable[[Transaction], Sequence[C]], after: str | None, limit: int
-) -> Page[C]:
-    """Return a page of a short list, which is read as a whole; see `page_of_few`."""
-    check_page(after, limit)
-    return page_of_few(await context.storage.read(rows), after, limit)
-
-
-def page_of_few(found: Sequence[C], after: str | None, limit: int) -> Page[C]:
-    """Return a page of a short list that was read as a whole, oldest first by (created_at, id).
+        listed: The name of the list, and what it is a list of: its workspace, and its campaign or the like.
+        after: The cursor that the caller gave.
+        limit: The most items that the caller wants.
 
     Raises:
-        InvalidRequest: `after` is no place in the list.
+        InvalidRequest: `limit` is out of bounds, or `after` is no cursor of this list.
     """
-    begin = None if after is None else read_place(after)
-    rest = found if begin is None else [one for one in found if (one.created_at, one.id) > begin]
-    return make_page(rest[: limit + 1], limit, lambda one: place(one.created_at, one.id))
+
+    def __init__(self, *listed: str | int | None, after: object, limit: int) -> None:
+        check_integer("limit", limit, 1, MAX_PAGE_ITEMS)
+        self._key = hashlib.sha256(repr(listed).encode("utf-8", "backslashreplace")).digest()
+        self.limit = limit
+        self.place = None if after is None else self._read(after)
+        """The place behind which the page begins, as `page` was given it; None for the first page."""
+
+    def moment(self) -> tuple[datetime, str] | None:
+        """Return the place as a time and the name behind it."""
+        if self.place is None:
+            return None
+        moment, _, name = self.place.partition("~")
+        return parse_timestamp(moment), name
+
+    def number(self) -> int | None:
+        """Return the place as a number."""
+        return None if self.place is None else int(self.place)
+
+    def page(self, found: Sequence[T], place: Callable[[T], str], *, total: int | None = None) -> Page[T]:
+        """Return a page of a list of which one item more than `limit` was looked up.
+
+        Args:
+            found: The items.
+            place: Returns the place of an item.
+            total: How many items all pages have, if they were counted.
+        """
+        items = found[: self.limit]
+        return Page(items=items, next=self._cursor(place(items[-1])) if len(found) > self.limit else None, total=total)
+
+    def page_of_few(self, found: Sequence[C]) -> Page[C]:
+        """Return a page of a short list that was read as a whole, oldest first by (created_at, id)."""
+        begin = self.moment()
+        rest = found if begin is None else [one for one in found if (one.created_at, one.id) > begin]
+        return self.page(rest[: self.limit + 1], lambda one: moment_place(one.created_at, one.id))
+
+    def _cursor(self, place: str) -> str:
+        data = place.encode()
+        check = self._check(data)
+        return urlsafe_b64encode(check + self._mask(check, data)).decode().rstrip("=")
+
+    def _read(self, after: object) -> str:
+        try:
+            if not isinstance(after, str):
+                raise TypeError(after)
+            raw = b64decode(after.encode("ascii") + b"=" * (-len(after) % 4), altchars=b"-_", validate=True)
+        except (TypeError, ValueError):
+            raise _not_a_cursor() from None
+        check, masked = raw[:_CHECK_BYTES], raw[_CHECK_BYTES:]
+        data = self._mask(check, masked)
+        if self._check(data) != check:
+            raise _not_a_cursor()
+        return data.decode()
+
+    def _check(self, data: bytes) -> bytes:
+        return hashlib.sha256(self._key + data).digest()[:_CHECK_BYTES]
+
+    def _mask(self, check: bytes, data: bytes) -> bytes:
+        """Mask a place, or unmask it."""
+        stream = hashlib.shake_256(self._key + check).digest(len(data))
+        return bytes(one ^ other for one, other in zip(data, stream, strict=True))
 
 
-def place(moment: datetime, *names: str | int) -> str:
+def moment_place(moment: datetime, *names: str | int) -> str:
     """Return a place in a list that is ordered by a time and something else."""
     return "~".join((format_timestamp(moment), *map(str, names)))
 
 
-def read_place(after: str) -> tuple[datetime, str]:
-    """Return the time and the name of a place.
-
-    Raises:
-        InvalidRequest: It is none.
-    """
-    moment, _, name = after.partition("~")
-    try:
-        found = parse_timestamp(moment)
-    except ValueError:
-        raise _not_a_place() from None
-    if found.tzinfo is not UTC or not name:
-        raise _not_a_place()
-    return found, name
-
-
-def read_number(after: str) -> int:
-    """Return the number that is a place in a list in the order of numbers.
-
-    Raises:
-        InvalidRequest: It is no number.
-    """
-    if not (after.isascii() and after.isdecimal() and len(after) < 20 and int(after) <= _MAX_NUMBER):
-        raise _not_a_place()
-    return int(after)
-
-
-def _not_a_place() -> InvalidRequest:
-    return InvalidRequest.at("after", "must be the `next` of a page of this list")
+def _not_a_cursor() -> InvalidRequest:
+    return InvalidRequest.at("after", "must be the `next` of a page of this list, as it was returned")

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from functools import partial
 
+from outreach.clock import in_utc
 from outreach.errors import Conflict, InvalidRequest, NotFound
 from outreach.models.base import CarrierName, Page
 from outreach.models.message import InboundMessage, Message, NewMessage, NewTestMessage
@@ -25,7 +26,7 @@ from outreach.protocols.adapter import InboundMessageEvent
 from outreach.services.context import ServiceContext
 from outreach.services.failures import message_failure
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
-from outreach.services.lists import check_page, iterate, make_page, place, read_place
+from outreach.services.lists import PageRequest, iterate, moment_place
 from outreach.services.validation import (
     check_bounds,
     check_integer,
@@ -287,7 +288,7 @@ class Messages:
                 from_number=from_number,
                 to=to,
                 body=body,
-                at=written_at or now,
+                at=in_utc(written_at or now),
             )
             return inbound.receive(
                 tx,
@@ -309,11 +310,11 @@ class Messages:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        check_page(after, limit)
+        asked = PageRequest("messages", workspace_id, after=after, limit=limit)
         found = await self._context.storage.read(
-            lambda tx: tx.messages.list(workspace_of(tx, workspace_id).id, after=after, limit=limit + 1)
+            lambda tx: tx.messages.list(workspace_of(tx, workspace_id).id, after=asked.place, limit=limit + 1)
         )
-        return make_page(found, limit, lambda one: one.id)
+        return asked.page(found, lambda one: one.id)
 
     def iter_all(self, workspace_id: str) -> AsyncIterator[Message]:
         """Iterate over single messages, newest first; see `list`."""
@@ -334,13 +335,13 @@ class Messages:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        check_page(after, limit)
+        asked = PageRequest("inbound messages", workspace_id, after=after, limit=limit)
         # Not by the message there, which the retention may have deleted since.
-        begin = None if after is None else read_place(after)
+        begin = asked.moment()
         found = await self._context.storage.read(
             lambda tx: tx.inbound.list(workspace_of(tx, workspace_id).id, unclear=unclear, after=begin, limit=limit + 1)
         )
-        return make_page(found, limit, lambda one: place(one.received_at, one.id))
+        return asked.page(found, lambda one: moment_place(one.received_at, one.id))
 
     def iter_inbound(self, workspace_id: str, *, unclear: bool = False) -> AsyncIterator[InboundMessage]:
         """Iterate over inbound messages, newest first; see `list_inbound`."""

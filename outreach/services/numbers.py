@@ -7,7 +7,7 @@ from functools import partial
 
 import attrs
 
-from outreach.errors import InvalidRequest, NotFound
+from outreach.errors import Conflict, NotFound
 from outreach.models.base import Page
 from outreach.models.resources import NewNumber, Number, NumberUpdate
 from outreach.models.work import IdempotentRequest, StoredAnswer
@@ -16,7 +16,7 @@ from outreach.operations.common import record_audit, trunk_of, wake_running_camp
 from outreach.providers.registry import Adapters
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
-from outreach.services.lists import iterate, read_few
+from outreach.services.lists import PageRequest, iterate
 from outreach.services.validation import (
     check_bounds,
     check_kind,
@@ -47,7 +47,8 @@ class Numbers:
 
         Raises:
             NotFound: The workspace or the trunk does not exist.
-            InvalidRequest: The number is invalid or exists already, or the key was used with other content.
+            InvalidRequest: The number is invalid, or the key was used with other content.
+            Conflict: The workspace has the number already.
             RequestInProgress: The first call with this key is still running.
         """
         return await self._keys.model(
@@ -94,7 +95,9 @@ class Numbers:
             try:
                 tx.numbers.insert(number)
             except AlreadyExists:
-                raise InvalidRequest.at("phone", "the workspace has this number already") from None
+                raise Conflict(
+                    f"The workspace has number {number.phone} already. Change it, or remove it first."
+                ) from None
             record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="number.add", subject=number.id)
             return finished(tx, number, once)
 
@@ -159,9 +162,9 @@ class Numbers:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        return await read_few(
-            self._context, lambda tx: tx.numbers.list(workspace_of(tx, workspace_id).id), after, limit
-        )
+        asked = PageRequest("numbers", workspace_id, after=after, limit=limit)
+        found = await self._context.storage.read(lambda tx: tx.numbers.list(workspace_of(tx, workspace_id).id))
+        return asked.page_of_few(found)
 
     def iter_all(self, workspace_id: str) -> AsyncIterator[Number]:
         """Iterate over a workspace's numbers, oldest first; see `list`."""

@@ -13,7 +13,7 @@ from outreach.operations.access.usages import require_unused, users_of_trunk
 from outreach.operations.common import record_audit, trunk_of, workspace_of
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency
-from outreach.services.lists import check_page, iterate, page_of_few
+from outreach.services.lists import PageRequest, iterate
 from outreach.services.validation import check_bounds, check_kind, validated_fields
 from outreach.working_set import Transaction
 
@@ -129,9 +129,9 @@ class Trunks:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        check_page(after, limit)
+        asked = PageRequest("trunks", workspace_id, after=after, limit=limit)
         found = await self._context.storage.read(lambda tx: tx.trunks.list(workspace_of(tx, workspace_id).id))
-        return page_of_few([one for one in found if one.removed_at is None], after, limit)
+        return asked.page_of_few([one for one in found if one.removed_at is None])
 
     def iter_all(self, workspace_id: str) -> AsyncIterator[Trunk]:
         """Iterate over a workspace's trunks, oldest first; see `list`."""

@@ -29,7 +29,7 @@ from outreach.operations.register.entries import (
 from outreach.policy.phones import canonical_phone, normalise
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
-from outreach.services.lists import check_page, iterate, make_page, place, read_place
+from outreach.services.lists import PageRequest, iterate, moment_place
 from outreach.services.validation import check_bounds, check_choice, check_flags, check_kind, check_text, require_text
 from outreach.working_set import Transaction
 
@@ -213,15 +213,13 @@ class Unsubscribes:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        check_page(after, limit)
-        begin = None
-        if after is not None:
-            held_at, phone = read_place(after)
-            begin = (held_at, workspace_id, phone)
+        asked = PageRequest("held numbers", workspace_id, after=after, limit=limit)
+        place = asked.moment()
+        begin = None if place is None else (place[0], workspace_id, place[1])
         found = await self._context.storage.read(
             lambda tx: tx.register.held(workspace_of(tx, workspace_id).id, after=begin, limit=limit + 1)
         )
-        return make_page(found, limit, lambda one: place(one.created_at, one.phone))
+        return asked.page(found, lambda one: moment_place(one.created_at, one.phone))
 
     def iter_held(self, workspace_id: str) -> AsyncIterator[Unsubscribe]:
         """Iterate over the held numbers, latest first; see `list_held`."""
@@ -318,11 +316,11 @@ class Unsubscribes:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        check_page(after, limit)
+        asked = PageRequest("unsubscribes", workspace_id, after=after, limit=limit)
         found = await self._context.storage.read(
-            lambda tx: tx.register.list(workspace_of(tx, workspace_id).id, after=after or "", limit=limit + 1)
+            lambda tx: tx.register.list(workspace_of(tx, workspace_id).id, after=asked.place or "", limit=limit + 1)
         )
-        return make_page(found, limit, lambda one: one.phone)
+        return asked.page(found, lambda one: one.phone)
 
     def iter_all(self, workspace_id: str) -> AsyncIterator[Unsubscribe]:
         """Iterate over the register in the order of the numbers; see `list`."""

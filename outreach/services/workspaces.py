@@ -15,7 +15,7 @@ from outreach.operations.common import workspace_of
 from outreach.policy.phones import is_region
 from outreach.services.api_keys import ApiKeyCache
 from outreach.services.context import ServiceContext
-from outreach.services.lists import iterate, read_few
+from outreach.services.lists import PageRequest, iterate
 from outreach.services.validation import (
     check_bounds,
     check_choice,
@@ -107,7 +107,8 @@ class Workspaces:
         Raises:
             InvalidRequest: `after` or `limit` is invalid.
         """
-        return await read_few(self._context, lambda tx: tx.workspaces.list(), after, limit)
+        asked = PageRequest("workspaces", after=after, limit=limit)
+        return asked.page_of_few(await self._context.storage.read(lambda tx: tx.workspaces.list()))
 
     def iter_all(self) -> AsyncIterator[Workspace]:
         """Iterate over all workspaces, oldest first; see `list`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from outreach.clock import Clock
+from outreach.clock import Clock, in_utc
 from outreach.testing.builders import NOW
 from outreach.testing.virtual_time import clock_of_loop
 
@@ -17,7 +17,7 @@ class ManualClock:
     """
 
     def __init__(self, start: datetime = NOW) -> None:
-        self._now = start
+        self._now = in_utc(start)
         self._monotonic = 0.0
 
     def now(self) -> datetime:
@@ -41,7 +41,7 @@ class ManualClock:
 
     def set(self, moment: datetime) -> None:
         """Set the wall clock, forward or back; `monotonic` does not notice."""
-        self._now = moment
+        self._now = in_utc(moment)
 
 
 class ShiftedClock:

@@ -26,7 +26,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVar, TypeVarTuple
 
-from outreach.clock import Clock, SystemClock
+from outreach.clock import Clock, SystemClock, in_utc
 from outreach.testing.thread_work import ThreadWork, anyio_threads_work, leave_storages, watch_storages
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ class VirtualClock:
 
     Args:
         loop: Where time passes.
-        start: What the wall clock shows when the loop's time is 0.
+        start: What the wall clock shows when the loop's time is 0, aware, in any zone.
 
     Attributes:
         wrong_by: How far the wall clock is ahead of the true time.
@@ -80,11 +80,11 @@ class VirtualClock:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, start: datetime = START) -> None:
         self._loop = loop
-        self._start = start
+        self._start = _checked(start)
         self.wrong_by = timedelta()
 
     def now(self) -> datetime:
-        """Return the moment by the wall clock."""
+        """Return the moment by the wall clock, in UTC."""
         return self.true_time() + self.wrong_by
 
     def true_time(self) -> datetime:
@@ -94,6 +94,12 @@ class VirtualClock:
     def monotonic(self) -> float:
         """Return the virtual seconds since the loop was made."""
         return self._loop.time()
+
+
+def _checked(start: datetime) -> datetime:
+    if start.utcoffset() is None:
+        raise ValueError(f"The start must have a time zone: use datetime(..., tzinfo=UTC), not {start!r}.")
+    return in_utc(start)
 
 
 class _TickingClock(VirtualClock):
@@ -113,7 +119,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """An asyncio loop with a time of its own, which starts at 0 and moves only while nothing is ready to run.
 
     Args:
-        start: What its clock shows at first, aware.
+        start: What its clock shows at first, aware, in any zone.
         max_run: How far the time may move in one `run_until_complete`; then `RunTooLong` is raised.
         max_thread_seconds: How long, in real seconds, a thread may work while nothing else happens; then
             `ThreadTooLong` is raised.
@@ -132,6 +138,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         max_run: timedelta = MAX_RUN,
         max_thread_seconds: float = MAX_THREAD_SECONDS,
     ) -> None:
+        start = _checked(start)
         self._selecting = _Selector(self)
         self._threads = ThreadWork(self._wake_up)
         self.max_run_seconds = max_run.total_seconds()

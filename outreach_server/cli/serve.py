@@ -112,6 +112,7 @@ def serve(carriers: tuple[str, ...], dispatch_copied: bool, **flags: str | bool 
             carriers=carriers,
             metrics=metrics,
             tracing=config.tracing,
+            cors_origins=config.cors_origins,
         )
 
         if config.tracing:
@@ -132,6 +133,7 @@ def serve(carriers: tuple[str, ...], dispatch_copied: bool, **flags: str | bool 
             root_path=config.root_path,
             certificates=certificates,
             proxies=proxies,
+            keep_alive_seconds=config.keep_alive_seconds,
         )
 
         async def run() -> None:

@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from outreach import OutreachError
 from outreach_server.cli import interruptions
 from outreach_server.cli.sigint import stop_signals
-from outreach_server.config import ServerConfig, host_and_port
+from outreach_server.config import KEEP_ALIVE_SECONDS, ServerConfig, host_and_port
 from outreach_server.context import take_cancellation_for_stop
 from outreach_server.listening.connection import Connection, ListenerState
 from outreach_server.listening.connection_limiter import ConnectionLimiter
@@ -146,6 +146,7 @@ class Server(uvicorn.Server):
         certificates: For TLS; None for plain HTTP.
         proxies: The proxies whose word about their clients is taken, if any.
         most_connections: The connection limit; by default from the process's descriptors.
+        keep_alive_seconds: How long a connection stays open between a response and the next request.
     """
 
     def __init__(
@@ -160,6 +161,7 @@ class Server(uvicorn.Server):
         certificates: CertificateFiles | None = None,
         proxies: TrustedProxies | None = None,
         most_connections: int | None = None,
+        keep_alive_seconds: int = KEEP_ALIVE_SECONDS,
     ) -> None:
         self._app = app
         self._guard = _Guard(app)
@@ -175,6 +177,7 @@ class Server(uvicorn.Server):
                 log_level=level,
                 access_log=False,
                 server_header=False,
+                timeout_keep_alive=keep_alive_seconds,
                 timeout_graceful_shutdown=DRAIN_SECONDS,
             )
         )

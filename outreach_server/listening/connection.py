@@ -20,7 +20,7 @@ from outreach_server.listening.refusals import refusal
 from outreach_server.request_id import choose_request_id
 
 HEAD_SECONDS: Final = 10.0
-"""How long the head of a request may take, after the connection or the last response."""
+"""How long the head of a request may take: the first since the connection, each further one since its first byte."""
 
 MAX_HEAD_BYTES: Final = 64 * 1024
 """The largest head of a request; also the limit between parts of its body, and after it."""
@@ -132,6 +132,9 @@ class Connection(HttpToolsProtocol):
         if self._refused:
             return
         self._unset_keepalive_if_required()
+        cycle: RequestResponseCycle | None = self.cycle
+        if self._waiting_since is None and cycle is not None and cycle.response_complete:
+            self._waiting_since = self.loop.time()
         self._unclaimed += len(data)
         try:
             self.parser.feed_data(data)
@@ -181,11 +184,10 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, unless it has come already."""
+        """Wait for the next request, for as long as uvicorn keeps connections, unless it has come already."""
         queued = bool(self.pipeline)
         super().on_response_complete()
         if not queued and not self.transport.is_closing():
-            self._waiting_since = self.loop.time()
             self._listener_state.room.wait(self)
 
     def _unsupported_upgrade_warning(self) -> None:

@@ -65,6 +65,8 @@ def a_contact(draw: random.Random, *, spoiled: float) -> Any:
     for name in ("first_name", "last_name", "email", "company", "city"):
         if draw.random() < 0.5:
             contact[name] = draw.choice(TEXTS)
+    if draw.random() < 0.3:
+        contact["external_id"] = draw.choice(["crm-7", "é" * 255, None, "x" * 255, *([""] if spoiled else [])])
     if draw.random() < 0.7:
         names = draw.sample(["plan", "n", "a:b", 'x":', "Zoë"], draw.randrange(4))
         contact["custom_variables"] = {name: draw.choice(VALUES) for name in names}
@@ -117,6 +119,8 @@ def test_what_is_read_at_once_is_read_the_long_way_with_the_same_result() -> Non
         {"phone_number": "1", "email": "a:b", "custom_variables": {"n": 0, "ok": True, "url": "https://example.com"}},
         {"phone_number": "1", "custom_variables": {"n": [1, {"a": {}}], "of": {"a": [], "b": None}}},
         {"phone_number": "1", "city": "London", "score": 1.5, "tags": [{"a": 1}]},
+        {"phone_number": "1", "external_id": "crm-7"},
+        {"phone_number": "1", "external_id": None},
     ],
 )
 def test_what_is_common_is_read_at_once(contact: dict[str, Any]) -> None:
@@ -135,6 +139,9 @@ def test_what_is_common_is_read_at_once(contact: dict[str, Any]) -> None:
         b"\xef\xbb\xbf" + body({"phone_number": "1"}),
         body(),
         body({"phone_number": ""}),
+        body({"phone_number": "1", "external_id": ""}),
+        body({"phone_number": "1", "external_id": "x" * 256}),
+        body({"phone_number": "1", "external_id": 7}),
         body({"phone_number": "a\x00"}),
         body({"phone_number": "1", "first_name": "\ud800"}),
         body({"phone_number": "1", "custom_variables": None}),

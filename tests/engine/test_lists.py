@@ -36,7 +36,7 @@ from outreach.testing.builders import (
     new_id,
 )
 from outreach.testing.clock import ManualClock
-from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, pending, publish
+from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, pending, publish
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage, given_workspaces
 
@@ -184,22 +184,32 @@ async def test_what_is_no_place_in_a_list_is_refused(filled: Outreach) -> None:
             with pytest.raises(InvalidRequest) as raised:
                 await listed(*arguments, limit=limit)
             assert [detail.path for detail in raised.value.details] == ["limit"]
-        for after in (7, "a\x00b", "\ud800"):
+        for after in (7, "a\x00b", "\ud800", "nonsense", "", "~", "2026-01-01T00:00:00Z~a", "1", "²", "+14155550200"):
             with pytest.raises(InvalidRequest) as raised:
                 await listed(*arguments, after=after)
             assert [detail.path for detail in raised.value.details] == ["after"]
 
 
-async def test_a_place_of_another_list_is_refused(filled: Outreach) -> None:
-    """Where places have a form; a number or an identifier is a place by itself, whether or not something is there."""
+async def test_a_cursor_of_another_list_is_refused(filled: Outreach) -> None:
+    """Also one of the same list of another workspace, campaign or contact; no cursor shows a phone number."""
+    cursors: dict[str, str] = {}
     for name in sorted(LISTS):
         listed, _, arguments = of(filled, name)
-        if name in {"calls.list", "events.list_subscriptions", "messages.list", "unsubscribes.list"}:
-            assert (await listed(*arguments, after="nonsense")).next is None
-            continue
-        for after in ("nonsense", "", "~", "2026-13-01T00:00:00Z~a", "2026-01-01T00:00:00~a", "-1", "1" * 20, "²"):
+        cursor = (await listed(*arguments, limit=1)).next
+        assert len(await listed(*arguments, after=cursor)) > 0
+        assert "415555" not in cursor
+        cursors[name] = cursor
+    for name in sorted(LISTS):
+        listed, _, arguments = of(filled, name)
+        foreign = [cursor for other, cursor in cursors.items() if other != name]
+        for after in (*foreign, cursors[name][:-1], cursors[name].swapcase()):
             with pytest.raises(InvalidRequest):
                 await listed(*arguments, after=after)
+        for number in range(len(arguments)):
+            elsewhere = [*arguments]
+            elsewhere[number] = 1 if elsewhere[number] == 0 else OTHER_WORKSPACE
+            with pytest.raises(InvalidRequest):
+                await listed(*elsewhere, after=cursors[name])
 
 
 async def test_what_is_removed_between_two_pages_hides_nothing(filled: Outreach) -> None:

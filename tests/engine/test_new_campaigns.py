@@ -3,12 +3,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import anyio
 import pytest
 
 from outreach import (
     BusinessHours,
+    CampaignUpdate,
     EngineConfig,
     InvalidRequest,
     NewAgent,
@@ -86,6 +88,24 @@ async def test_an_sms_campaign_made_in_python_has_the_bounds_of_a_body(
         await engine.campaigns.create_sms(workspace.id, campaign, contacts(1))
     assert [detail.path for detail in caught.value.details] == paths
     assert (await engine.campaigns.list(workspace.id)).total == 0
+
+
+async def test_times_of_a_zone_are_moments(engine: Outreach) -> None:
+    """In the hour that comes twice a quarter past one may be later than half past one; they are kept in UTC."""
+    workspace = await given_workspace(engine)
+    zone = ZoneInfo("America/New_York")
+    start, expiry = datetime(2998, 11, 4, 1, 30, tzinfo=zone), datetime(2998, 11, 4, 1, 15, fold=1, tzinfo=zone)
+    assert start.utcoffset() != expiry.utcoffset()
+    campaign = NewSmsCampaign(
+        name="Spring", body="Hi", schedule_type="scheduled", scheduled_start_at=start, scheduled_expires_at=expiry
+    )
+    created = (await engine.campaigns.create_sms(workspace.id, campaign, contacts(1))).campaign
+    assert created.scheduled_start_at is not None
+    assert (created.scheduled_start_at, created.scheduled_start_at.tzinfo) == (start.astimezone(UTC), UTC)
+    update = CampaignUpdate(scheduled_expires_at=datetime(2998, 11, 4, 1, 20, fold=1, tzinfo=zone))
+    updated = await engine.campaigns.update(workspace.id, created.id, update)
+    assert updated.scheduled_expires_at is not None
+    assert updated.scheduled_expires_at.tzinfo is UTC
 
 
 async def test_the_bounds_themselves_are_within(engine: Outreach) -> None:

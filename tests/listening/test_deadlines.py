@@ -49,12 +49,8 @@ async def test_a_head_that_does_not_come_to_its_end(place: Place, caplog: pytest
 
 @pytest.mark.usefixtures("impatient")
 async def test_a_connection_without_a_request_is_closed(place: Place) -> None:
-    """Also one that was answered before, and one that goes on with a body that nobody reads any more."""
+    """Also one that goes on with a body that nobody reads any more."""
     async with place.client() as client:
-        assert await client.closed()
-    async with place.client() as client:
-        await client.send(place.head())
-        assert (await client.answer()).status == 200
         assert await client.closed()
     async with place.client() as client, anyio.create_task_group() as tasks:
         await client.send(b"POST /sms HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n")
@@ -62,6 +58,32 @@ async def test_a_connection_without_a_request_is_closed(place: Place) -> None:
         tasks.start_soon(_trickle, client)
         assert await client.closed()
         tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("piece", [b"GET /heal", b"\r\n"])
+async def test_a_connection_is_kept_for_the_next_request(place: Place, piece: bytes) -> None:
+    """For 75 s after a response: the deadline of a head counts from its first byte, or from an empty line."""
+    async with place.client() as client:
+        await client.send(place.head())
+        assert (await client.answer()).status == 200
+        [kept] = _connections(place)
+        await _until(lambda: kept.timeout_keep_alive_task is not None)
+        now = asyncio.get_running_loop().time()
+        assert 70 < kept.timeout_keep_alive_task.when() - now < 76
+        kept.look(now + 70)
+        assert not kept.transport.is_closing()
+        await client.send(piece)
+        await _until(lambda: kept.timeout_keep_alive_task is None)
+        kept.look(now + 70)
+        assert kept.transport.is_closing()
+
+
+async def test_a_kept_connection_is_closed_in_time() -> None:
+    """After as long as is configured."""
+    async with serving(keep_alive_seconds=1) as place, place.client() as client:
+        await client.send(place.head())
+        assert (await client.answer()).status == 200
+        assert await client.closed()
 
 
 @pytest.mark.usefixtures("impatient")

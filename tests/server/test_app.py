@@ -240,6 +240,25 @@ def test_the_contract_is_served_as_it_is(memory_service: Service) -> None:
     assert answer.headers["Content-Type"].startswith("application/yaml")
 
 
+@pytest.mark.parametrize(
+    ("accepted", "coding"),
+    [("gzip", "gzip"), ("br, *;q=0.1", "gzip"), ("gzip;q=0, *", None), ("identity", None), ("br", None)],
+)
+def test_the_contract_is_sent_once(memory_service: Service, accepted: str, coding: str | None) -> None:
+    """It is compressed for a client that takes gzip; the ETag of each form answers 304 for that form alone."""
+    client = memory_service.client
+    answer = client.get("/openapi.yaml", headers={"Accept-Encoding": accepted})
+    assert (answer.content, answer.headers.get("Content-Encoding")) == (contract_bytes(), coding)
+    assert (int(answer.headers["Content-Length"]) < len(contract_bytes()) / 3) is (coding == "gzip")
+    assert "Accept-Encoding" in answer.headers["Vary"]
+    tag = answer.headers["ETag"]
+    for known in (tag, f"W/{tag}", f'"other", {tag}', "*"):
+        again = client.get("/openapi.yaml", headers={"Accept-Encoding": accepted, "If-None-Match": known})
+        assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", tag)
+    other_form = {"Accept-Encoding": "identity" if coding else "gzip", "If-None-Match": tag}
+    assert client.get("/openapi.yaml", headers=other_form).status_code == 200
+
+
 def test_examples_are_accepted_as_they_stand(memory_service: Service) -> None:
     """What the contract shows as a request works, once it names an agent, or what a path needs, that there is."""
     tenant = memory_service.tenant()

@@ -134,6 +134,22 @@ def test_what_takes_no_body_gets_none(memory_tenant: Tenant) -> None:
     check_envelope(memory_tenant.post(path), 404, "not_found")
 
 
+@pytest.mark.parametrize("count", [1, 3_000])
+def test_the_external_id_of_a_recipient_is_kept(tenant: Tenant, count: int) -> None:
+    """From the body of the creation, small or large; an empty, long or other value is refused by its place."""
+    people = [{"phone_number": "+14155550102", "external_id": f"crm-{number}"} for number in range(count)]
+    created = tenant.create(recipients=[*people, {"phone_number": "+14155550103", "external_id": None}])
+    assert "external_id" not in created
+    path = f"/manage/campaigns/{created['id']}/recipients"
+    found = tenant.get(path, params={"external_id": f"crm-{count - 1}"}).json()["data"]
+    assert [(one["position"], one["external_id"]) for one in found] == [(count - 1, f"crm-{count - 1}")]
+    assert tenant.get(f"{path}/{count}").json()["external_id"] is None
+    for wrong in ("", "x" * 256, 7):
+        body = sms_body(recipients=[people[0], {"phone_number": "1", "external_id": wrong}])
+        refused = check_envelope(tenant.post("/sms-campaigns", body), 400, "invalid_request")
+        assert [one["path"] for one in refused["details"]] == ["recipients[1].external_id"]
+
+
 def test_recipients_are_listed_by_state_and_reason(tenant: Tenant) -> None:
     """Page by page, each once; counts by state and reason in words."""
     path = f"/manage/campaigns/{tenant.create(**READY, recipients=PEOPLE)['id']}"

@@ -68,13 +68,22 @@ def test_a_wrong_last_event_is_refused(memory_tenant: Tenant, given: str) -> Non
         (None, False),
         ("*/*", False),
         ("text/*", False),
-        ("application/json, text/event-stream", True),
         ("Text/Event-Stream; q=0.5", True),
         ("text/event-stream;q=0", False),
+        ("application/json, text/event-stream", False),
+        ("text/event-stream, application/json", False),
+        ("text/event-stream, */*", False),
+        ("text/event-stream, application/*;q=0.3", True),
+        ("application/json;q=0.9, text/event-stream", True),
+        ("text/event-stream;q=0.8, application/json;q=0.9", False),
+        ("text/event-stream;q=0.001, application/json;q=0", True),
+        ("text/event-stream;q=0.5, application/json;q=0.1, */*", True),
+        ("text/event-stream;charset=utf-8;q=0.5, application/json;q=0.4", True),
+        ("text/event-stream;q=loud, text/event-stream;q=2", False),
     ],
 )
-def test_a_stream_is_for_who_names_it(accept: str | None, wanted: bool) -> None:
-    """Everybody else gets a page."""
+def test_the_type_with_the_higher_weight_decides(accept: str | None, wanted: bool) -> None:
+    """A stream is for clients that name its type and give it more weight than JSON; all others get a page."""
     from starlette.requests import Request
 
     headers = [] if accept is None else [(b"accept", accept.encode())]

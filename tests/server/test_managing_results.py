@@ -17,7 +17,7 @@ from starlette.requests import Request
 from outreach import MessageStatus
 from outreach.operations.campaigns.closing import close_open_recipients
 from outreach.working_set import Transaction
-from outreach_server.download import DownloadResponse, accepts, made_in_turn
+from outreach_server.download import DownloadResponse, made_in_turn, prefers
 from outreach_server.fair_semaphore import FairSemaphore
 from tests.server.conftest import Service, Tenant, serve
 from tests.server.test_errors import check_envelope
@@ -194,12 +194,19 @@ def test_an_export_that_breaks_does_not_look_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "accepted"), [("*/*", False), ("text/html", True), ("text/html;q=0", False), ("a/b, TEXT/html", True)]
+    ("text", "accepted"),
+    [
+        ("*/*", False),
+        ("text/html", True),
+        ("text/html;q=0", False),
+        ("a/b, TEXT/html", True),
+        ("text/html, application/json", False),
+    ],
 )
 def test_a_type_may_be_refused(text: str, accepted: bool) -> None:
     """By a quality of zero."""
     headers = [(b"accept", text.encode())]
-    assert accepts(Request({"type": "http", "headers": headers}), "text/html") is accepted
+    assert prefers(Request({"type": "http", "headers": headers}), "text/html") is accepted
 
 
 def test_a_campaign_is_cloned_once_for_a_key(tenant: Tenant, path: str) -> None:

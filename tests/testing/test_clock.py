@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -15,6 +16,16 @@ def test_a_manual_clock_stands_still_until_it_is_moved() -> None:
     assert (clock.now(), clock.now(), clock.monotonic()) == (NOW, NOW, 0.0)
     clock.advance(1.5)
     assert (clock.now(), clock.monotonic()) == (NOW + timedelta(seconds=1.5), 1.5)
+
+
+@pytest.mark.parametrize("how", ["start", "set"])
+def test_a_manual_clock_of_a_zone_keeps_to_the_true_time(how: str) -> None:
+    """Over a change of summer time too: sixteen hours after 20:00 it is 13:00 in New York that night."""
+    evening = datetime(2026, 3, 7, 20, 0, tzinfo=ZoneInfo("America/New_York"))
+    clock = ManualClock(evening) if how == "start" else ManualClock()
+    clock.set(evening)
+    clock.advance(16 * 3600)
+    assert clock.now() == datetime(2026, 3, 8, 17, 0, tzinfo=UTC)
 
 
 def test_a_wall_clock_may_be_put_back_and_monotonic_never_goes_back() -> None:

@@ -7,9 +7,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import aiosqlite
 import aiosqlite.core
@@ -30,6 +31,8 @@ from outreach.testing.virtual_time import (
     real_time,
 )
 
+NEW_YORK = ZoneInfo("America/New_York")
+
 
 def run(test: Callable[[], Coroutine[Any, Any, Any]], **given: Any) -> Any:
     """Run a coroutine function on a loop of its own, and close that."""
@@ -49,6 +52,30 @@ def test_a_day_passes_at_once() -> None:
     began = time.monotonic()
     run(day)
     assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize(
+    "start", [datetime(2026, 3, 7, 20, 0, tzinfo=NEW_YORK), datetime(2026, 10, 31, 20, 0, tzinfo=NEW_YORK)]
+)
+def test_a_start_in_a_zone_keeps_to_the_true_time(start: datetime) -> None:
+    """Also over a change of summer time: what passes on the clock is what passes on the loop."""
+
+    async def night() -> None:
+        clock = clock_of_loop()
+        began = clock.now()
+        assert began.tzinfo is UTC
+        await asyncio.sleep(16 * 3600)
+        assert clock.now().timestamp() - began.timestamp() == pytest.approx(16 * 3600, abs=1e-3)
+        # Eight in the evening, and sixteen hours: noon by the clocks before the change.
+        assert clock.now().astimezone(start.tzinfo).hour == (13 if start.month == 3 else 11)
+
+    run(night, start=start)
+
+
+def test_a_start_needs_a_zone() -> None:
+    """Which moment it is, is not known otherwise."""
+    with pytest.raises(ValueError, match="tzinfo=UTC"):
+        VirtualTimeLoop(start=START.replace(tzinfo=None))
 
 
 def test_no_two_operations_are_at_the_same_moment() -> None:

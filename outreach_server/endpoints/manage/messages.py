@@ -6,7 +6,6 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import InvalidRequest, NotFound
 from outreach.http import write_call, write_inbound_message, write_sms
 from outreach_server.auth import authenticate_request
 from outreach_server.context import server_of
@@ -33,11 +32,11 @@ class ManagedCalls(HTTPEndpoint):
         """Return a page of calls, newest first, of one campaign or of all."""
         workspace = await authenticate_request(request, "listCalls")
         query, size = read_page(request, campaign_id=words, after=words)
-        campaign_id, after = query.get("campaign_id"), query.get("after")
+        campaign_id = query.get("campaign_id")
         found = await server_of(request).engine.calls.list(
             workspace.id,
             campaign_id=None if campaign_id is None else campaign_id.lower(),
-            after=None if after is None else after.lower(),
+            after=query.get("after"),
             limit=size,
         )
         return page_response(found, write_call)
@@ -50,13 +49,9 @@ class InboundMessages(HTTPEndpoint):
         """Return a page of inbound messages, newest first."""
         workspace = await authenticate_request(request, "listInbound")
         query, size = read_page(request, unclear=flag, after=words)
-        try:
-            found = await server_of(request).engine.messages.list_inbound(
-                workspace.id, unclear=query.get("unclear", False), after=query.get("after"), limit=size
-            )
-        except InvalidRequest:
-            # Nothing but the place is left to be wrong.
-            raise NotFound("place in the list of inbound messages", query.get("after", "")) from None
+        found = await server_of(request).engine.messages.list_inbound(
+            workspace.id, unclear=query.get("unclear", False), after=query.get("after"), limit=size
+        )
         return page_response(found, write_inbound_message)
 
 

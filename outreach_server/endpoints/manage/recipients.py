@@ -15,10 +15,9 @@ from outreach_server.auth import authenticate_request
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import admit, page_response, path_id, read_page
 from outreach_server.replies import json_response
-from outreach_server.strict_query import one_of, phone, whole, words
+from outreach_server.strict_query import one_of, phone, words
 
 _POSITION: Final = re.compile(r"[0-9]{1,18}")
-_LAST_POSITION: Final = 2**53 - 1
 
 
 class Recipients(HTTPEndpoint):
@@ -33,7 +32,7 @@ class Recipients(HTTPEndpoint):
             reason=words,
             phone=phone,
             external_id=words,
-            after=whole(0, _LAST_POSITION),
+            after=words,
         )
         campaigns = server_of(request).engine.campaigns
         campaign = await campaigns.get(workspace.id, path_id(request, "campaign"))
@@ -44,7 +43,7 @@ class Recipients(HTTPEndpoint):
             reason=query.get("reason"),
             phone=query.get("phone"),
             external_id=query.get("external_id"),
-            after=str(query["after"]) if "after" in query else None,
+            after=query.get("after"),
             limit=size,
         )
         return page_response(found, lambda one: write_recipient(one, campaign.channel))

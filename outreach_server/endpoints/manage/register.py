@@ -23,7 +23,7 @@ from outreach_server.endpoints.manage.common import (
     refuse_body,
 )
 from outreach_server.replies import JSON, answer_of, created_response, json_response
-from outreach_server.strict_query import phone
+from outreach_server.strict_query import words
 
 
 class Unsubscribes(HTTPEndpoint):
@@ -32,7 +32,7 @@ class Unsubscribes(HTTPEndpoint):
     async def get(self, request: Request) -> Response:
         """Return a page of the register, by number."""
         workspace = await authenticate_request(request, "listUnsubscribes")
-        query, size = read_page(request, after=phone)
+        query, size = read_page(request, after=words)
         found = await server_of(request).engine.unsubscribes.list(workspace.id, after=query.get("after"), limit=size)
         return page_response(found, write_unsubscribe)
 

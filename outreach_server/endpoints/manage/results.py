@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, Response
 from outreach.http import EXPORT_CONTENT_TYPES, render_report_page, write_campaign_report
 from outreach_server.auth import authenticate_request
 from outreach_server.context import server_of
-from outreach_server.download import DownloadResponse, accepts, made_in_turn
+from outreach_server.download import DownloadResponse, made_in_turn, prefers
 from outreach_server.endpoints.manage.common import path_id
 from outreach_server.replies import json_response
 from outreach_server.strict_query import one_of, read_query
@@ -30,11 +30,11 @@ class CampaignReport(HTTPEndpoint):
     """Report on a campaign."""
 
     async def get(self, request: Request) -> Response:
-        """Return the report as JSON, or as a page for a client that accepts one or asks for it."""
+        """Return the report as JSON, or as a page for a client that prefers one or asks for it."""
         workspace = await authenticate_request(request, "reportCampaign")
         query = read_query(request, format=one_of("json", "html"))
         made = await server_of(request).engine.campaigns.report(workspace.id, path_id(request, "campaign"))
-        if query.get("format", "html" if accepts(request, _HTML) else "json") == "html":
+        if query.get("format", "html" if prefers(request, _HTML) else "json") == "html":
             return HTMLResponse(render_report_page(made), headers={**_PAGE_HEADERS, "Vary": "Accept"})
         return json_response(write_campaign_report(made), headers={"Vary": "Accept"})
 
