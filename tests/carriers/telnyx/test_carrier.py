@@ -319,7 +319,9 @@ async def test_a_check_reads_the_profile_that_is_named(data: dict[str, object], 
 
 
 @pytest.mark.parametrize("reason", get_args(FailureClass))
-def test_a_code_of_any_class_is_ranked_among_other_errors(monkeypatch: pytest.MonkeyPatch, reason: FailureClass) -> None:
+def test_a_code_of_any_class_is_ranked_among_other_errors(
+    monkeypatch: pytest.MonkeyPatch, reason: FailureClass
+) -> None:
     """A class that a code gets one day must not break the reading of every such answer."""
     monkeypatch.setattr(errors, "FAILURES", {"1": reason})
     assert deciding_error({"errors": [{"code": "unknown"}, {"code": "1"}]}) == {"code": "1"}
