@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from datetime import datetime, time, timedelta
+from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 import attrs
 
@@ -67,17 +68,52 @@ def basic_auth(user: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode("ascii")
 
 
-def refused_after_accept(
-    reason: FailureClass | None, *, provider_id: str | None, code: str | None, message: str | None = None
+LimitReset = Literal["minute", "hour", "pacific_midnight"]
+"""When a limit of an account ends.
+
+`minute`: networks count their rates by the minute. `hour`: a limit over the last 24 hours, which ends bit by bit.
+`pacific_midnight`: a daily limit of the US networks, which ends at midnight in Los Angeles.
+"""
+
+_PACIFIC: Final = "America/Los_Angeles"
+
+
+def seconds_to_reset(reset: LimitReset | None, now: datetime) -> float | None:
+    """Return for how many seconds an account has to wait after its limit was reached; None without a limit."""
+    match reset:
+        case "minute":
+            return 60.0
+        case "hour":
+            return 3600.0
+        case "pacific_midnight":
+            zone = ZoneInfo(_PACIFIC)
+            tomorrow = now.astimezone(zone).date() + timedelta(days=1)
+            return (datetime.combine(tomorrow, time(), tzinfo=zone) - now).total_seconds()
+        case None:
+            return None
+
+
+def failed_after_accept(
+    reason: FailureClass | None,
+    *,
+    provider_id: str | None,
+    code: str | None,
+    message: str | None = None,
+    retry_after_seconds: float | None = None,
 ) -> DispatchOutcome:
-    """Return the outcome of a message that the carrier accepted and that has already failed for good."""
-    passing = reason in {"rate_limited", "unreachable"}
+    """Return the outcome of a message that the carrier accepted and that has already failed.
+
+    One that failed at a limit, which `retry_after_seconds` may name, is deferred; every other is refused.
+    """
+    limited = reason == "rate_limited"
     return DispatchOutcome(
-        state=DispatchState.REFUSED,
+        state=DispatchState.DEFERRED if limited else DispatchState.REFUSED,
         provider_id=provider_id,
-        reason="temporary" if passing else reason or "rejected",
+        reason=refusal_class(reason) or "rejected",
         error_code=code,
         error_message=message[:300] if message else None,
+        retry_after_seconds=retry_after_seconds if limited else None,
+        account_wide=retry_after_seconds is not None,
     )
 
 

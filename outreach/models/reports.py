@@ -20,7 +20,10 @@ class MessageReport:
     Attributes:
         dispatch_id: Our id, where the carrier returns it.
         provider_id: The carrier's id.
-        reason: Failure class of a failure; else None.
+        reason: Failure class of a failure; else None. With `rate_limited` nobody was reached, and the contact of an
+            open campaign waits for another try.
+        retry_after_seconds: How long the whole account has to wait from `at` on, if the message failed at a limit of
+            the account; else None.
         raw: The carrier's own event.
     """
 
@@ -31,6 +34,7 @@ class MessageReport:
     status: MessageStatus
     at: datetime
     reason: str | None = None
+    retry_after_seconds: float | None = None
     error_code: str | None = None
     raw: Any = None
 
@@ -46,6 +50,7 @@ class CallReport:
         outcome: The provider's verdict, if any. One that comes after the end of the call fills in an unknown outcome.
         error: Why the call failed or was canceled, for people; else None.
         reason: Failure class of a failure; else None. A temporary one means that nobody was reached.
+        retry_after_seconds: As in `MessageReport`.
         do_not_call: Whether the contact asked for no more calls.
         raw: The provider's own event.
     """
@@ -61,6 +66,7 @@ class CallReport:
     summary: str | None = None
     error: str | None = None
     reason: FailureClass | None = None
+    retry_after_seconds: float | None = None
     do_not_call: bool = False
     telephony_id: str | None = None
     raw: Any = None

@@ -7,6 +7,7 @@ from typing import Final
 
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import DispatchState, MessageStatus
+from outreach.policy.settlement import LIMITED
 
 JUDGED_DISPATCHES: Final = 20
 """How many of a campaign's latest dispatches are judged."""
@@ -61,8 +62,9 @@ def is_authoritative(dispatch: Dispatch, others: Iterable[Dispatch]) -> bool:
 def earlier_acceptance(dispatch: Dispatch, others: Iterable[Dispatch]) -> Dispatch | None:
     """Return the latest earlier dispatch that has reached the contact after all; a later one must not be retried then.
 
-    Within one attempt an acceptance stands. A message's acceptance also stands across attempts, unless its receipt says
-    that it failed. A call of an earlier attempt was accepted and reached nobody: hence the later attempt.
+    Within one attempt an acceptance stands, unless it ended at a limit of the provider. A message's acceptance also
+    stands across attempts, unless its receipt says that it failed. A call of an earlier attempt was accepted and
+    reached nobody: hence the later attempt.
     """
     accepted = (
         other
@@ -82,6 +84,8 @@ def is_earlier_acceptance(dispatch: Dispatch, others: Collection[Dispatch]) -> b
 
 
 def _acceptance_stands(other: Dispatch, dispatch: Dispatch) -> bool:
+    if other.reason == LIMITED:
+        return False
     if (other.attempt, other.leg) == (dispatch.attempt, dispatch.leg):
         return True
     return dispatch.channel == "sms" and other.report is not MessageStatus.FAILED

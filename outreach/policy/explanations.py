@@ -12,6 +12,8 @@ from outreach.models.states import MessageStatus, RecipientStatus
 _RETRY: Final = "retry_"
 """The prefix of the reasons of calls that are made again; the rest is the outcome of the last one."""
 
+_NO_RETRY: Final = ": retry was off, or no attempt was left"
+
 _ANY_CHANNEL: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
     {
         ("pending", None): "not attempted yet",
@@ -48,6 +50,10 @@ _ANY_CHANNEL: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
         ("expired", None): "the campaign expired before its turn",
         ("failed", "agent_unavailable"): "the agent may not place calls",
         ("failed", "rejected"): "the provider rejected it permanently",
+        (
+            "failed",
+            "rate_limited",
+        ): "a limit of the provider was reached, and its campaign had ended or it had been tried ten times",
         ("failed", "failed"): "the provider does not say why it failed",
     }
 )
@@ -59,6 +65,8 @@ _SMS: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
         ("completed", "replied"): "replied, which ends its flow",
         ("completed", "assumed_sent"): "unknown; an operator counted it as sent",
         ("skipped", "invalid_number"): "not a possible phone number: never sent to a carrier",
+        ("failed", "temporary"): f"the provider or a network could not accept it at that moment{_NO_RETRY}",
+        ("failed", "unreachable"): f"the phone or its network could not be reached{_NO_RETRY}",
         ("failed", "over_segment_cap"): "the text is longer than the settings allow",
         ("failed", "empty_message"): "the template left nothing to send",
         ("dispatching", None): "on its way to the carrier",
@@ -145,6 +153,11 @@ def describe_reason(
 FailureText = tuple[str, str]
 """The meaning and the advice."""
 
+_RETRY_ADVICE: Final = (
+    "Try again later. A campaign does so by itself while attempts are left, and with messages only while retry is on "
+    "(`retry_enabled` of the SMS settings)."
+)
+
 FAULT_WITHOUT_ANSWER: Final = "no_answer_but_a_fault"
 """The text for a request that is unknown because of its provider's own error."""
 
@@ -160,7 +173,7 @@ FAILURE_TEXTS: Final[Mapping[str, FailureText]] = MappingProxyType(
         ),
         "unreachable": (
             "The phone could not be reached: it is off or without a network, or its network rejected the message.",
-            "Try again later. While retry is on, this happens automatically.",
+            _RETRY_ADVICE,
         ),
         "filtered": (
             "A network or the provider blocked it because of its content or sender.",
@@ -173,12 +186,12 @@ FAILURE_TEXTS: Final[Mapping[str, FailureText]] = MappingProxyType(
         ),
         "bad_body": ("The provider rejects this text.", "Shorten it, or remove everything that is not plain text."),
         "rate_limited": (
-            "The provider rate-limits requests. Nobody was reached, and no attempt is spent.",
-            "Wait: it is retried automatically. If it happens often, lower the rate or ask for a higher limit.",
+            "A limit of the provider or of a network is reached. Nobody was reached.",
+            "A running campaign tries it again by itself. If it happens often, lower the rate or ask for a higher limit.",
         ),
         "temporary": (
             "The provider or a network could not accept it at that moment.",
-            "Try again later. While retry is on, this happens automatically.",
+            _RETRY_ADVICE,
         ),
         "provider_funds": (
             "The account has no credit left, or is suspended.",

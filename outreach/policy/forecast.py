@@ -64,6 +64,8 @@ class OpenCampaign:
         contacts: Its contacts that wait for their turn or a time, in the order of the list.
         weight: How many contacts each of them stands for.
         in_flight: Contacts with a request on its way, or a call that has not ended.
+        skipped_at: The latest turn of a contact that is left out then, if there is one; the campaign skips it once it is
+            open.
         starts_at: It sends nothing before this.
         next_slot_at: Its next slot, if it is taken already.
         steps: The steps of its flow, if any.
@@ -75,6 +77,7 @@ class OpenCampaign:
     contacts: Sequence[OpenContact]
     weight: int = 1
     in_flight: int = 0
+    skipped_at: datetime | None = None
     starts_at: datetime
     next_slot_at: datetime | None = None
     steps: tuple[FlowStep, ...] | None = None
@@ -229,10 +232,12 @@ class _Stream:
         self.horizon = self.starts + HORIZON.total_seconds()
         self.by_hour: defaultdict[int, int] = defaultdict(int)
         self.waited: defaultdict[int, defaultdict[BindingRule, float]] = defaultdict(lambda: defaultdict(float))
+        if left.skipped_at is not None:
+            self.last_end = self.hours.opening(max(self.starts, _seconds(left.skipped_at, origin)))[0]
         if not self.is_sms:
             self._seed_calls()
         elif left.in_flight and self._retries:
-            self.last_end = assumed.receipt_seconds
+            self.last_end = max(self.last_end, assumed.receipt_seconds)
 
     def _seed_calls(self) -> None:
         """Take places for the calls that have not ended: on average they are halfway."""
@@ -430,7 +435,7 @@ def _over(stream: _Stream) -> _Stream:
 
 
 def _course(stream: _Stream, now: datetime) -> Course:
-    done = stream.is_done
+    done = stream.is_done and stream.last_end < stream.horizon
     expires = (not done or stream.last_end > stream.expires) and stream.expires <= stream.horizon
     if not done:
         stream.leave_unreached()

@@ -24,6 +24,12 @@ from outreach.models.states import (
 TRANSIENT_FAILURES: Final = frozenset({"temporary", "unreachable", "rate_limited"})
 """Failure classes that a later attempt may overcome."""
 
+LIMITED: Final = "rate_limited"
+"""The failure class of a limit at the provider or a network: nobody was reached."""
+
+MAX_LIMITED_TRIES: Final = 10
+"""How many accepted requests of one attempt may end at a limit before the attempt has failed."""
+
 ACCOUNT_FAILURES: Final = frozenset({"provider_auth", "provider_funds"})
 """Refusals of the account: the contact's turn comes again when the campaign is resumed."""
 
@@ -229,6 +235,22 @@ def recipient_after_receipt(
             )
         return fail_attempt(recipient, reason or "rejected", campaign=campaign, settings=settings, now=now)
     return recipient
+
+
+def wait_for_limit(
+    recipient: Recipient, *, attempt: int, try_number: int, campaign: CampaignStatus, backoff: Backoff, now: datetime
+) -> Recipient | None:
+    """Return a recipient whose accepted request ended at a limit, waiting for another try; no attempt is spent.
+
+    None if the failure counts as any other: the campaign or the recipient has ended otherwise, or the attempt has been
+    tried too often.
+    """
+    waits_for_more = recipient.status in {RecipientStatus.IN_PROGRESS, RecipientStatus.WAITING}
+    sent = recipient.status is RecipientStatus.COMPLETED and recipient.reason in {None, "no_receipt"}
+    if not (waits_for_more or sent) or campaign in TERMINAL_CAMPAIGN_STATUSES or try_number >= MAX_LIMITED_TRIES:
+        return None
+    back = attrs.evolve(recipient, attempts=attempt - 1, tries=try_number, successful=False)
+    return waiting(back, "deferred", now + backoff.delay(try_number, None))
 
 
 def expire_receipt_wait(recipient: Recipient, now: datetime) -> Recipient:

@@ -64,9 +64,7 @@ def recordable(answer: object) -> DispatchOutcome | None:
     if not isinstance(state, DispatchState):
         # The rules ask which state it is, and a word is none, although it equals one.
         changes["state"] = DispatchState(answer.state)
-    seconds: object = answer.retry_after_seconds
-    if seconds is not None and not (isinstance(seconds, int | float) and math.isfinite(seconds)):
-        changes["retry_after_seconds"] = None
+    changes |= _other_wait(answer)
     return attrs.evolve(answer, **changes) if changes else answer
 
 
@@ -83,7 +81,7 @@ def recordable_report(report: object) -> Report:
     statuses: type[MessageStatus | CallStatus] = MessageStatus if is_message else CallStatus
     if not isinstance(report.status, statuses):
         changes["status"] = _status(statuses, report.status)
-    changes |= _other_time(report)
+    changes |= _other_time(report) | _other_wait(report)
     if isinstance(report, CallReport):
         changes |= _other_words(report)
     return attrs.evolve(report, **changes) if changes else report
@@ -168,6 +166,13 @@ def _other_time(found: Report | InboundMessageEvent) -> dict[str, Any]:
     if at.tzinfo is UTC:
         return {}
     return {"at": at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)}
+
+
+def _other_wait(found: DispatchOutcome | Report) -> dict[str, Any]:
+    """Return no wait in place of one that is no number."""
+    seconds: object = found.retry_after_seconds
+    fits = seconds is None or (isinstance(seconds, int | float) and math.isfinite(seconds))
+    return {} if fits else {"retry_after_seconds": None}
 
 
 def _other_words(report: CallReport) -> dict[str, Any]:

@@ -69,6 +69,21 @@ def log_provider_outcome(
     )
 
 
+def log_throttled(log_throttle: LogThrottle, workspace_id: str, provider: str, seconds: float) -> None:
+    """Log that a provider throttles a workspace."""
+    log_throttle.problem(
+        account(workspace_id, provider),
+        "provider_throttle",
+        "%s: workspace %s is rate-limited; sending paused for %g s.",
+        provider,
+        workspace_id,
+        seconds,
+        action="provider_throttle",
+        workspace_id=workspace_id,
+        provider=provider,
+    )
+
+
 def _failure_class(outcome: DispatchOutcome) -> str | None:
     """Return the class of a provider's failure; None for other outcomes."""
     reason = outcome.reason or str(outcome.state)

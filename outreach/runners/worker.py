@@ -14,7 +14,7 @@ import attrs
 from outreach.clock import Clock, StepWatch
 from outreach.config import EngineConfig
 from outreach.errors import DispatchRefused, LeaseLost
-from outreach.log_throttle import DATABASE, LogThrottle, account
+from outreach.log_throttle import DATABASE, LogThrottle
 from outreach.models.account import ProviderThrottle
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
@@ -33,7 +33,7 @@ from outreach.runners.adapter_answers import recordable_report
 from outreach.runners.batcher import Batcher
 from outreach.runners.claims import Claims, Team
 from outreach.runners.permits import WorkerPermits
-from outreach.runners.provider_log import SafeAnalyser
+from outreach.runners.provider_log import SafeAnalyser, log_throttled
 from outreach.storage.base.group_commit import CommitUnknown
 from outreach.working_set import Transaction
 
@@ -73,8 +73,16 @@ _SETTLING_PAUSE_SECONDS: Final = 0.01
 """Between transactions with outcomes of campaigns, for which nobody waits: few large ones take less computing."""
 
 
-def tell_of_report(instrumentation: Instrumentation, dispatch: Dispatch | None, report: Report, now: datetime) -> None:
+def tell_of_report(
+    instrumentation: Instrumentation,
+    log_throttle: LogThrottle,
+    dispatch: Dispatch | None,
+    report: Report,
+    now: datetime,
+) -> None:
     """Tell of a report that was merged, and how long after its request it came."""
+    if dispatch is not None and report.retry_after_seconds is not None:
+        log_throttled(log_throttle, dispatch.workspace_id, dispatch.provider, report.retry_after_seconds)
     delay = None if dispatch is None else max((now - dispatch.slot_at).total_seconds(), 0.0)
     instrumentation.report_received(dispatch, report, delay_seconds=delay)
 
@@ -563,23 +571,14 @@ class Worker:
 
     def _log_provider_throttle(self, throttle: ProviderThrottle | None) -> None:
         if throttle is not None:
-            self.log_throttle.problem(
-                account(throttle.workspace_id, throttle.provider),
-                "provider_throttle",
-                "%s: workspace %s is rate-limited; sending paused for %g s.",
-                throttle.provider,
-                throttle.workspace_id,
-                (throttle.until - throttle.since).total_seconds(),
-                action="provider_throttle",
-                workspace_id=throttle.workspace_id,
-                provider=throttle.provider,
-            )
+            seconds = (throttle.until - throttle.since).total_seconds()
+            log_throttled(self.log_throttle, throttle.workspace_id, throttle.provider, seconds)
 
     async def report(self, event: Report) -> None:
         """Merge a provider's report, together with others that arrive at the same time, and commit it."""
         event = recordable_report(event)
         dispatch = await self._reports.submit(event)
-        tell_of_report(self.instrumentation, dispatch, event, self._clock.now())
+        tell_of_report(self.instrumentation, self.log_throttle, dispatch, event, self._clock.now())
 
     async def _merge(self, events: Sequence[Report]) -> Sequence[Dispatch | None]:
         def operation(tx: Transaction) -> Sequence[Dispatch | None]:

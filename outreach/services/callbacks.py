@@ -108,7 +108,7 @@ class Callbacks:
         events = self._recordable(account, found, Redaction(connection.credentials, known.fields))
         new, reports = await self._taking.submit((account, events, body))
         for dispatch, report in reports:
-            tell_of_report(context.instrumentation, dispatch, report, context.now())
+            tell_of_report(context.instrumentation, context.log_throttle, dispatch, report, context.now())
         _log_unreadable(account, events, {record.event_id for record in new})
         return new
 

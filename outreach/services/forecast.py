@@ -129,6 +129,7 @@ class CampaignForecast:
         messages = messages_of(setup.plan)
         contacts: list[OpenContact] = []
         still_open = in_flight = 0
+        skipped_at: datetime | None = None
         for after in _starts(total):
             found = await self._context.storage.read(
                 lambda tx, after=after: read_slice(tx, setup, after, at)  # type: ignore[misc]
@@ -143,6 +144,8 @@ class CampaignForecast:
                     continue
                 verdict = judge(plan, messages, one, found.restrictions.get(one.phone or ""), at)
                 if verdict.outcome == "left_out" and verdict.rule != "expires_first":
+                    turn = max(one.due_at or starts_at, starts_at)
+                    skipped_at = turn if skipped_at is None else max(skipped_at, turn)
                     continue
                 if verdict.rule == UNCLEAR_REPLY:
                     # It waits for a person, and not for the time.
@@ -174,6 +177,7 @@ class CampaignForecast:
             contacts=played,
             weight=weight,
             in_flight=in_flight,
+            skipped_at=skipped_at,
             starts_at=starts_at,
             next_slot_at=next_slot_at,
             steps=tuple(setup.plan.steps) if setup.plan.steps is not None else None,

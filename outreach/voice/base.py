@@ -87,6 +87,7 @@ class CallEnd:
         reason: Failure class of a failure; `temporary` and `rate_limited` mean that nobody was reached, so the call is
             retried. Else None.
         do_not_call: Whether the contact asked not to be called again.
+        retry_after_seconds: `CallReport.retry_after_seconds`.
     """
 
     status: CallStatus
@@ -94,6 +95,7 @@ class CallEnd:
     answered_by: str | None = None
     reason: FailureClass | None = None
     do_not_call: bool = False
+    retry_after_seconds: float | None = None
 
 
 ANSWERED_BY_PERSON: Final = CallEnd(status=CallStatus.COMPLETED, answered_by="human")
@@ -113,6 +115,8 @@ BAD_SETUP: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="b
 """The agent or the number is not set up as the provider requires."""
 CAPACITY: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="rate_limited")
 """The account's concurrency limit is reached: nobody was called."""
+DAILY_LIMIT: Final = attrs.evolve(CAPACITY, retry_after_seconds=3600.0)
+"""The limit of calls a day is reached: nobody was called, and the account is tried again every hour."""
 NOT_CONNECTED: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="temporary")
 """The provider failed before calling anybody."""
 FUNDS: Final = CallEnd(status=CallStatus.FAILED, outcome="failed", reason="provider_funds")
@@ -201,6 +205,7 @@ def report_of(
         summary=summary,
         error=error if end.status in {CallStatus.FAILED, CallStatus.CANCELED} else None,
         reason=end.reason,
+        retry_after_seconds=end.retry_after_seconds,
         do_not_call=end.do_not_call or do_not_call,
         telephony_id=telephony_id,
         raw=raw,

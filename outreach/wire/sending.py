@@ -82,6 +82,7 @@ def refusal(
     code: str | None = None,
     message: str | None = None,
     account_wide: bool = True,
+    reset_seconds: float | None = None,
 ) -> DispatchOutcome:
     """Return the outcome of a refusal, by the provider's code if it is known, else by the HTTP status.
 
@@ -94,18 +95,20 @@ def refusal(
         code: The provider's own code.
         message: The provider's own words; cut, for the ledger.
         account_wide: Whether a limit throttles the account, not only one sending number.
+        reset_seconds: How long a limit lasts by its code; the longer of this and the response's own time counts.
     """
     if reason is None and response.status_code == HTTPStatus.REQUEST_TIMEOUT:
         # Of a request that did not arrive in time, and by frameworks of work that took too long, which goes on.
         return DispatchOutcome(state=DispatchState.UNKNOWN, reason="timeout", error_code=code or "408")
     reason = reason or _BY_STATUS.get(response.status_code, "rejected")
     deferred = reason == "rate_limited"
+    waits = [seconds for seconds in (retry_after(response.headers, now=now), reset_seconds) if seconds is not None]
     return DispatchOutcome(
         state=DispatchState.DEFERRED if deferred else DispatchState.REFUSED,
         reason=reason,
         error_code=code or str(response.status_code),
         error_message=message[:_MESSAGE_LENGTH] if message else None,
-        retry_after_seconds=retry_after(response.headers, now=now) if deferred else None,
+        retry_after_seconds=max(waits, default=None) if deferred else None,
         account_wide=account_wide,
     )
 

@@ -71,9 +71,14 @@ def forecast_(campaign_id: str, **given: float | None) -> None:
 
 def forecast_lines(forecast: Forecast) -> list[str]:
     """Return a forecast in a line or two; none of a campaign that has ended."""
-    if not forecast.contacts:
-        return []
     what = "calls" if forecast.channel == "call" else "messages"
+    if not forecast.contacts:
+        if forecast.ends_at is None or forecast.ends_at <= forecast.at:
+            return []
+        ends = "expires" if forecast.expires else "is done"
+        return [
+            f"Forecast: no {what} to go, because every contact is left out; it {ends} at {_time(forecast.ends_at)}."
+        ]
     if forecast.starts_at is None and forecast.ends_at is not None and not forecast.expires:
         return [f"Forecast: no {what} to go; it is done when its last contacts have ended."]
     if forecast.starts_at is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
@@ -19,6 +19,8 @@ from outreach.testing.clock import ManualClock
 CALLBACK_URL: Final = "https://hooks.example.com/webhooks/0195554e-0000-7000-8000-0000000000ac"
 SENDER: Final = "+14155550199"
 TO: Final = "+14155550100"
+SECONDS_TO_PACIFIC_MIDNIGHT: Final = (datetime(2026, 3, 3, 8, tzinfo=UTC) - NOW).total_seconds()
+"""From `NOW` to the end of the day in Los Angeles."""
 BODY: Final = "Grüße 👋"
 
 

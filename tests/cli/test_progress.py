@@ -202,7 +202,7 @@ def test_a_picture_says_when_it_will_be_done_and_what_limits_it() -> None:
     assert f"Forecast {words}" in " ".join(text.split())
     assert all(cell_len(line) <= 80 for line in text.splitlines())
     assert "Forecast" not in drawn(snapshot())
-    assert "Forecast" not in drawn(attrs.evolve(snapshot(), forecast=forecast(contacts=0)))
+    assert "Forecast" not in drawn(attrs.evolve(snapshot(), forecast=forecast(contacts=0, ends_at=NOW)))
 
 
 @pytest.mark.parametrize(
@@ -217,6 +217,16 @@ def test_a_campaign_that_only_awaits_outcomes_has_nothing_to_go(changes: dict[st
     """Its messages were sent; it is not one whose hours never open."""
     awaits = forecast(starts_at=None, requests=0, hours=(), **changes)
     assert forecast_lines(awaits) == [f"Forecast: {words}"]
+
+
+@pytest.mark.parametrize(("expires", "ends"), [(False, "is done"), (True, "expires")])
+def test_a_campaign_that_leaves_out_every_contact_says_when_it_ends(expires: bool, ends: str) -> None:
+    """Its contacts are skipped when it opens, and not before."""
+    told = forecast(contacts=0, starts_at=None, requests=0, hours=(), expires=expires)
+    [line] = forecast_lines(told)
+    assert line == (
+        f"Forecast: no messages to go, because every contact is left out; it {ends} at 2026-11-20 00:02 UTC."
+    )
 
 
 def test_lines_tell_the_forecast_when_the_state_changes() -> None:

@@ -93,7 +93,7 @@ async def test_a_verdict_that_is_known_is_not_changed_by_a_later_one(open_storag
     ("reason", "answers", "calls", "left"),
     [
         ("temporary", False, 2, "temporary"),
-        ("rate_limited", False, 2, "rate_limited"),
+        ("rate_limited", True, 1, "failed"),
         ("temporary", True, 1, "failed"),
         ("invalid_number", False, 1, "invalid_number"),
         ("provider_error", True, 1, "provider_error"),

@@ -288,3 +288,53 @@ async def test_assumptions_are_checked(engine: Outreach) -> None:
     assert [one.path for one in refused.value.details] == [
         *("assumptions.answer_rate", "assumptions.call_seconds", "assumptions.failure_rate"),
     ]
+
+
+NIGHT = BusinessHours(
+    enabled=True,
+    timezone="America/New_York",
+    schedule=dict.fromkeys(DAYS, (TimeWindow(start_minute=120, end_minute=180),)),
+    batch_concurrency=5,
+)
+"""Open from 2 to 3 o'clock, when nobody in New York may be contacted."""
+
+
+@pytest.mark.virtual_time(max_run=timedelta(days=3))
+@pytest.mark.parametrize("channel", ["sms", "call"])
+async def test_a_campaign_that_can_reach_nobody_ends_at_its_first_opening(channel: str) -> None:
+    """Its contacts are skipped when their turn comes, which is not before it opens."""
+    clock = ShiftedClock(datetime(2026, 3, 4, 15, 11, tzinfo=UTC))
+    contacts = [NewRecipient(phone_number=f"+1212555010{number}") for number in range(3)]
+    async with dispatching(MemoryStorage(clock=clock), config=CALLS, clock=clock) as rig:
+        engine = rig.engine
+        workspace = await given_workspace(engine)
+        await engine.workspaces.update(workspace.id, WorkspaceUpdate(contact_hours=True))
+        if channel == "sms":
+            campaign = await given_campaign(engine, workspace, contacts, business_hours=NIGHT)
+        else:
+            agent = await engine.agents.create(
+                workspace.id, NewAgent(name="Ada", provider="simulator", direction="outbound")
+            )
+            new = NewCallCampaign(name="Calls", agent_id=agent.id, business_hours=NIGHT)
+            campaign = (await engine.campaigns.create_call(workspace.id, new, contacts)).campaign
+        before = await engine.campaigns.forecast(workspace.id, campaign.id)
+        await engine.campaigns.start(workspace.id, campaign.id)
+        told = await engine.campaigns.forecast(workspace.id, campaign.id)
+        done = await completes(engine, campaign)
+    assert (told.requests, told.starts_at) == (0, None)
+    assert before.ends_at == told.ends_at == datetime(2026, 3, 5, 7, tzinfo=UTC)
+    assert (done.counters.total, done.counters.completed, done.counters.open) == (3, 0, 0)
+    assert_close(told, done, 0.02, 5.0)
+
+
+@pytest.mark.virtual_time
+async def test_a_campaign_that_expires_before_it_skips_its_contacts_ends_with_its_expiry(engine: Outreach) -> None:
+    """It is closed until then."""
+    workspace = await given_workspace(engine)
+    await engine.workspaces.update(workspace.id, WorkspaceUpdate(contact_hours=True))
+    expires = engine.now() + timedelta(minutes=30)
+    contacts = [NewRecipient(phone_number="+12125550100")]
+    closed = attrs.evolve(NIGHT, schedule={"monday": (TimeWindow(start_minute=0, end_minute=1),)})
+    campaign = await given_campaign(engine, workspace, contacts, business_hours=closed, scheduled_expires_at=expires)
+    told = await engine.campaigns.forecast(workspace.id, campaign.id)
+    assert (told.expires, told.ends_at) == (True, expires)

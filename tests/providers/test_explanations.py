@@ -6,12 +6,13 @@ from typing import Any, get_args
 import pytest
 
 from outreach.models import CARRIERS
+from outreach.models.base import Channel
 from outreach.models.account import PROVIDERS
 from outreach.models.dispatch import FailureClass
 from outreach.models.states import CallStatus
 from outreach.policy.explanations import FAILURE_TEXTS, OWN_CODES
 from outreach.policy.settlement import TRANSIENT_FAILURES
-from outreach.reasons import explain
+from outreach.reasons import describe_reason, explain
 from outreach.voice.elevenlabs import reasons as elevenlabs
 from outreach.voice.retell import reasons as retell
 from outreach.voice.vapi import reasons as vapi
@@ -144,3 +145,31 @@ def test_codes_of_twilio_that_people_meet_are_explained(code: str, reason: str, 
     assert told is not None
     assert word in told.meaning
     assert (reason in TRANSIENT_FAILURES) == (code in {"30023", "30036", "63038"})
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+def test_a_failure_that_may_pass_says_that_it_is_retried_only_while_retry_is_on(carrier: str) -> None:
+    """Retry is off by default; only a limit is waited for without it."""
+    failures = import_module(f"outreach.carriers.{carrier}.errors").FAILURES
+    passing = {code: reason for code, reason in failures.items() if reason in TRANSIENT_FAILURES}
+    assert passing
+    for code, reason in passing.items():
+        told = explain(provider=carrier, code=code, reason=reason)
+        assert told is not None
+        assert ("while retry is on" in told.advice.lower()) is (reason != "rate_limited"), code
+        assert "attempt" not in told.meaning
+
+
+@pytest.mark.parametrize("reason", ["temporary", "unreachable"])
+def test_a_contact_that_failed_for_now_is_told_why_nothing_follows(reason: str) -> None:
+    """The message's failure may pass, but retry was off or no attempt was left."""
+    assert "retry was off" in (describe_reason("failed", reason) or "")
+    assert "retry was off" not in (describe_reason("failed", reason, "call") or "")
+
+
+@pytest.mark.parametrize("channel", ["sms", "call"])
+def test_a_contact_that_failed_at_a_limit_is_told_why_it_does_not_wait(channel: Channel) -> None:
+    """Limits are waited for: one that failed belongs to a campaign that had ended, or was tried too often."""
+    told = describe_reason("failed", "rate_limited", channel) or ""
+    assert "its campaign had ended" in told
+    assert "no attempt is spent" not in told

@@ -27,6 +27,7 @@ MEANINGS: Final[Mapping[base.CallEnd, str]] = {
     base.BLOCKED: "failed, `filtered`",
     base.BAD_SETUP: "failed, `bad_sender`; counts against the error budget",
     base.CAPACITY: "nobody was called, `rate_limited`, tried again",
+    base.DAILY_LIMIT: "nobody was called, `rate_limited`, tried again; the account waits an hour",
     base.NOT_CONNECTED: "nobody was reached, `temporary`, tried again",
     base.FUNDS: "failed, `provider_funds`; the account's campaigns pause",
     base.FAILED_AT_PROVIDER: "failed, `provider_error`; not tried again, counts against the error budget",

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from outreach.carriers.base import DISPATCH_PARAMETER
+from outreach.carriers.base import DISPATCH_PARAMETER, seconds_to_reset
 from outreach.carriers.telnyx.carrier import NAME
-from outreach.carriers.telnyx.errors import deciding_error, failure_class
+from outreach.carriers.telnyx.errors import LIMIT_RESETS, deciding_error, failure_class
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
 from outreach.protocols.adapter import (
@@ -109,16 +109,19 @@ def _report(
     provider_id = text_in(payload, "id")
     if status is None or provider_id is None:
         return None
+    failed = status is MessageStatus.FAILED
     error = deciding_error(payload)
     code = text_in(error, "code")
+    at = moment_in(event, "occurred_at", otherwise=connection.clock.now())
     return MessageReport(
         workspace_id=connection.workspace_id,
         provider=NAME,
         dispatch_id=callback.query.get(DISPATCH_PARAMETER) or None,
         provider_id=provider_id,
         status=status,
-        at=moment_in(event, "occurred_at", otherwise=connection.clock.now()),
-        reason=(failure_class(error) or "rejected") if status is MessageStatus.FAILED else None,
+        at=at,
+        reason=(failure_class(error) or "rejected") if failed else None,
+        retry_after_seconds=seconds_to_reset(LIMIT_RESETS.get(code or ""), at) if failed else None,
         error_code=code[:40] if code else None,
         raw=dict(event),
     )

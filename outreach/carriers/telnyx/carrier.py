@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, quote, urlsplit
 
 from outreach.carriers import base
-from outreach.carriers.telnyx.errors import AMBIGUOUS, SENDER_LIMITS, deciding_error, failure_class
+from outreach.carriers.telnyx.errors import AMBIGUOUS, LIMIT_RESETS, deciding_error, failure_class
 from outreach.convert.field_rules import read_timestamp
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
@@ -90,7 +90,7 @@ class TelnyxCarrier:
         """Find a message by its id, or its detail record."""
         if lookup.provider_id is not None:
             answer = await self._get(f"/messages/{quote(lookup.provider_id, safe='')}")
-            return _found(object_in(answer, "data")) if answer is not None else None
+            return self._found(object_in(answer, "data")) if answer is not None else None
         if lookup.from_number is None:
             return None  # A message always has a sender.
         rows = await self._records(lookup, lookup.from_number)
@@ -100,14 +100,14 @@ class TelnyxCarrier:
         ours = [row for row in candidates if _dispatch_of(row) == lookup.dispatch_id]
         unclaimed = [row for row in candidates if _dispatch_of(row) is None]
         if ours:
-            return _recorded(ours[0]) if len(ours) == 1 else None
-        return base.as_circumstantial(_recorded(unclaimed[0])) if len(unclaimed) == 1 else None
+            return self._recorded(ours[0]) if len(ours) == 1 else None
+        return base.as_circumstantial(self._recorded(unclaimed[0])) if len(unclaimed) == 1 else None
 
     def _read(self, response: httpx.Response) -> DispatchOutcome:
         if response.is_success:
             data = object_in(json_object(response), "data")
             text_of(data.get("id"))
-            if (outcome := _found(data)) is None:
+            if (outcome := self._found(data)) is None:
                 raise UnreadableResponse
             return outcome
         if not response.is_client_error:
@@ -122,8 +122,39 @@ class TelnyxCarrier:
             now=self._connection.clock.now(),
             code=code[:40] if code else None,
             message=text_in(error, "detail") or text_in(error, "title"),
-            account_wide=code not in SENDER_LIMITS,
+            reset_seconds=self._reset_seconds(code),
         )
+
+    def _found(self, data: Mapping[str, Any]) -> DispatchOutcome | None:
+        """Return the outcome that a Telnyx message shows; None if it is not a message."""
+        provider_id = text_in(data, "id")
+        if provider_id is None:
+            return None
+        if text_in(first_in(data, "to"), "status") not in FAILED:
+            return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
+        return self._failed(data, provider_id)
+
+    def _recorded(self, row: Mapping[str, Any]) -> DispatchOutcome | None:
+        provider_id = text_in(row, "uuid")
+        if provider_id is None:
+            return None
+        if text_in(row, "status") not in _FAILED_RECORDS:
+            return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
+        return self._failed(row, provider_id)
+
+    def _failed(self, found: Mapping[str, Any], provider_id: str) -> DispatchOutcome:
+        error = deciding_error(found)
+        code = text_in(error, "code")
+        return base.failed_after_accept(
+            failure_class(error),
+            provider_id=provider_id,
+            code=code,
+            message=text_in(error, "detail") or text_in(error, "title"),
+            retry_after_seconds=self._reset_seconds(code),
+        )
+
+    def _reset_seconds(self, code: str | None) -> float | None:
+        return base.seconds_to_reset(LIMIT_RESETS.get(code or ""), self._connection.clock.now())
 
     async def _get(self, path: str, params: Mapping[str, str] | None = None) -> Mapping[str, Any] | None:
         http = self._connection.http
@@ -153,32 +184,6 @@ class TelnyxCarrier:
             if not isinstance(pages, int) or pages <= number:
                 return found
         return None
-
-
-def _found(data: Mapping[str, Any]) -> DispatchOutcome | None:
-    """Return the outcome that a Telnyx message shows; None if it is not a message."""
-    provider_id = text_in(data, "id")
-    if provider_id is None:
-        return None
-    if text_in(first_in(data, "to"), "status") not in FAILED:
-        return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
-    error = deciding_error(data)
-    return base.refused_after_accept(
-        failure_class(error),
-        provider_id=provider_id,
-        code=text_in(error, "code"),
-        message=text_in(error, "detail") or text_in(error, "title"),
-    )
-
-
-def _recorded(row: Mapping[str, Any]) -> DispatchOutcome | None:
-    provider_id = text_in(row, "uuid")
-    if provider_id is None:
-        return None
-    if text_in(row, "status") not in _FAILED_RECORDS:
-        return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
-    error = deciding_error(row)
-    return base.refused_after_accept(failure_class(error), provider_id=provider_id, code=text_in(error, "code"))
 
 
 def _fits(row: Mapping[str, Any], lookup: LookupRequest) -> bool:

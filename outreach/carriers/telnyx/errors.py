@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
+from outreach.carriers.base import LimitReset
 from outreach.models.dispatch import FailureClass
 from outreach.wire.callbacks import text_in
 
@@ -92,12 +93,16 @@ _STRENGTH: Final[Sequence[FailureClass | None]] = (
     "bad_body",
     "filtered",
     "rejected",
+    "provider_error",
     "unreachable",
+    "temporary",
     "rate_limited",
     None,
 )
 """Which of several errors decides: a STOP, then what is wrong for everybody (the contact keeps its turn), then what is
 final for this message, then what passes, then unknown codes."""
+
+_RANKS: Final = {reason: rank for rank, reason in enumerate(_STRENGTH)}
 
 _OF_A_NUMBER: Final = frozenset({"10001", "10002", "10016"})
 _BY_POINTER: Final[Mapping[str, FailureClass]] = {"/from": "bad_sender", "/to": "invalid_number"}
@@ -134,8 +139,10 @@ def deciding_error(event: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _rank(error: Mapping[str, Any]) -> int:
-    return -1 if text_in(error, "code") in AMBIGUOUS else _STRENGTH.index(failure_class(error))
+    return -1 if text_in(error, "code") in AMBIGUOUS else _RANKS.get(failure_class(error), _RANKS["rejected"])
 
 
-SENDER_LIMITS: Final = frozenset({"40016", "40018"})
-"""Codes of limits that do not throttle the account: a network takes no more of this sender today."""
+LIMIT_RESETS: Final[Mapping[str, LimitReset]] = MappingProxyType(
+    {"40011": "minute", "40016": "pacific_midnight", "40018": "minute"}
+)
+"""When the limits of networks end, by their codes."""

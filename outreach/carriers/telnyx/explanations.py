@@ -13,7 +13,8 @@ _TOP_UP: Final = (
     "Open the Telnyx portal: top the account up or answer what Telnyx asks there, then resume the campaigns."
 )
 _DAILY: Final = (
-    "Wait for the next day, spread the sending over more days, or ask for a higher limit of the 10DLC campaign."
+    "Campaigns go on by themselves after midnight in Los Angeles. Spread the sending over more days, or ask for a higher "
+    "limit of the 10DLC campaign."
 )
 
 MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
@@ -51,7 +52,7 @@ MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
         "40015": "Telnyx's own spam filter blocked the message.",
         "40016": "T-Mobile's daily limit of the 10DLC brand is used up.",
         "40017": "AT&T's spam filter blocked the message.",
-        "40018": "AT&T's limit of the 10DLC campaign is used up.",
+        "40018": "AT&T takes no more of this 10DLC campaign at such a rate.",
         "40100": "The sending number is not enabled for messaging.",
         "40150": "The sending number is not in the messaging registry of toll-free numbers.",
         "40151": "The messaging of the sending number is with another provider.",
@@ -95,7 +96,7 @@ ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         "40003": "Send from another number and change the text: the same text gets that one blocked too.",
         "40010": "Register brand and campaign for 10DLC in the Telnyx portal and put this number into the campaign.",
         "40016": _DAILY,
-        "40018": _DAILY,
+        "40018": "Lower the rate, or ask for a higher limit of the 10DLC campaign.",
         "40300": "Do not contact it again: it is on the unsubscribe register now. Only the contact's START ends that.",
         "40305": "Put the number on the messaging profile in the Telnyx portal, or send from another one.",
         "40309": "Add the country to the allowed destinations of the messaging profile.",

@@ -14,9 +14,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from outreach.carriers.base import DISPATCH_PARAMETER
+from outreach.carriers.base import DISPATCH_PARAMETER, seconds_to_reset
 from outreach.carriers.twilio.carrier import NAME, SID
-from outreach.carriers.twilio.errors import FAILURES
+from outreach.carriers.twilio.errors import FAILURES, LIMIT_RESETS
 from outreach.carriers.twilio.signature import require_known_query, verified_fields
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
@@ -95,7 +95,9 @@ def _report(
     connection: Connection, callback: Callback, fields: Mapping[str, Any], sid: str, status: str
 ) -> MessageReport:
     known = STATUSES[status]
+    failed = known is MessageStatus.FAILED
     code = _code(fields)
+    now = connection.clock.now()
     _formed(fields, "To", _ADDRESS)
     return MessageReport(
         workspace_id=connection.workspace_id,
@@ -103,8 +105,9 @@ def _report(
         dispatch_id=callback.query.get(DISPATCH_PARAMETER) or None,
         provider_id=sid,
         status=known,
-        at=connection.clock.now(),
-        reason=FAILURES.get(code or "", "rejected") if known is MessageStatus.FAILED else None,
+        at=now,
+        reason=FAILURES.get(code or "", "rejected") if failed else None,
+        retry_after_seconds=seconds_to_reset(LIMIT_RESETS.get(code or ""), now) if failed else None,
         error_code=code,
         raw=dict(fields),
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from outreach.carriers import base
-from outreach.carriers.twilio.errors import FAILURES, SENDER_LIMITS
+from outreach.carriers.twilio.errors import FAILURES, LIMIT_RESETS, SENDER_LIMITS
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.protocols.adapter import Connection
@@ -130,6 +130,7 @@ class TwilioCarrier:
             code=code,
             message=words if isinstance(words, str) else None,
             account_wide=code not in SENDER_LIMITS,
+            reset_seconds=self._reset_seconds(code),
         )
 
     def _found(self, message: Mapping[str, Any] | None) -> DispatchOutcome | None:
@@ -141,9 +142,16 @@ class TwilioCarrier:
         if not isinstance(status, str) or status not in FAILED:
             return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=sid)
         code, words = _code(message.get("error_code")), message.get("error_message")
-        return base.refused_after_accept(
-            FAILURES.get(code or ""), provider_id=sid, code=code, message=words if isinstance(words, str) else None
+        return base.failed_after_accept(
+            FAILURES.get(code or ""),
+            provider_id=sid,
+            code=code,
+            message=words if isinstance(words, str) else None,
+            retry_after_seconds=self._reset_seconds(code),
         )
+
+    def _reset_seconds(self, code: str | None) -> float | None:
+        return base.seconds_to_reset(LIMIT_RESETS.get(code or ""), self._connection.clock.now())
 
     async def _get(self, url: str, params: Mapping[str, str] | None = None) -> Mapping[str, Any] | None:
         http = self._connection.http

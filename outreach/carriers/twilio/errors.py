@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from outreach.carriers.base import LimitReset
 from outreach.models.dispatch import FailureClass
 
 FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
@@ -83,3 +84,13 @@ FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
 SENDER_LIMITS: Final = frozenset({"14107", "21611"})
 """Codes of limits that do not throttle the account: one number got too many from another, or the queue of one sending
 number is full."""
+
+LIMIT_RESETS: Final[Mapping[str, LimitReset]] = MappingProxyType(
+    {
+        "30022": "minute",
+        "30023": "pacific_midnight",
+        "30027": "pacific_midnight",
+        "63038": "hour",
+    }
+)
+"""When the limits end that throttle the account, by their codes."""

@@ -15,7 +15,10 @@ _REGISTER_10DLC: Final = (
 _TOP_UP: Final = (
     "Open the Twilio Console: top the account up or answer what Twilio asks there, then resume the campaigns."
 )
-_DAILY: Final = "Wait for the next day, spread the sending over more days, or register for a higher limit."
+_DAILY: Final = (
+    "Campaigns go on by themselves after midnight in Los Angeles. Spread the sending over more days, or register for a "
+    "higher limit."
+)
 _UNREACHABLE: Final = "Try again later; while retry is on, that happens by itself. If it stays so, the number is wrong."
 
 MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
@@ -126,7 +129,7 @@ ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         "30042": "Send from a number, or under a name that says who you are.",
         "30410": "It is not sent again by itself: the contact could get it twice. Ask the contact before you do.",
         "30450": "Try again after half an hour; while retry is on, that happens by itself.",
-        "63038": "Wait for the next day, or ask Twilio's support for a higher limit.",
+        "63038": "Campaigns try again every hour. Spread the sending over more days, or ask Twilio's support for a higher limit.",
         "90010": _TOP_UP,
     }
 )

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from outreach.carriers.base import seconds_to_reset
 from outreach.carriers.vonage.carrier import NAME
-from outreach.carriers.vonage.errors import error_code, reported_class
+from outreach.carriers.vonage.errors import LIMIT_RESETS, error_code, reported_class
 from outreach.carriers.vonage.tokens import verify_callback
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
@@ -66,15 +67,18 @@ def _report(connection: Connection, event: Mapping[str, Any], uuid: str, status:
     known = STATUSES.get(status)
     if known is None or text_in(event, "channel") != _SMS:
         return None
+    failed = known is MessageStatus.FAILED
     code = error_code(object_in(event, "error"))
+    at = moment_in(event, "timestamp", otherwise=connection.clock.now())
     return MessageReport(
         workspace_id=connection.workspace_id,
         provider=NAME,
         dispatch_id=text_in(event, "client_ref"),
         provider_id=uuid,
         status=known,
-        at=moment_in(event, "timestamp", otherwise=connection.clock.now()),
-        reason=reported_class(code) if known is MessageStatus.FAILED else None,
+        at=at,
+        reason=reported_class(code) if failed else None,
+        retry_after_seconds=seconds_to_reset(LIMIT_RESETS.get(code or ""), at) if failed else None,
         error_code=code,
         raw=dict(event),
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from outreach.carriers import base
-from outreach.carriers.vonage.errors import AMBIGUOUS, FAILURES, SENDER_LIMITS, error_code, reported_class
+from outreach.carriers.vonage.errors import AMBIGUOUS, FAILURES, LIMIT_RESETS, error_code, reported_class
 from outreach.carriers.vonage.tokens import application_token, load_private_key
 from outreach.clock import format_timestamp
 from outreach.models.dispatch import DispatchOutcome
@@ -119,7 +119,7 @@ class VonageCarrier:
             matches = [record for record in records if record.get("message_id") == lookup.provider_id]
         else:
             matches = [record for record in records if record.get("client_ref") == lookup.dispatch_id]
-        return _recorded(matches[0]) if len(matches) == 1 else None
+        return self._recorded(matches[0]) if len(matches) == 1 else None
 
     def _read(self, response: httpx.Response) -> DispatchOutcome:
         if response.is_success:
@@ -138,8 +138,25 @@ class VonageCarrier:
             now=self._connection.clock.now(),
             code=code,
             message=text_in(error, "detail") or text_in(error, "title"),
-            account_wide=code not in SENDER_LIMITS,
+            reset_seconds=self._reset_seconds(code),
         )
+
+    def _recorded(self, record: Mapping[str, Any]) -> DispatchOutcome | None:
+        provider_id = text_in(record, "message_id")
+        if provider_id is None:
+            return None
+        if (text_in(record, "status") or "").lower() not in _FAILED:
+            return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
+        code = text_in(record, "error_code")
+        return base.failed_after_accept(
+            reported_class(code),
+            provider_id=provider_id,
+            code=code[:40] if code else None,
+            retry_after_seconds=self._reset_seconds(code),
+        )
+
+    def _reset_seconds(self, code: str | None) -> float | None:
+        return base.seconds_to_reset(LIMIT_RESETS.get(code or ""), self._connection.clock.now())
 
     async def _records(self, asked: Mapping[str, str]) -> list[Mapping[str, Any]] | None:
         """Return all records of a query; None if incomplete."""
@@ -162,16 +179,6 @@ class VonageCarrier:
                 return None
             more = {"cursor": cursor, "iv": iv}
         return None
-
-
-def _recorded(record: Mapping[str, Any]) -> DispatchOutcome | None:
-    provider_id = text_in(record, "message_id")
-    if provider_id is None:
-        return None
-    if (text_in(record, "status") or "").lower() not in _FAILED:
-        return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
-    code = text_in(record, "error_code")
-    return base.refused_after_accept(reported_class(code), provider_id=provider_id, code=code[:40] if code else None)
 
 
 def _second(moment: Any) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from outreach.carriers.base import LimitReset
 from outreach.models.dispatch import FailureClass
 
 FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
@@ -109,5 +110,5 @@ def reported_class(code: str | None) -> FailureClass:
     return "unreachable" if code == _INTERNAL_ERROR else FAILURES.get(code or "", "rejected")
 
 
-SENDER_LIMITS: Final = frozenset({"1460"})
-"""Codes of limits that do not throttle the account: a network takes no more of this sender today."""
+LIMIT_RESETS: Final[Mapping[str, LimitReset]] = MappingProxyType({"1460": "pacific_midnight", "1472": "minute"})
+"""When limits end, by their codes; 1460 is most often the daily limit of a US network."""

@@ -15,6 +15,7 @@ from outreach.models.trail import TrailRule
 from outreach.operations.campaigns import closing, trail
 from outreach.operations.register import entries
 from outreach.operations.settling import call_outcomes, message_outcomes, recipient_outcomes
+from outreach.operations.waves import provider_throttles
 from outreach.operations.waves.clock_steps import corrected_created_at
 from outreach.policy.dispatch_history import LOCAL_INTERRUPTIONS, NOT_REACHED
 from outreach.policy.settlement import Backoff, may_settle
@@ -146,8 +147,8 @@ def apply_report(tx: Transaction, event: Report, *, backoff: Backoff, analyser: 
         tx.dispatches.update(dispatch)
         _copy_provider_id(tx, dispatch)
     if isinstance(event, CallReport):
-        return _report_call(tx, dispatch, event, analyser, now) or opted_out
-    return _report_message(tx, dispatch, event, now)
+        return _report_call(tx, dispatch, event, analyser, backoff, now) or opted_out
+    return _report_message(tx, dispatch, event, backoff, now)
 
 
 def end_silent_call(tx: Transaction, dispatch: Dispatch, *, silence: timedelta, now: datetime) -> bool:
@@ -228,7 +229,9 @@ def _copy_provider_id(tx: Transaction, dispatch: Dispatch) -> None:
             tx.messages.update(attrs.evolve(message, provider_id=dispatch.provider_id))
 
 
-def _report_call(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser, now: datetime) -> bool:
+def _report_call(
+    tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser, backoff: Backoff, now: datetime
+) -> bool:
     call = call_outcomes.apply_report(tx, dispatch, event, analyser, now)
     if call is None:
         return _analyse_call(tx, dispatch, event, analyser, now)
@@ -239,7 +242,8 @@ def _report_call(tx: Transaction, dispatch: Dispatch, event: CallReport, analyse
         dispatch = attrs.evolve(dispatch, reason=event.reason)
         tx.dispatches.update(dispatch)
     if dispatch.campaign_id is not None:
-        recipient_outcomes.call_ended(tx, dispatch, call, now)
+        recipient_outcomes.call_ended(tx, dispatch, call, now, backoff=backoff)
+    provider_throttles.throttle_until_reset(tx, dispatch, event, now)
     closing.charge(tx, dispatch, now)
     return True
 
@@ -253,7 +257,7 @@ def _analyse_call(tx: Transaction, dispatch: Dispatch, event: CallReport, analys
     return call is not None
 
 
-def _report_message(tx: Transaction, dispatch: Dispatch, event: MessageReport, now: datetime) -> bool:
+def _report_message(tx: Transaction, dispatch: Dispatch, event: MessageReport, backoff: Backoff, now: datetime) -> bool:
     known = dispatch.report or MessageStatus.ACCEPTED
     if MESSAGE_STATUS_RANK[event.status] <= MESSAGE_STATUS_RANK[known]:
         return False
@@ -270,6 +274,7 @@ def _report_message(tx: Transaction, dispatch: Dispatch, event: MessageReport, n
     if dispatch.message_id is not None:
         message_outcomes.apply_receipt(tx, dispatch, event)
     else:
-        recipient_outcomes.apply_receipt(tx, dispatch, event, now)
+        recipient_outcomes.apply_receipt(tx, dispatch, event, backoff=backoff, now=now)
+    provider_throttles.throttle_until_reset(tx, dispatch, event, now)
     closing.charge(tx, reported, now)
     return True

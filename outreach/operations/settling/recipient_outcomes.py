@@ -25,7 +25,9 @@ from outreach.operations.campaigns.transitions import complete_if_done
 from outreach.operations.common import call_settings_of, campaign_unit, settings_of
 from outreach.policy.call_settlement import apply_late_analysis, end_call, settle_call_recipient
 from outreach.policy.dispatch_history import NOT_REACHED, earlier_acceptance, is_authoritative, is_earlier_acceptance
+from outreach.policy.phones import is_erased
 from outreach.policy.settlement import (
+    LIMITED,
     TRANSIENT_FAILURES,
     Backoff,
     ended_recipient,
@@ -33,6 +35,7 @@ from outreach.policy.settlement import (
     may_continue,
     recipient_after_receipt,
     settle_recipient,
+    wait_for_limit,
 )
 from outreach.policy.trail_rules import rule_of_outcome
 from outreach.working_set import Transaction
@@ -83,11 +86,39 @@ def settle(
         _replay_reports(tx, standing, now)
 
 
-def apply_receipt(tx: Transaction, dispatch: Dispatch, event: MessageReport, now: datetime) -> None:
+def apply_receipt(
+    tx: Transaction, dispatch: Dispatch, event: MessageReport, *, backoff: Backoff, now: datetime
+) -> None:
     """Merge a delivery receipt that moved the status up; only the latest dispatch counts."""
     found = _recipient_if_authoritative(tx, dispatch) or _recipient_past_step(tx, dispatch)
-    if found is not None:
-        _merge_receipt(tx, *found, dispatch, event, now)
+    if found is None:
+        return
+    if event.status is MessageStatus.FAILED and event.reason == LIMITED:
+        recipient, campaign = found
+        after = _waiting_for_limit(recipient, campaign, dispatch, backoff, now)
+        if after is not None:
+            update_recipient(tx, recipient, after, campaign, rule=TrailRule.PROVIDER_REPORT, now=now, dispatch=dispatch)
+            return
+    _merge_receipt(tx, *found, dispatch, event, now)
+
+
+def _waiting_for_limit(
+    recipient: Recipient, campaign: Campaign, dispatch: Dispatch, backoff: Backoff, now: datetime
+) -> Recipient | None:
+    """Return a recipient that waits for another try of a dispatch that ended at a limit; None if it may not."""
+    if recipient.status is RecipientStatus.WAITING and recipient.step <= dispatch.step:
+        # Another try of the step is due already.
+        return None
+    if is_erased(dispatch.to):
+        return None
+    return wait_for_limit(
+        attrs.evolve(recipient, step=dispatch.step),
+        attempt=dispatch.attempt,
+        try_number=dispatch.try_number,
+        campaign=campaign.status,
+        backoff=backoff,
+        now=now,
+    )
 
 
 def _merge_receipt(
@@ -114,12 +145,19 @@ def _merge_receipt(
         update_recipient(tx, recipient, after, campaign, rule=TrailRule.PROVIDER_REPORT, now=now, dispatch=dispatch)
 
 
-def call_ended(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) -> None:
-    """Merge the end of a call into its recipient."""
+def call_ended(
+    tx: Transaction, dispatch: Dispatch, call: Call, now: datetime, *, backoff: Backoff | None = None
+) -> None:
+    """Merge the end of a call into its recipient; with `backoff`, one that ended at a limit is tried again."""
     found = _recipient_if_authoritative(tx, dispatch)
     if found is None:
         return
     recipient, campaign = found
+    limited = call.outcome == "failed" and dispatch.leg == 1 and _failure_reason(dispatch, call) == LIMITED
+    again = _waiting_for_limit(recipient, campaign, dispatch, backoff, now) if limited and backoff else None
+    if again is not None:
+        update_recipient(tx, recipient, again, campaign, rule=TrailRule.PROVIDER_REPORT, now=now, dispatch=dispatch)
+        return
     # A recipient put back meanwhile has spent its attempt after all.
     spent = attrs.evolve(recipient, attempts=max(recipient.attempts, dispatch.attempt))
     if call.status is CallStatus.UNCONFIRMED:

@@ -11,6 +11,7 @@ import attrs
 from outreach.models.account import ProviderThrottle, StoredAccount
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
+from outreach.models.reports import Report
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, WorkspaceMode
 from outreach.models.work import WorkUnit
 from outreach.operations.common import provider_of, wake_running_campaigns
@@ -90,6 +91,31 @@ def update_throttle(
     )
     tx.provider_throttles.put(throttle)
     return throttle
+
+
+def throttle_until_reset(tx: Transaction, dispatch: Dispatch, report: Report, now: datetime) -> None:
+    """Throttle the provider of a request that failed at a limit of the account, until the limit ends.
+
+    A longer throttle stays; a report on earlier credentials says nothing about today's.
+    """
+    restart_throttle(tx, dispatch.workspace_id, dispatch.provider, now)
+    if report.retry_after_seconds is None or has_old_credentials(tx, dispatch, now):
+        return
+    longest = MAX_RETRY_AFTER.total_seconds()
+    until = min(report.at, now) + timedelta(seconds=min(max(report.retry_after_seconds, 0.0), longest))
+    until = min(until, now + MAX_RETRY_AFTER)
+    known = active_throttle(tx, dispatch.workspace_id, dispatch.provider, now)
+    if until <= now or (known is not None and known.until >= until):
+        return
+    tx.provider_throttles.put(
+        ProviderThrottle(
+            workspace_id=dispatch.workspace_id,
+            provider=dispatch.provider,
+            since=known.since if known is not None else now,
+            until=until,
+            refusals=known.refusals if known is not None else 1,
+        )
+    )
 
 
 def has_old_credentials(tx: Transaction, dispatch: Dispatch, now: datetime) -> bool:

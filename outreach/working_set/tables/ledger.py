@@ -131,7 +131,8 @@ class Dispatches(Table):
     def sent_to(self, workspace_id: str, phone: str, *, since: datetime) -> Sequence[RecentRequest]:
         """Return dispatches to a number created at or after `since`, oldest first.
 
-        Those that certainly reached nobody (not sent, withdrawn, deferred) and replies to keywords are left out.
+        Those that certainly reached nobody (not sent, withdrawn, deferred, failed at a limit) and replies to keywords
+        are left out.
         """
         rows = self._rows.query(
             "dispatches.sent_to",

@@ -8,6 +8,7 @@ import attrs
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from outreach.carriers.base import LimitReset, seconds_to_reset
 from outreach.carriers.telnyx import ADAPTER
 from outreach.carriers.telnyx.callbacks import STATUSES
 from outreach.models.reports import MessageReport
@@ -125,6 +126,15 @@ def test_a_failure_has_its_reason(error: dict[str, str], reason: str) -> None:
     for errors in ([error], [{"code": "2"}, error] if error["code"] != "1" else [error, {"code": "2"}]):
         report = _report(signed(_status("delivery_failed", errors=errors)))
         assert (report.reason, report.error_code) == (reason, error["code"])
+
+
+@pytest.mark.parametrize(
+    ("code", "reset"), [("40011", "minute"), ("40016", "pacific_midnight"), ("40018", "minute"), ("40318", None)]
+)
+def test_a_limit_in_a_receipt_names_its_reset(code: str, reset: LimitReset | None) -> None:
+    """From the time of the event on; a queue that is full names none."""
+    report = _report(signed(_status("delivery_failed", errors=[{"code": code}])))
+    assert (report.reason, report.retry_after_seconds) == ("rate_limited", seconds_to_reset(reset, report.at))
 
 
 @pytest.mark.parametrize(

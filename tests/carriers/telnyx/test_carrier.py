@@ -3,14 +3,15 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from typing import Any
+from typing import Any, get_args
 
 import httpx
 import pytest
 
-from outreach.carriers.telnyx import ADAPTER
+from outreach.carriers.telnyx import ADAPTER, errors
+from outreach.carriers.telnyx.errors import deciding_error
 from outreach.clock import SystemClock, format_timestamp
-from outreach.models.dispatch import DispatchOutcome
+from outreach.models.dispatch import DispatchOutcome, FailureClass
 from outreach.models.states import DispatchState
 from outreach.testing.builders import NOW
 from outreach.testing.carrier_contract import CarrierContract
@@ -18,7 +19,17 @@ from outreach.testing.fault_server import FaultServer
 from outreach.testing.http_harness import HttpHarness
 from tests.carriers.adapters import AdapterRules
 from tests.carriers.faults import FaultMatrix
-from tests.carriers.kit import BODY, CALLBACK_URL, SENDER, TO, Caught, connection, lookup, sent
+from tests.carriers.kit import (
+    BODY,
+    CALLBACK_URL,
+    SECONDS_TO_PACIFIC_MIDNIGHT,
+    SENDER,
+    TO,
+    Caught,
+    connection,
+    lookup,
+    sent,
+)
 from tests.carriers.telnyx.given import CREDENTIALS, DISPATCH, ID, PROFILE, TelnyxStandIn, a_payload, a_row, as_json
 
 pytestmark = pytest.mark.anyio
@@ -147,7 +158,9 @@ async def test_a_code_has_its_class(error: object, status: int, state: DispatchS
     """docs/carriers/telnyx.md#codes: by the table, what it lacks by the status, and Telnyx's own errors as unknown."""
     outcome = await _refused([error], status)
     assert (outcome.state, outcome.reason) == (state, reason)
-    assert outcome.account_wide is (error != {"code": "40016"})
+    assert outcome.account_wide
+    # T-Mobile's daily limit ends at midnight in Los Angeles.
+    assert (outcome.retry_after_seconds == SECONDS_TO_PACIFIC_MIDNIGHT) is (error == {"code": "40016"})
 
 
 @pytest.mark.parametrize(
@@ -303,3 +316,13 @@ async def test_a_check_reads_the_profile_that_is_named(data: dict[str, object], 
     caught = Caught(httpx.Response(200, json={"data": data}))
     assert (await ADAPTER.check(caught.connection({**CREDENTIALS, **PROFILE}))).ok is ok
     assert caught.request.url.path == f"/v2/messaging_profiles/{PROFILE['messaging_profile_id']}"
+
+
+@pytest.mark.parametrize("reason", get_args(FailureClass))
+def test_a_code_of_any_class_is_ranked_among_other_errors(
+    monkeypatch: pytest.MonkeyPatch, reason: FailureClass
+) -> None:
+    """A class that a code gets one day must not break the reading of every such answer."""
+    monkeypatch.setattr(errors, "FAILURES", {"1": reason})
+    assert deciding_error({"errors": [{"code": "unknown"}, {"code": "1"}]}) == {"code": "1"}
+    assert reason in errors._STRENGTH

@@ -19,7 +19,7 @@ from outreach.models.states import MessageStatus
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, InboundMessageEvent
 from outreach.testing.builders import NOW, WORKSPACE_ID
 from tests.carriers.junk import JunkRules
-from tests.carriers.kit import CALLBACK_URL, callback, connection
+from tests.carriers.kit import CALLBACK_URL, SECONDS_TO_PACIFIC_MIDNIGHT, callback, connection
 from tests.carriers.twilio.given import ACCOUNT_SID, CREDENTIALS, SHARED_SECRET, SID, TOKEN, signed
 
 WITH_DISPATCH = f"{CALLBACK_URL}?dispatch=d-1"
@@ -145,6 +145,22 @@ def test_a_failure_has_its_reason(code: str, reason: str) -> None:
     """The code's class; what the table lacks is `rejected`."""
     report = _report(signed({**STATUS, "MessageStatus": "undelivered", "ErrorCode": code}))
     assert (report.reason, report.error_code) == (reason, code or None)
+
+
+@pytest.mark.parametrize(
+    ("code", "seconds"),
+    [
+        ("30022", 60.0),
+        ("30023", SECONDS_TO_PACIFIC_MIDNIGHT),
+        ("30027", SECONDS_TO_PACIFIC_MIDNIGHT),
+        ("63038", 3600.0),
+        ("30001", None),
+    ],
+)
+def test_a_limit_in_a_receipt_names_its_reset(code: str, seconds: float | None) -> None:
+    """The queue of a sender that is full says nothing of the account."""
+    report = _report(signed({**STATUS, "MessageStatus": "undelivered", "ErrorCode": code}))
+    assert (report.reason, report.retry_after_seconds) == ("rate_limited", seconds)
 
 
 def test_a_status_that_is_new_is_no_error() -> None:

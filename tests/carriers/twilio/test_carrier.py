@@ -136,7 +136,6 @@ async def test_a_code_has_its_class(code: object, state: DispatchState, reason: 
     [
         ("failed", 30007, "filtered"),
         ("undelivered", 30003, "temporary"),
-        ("failed", 30001, "temporary"),
         ("canceled", None, "rejected"),
     ],
 )
@@ -145,6 +144,30 @@ async def test_a_yes_that_has_failed_already_is_a_no(status: str, code: int | No
     answer = httpx.Response(201, json=a_message(sid=SID, status=status, error_code=code))
     outcome, _ = await sent(ADAPTER, CREDENTIALS, answer)
     assert (outcome.state, outcome.reason, outcome.provider_id) == (DispatchState.REFUSED, reason, SID)
+
+
+@pytest.mark.parametrize(("code", "account_wide"), [(30001, False), (30022, True), (30027, True)])
+async def test_a_yes_that_has_failed_at_a_limit_is_deferred(code: int, account_wide: bool) -> None:
+    """Nobody was reached, and the contact waits; a limit of the account throttles it."""
+    answer = httpx.Response(201, json=a_message(sid=SID, status="failed", error_code=code))
+    outcome, _ = await sent(ADAPTER, CREDENTIALS, answer)
+    assert (outcome.state, outcome.reason) == (DispatchState.DEFERRED, "rate_limited")
+    assert outcome.account_wide is account_wide
+    assert (outcome.retry_after_seconds is not None) is account_wide
+
+
+@pytest.mark.parametrize(
+    ("code", "header", "seconds"),
+    [(63038, None, 3600.0), (63038, "7200", 7200.0), (30022, "1", 60.0), (20429, "5", 5.0)],
+)
+async def test_a_limit_lasts_until_its_reset_or_for_as_long_as_the_answer_says(
+    code: int, header: str | None, seconds: float
+) -> None:
+    """The longer of both counts."""
+    headers = {"retry-after": header} if header else {}
+    answer = httpx.Response(429, json={"code": code, "status": 429}, headers=headers)
+    outcome, _ = await sent(ADAPTER, CREDENTIALS, answer)
+    assert (outcome.state, outcome.retry_after_seconds) == (DispatchState.DEFERRED, seconds)
 
 
 @pytest.mark.parametrize("sid", ["SM1", "XX" + "0" * 32, "SM" + "0" * 33, None, 7])

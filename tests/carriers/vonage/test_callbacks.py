@@ -16,7 +16,7 @@ from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused,
 from outreach.testing.builders import NOW, WORKSPACE_ID
 from outreach.testing.clock import ManualClock
 from tests.carriers.junk import JunkRules
-from tests.carriers.kit import CALLBACK_URL, connection, seconds_after
+from tests.carriers.kit import CALLBACK_URL, SECONDS_TO_PACIFIC_MIDNIGHT, connection, seconds_after
 from tests.carriers.vonage.given import CREDENTIALS, UUID, a_refusal, a_status, signed, token
 
 INBOUND = {
@@ -106,6 +106,13 @@ def test_a_failure_has_its_reason(error: object, reason: str, code: str | None) 
     """The code's class; what the table lacks is `rejected`."""
     report = _report(signed(a_status("undeliverable", error=error)))
     assert (report.reason, report.error_code) == (reason, code)
+
+
+@pytest.mark.parametrize(("code", "seconds"), [("1241", None), ("1460", SECONDS_TO_PACIFIC_MIDNIGHT), ("1472", 60.0)])
+def test_a_limit_in_a_receipt_names_its_reset(code: str, seconds: float | None) -> None:
+    """Too many messages to one number say nothing of the account."""
+    report = _report(signed(a_status("rejected", error=a_refusal(code), timestamp=NOW.isoformat())))
+    assert (report.reason, report.retry_after_seconds) == ("rate_limited", seconds)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from outreach.testing.fault_server import FaultServer
 from outreach.testing.http_harness import HttpHarness
 from tests.carriers.adapters import AdapterRules
 from tests.carriers.faults import FaultMatrix
-from tests.carriers.kit import BODY, CALLBACK_URL, Caught, connection, lookup, sent
+from tests.carriers.kit import BODY, CALLBACK_URL, SECONDS_TO_PACIFIC_MIDNIGHT, Caught, connection, lookup, sent
 from tests.carriers.vonage.given import (
     ACCEPTED,
     API_KEY,
@@ -174,7 +174,8 @@ async def test_a_code_has_its_class(code: str, status: int, state: DispatchState
     """docs/carriers/vonage.md#codes: the fragment of the type, by the table; what it lacks by the status."""
     outcome, _ = await sent(ADAPTER, CREDENTIALS, httpx.Response(status, json=a_refusal(code)))
     assert (outcome.state, outcome.reason, outcome.error_code) == (state, reason, code or str(status))
-    assert outcome.account_wide is (code != "1460")
+    assert outcome.account_wide
+    assert (outcome.retry_after_seconds == SECONDS_TO_PACIFIC_MIDNIGHT) is (code == "1460")
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_every_row_is_of_a_published_reason() -> None:
         ("vonage-rejected", base.BLOCKED),
         ("call.in-progress.error-providerfault-outbound-sip-403-forbidden", base.BLOCKED),
         ("call.start.error-subscription-concurrency-limit-reached", base.CAPACITY),
-        ("call.start.error-vapi-number-outbound-daily-limit", base.CAPACITY),
+        ("call.start.error-vapi-number-outbound-daily-limit", base.DAILY_LIMIT),
         ("call.start.error-subscription-insufficient-credits", base.FUNDS),
         ("call.start.error-subscription-frozen", base.FUNDS),
         ("call.start.error-subscription-wallet-does-not-exist", base.FUNDS),

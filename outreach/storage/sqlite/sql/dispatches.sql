@@ -53,6 +53,7 @@ WHERE workspace_id = :workspace_id
     AND to_number = :phone
     AND created_at >= :since
     AND state NOT IN ('not_sent', 'withdrawn', 'deferred')
+    AND coalesce(reason, '') <> 'rate_limited'
     AND NOT EXISTS (
         SELECT 1 FROM messages WHERE messages.id = dispatches.message_id AND messages.purpose <> 'message'
     )

@@ -1,0 +1,308 @@
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+from typing import Any, Final, TypeAlias
+
+import attrs
+import pytest
+
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch, DispatchOutcome
+from outreach.models.reports import MessageReport
+from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
+from outreach.models.trail import TrailRule
+from outreach.operations.settling import ledger
+from outreach.operations.settling.recipient_outcomes import update_recipient
+from outreach.operations.waves import provider_throttles
+from outreach.policy.call_settlement import ProviderAnalyser
+from outreach.policy.settlement import MAX_LIMITED_TRIES
+from outreach.protocols.storage import Storage
+from outreach.testing.builders import NOW, make_account
+from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK
+from outreach.testing.virtual_time import clock_of_loop
+from outreach.working_set import Transaction
+from tests.engine.calling import CALLS, calls_of, given_call_settings, given_calls, hear
+from tests.engine.conftest import OpenStorage
+from tests.engine.given import (
+    ACCEPTED,
+    BACKOFF,
+    given_active,
+    given_dispatch,
+    given_settings,
+    recipient,
+    refused,
+    reread,
+    settle,
+)
+from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches
+
+pytestmark = pytest.mark.virtual_time
+
+R: TypeAlias = RecipientStatus
+C: TypeAlias = CampaignStatus
+MS: TypeAlias = MessageStatus
+HOURS: Final = 9 * 3600.0
+
+
+def receipt(dispatch: Dispatch, status: MessageStatus = MS.FAILED, **changes: Any) -> MessageReport:
+    """Return a receipt; by default one of a message that failed at a daily limit."""
+    failed = status is MS.FAILED
+    fields: dict[str, Any] = {
+        "workspace_id": dispatch.workspace_id,
+        "provider": dispatch.provider,
+        "dispatch_id": dispatch.id,
+        "provider_id": dispatch.provider_id,
+        "status": status,
+        "at": NOW,
+        "reason": "rate_limited" if failed else None,
+        "retry_after_seconds": HOURS if failed else None,
+        "error_code": "30027" if failed else None,
+    }
+    return MessageReport(**{**fields, **changes})
+
+
+async def report(storage: Storage, event: MessageReport, *, now: datetime = NOW) -> bool:
+    """Merge a receipt."""
+    analyser = ProviderAnalyser()
+    return await storage.write(lambda tx: ledger.apply_report(tx, event, backoff=BACKOFF, analyser=analyser, now=now))
+
+
+async def sent(storage: Storage, campaign: Campaign, position: int = 0, *, now: datetime = NOW) -> Dispatch:
+    """Send to one contact, which the carrier accepts."""
+    dispatch = await given_dispatch(storage, campaign, position, now=now)
+    return await settle(storage, dispatch, attrs.evolve(ACCEPTED, provider_id=dispatch.id[:30]), now=now)
+
+
+async def change(storage: Storage, campaign: Campaign, **changes: Any) -> None:
+    """Change the first contact."""
+    before = await recipient(storage, campaign)
+    after = attrs.evolve(before, **changes)
+
+    def operation(tx: Transaction) -> None:
+        update_recipient(tx, before, after, campaign, rule=TrailRule.FLOW, now=NOW)
+
+    await storage.write(operation)
+
+
+async def throttled_until(storage: Storage, now: datetime = NOW) -> datetime | None:
+    """Return until when the carrier is not asked for anything."""
+    throttle = await storage.read(lambda tx: provider_throttles.active_throttle(tx, THIS_WORKSPACE, "twilio", now))
+    return throttle.until if throttle is not None else None
+
+
+@pytest.mark.parametrize("retry", [False, True])
+async def test_a_daily_limit_puts_the_contact_back_and_throttles_the_account(storage: Storage, retry: bool) -> None:
+    """Whether retry is on or off: nobody was reached, so no attempt is spent."""
+    await given_settings(storage, retry_enabled=retry)
+    campaign = await given_active(storage, 2)
+    first = await sent(storage, campaign)
+    assert await report(storage, receipt(first))
+    after = await recipient(storage, campaign)
+    assert (after.status, after.reason, after.attempts, after.tries) == (R.WAITING, "deferred", 0, 1)
+    assert (after.due_at, after.ended_at, after.successful) == (NOW + timedelta(seconds=1), None, False)
+    assert await throttled_until(storage) == NOW + timedelta(hours=9)
+    stored = await reread(storage, campaign)
+    assert (stored.status, stored.counters.failed, stored.counters.open) == (C.ACTIVE, 0, 2)
+    later = NOW + timedelta(hours=9)
+    second = await sent(storage, campaign, now=later)
+    assert (second.attempt, second.try_number) == (1, 2)
+    await report(storage, receipt(second, MS.DELIVERED), now=later)
+    done = await recipient(storage, campaign)
+    assert (done.status, done.attempts, done.successful) == (R.COMPLETED, 1, True)
+    await reread(storage, campaign)
+
+
+async def test_a_limit_of_one_sender_puts_the_contact_back_and_throttles_nobody(storage: Storage) -> None:
+    """The carrier names no time for it (30001, a queue that is full): only the contact waits."""
+    campaign = await given_active(storage, 2)
+    await report(storage, receipt(await sent(storage, campaign), retry_after_seconds=None, error_code="30001"))
+    assert (await recipient(storage, campaign)).status is R.WAITING
+    assert await throttled_until(storage) is None
+
+
+async def test_a_limit_that_is_over_throttles_nobody(storage: Storage) -> None:
+    """A receipt may come late: its time counts from the failure on."""
+    campaign = await given_active(storage, 2)
+    event = receipt(await sent(storage, campaign), at=NOW - timedelta(hours=10))
+    await report(storage, event)
+    assert (await recipient(storage, campaign)).status is R.WAITING
+    assert await throttled_until(storage) is None
+
+
+@pytest.mark.parametrize("seconds", [1e12, 86_400.0])
+async def test_a_limit_throttles_for_a_day_at_most(storage: Storage, seconds: float) -> None:
+    """Also where a carrier's clock is ahead."""
+    campaign = await given_active(storage, 2)
+    event = receipt(await sent(storage, campaign), retry_after_seconds=seconds, at=NOW + timedelta(days=3))
+    await report(storage, event)
+    assert await throttled_until(storage) == NOW + timedelta(days=1)
+
+
+async def test_a_longer_throttle_stands(storage: Storage) -> None:
+    """A limit by the minute does not end a daily one."""
+    campaign = await given_active(storage, 3)
+    first, second = await sent(storage, campaign), await sent(storage, campaign, 1)
+    await report(storage, receipt(first))
+    await report(storage, receipt(second, retry_after_seconds=60.0, error_code="30022"))
+    assert await throttled_until(storage) == NOW + timedelta(hours=9)
+
+
+async def test_a_limit_of_replaced_credentials_throttles_nobody(storage: Storage) -> None:
+    """The account of today may be another one, whose limit is not reached."""
+    campaign = await given_active(storage, 2)
+    dispatch = await sent(storage, campaign)
+    account = make_account(provider="twilio", updated_at=NOW + TICK)
+    await storage.write(lambda tx: tx.accounts.insert(account))
+    await report(storage, receipt(dispatch, at=NOW + 2 * TICK), now=NOW + 2 * TICK)
+    assert (await recipient(storage, campaign)).status is R.WAITING
+    assert await throttled_until(storage, NOW + 2 * TICK) is None
+
+
+async def test_an_attempt_ends_after_so_many_tries_at_a_limit(storage: Storage) -> None:
+    """A number that a network limits for good is not written to for ever."""
+    campaign = await given_active(storage, 2)
+    now = NOW
+    for number in range(1, MAX_LIMITED_TRIES + 1):
+        dispatch = await sent(storage, campaign, now=now)
+        assert (dispatch.attempt, dispatch.try_number) == (1, number)
+        await report(storage, receipt(dispatch, retry_after_seconds=None, at=now), now=now)
+        now += timedelta(hours=1)
+    after = await recipient(storage, campaign)
+    assert (after.status, after.reason) == (R.FAILED, "rate_limited")
+    await reread(storage, campaign)
+
+
+@pytest.mark.parametrize("status", [C.COMPLETED, C.CANCELLED, C.EXPIRED])
+async def test_a_campaign_that_has_ended_is_not_opened_by_a_limit(storage: Storage, status: CampaignStatus) -> None:
+    """The contact has failed, and a follow-up finds it."""
+    campaign = await given_active(storage, 2)
+    dispatch = await sent(storage, campaign)
+    over = attrs.evolve(await reread(storage, campaign), status=status, completed_at=NOW)
+    await storage.write(lambda tx: tx.campaigns.update(over))
+    await report(storage, receipt(dispatch))
+    after = await recipient(storage, campaign)
+    assert (after.status, after.reason) == (R.FAILED, "rate_limited")
+    assert await throttled_until(storage) is not None
+    await reread(storage, campaign)
+
+
+@pytest.mark.parametrize(
+    "outcome", [DispatchOutcome(state=DispatchState.DEFERRED, reason="rate_limited"), refused("invalid_number")]
+)
+async def test_a_try_that_ended_at_a_limit_does_not_stand_for_the_next_one(
+    storage: Storage, outcome: DispatchOutcome
+) -> None:
+    """An acceptance stands within one attempt, but this one has reached nobody."""
+    campaign = await given_active(storage, 2)
+    await report(storage, receipt(await sent(storage, campaign)))
+    later = NOW + timedelta(hours=10)
+    await settle(storage, await given_dispatch(storage, campaign, now=later), outcome, now=later)
+    after = await recipient(storage, campaign)
+    wanted = (R.FAILED, "invalid_number") if outcome.state is DispatchState.REFUSED else (R.WAITING, "deferred")
+    assert (after.status, after.reason) == wanted
+    await reread(storage, campaign)
+
+
+async def test_a_delivery_after_a_limit_ends_the_wait(storage: Storage) -> None:
+    """`delivered` outranks `failed`: the contact is not written to again."""
+    campaign = await given_active(storage, 2)
+    dispatch = await sent(storage, campaign)
+    await report(storage, receipt(dispatch))
+    await report(storage, receipt(dispatch, MS.DELIVERED))
+    after = await recipient(storage, campaign)
+    assert (after.status, after.successful) == (R.COMPLETED, True)
+    await reread(storage, campaign)
+
+
+async def test_who_replied_is_not_written_to_again_after_a_limit(storage: Storage) -> None:
+    """A reply ends the contact's flow, whatever a receipt says of an earlier message."""
+    campaign = await given_active(storage, 2)
+    dispatch = await sent(storage, campaign)
+    await change(storage, campaign, reason="replied")
+    await report(storage, receipt(dispatch))
+    assert (await recipient(storage, campaign)).status is R.FAILED
+
+
+async def test_what_failed_at_a_limit_is_no_contact_of_the_frequency_cap(storage: Storage) -> None:
+    """Nobody was reached: the next try is not kept for a day."""
+    campaign = await given_active(storage, 2)
+    dispatch = await sent(storage, campaign)
+    phone = dispatch.to
+
+    async def counted() -> int:
+        return len(await storage.read(lambda tx: tx.dispatches.sent_to(THIS_WORKSPACE, phone, since=NOW)))
+
+    assert await counted() == 1
+    await report(storage, receipt(dispatch))
+    assert await counted() == 0
+
+
+async def test_a_list_that_meets_a_daily_limit_goes_on_after_the_reset(
+    open_storage: OpenStorage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """End to end: all contacts are reached in the end, and nothing is asked for while the limit lasts."""
+    carrier = ScriptedCarrier()
+    cap = 3
+    async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 6)
+        begun = clock_of_loop().now()
+        caplog.set_level(logging.WARNING)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        for number in range(1, cap + 2):
+            await carrier.wait_for_requests(number)
+        request = carrier.requests[cap]
+        carrier.report(
+            MessageReport(
+                workspace_id=workspace.id,
+                provider=carrier.name,
+                dispatch_id=request.dispatch_id,
+                provider_id=None,
+                status=MS.FAILED,
+                at=clock_of_loop().now(),
+                reason="rate_limited",
+                retry_after_seconds=120.0,
+            )
+        )
+        await carrier.wait_for_requests(7, timeout_seconds=300.0)
+        await reaches(rig.engine, campaign, "completed")
+        assert clock_of_loop().now() - begun > timedelta(seconds=120)
+        contacts = await people(rig.engine, campaign)
+        assert [one.status for one in contacts] == [R.COMPLETED] * 6
+        assert [one.to for one in carrier.requests].count(request.to) == 2
+    assert "rate-limited; sending paused for 120 s" in caplog.text
+
+
+async def test_a_call_that_failed_at_a_limit_is_placed_again_and_spends_no_attempt(
+    open_storage: OpenStorage,
+) -> None:
+    """Vapi's daily limit of a number, for example: nobody was called."""
+    voice = ScriptedVoice(look_up="none")
+    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
+        workspace = await given_workspace(rig.engine)
+        await given_call_settings(rig, workspace, attempts=1)
+        campaign = await given_calls(rig.engine, workspace, 1)
+        begun = clock_of_loop().now()
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await voice.wait_for_requests(1)
+        limit: dict[str, Any] = {"reason": "rate_limited", "retry_after_seconds": 60.0}
+        hear(voice, voice.requests[0], status=CallStatus.FAILED, error="No more today.", **limit)
+        await voice.wait_for_requests(2, timeout_seconds=120.0)
+        assert clock_of_loop().now() - begun >= timedelta(minutes=1)
+        hear(voice, voice.requests[1], status=CallStatus.COMPLETED, answered_by="human", outcome="positive")
+        await reaches(rig.engine, campaign, "completed")
+        person = (await people(rig.engine, campaign))[0]
+        assert (person.status, person.attempts, person.successful) == (R.COMPLETED, 1, True)
+        assert [one.status for one in await calls_of(rig, campaign)] != []
+
+
+async def test_a_step_that_failed_at_a_limit_is_sent_again_before_the_next_one(storage: Storage) -> None:
+    """A flow goes back to the step; its later steps wait."""
+    campaign = await given_active(storage, 2)
+    dispatch = await sent(storage, campaign)
+    await change(storage, campaign, status=R.WAITING, reason="flow", step=1, attempts=0, due_at=NOW, ended_at=None)
+    await report(storage, receipt(dispatch))
+    after = await recipient(storage, campaign)
+    assert (after.status, after.reason, after.step, after.tries) == (R.WAITING, "deferred", 0, 1)
