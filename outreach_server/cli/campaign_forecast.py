@@ -77,8 +77,8 @@ def forecast_lines(forecast: Forecast, zone: str) -> list[str]:
     if not forecast.contacts:
         if forecast.ends_at is None or forecast.ends_at <= forecast.at:
             return []
-        ends, at = "expires" if forecast.expires else "is done", time_text(forecast.ends_at, zone)
-        return [f"Forecast: no {what} to go, because every contact is left out; it {ends} at {at}."]
+        ends = f"{'expires' if forecast.expires else 'is done'} at {time_text(forecast.ends_at, zone)}"
+        return [f"Forecast: no {what} to go, because every contact is left out; it {ends}."]
     if forecast.starts_at is None and forecast.ends_at is not None and not forecast.expires:
         return [f"Forecast: no {what} to go; it is done when its last contacts have ended."]
     if forecast.starts_at is None:
