@@ -21,7 +21,7 @@ from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.models.workspace import Workspace
 from outreach.operations.campaigns import loading
 from outreach.operations.campaigns.earlier_numbers import EarlierNumbers
-from outreach.operations.campaigns.setup import unknown_placeholders
+from outreach.operations.campaigns.setup import find_text_warnings, unknown_placeholders
 from outreach.operations.campaigns.transitions import missing_setup, setup_status
 from outreach.operations.common import agent_of, campaign_of, flow_of, trunk_of, workspace_of
 from outreach.policy.holidays import extend_calendar
@@ -441,6 +441,7 @@ def created_campaign(tx: Transaction, campaign: Campaign, excluded: int) -> Camp
         opted_out_excluded=excluded,
         missing=missing_setup(tx, campaign),
         unknown_placeholders=unknown_placeholders(tx, campaign),
+        text_warnings=find_text_warnings(tx, campaign),
     )
 
 

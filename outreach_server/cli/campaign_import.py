@@ -14,12 +14,11 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from outreach import Campaign, CampaignCreated, NewCallCampaign, NewSmsCampaign, Outreach
 from outreach.http import write_preflight
 from outreach.models import Preflight, PreparedRecipient
-from outreach.server_support import holiday_parts
+from outreach.server_support import Field, holiday_parts
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.campaign_options import CampaignOptions, campaign_options
 from outreach_server.cli.campaign_preflight import show_preflight
-from outreach_server.cli.column_names import Field
 from outreach_server.cli.contact_columns import ColumnMapping
 from outreach_server.cli.contacts import ContactFile
 from outreach_server.cli.csv_lines import Encoding

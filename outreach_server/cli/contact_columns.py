@@ -10,7 +10,7 @@ from typing import Final, get_args
 import attrs
 import click
 
-from outreach_server.cli.column_names import LAST_NAMES_BESIDE, NAMES, Field, plain
+from outreach.server_support import LAST_NAMES_BESIDE, NAMES, Field, plain
 
 _FIELDS: Final = get_args(Field)
 _LOOKS_LIKE_A_PHONE: Final = re.compile(r"\+?[\d\s().-]{7,}")

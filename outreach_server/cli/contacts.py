@@ -13,6 +13,7 @@ import click
 from outreach import InvalidRequest, NewRecipient
 from outreach.models import PreparedRecipient
 from outreach.server_support import (
+    Field,
     NumberCell,
     NumberCorrection,
     is_cell_error,
@@ -20,7 +21,6 @@ from outreach.server_support import (
     read_cell,
     read_number_cell,
 )
-from outreach_server.cli.column_names import Field
 from outreach_server.cli.contact_columns import Columns, read_columns
 from outreach_server.cli.csv_records import Record
 from outreach_server.cli.rejects import Rejects
