@@ -15,8 +15,8 @@ from outreach.logged_errors import described, log_error, masked
 from outreach.policy.column_names import LAST_NAMES_BESIDE, NAMES, Field, fields_of_headers, plain
 from outreach.policy.date_formats import DateFormat, date_format
 from outreach.policy.holidays import holiday_parts
-from outreach.policy.placeholders import PlaceholderTally, with_field_names
-from outreach.policy.rendering import recipient_values
+from outreach.policy.placeholders import PlaceholderTally, expected_names, with_field_names
+from outreach.policy.rendering import placeholders_of, recipient_values
 from outreach.policy.spreadsheets import NumberCell, NumberCorrection, is_cell_error, read_cell, read_number_cell
 from outreach.policy.texts import composed, is_blank, name_spellings
 from outreach.services.contacts import prepare_recipient
@@ -40,6 +40,7 @@ __all__ = [
     "date_format",
     "described",
     "escape_formula",
+    "expected_names",
     "fields_of_headers",
     "holiday_parts",
     "is_blank",
@@ -48,6 +49,7 @@ __all__ = [
     "log_throttle_of",
     "masked",
     "name_spellings",
+    "placeholders_of",
     "plain",
     "prepare_recipient",
     "read_cell",

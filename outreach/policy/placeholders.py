@@ -27,18 +27,31 @@ MAX_EXAMPLES: Final = 5
 MAX_WARNINGS: Final = 50
 
 
-def with_field_names(template: str, campaign: Campaign) -> str:
+def with_field_names(template: str, headers: Sequence[str], variables: Sequence[str] | None) -> str:
     """Return a text whose placeholders name a contact's fields, where they named the columns that the fields came from.
 
     `{{Vorname}}` becomes `{{first_name}}` if the list had that column and the contacts have no variable of this name.
+
+    Args:
+        template: The text.
+        headers: The columns of the list.
+        variables: The names of the contacts' variables; None if they are unknown.
     """
-    if not campaign.csv_column_headers or "{{" not in template:
+    if not headers or variables is None or "{{" not in template:
         return template
-    return _renamed(template, campaign.csv_column_headers, campaign.variable_names)
+    return _renamed(template, tuple(headers), tuple(variables))
+
+
+def template_of(campaign: Campaign, text: str | None) -> str:
+    """Return a text of a campaign with the names of fields in its placeholders."""
+    return with_field_names(text or "", campaign.csv_column_headers, campaign.variable_names)
 
 
 def field_columns(campaign: Campaign) -> Mapping[str, Field]:
     """Return which columns of a campaign's list are fields of its contacts, by the spellings of their names."""
+    if campaign.variable_names is None:
+        # They are too many to be known, and the columns may be among them.
+        return {}
     return _field_columns(tuple(campaign.csv_column_headers), campaign.variable_names)
 
 
@@ -64,7 +77,7 @@ def values_for(campaign: Campaign, agent: Agent | None, recipient: Recipient) ->
 
 # Asked for with each contact.
 @functools.lru_cache(maxsize=512)
-def _renamed(template: str, headers: tuple[str, ...], variables: tuple[str, ...] | None) -> str:
+def _renamed(template: str, headers: tuple[str, ...], variables: tuple[str, ...]) -> str:
     fields = _field_columns(headers, variables)
 
     def name(found: re.Match[str]) -> str:
@@ -80,10 +93,7 @@ def _renamed(template: str, headers: tuple[str, ...], variables: tuple[str, ...]
 
 
 @functools.lru_cache(maxsize=64)
-def _field_columns(headers: tuple[str, ...], variables: tuple[str, ...] | None) -> Mapping[str, Field]:
-    if variables is None:
-        # The names are too many to be known, and may be among them.
-        return {}
+def _field_columns(headers: tuple[str, ...], variables: tuple[str, ...]) -> Mapping[str, Field]:
     taken = {spelling for name in variables for spelling in name_spellings(name)}
     found = {
         spelling: field for header, field in fields_of_headers(headers).items() for spelling in name_spellings(header)

@@ -116,6 +116,8 @@ def rows_in_a_cell(cells: Sequence[str], delimiter: str, width: int) -> str | No
         delimiter: What separates cells; before a space it is part of a text.
         width: How many cells the list's rows have.
     """
+    if not any("\n" in cell or "\r" in cell for cell in cells):
+        return None
     split = re.compile(rf"{re.escape(delimiter)}(?![ \u00a0])").split
     starts_with_a_phone = bool(cells) and _LOOKS_LIKE_A_PHONE.fullmatch(cells[0]) is not None
     for cell in cells:

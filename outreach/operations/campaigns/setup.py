@@ -12,7 +12,7 @@ from outreach.models.states import WorkspaceMode
 from outreach.models.workspace import Workspace
 from outreach.operations.campaigns.recipients import steps_of
 from outreach.operations.common import settings_of
-from outreach.policy.placeholders import expected_names, field_columns, text_warnings, with_field_names
+from outreach.policy.placeholders import expected_names, field_columns, template_of, text_warnings
 from outreach.policy.rendering import CONTACT_FIELDS, unfilled
 from outreach.providers.registry import Adapters
 from outreach.working_set import Transaction
@@ -24,7 +24,7 @@ def templates_of(tx: Transaction, campaign: Campaign) -> Sequence[str]:
         return ()
     steps = steps_of(tx, campaign)
     texts = (campaign.body,) if steps is None else tuple(step.body for step in steps if step.kind == "send")
-    return tuple(with_field_names(text or "", campaign) for text in texts)
+    return tuple(template_of(campaign, text) for text in texts)
 
 
 def caller_of(tx: Transaction, campaign: Campaign) -> Agent | None:
