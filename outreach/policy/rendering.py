@@ -218,4 +218,5 @@ def reply_text(settings: ReplySettings, purpose: ReplyPurpose, workspace_name: s
     }
     # Not `format`: a name may contain braces.
     text = own[purpose] or _DEFAULTS[purpose].replace("{name}", workspace_name)
+    text = composed(text)
     return ReplyText(purpose=purpose, text=text, segments=count_segments(text).segments)

@@ -48,6 +48,11 @@ def composed(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
+def composed_or_none(text: str | None) -> str | None:
+    """Return a text in NFC, or None."""
+    return text if text is None or text.isascii() else unicodedata.normalize("NFC", text)
+
+
 def composed_json(document: str) -> str:
     """Return a JSON document with its names and texts in NFC."""
     if document.isascii() or unicodedata.is_normalized("NFC", document):

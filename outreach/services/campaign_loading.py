@@ -25,6 +25,7 @@ from outreach.operations.campaigns.setup import find_text_warnings, unknown_plac
 from outreach.operations.campaigns.transitions import missing_setup, setup_status
 from outreach.operations.common import agent_of, campaign_of, flow_of, trunk_of, workspace_of
 from outreach.policy.holidays import extend_calendar
+from outreach.policy.texts import composed, composed_or_none
 from outreach.services.campaign_validation import check_new_call_campaign, check_new_sms_campaign
 from outreach.services.contacts import HashedContacts, RecipientSource, VariableNameCollector, chunks, run_concurrently
 from outreach.services.context import ServiceContext
@@ -399,6 +400,7 @@ class CampaignCreation:
             channel="sms",
             batch_concurrency=concurrency,
             from_number=new.from_number or None,
+            body=composed_or_none(new.body),
         )
 
     def _call_draft(self, workspace_id: str, new: NewCallCampaign, now: datetime) -> Campaign:
@@ -422,7 +424,7 @@ class CampaignCreation:
         fields |= {
             "scheduled_start_at": new.scheduled_start_at if new.schedule_type == "scheduled" else None,
             "holidays": _filled(new.holidays, now),
-            "csv_column_headers": tuple(new.csv_column_headers),
+            "csv_column_headers": tuple(map(composed, new.csv_column_headers)),
         }
         return Campaign(
             id=self._context.ids(),

@@ -14,6 +14,7 @@ from outreach.operations.campaigns.recipients import steps_of
 from outreach.operations.common import settings_of
 from outreach.policy.placeholders import expected_names, field_columns, template_of, text_warnings
 from outreach.policy.rendering import CONTACT_FIELDS, unfilled
+from outreach.policy.texts import name_spellings
 from outreach.providers.registry import Adapters
 from outreach.working_set import Transaction
 
@@ -43,8 +44,9 @@ def unknown_placeholders(tx: Transaction, campaign: Campaign) -> tuple[str, ...]
         return ()
     known = _names_with_values(tx, campaign)
     if campaign.channel == "call":
+        spellings = {spelling for name in known for spelling in name_spellings(name)}
         expected = expected_names(caller_of(tx, campaign))
-        return tuple(name for name in expected if unfilled(f"{{{{{name}}}}}", known))
+        return tuple(name for name in expected if spellings.isdisjoint(name_spellings(name)))
     found = (name for template in templates_of(tx, campaign) for name in unfilled(template, known))
     return tuple(dict.fromkeys(found))
 
