@@ -109,7 +109,10 @@ def _is_composed(body: bytes) -> bool:
 
     An escape may stand for any character.
     """
-    return _ESCAPE not in body and (body.isascii() or unicodedata.is_normalized("NFC", body.decode()))
+    # One byte is found faster than two.
+    return (b"\\" not in body or _ESCAPE not in body) and (
+        body.isascii() or unicodedata.is_normalized("NFC", body.decode())
+    )
 
 
 def _names_a_key_twice(body: bytes, found: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from outreach.models.campaign import Campaign
@@ -194,8 +195,9 @@ def text_warnings(template: str, names: Sequence[str]) -> tuple[TextWarning, ...
     for triple in _TRIPLE.finditer(template):
         _note(found, triple[0], _right(triple["name"], known), "keeps its outer braces")
         rest = rest.replace(triple[0], " ")
+    exact = {spelling for name in names for spelling in name_spellings(name)}
     for own in PLACEHOLDER.finditer(rest):
-        _check_own(found, own[0], own[1], known)
+        _check_own(found, own[0], known, exact)
     for foreign in _FOREIGN.finditer(PLACEHOLDER.sub("\0", rest)):
         kind = foreign.lastgroup or ""
         if kind == "tag":
@@ -205,9 +207,9 @@ def text_warnings(template: str, names: Sequence[str]) -> tuple[TextWarning, ...
     return tuple(found.values())[:MAX_WARNINGS]
 
 
-def _check_own(found: dict[str, TextWarning], written: str, inner: str, known: Mapping[str, str]) -> None:
+def _check_own(found: dict[str, TextWarning], written: str, known: Mapping[str, str], exact: AbstractSet[str]) -> None:
     """Note a placeholder of this program with a filter, a name or a date format that it does not have."""
-    _, bar, rest = inner.partition("|")
+    _, bar, rest = written.removeprefix("{{").removesuffix("}}").partition("|")
     default = _DEFAULT.fullmatch(rest.strip()) if bar else None
     (parsed,) = placeholders_of(written)
     if default is not None:
@@ -216,7 +218,7 @@ def _check_own(found: dict[str, TextWarning], written: str, inner: str, known: M
         _note(
             found, written, None, f"has a date format that is not understood, {parsed.date!r}: values stay as they are"
         )
-    elif parsed.written not in known.values() and _is_known(parsed.written, known):
+    elif exact.isdisjoint((*parsed.whole, *parsed.name)) and _is_known(parsed.written, known):
         _note(found, written, _right(parsed.written, known, bar + rest), "names no value")
 
 

@@ -89,19 +89,18 @@ def _placeholder(inner: str) -> Placeholder:
 def _value(placeholder: Placeholder, values: Mapping[str, str]) -> str:
     value = _first(placeholder.whole, values)
     if value is not None:
+        # Also a blank one: a name without a fallback shows what the contact has.
         return value
     value = _first(placeholder.name, values)
     if value is None or is_blank(value):
-        # Only the whole text between the braces may be blank, as a name without a fallback is.
         return placeholder.fallback or ""
     return value if placeholder.date is None else in_date_format(value, placeholder.date) or value
 
 
 def _first(names: tuple[str, ...], values: Mapping[str, str]) -> str | None:
     for name in names:
-        value = values.get(name)
-        if value is not None:
-            return value
+        if name in values:
+            return values[name]
     return None
 
 
@@ -147,7 +146,7 @@ def recipient_values(
     values: dict[str, str] = {}
     if custom_variables:
         for key, value in custom_variables.items():
-            for name in name_spellings(key):
+            for name in (key.strip(),) if key.isascii() else name_spellings(key):
                 # Of names that differ only in spaces the exact one takes precedence.
                 if key == name or name not in values:
                     values[name] = value if type(value) is str else as_text(value)

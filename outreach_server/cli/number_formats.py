@@ -26,7 +26,7 @@ _TOKEN: Final = re.compile(
     r"|_."
     r"|\*."
     r"|\[\$(?P<currency>[^\]]*)\]"
-    r"|\[(?P<condition>(?:<=|>=|<>|<|>|=)-?[0-9.]+)\]"
+    r"|\[(?P<condition>(?:<=|>=|<>|<|>|=)-?[0-9]+(?:\.[0-9]+)?)\]"
     r"|\[(?:Black|Blue|Cyan|Green|Magenta|Red|White|Yellow|Color ?[0-9]+|Schwarz|Blau|Rot|Gr\u00fcn)\]"
     r"|(?P<general>General|Standard)"
     r"|(?P<exponent>E[+-]0+)"
@@ -228,6 +228,9 @@ def _number(value: Decimal, section: _Section) -> str:
     value = abs(value)
     if "digit" not in kinds:
         return "".join(plain_text(float(value)) if one.kind == "general" else one.text for one in pieces)
+    if value >= _EXACT:
+        # A spreadsheet keeps no more digits either.
+        return plain_text(float(value))
     value *= 100 ** kinds.count("percent")
     if "exponent" in kinds:
         return _scientific(value, section)
