@@ -74,9 +74,11 @@ from outreach.models.preflight import (
     HeldBackRule,
     LeftOut,
     LeftOutRule,
+    PlaceholderProblem,
     Preflight,
     RenderedMessage,
     SegmentShare,
+    TextWarning,
 )
 from outreach.models.prices import Cost, CostLine, Price, PriceKind, PriceTable
 from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount
@@ -262,6 +264,7 @@ __all__ = [
     "Page",
     "PauseReason",
     "PausedCampaign",
+    "PlaceholderProblem",
     "Preflight",
     "PreparedRecipient",
     "Price",
@@ -294,6 +297,7 @@ __all__ = [
     "SmsSettingsUpdate",
     "StartCheck",
     "StatusFinding",
+    "TextWarning",
     "ThrottledProvider",
     "TimeBucket",
     "TimeWindow",
