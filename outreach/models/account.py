@@ -21,9 +21,9 @@ PROVIDERS: Final[dict[str, ProviderKind]] = {
 }
 """The kinds of the providers that the engine brings adapters for; the simulators need no account."""
 
-CallbackResult = Literal["merged", "unchanged", "unmatched", "mismatched", "received", "ignored"]
+CallbackResult = Literal["merged", "unchanged", "unmatched", "mismatched", "received", "ignored", "outdated"]
 """The effect of an event: it changed the ledger, changed nothing, matches no dispatch, names another number than its
-dispatch, was an inbound message, or is of a kind that is only logged."""
+dispatch, was an inbound message, is of a kind that is only logged, or is too old to change anything but an opt-out."""
 
 
 @attrs.frozen(kw_only=True)

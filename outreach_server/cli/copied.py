@@ -21,6 +21,6 @@ def reclaim(url: str) -> None:
     target = reclaim_database(url)
     if target is not None:
         note(
-            f"The database was copied to {target}. It is dispatched from here again, with its running campaigns paused: "
-            "make sure that nothing sends from the copy before you resume them."
+            f"The database was copied to {target}. It is dispatched from here again, with its running campaigns "
+            "paused: make sure that nothing sends from the copy before you resume them."
         )

@@ -227,8 +227,9 @@ def copy(target: str) -> None:
         }
     )
     note(
-        "Campaigns that are active or scheduled are paused at the first start on the new database: resume each one that "
-        "should continue. From the old one nothing is sent any more, unless a server starts with --dispatch-copied."
+        "Campaigns that are active or scheduled are paused at the first start on the new database: resume each one "
+        "that should continue. From the old one nothing is sent any more, unless a server starts with "
+        "--dispatch-copied."
     )
     if key_file is not None:
         note(f"The key of the accounts' credentials is not in it: set OUTREACH_SECRET_KEY to the text of {key_file}.")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.sql import SQL, Identifier
 
 from outreach import Outreach
 from tests import postgres
@@ -146,14 +147,14 @@ async def test_a_worker_that_runs_meanwhile_notices_that_its_database_was_set_ba
             raw.execute("CREATE SCHEMA kept")
             tables = ["fence", "lease", "workers", "last_change", "stops"]
             for table in tables:
-                raw.execute(f"CREATE TABLE kept.{table} AS TABLE outreach.{table}")  # type: ignore[arg-type]
+                raw.execute(SQL("CREATE TABLE kept.{0} AS TABLE outreach.{0}").format(Identifier(table)))
             await until(some)
             with raw.transaction():
                 raw.execute("SET LOCAL session_replication_role = replica")
                 raw.execute("SELECT 1 FROM outreach.fence FOR UPDATE")
                 for table in tables:
-                    raw.execute(f"DELETE FROM outreach.{table}")  # type: ignore[arg-type]
-                    raw.execute(f"INSERT INTO outreach.{table} TABLE kept.{table}")  # type: ignore[arg-type]
+                    raw.execute(SQL("DELETE FROM outreach.{}").format(Identifier(table)))
+                    raw.execute(SQL("INSERT INTO outreach.{0} TABLE kept.{0}").format(Identifier(table)))
 
         async def is_paused() -> bool:
             found = await engine.campaigns.get(workspace.id, campaign.id)

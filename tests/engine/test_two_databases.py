@@ -5,7 +5,6 @@ docs/operations.md#two-databases-with-one-ledger lists the ways.
 
 from __future__ import annotations
 
-import re
 import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Callable
@@ -127,7 +126,7 @@ async def ledger(tmp_path: Path) -> Ledger:
 
 
 def _copied_file(ledger: Ledger) -> Ledger:
-    return ledger.at(shutil.copy(ledger.file, ledger.directory / "copy.db"))
+    return ledger.at(Path(shutil.copy(ledger.file, ledger.directory / "copy.db")))
 
 
 def _backup(ledger: Ledger) -> Ledger:
@@ -332,7 +331,7 @@ NOT_HERE = {
     "`pg_upgrade`",
     "the data directory, set back as it was",
 }
-"""Ways with a test of their own, here or in `test_replicas.py`, and ways that take a second machine or that nothing shows."""
+"""Ways with a test of their own, here or in `test_replicas.py`, and those that take a machine or leave no trace."""
 
 
 def test_the_page_lists_every_way() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from anyio import to_thread
@@ -16,6 +17,7 @@ from outreach.models.campaign_report import CampaignReport
 from outreach.operations.campaigns.reporting import report_of
 from outreach.operations.common import campaign_of
 from outreach.operations.erasure.campaigns import begin_erasure, erase_slice
+from outreach.operations.register import inbound
 from outreach.protocols.storage import Operation
 from outreach.storage.archives import erase_campaign
 from outreach.working_set import Transaction
@@ -124,7 +126,9 @@ def retention_slice(
 def _erase_rows(tx: Transaction, workspace_id: str, before: datetime, *, salt: str, limit: int) -> bool:
     """Erase a slice of a workspace's single messages, calls, events and register."""
     erased = tx.erasures.erase_old_singles(workspace_id, before, limit=limit)
-    erased += tx.erasures.delete_old_events(workspace_id, before, limit=limit)
+    erased += tx.erasures.delete_old_events(
+        workspace_id, before, limit=limit, on_inbound=partial(inbound.remember_opt_in, tx)
+    )
     entries = tx.register.numbers_before(workspace_id, before, limit=limit)
     for entry in entries:
         tx.register.hash_number(entry, salt=salt)

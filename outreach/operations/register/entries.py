@@ -93,17 +93,17 @@ def block_reason(tx: Transaction, workspace_id: str, channel: Channel, phone: st
     return "opted_out" if stopped else None
 
 
-def record_carrier_opt_out(tx: Transaction, dispatch: Dispatch, error_code: str | None, now: datetime) -> None:
-    """Add an opt-out that a provider's refusal or receipt reported.
+def record_carrier_opt_out(tx: Transaction, dispatch: Dispatch, error_code: str | None, now: datetime) -> bool:
+    """Add an opt-out that a provider's refusal or receipt reported; return whether it is new.
 
     A START since the request outranks it: if the provider still blocks the number, the next request shows that.
     """
     newest_start = tx.inbound.last_keyword(dispatch.workspace_id, dispatch.to, "start")
     if newest_start is not None and dispatch.created_at < newest_start <= now:
-        return
+        return False
     text = f"{dispatch.provider} refused dispatch {dispatch.id} as opted out"
     code = f" ({error_code[:_MAX_CODE_LENGTH]})" if error_code is not None else ""
-    _add_opt_out(tx, dispatch, CARRIER, f"{text}{code}, {format_timestamp(now)}", now)
+    return _add_opt_out(tx, dispatch, CARRIER, f"{text}{code}, {format_timestamp(now)}", now)
 
 
 def record_opt_out_in_call(

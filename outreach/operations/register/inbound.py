@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from outreach.clock import format_timestamp
@@ -12,6 +13,7 @@ from outreach.models.base import CarrierName
 from outreach.models.message import InboundMessage, Message, ReplyPurpose
 from outreach.models.states import MessageStatus, WorkspaceMode
 from outreach.models.unsubscribe import KEYWORD, Unsubscribe
+from outreach.models.work import IdempotencyRecord
 from outreach.models.workspace import Workspace
 from outreach.operations.campaigns import trail
 from outreach.operations.common import record_audit, reply_settings_of
@@ -35,6 +37,9 @@ from outreach.working_set import AlreadyExists, Transaction
 
 _MAX_EVIDENCE_LENGTH: Final = 200
 
+_REMEMBERED: Final = "inbound.start"
+_FOR_GOOD: Final = datetime(9999, 1, 1, tzinfo=UTC)
+
 _MAX_NUMBER_LENGTH: Final = 64
 _MAX_ID_LENGTH: Final = 255
 
@@ -51,6 +56,8 @@ def receive(
     now: datetime,
 ) -> InboundMessage | None:
     """Store and obey a message to a workspace's number; return it, or None for a duplicate.
+
+    A repeated START is one also after the message was deleted by the workspace's retention (`remember_opt_in`).
 
     STOP is in force with this transaction; START lifts only what a keyword set. They and unclear messages count by the
     time they were written; at the same moment START loses. The reply is queued in the same transaction.
@@ -98,6 +105,8 @@ def receive(
         written_at=min(text.at, now),
         received_at=now,
     )
+    if message.keyword == "start" and _is_remembered(tx, message):
+        return None
     try:
         tx.inbound.insert(message)
     except AlreadyExists:
@@ -115,6 +124,50 @@ def receive(
         if answer is not None and parsed.channel is None and not answered:
             _reply(tx, workspace, message, answer, answers_by, ids=ids, now=now)
     return message
+
+
+def may_opt_out(text: InboundMessageEvent) -> bool:
+    """Return whether a message is an opt-out, or may be one."""
+    reading = _read(text, opted_out_by_keyword=False)
+    return (reading is not None and reading.keyword == "stop") or may_mean_stop(text.body)
+
+
+def remember_opt_in(tx: Transaction, message: InboundMessage) -> None:
+    """Remember a message that is about to be deleted, if it could take a number off the register.
+
+    A signed callback can be repeated for as long as its secret is valid, and the register outlives messages.
+    """
+    reading = keyword_of(message.body, opted_out_by_keyword=True)
+    # The text of an erased person is empty.
+    may_opt_in = message.keyword == "start" or not message.body or (reading is not None and reading.keyword == "start")
+    key = _remembered_as(message)
+    if not may_opt_in or key is None:
+        return
+    tx.requests.put_stored(
+        IdempotencyRecord(
+            workspace_id=message.workspace_id,
+            operation=_REMEMBERED,
+            key=key,
+            fingerprint=key,
+            token="",
+            answer=None,
+            location=None,
+            locked_until=message.received_at,
+            expires_at=_FOR_GOOD,
+        )
+    )
+
+
+def _is_remembered(tx: Transaction, message: InboundMessage) -> bool:
+    key = _remembered_as(message)
+    return key is not None and tx.requests.stored(message.workspace_id, _REMEMBERED, key) is not None
+
+
+def _remembered_as(message: InboundMessage) -> str | None:
+    """Return a hash of the provider's identifier of a message; None without one."""
+    if message.provider is None or message.provider_id is None:
+        return None
+    return hashlib.sha256(f"{message.provider} {message.provider_id}".encode()).hexdigest()
 
 
 def _read(text: InboundMessageEvent, *, opted_out_by_keyword: bool) -> KeywordMatch | None:

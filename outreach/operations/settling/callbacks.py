@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, TypeGuard
 
 import attrs
@@ -25,6 +25,10 @@ from outreach.working_set import Transaction
 
 _NOT_PROCESSED: Final = frozenset({"unmatched", "mismatched"})
 """Events that matched no dispatch: they are processed again if they are repeated."""
+
+
+MAX_EVENT_AGE: Final = timedelta(days=7)
+"""An older event, by its provider's clock, changes nothing but an opt-out: no provider repeats one for so long."""
 
 
 @attrs.frozen(kw_only=True)
@@ -102,6 +106,8 @@ def _process(
     match event.content:
         case None:
             return "ignored"
+        case InboundMessageEvent() as text if now - text.at > MAX_EVENT_AGE and not inbound.may_opt_out(text):
+            return "outdated"
         case InboundMessageEvent() as text:
             stored = inbound.receive(
                 tx,
@@ -199,6 +205,8 @@ def merge_event(
     if dispatch.provider_id is None and any(ledger.belongs_to_another(tx, dispatch, name) for name in named):
         # The identifier already belongs to another dispatch.
         return "mismatched"
+    if now - report.at > MAX_EVENT_AGE:
+        return "merged" if ledger.apply_opt_out(tx, dispatch, report, now) else "outdated"
     changed = merge_report(tx, report, backoff=backoff, analyser=analyser, now=now)
     return "merged" if changed else "unchanged"
 

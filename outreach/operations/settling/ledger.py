@@ -112,6 +112,28 @@ def _recipients_of(dispatches: Sequence[Dispatch]) -> Sequence[tuple[str, str, i
     ]
 
 
+def apply_opt_out(tx: Transaction, dispatch: Dispatch, event: Report, now: datetime) -> bool:
+    """Record the opt-out that a report has, if it has one, and nothing else of it; return whether it is new."""
+    if isinstance(event, CallReport):
+        return _opt_out_in_call(tx, dispatch, event, now)
+    if not _rises(dispatch, event) or not _says_opted_out(event):
+        return False
+    return entries.record_carrier_opt_out(tx, dispatch, event.error_code, now)
+
+
+def _opt_out_in_call(tx: Transaction, dispatch: Dispatch, event: CallReport, now: datetime) -> bool:
+    return event.do_not_call and entries.record_opt_out_in_call(tx, dispatch, event.at, event.provider_id, now)
+
+
+def _rises(dispatch: Dispatch, event: MessageReport) -> bool:
+    known = dispatch.report or MessageStatus.ACCEPTED
+    return MESSAGE_STATUS_RANK[event.status] > MESSAGE_STATUS_RANK[known]
+
+
+def _says_opted_out(event: MessageReport) -> bool:
+    return event.status is MessageStatus.FAILED and event.reason == OPTED_OUT
+
+
 def apply_report(tx: Transaction, event: Report, *, backoff: Backoff, analyser: Analyser, now: datetime) -> bool:
     """Merge a provider's report; return whether it changed anything.
 
@@ -121,9 +143,8 @@ def apply_report(tx: Transaction, event: Report, *, backoff: Backoff, analyser: 
     dispatch = dispatch_of(tx, event)
     if dispatch is None:
         return False
-    # Counts in every status of the call: the opt-out may come after the end.
-    no_more = isinstance(event, CallReport) and event.do_not_call
-    opted_out = no_more and entries.record_opt_out_in_call(tx, dispatch, event.at, event.provider_id, now)
+    # Counts in every status of the call: it may come after the end.
+    opted_out = isinstance(event, CallReport) and _opt_out_in_call(tx, dispatch, event, now)
     if dispatch.state is not DispatchState.ACCEPTED:
         if dispatch.state in NOT_REACHED and not _proves_acceptance(dispatch, event):
             return opted_out
@@ -258,9 +279,9 @@ def _analyse_call(tx: Transaction, dispatch: Dispatch, event: CallReport, analys
 
 
 def _report_message(tx: Transaction, dispatch: Dispatch, event: MessageReport, backoff: Backoff, now: datetime) -> bool:
-    known = dispatch.report or MessageStatus.ACCEPTED
-    if MESSAGE_STATUS_RANK[event.status] <= MESSAGE_STATUS_RANK[known]:
+    if not _rises(dispatch, event):
         return False
+    known = dispatch.report or MessageStatus.ACCEPTED
     failed = event.status is MessageStatus.FAILED
     # A delivery clears an earlier failure.
     reason = event.reason if failed else None if known is MessageStatus.FAILED else dispatch.reason
@@ -269,7 +290,7 @@ def _report_message(tx: Transaction, dispatch: Dispatch, event: MessageReport, b
     )
     tx.dispatches.update(reported)
     trail.record_message_report(tx, dispatch, event, now)
-    if failed and event.reason == OPTED_OUT:
+    if _says_opted_out(event):
         entries.record_carrier_opt_out(tx, dispatch, event.error_code, now)
     if dispatch.message_id is not None:
         message_outcomes.apply_receipt(tx, dispatch, event)

@@ -208,7 +208,7 @@ def name_of(conninfo: str) -> str:
 
 
 TIMELINE: Final = "CASE WHEN NOT pg_is_in_recovery() THEN substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END"
-"""The timeline of a server that can be written: one that takes over begins another one, as one that was set back does."""
+"""The timeline of a server that can be written: one that takes over, or was set back, begins another one."""
 
 # A dump has no OIDs: what it is restored into has others. They outlive VACUUM FULL and minor upgrades. A migration that
 # makes one of these tables anew has to write the home, too.

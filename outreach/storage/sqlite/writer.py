@@ -131,7 +131,7 @@ class _WatchedTransactions(Transactions):
         self._lock_wait.retry_while_busy(super().begin)
 
     def _save_log(self) -> None:
-        """Add a log that was deleted to the file, while SQLite still has it: nothing is lost where the process is killed."""
+        """Add a log that was deleted to the file while SQLite still has it, so that a kill loses nothing."""
         if not self._saved_log and self._watch.may_save_log():
             with suppress(sqlite3.Error):
                 self._raw.execute("PRAGMA wal_checkpoint(FULL)")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
 from outreach.clock import format_timestamp, parse_timestamp
 from outreach.convert.columns import Value, json_text
 from outreach.models.archive import Archive, ArchivedCampaign, ArchivedErasure
+from outreach.models.message import InboundMessage
 from outreach.models.recipient import Recipient
 from outreach.policy.number_zones import country_of_phone
 from outreach.working_set.kinds import (
@@ -137,10 +138,24 @@ class Erasures(Table):
             self._rows.execute_on(DISPATCHES, f"erasure.{statements[1]}", **given)
         self._rows.prefetched_keys.clear()
 
-    def delete_old_events(self, workspace_id: str, before: datetime, *, limit: int) -> int:
-        """Delete inbound messages and events from before a moment, and numbers of the trail; return how many."""
+    def delete_old_events(
+        self,
+        workspace_id: str,
+        before: datetime,
+        *,
+        limit: int,
+        on_inbound: Callable[[InboundMessage], None] = lambda _: None,
+    ) -> int:
+        """Delete inbound messages and events from before a moment, and numbers of the trail; return how many.
+
+        `on_inbound` is called with each message before it is deleted.
+        """
         given: dict[str, Value] = {"workspace_id": workspace_id, "before": format_timestamp(before), "limit": limit}
-        found = self._rows.execute_on(INBOUND, "erasure.old_inbound", **given)
+        messages = self._list(INBOUND, "erasure.old_inbound", **given)
+        for message in messages:
+            on_inbound(message)
+        ids = json_text([message.id for message in messages])
+        found = self._rows.execute_on(INBOUND, "erasure.inbound", workspace_id=workspace_id, ids=ids) if messages else 0
         found += self._rows.execute_on(CALLBACKS, "erasure.old_callbacks", **given)
         self._rows.prefetched_keys.clear()
         until = self._first_entry_since(before)

@@ -137,24 +137,27 @@ WHERE workspace_id = :workspace_id
 
 -- old_inbound --
 -- Messages that came in before a moment, but for those that stop a flow when their sender's turn comes.
-DELETE FROM inbound_messages WHERE id = ANY (ARRAY(
-    WITH flows_under_way AS MATERIALIZED (
-        SELECT number, COALESCE(started_at, created_at) AS since FROM campaigns
-        WHERE workspace_id = :workspace_id AND loading_until IS NULL AND flow_id IS NOT NULL AND recipients_open > 0
+WITH flows_under_way AS MATERIALIZED (
+    SELECT number, COALESCE(started_at, created_at) AS since FROM campaigns
+    WHERE workspace_id = :workspace_id AND loading_until IS NULL AND flow_id IS NOT NULL AND recipients_open > 0
+)
+SELECT {inbound_messages} FROM inbound_messages
+WHERE inbound_messages.workspace_id = :workspace_id
+    AND inbound_messages.received_at < :before
+    AND NOT EXISTS (
+        SELECT 1 FROM flows_under_way
+        JOIN recipients ON recipients.campaign_number = flows_under_way.number
+            AND recipients.phone = inbound_messages.from_number
+        WHERE flows_under_way.since <= inbound_messages.received_at
+            AND recipients.status IN ('pending', 'waiting', 'dispatching', 'in_progress', 'unknown')
     )
-    SELECT inbound.id FROM inbound_messages AS inbound
-    WHERE inbound.workspace_id = :workspace_id
-        AND inbound.received_at < :before
-        AND NOT EXISTS (
-            SELECT 1 FROM flows_under_way
-            JOIN recipients ON recipients.campaign_number = flows_under_way.number
-                AND recipients.phone = inbound.from_number
-            WHERE flows_under_way.since <= inbound.received_at
-                AND recipients.status IN ('pending', 'waiting', 'dispatching', 'in_progress', 'unknown')
-        )
-    ORDER BY inbound.received_at
-    LIMIT :limit
-))
+ORDER BY inbound_messages.received_at
+LIMIT :limit
+
+-- inbound --
+-- They are deleted when what is to be remembered of them is.
+DELETE FROM inbound_messages
+WHERE workspace_id = :workspace_id AND id = ANY (ARRAY(SELECT json_array_elements_text(:ids::json)))
 
 -- old_callbacks --
 -- Events of providers that came before a moment.
