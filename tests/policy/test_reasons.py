@@ -17,7 +17,7 @@ EITHER: dict[str, Sequence[str | None]] = {
     "pending": [None],
     "waiting": ["contact_hours", "frequency_cap", "deferred", "withdrawn", "operator_retry", UNCLEAR_REPLY],
     "dispatching": [None],
-    "unknown": ["timeout", "dropped", "unreadable", "provider_error", "interrupted", "adapter_error", "worker_lost"],
+    "unknown": ["timeout", "dropped", "unreadable", "repeated_id", "provider_error", "interrupted", "adapter_error", "worker_lost"],
     "completed": [None, "assumed_sent"],
     "failed": get_args(FailureClass),
     "skipped": ["duplicate", "invalid_number", "opted_out", "timezone_unknown"],
