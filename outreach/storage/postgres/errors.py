@@ -7,7 +7,7 @@ from typing import Final
 import psycopg
 from psycopg import errors
 
-from outreach.errors import StorageBusy, StorageError, StorageUnreachable
+from outreach.errors import StorageBusy, StorageError, StorageFull, StorageUnreachable
 from outreach.working_set import AlreadyExists
 
 _ROW_CLASSES: Final = frozenset({"21", "22", "23", "42", "54"})
@@ -76,12 +76,19 @@ def as_caller_error(error: BaseException) -> BaseException:
 def translate(error: psycopg.Error) -> StorageError:
     """Return the storage error for a driver's error, which is its cause."""
     lost = is_passing(error)
-    kind = StorageBusy if is_busy(error) else StorageUnreachable if lost else StorageError
     message = "The connection to the database was lost." if lost else "The database cannot be used."
     message = _MESSAGES.get(error.sqlstate or "", message)
-    translated = kind(f"{message} ({type(error).__name__}: {first_line(error)})")
+    translated = _kind(error)(f"{message} ({type(error).__name__}: {first_line(error)})")
     translated.__cause__ = error
     return translated
+
+
+def _kind(error: psycopg.Error) -> type[StorageError]:
+    if is_busy(error):
+        return StorageBusy
+    if isinstance(error, errors.DiskFull):
+        return StorageFull
+    return StorageUnreachable if is_passing(error) else StorageError
 
 
 def first_line(error: BaseException) -> str:
