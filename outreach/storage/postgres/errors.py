@@ -55,6 +55,18 @@ def is_passing(error: BaseException) -> bool:
     return isinstance(error, psycopg.OperationalError)
 
 
+_STARTING: Final = ("shutting down", "starting up", "in recovery", "terminating connection")
+"""What a server says while it restarts; any other refusal of a connection is the fault of a setting."""
+
+
+def is_away(error: BaseException) -> bool:
+    """Return whether a connection could not be made because the server is away for now."""
+    if not isinstance(error, psycopg.OperationalError) or not is_passing(error):
+        return False
+    text = str(error)
+    return "FATAL" not in text or any(words in text for words in _STARTING)
+
+
 def is_busy(error: BaseException) -> bool:
     """Return whether another process held a lock for too long."""
     return isinstance(error, errors.LockNotAvailable)
