@@ -309,6 +309,12 @@ class StorageBusy(StorageError):
     code = "storage_busy"
 
 
+class StorageFull(StorageError):
+    """The disk that the database is on is full. Nothing was changed."""
+
+    code = "storage_full"
+
+
 class StorageUnreachable(StorageError):
     """The database's server cannot be reached, or gives no answer, for now. Nothing was changed."""
 

@@ -21,6 +21,7 @@ from outreach.errors import (
     RequestInProgress,
     StorageBusy,
     StorageError,
+    StorageFull,
     StorageUnreachable,
     Unauthorized,
 )
@@ -38,6 +39,7 @@ STATUS_BY_ERROR: Final[Mapping[type[OutreachError], int]] = {
     RateLimited: 429,
     RequestInProgress: 429,
     StorageBusy: 503,
+    StorageFull: 503,
     StorageUnreachable: 503,
 }
 """An error has the status of its nearest ancestor here; others are a 500."""
@@ -48,6 +50,9 @@ _MAX_PATH_LENGTH: Final = 300
 _OUR_FAULT: Final = "Something went wrong on our side. The server's log has it under this request id."
 
 _NO_DATABASE: Final = "The database cannot be used at the moment; the server's log says why. Try again later."
+_NO_ROOM: Final = (
+    "The disk of the database is full, and nothing was changed. Make room on the server's disk, and send this again."
+)
 _NOT_NOW: Final = "The database cannot be written at the moment, and nothing was changed. Try again in a moment."
 
 _TOO_MANY: Final = (
@@ -159,6 +164,9 @@ def answer_fault(request: Request, error: Exception) -> Response:
         log_throttle_of(engine).failure(
             "request_failed", error, "request failed", request_id=request_state_of(request).request_id
         )
+        if isinstance(error, StorageFull):
+            # Somebody has to make room first.
+            return error_response(request, 503, "internal_error", _NO_ROOM, headers={"Retry-After": "30"})
         passes = isinstance(error, StorageUnreachable)
         status, headers = (503, {"Retry-After": "1"}) if passes else (500, {})
         return error_response(request, status, "internal_error", _NO_DATABASE, headers=headers)

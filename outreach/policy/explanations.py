@@ -37,6 +37,7 @@ _ANY_CHANNEL: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
         ("unknown", "timeout"): "the provider did not respond in time: the outcome is being looked up",
         ("unknown", "dropped"): "the connection broke before a response: the outcome is being looked up",
         ("unknown", "unreadable"): "the response did not come from the provider: the outcome is being looked up",
+        ("unknown", "repeated_id"): "the response was that of another request: the outcome is being looked up",
         (
             "unknown",
             "provider_error",
@@ -264,6 +265,11 @@ FAILURE_TEXTS: Final[Mapping[str, FailureText]] = MappingProxyType(
         "dropped": (
             "The connection broke before a response: it is not yet known whether the provider accepted the request.",
             "Wait while it is looked up at the provider, or decide about it yourself.",
+        ),
+        "repeated_id": (
+            "The response had the identifier of another request: it is not yet known whether this one was accepted.",
+            "Wait while it is looked up at the provider. Check that no proxy in between mixes responses up, and that "
+            "an adapter of your own returns another identifier for each request.",
         ),
         "unreadable": (
             "The response did not come from the provider: it is not yet known whether it accepted the request.",

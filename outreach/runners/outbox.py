@@ -181,7 +181,7 @@ class Outbox:
             seconds = None if asked is None else self._clock.monotonic() - asked
             instrumentation.request_ended(request.dispatch, outcome, seconds=seconds)
             # Cancelled or not: a committed dispatch's outcome is recorded.
-            await self._record(request.dispatch, outcome)
+            outcome = await self._record(request.dispatch, outcome)
             log_provider_outcome(self._worker.log_throttle, request.dispatch, outcome, problem)
             permit.move_to(None)
             self._places.wake_waiters()
@@ -280,12 +280,13 @@ class Outbox:
                 return
             await anyio.sleep(min(wait, left))
 
-    async def _record(self, dispatch: Dispatch, outcome: DispatchOutcome) -> None:
+    async def _record(self, dispatch: Dispatch, outcome: DispatchOutcome) -> DispatchOutcome:
+        """Record an outcome, or keep it for later; return what was recorded."""
         deadline = anyio.current_time() + _FINAL_RECORD_SECONDS if self._closing else float("inf")
         with anyio.CancelScope(shield=True, deadline=deadline) as scope:
             self._recording.add(scope)
             try:
-                await self._record_with_retry(dispatch, outcome)
+                outcome = await self._record_with_retry(dispatch, outcome)
             finally:
                 self._recording.discard(scope)
         if scope.cancelled_caught:
@@ -299,11 +300,12 @@ class Outbox:
                 error_type=TimeoutError.__name__,
                 dispatch_id=dispatch.id,
             )
+        return outcome
 
-    async def _record_with_retry(self, dispatch: Dispatch, outcome: DispatchOutcome) -> None:
+    async def _record_with_retry(self, dispatch: Dispatch, outcome: DispatchOutcome) -> DispatchOutcome:
         while True:
             try:
-                await self._worker.settle(dispatch, outcome)
+                return await self._worker.settle(dispatch, outcome)
             except Exception as error:
                 self._worker.log_throttle.failure(
                     "outcome_not_recorded",
@@ -312,8 +314,6 @@ class Outbox:
                     dispatch_id=dispatch.id,
                 )
                 await anyio.sleep(_RECORD_RETRY_SECONDS)
-            else:
-                return
 
 
 class _Pace:

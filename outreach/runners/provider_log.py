@@ -26,6 +26,7 @@ _FAILURE_TEXTS: Final = {
     "timeout": "does not respond in time",
     "dropped": "drops connections",
     "unreadable": "responds with something unreadable",
+    "repeated_id": "responds with the identifier of another request",
     "temporary": "asks for a retry",
 }
 

@@ -41,6 +41,9 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
+_Recorded = tuple[DispatchOutcome, ProviderThrottle | None]
+"""An outcome as it was recorded, and the throttle that came of it."""
+
 _FINAL_HIGH_WATER_SECONDS: Final = 0.5
 """How long a clean shutdown waits for the last high-water mark."""
 
@@ -495,13 +498,15 @@ class Worker:
             reason=reason,
         )
 
-    async def settle(self, dispatch: Dispatch, outcome: DispatchOutcome) -> None:
-        """Record a dispatch's outcome and its provider's throttle.
+    async def settle(self, dispatch: Dispatch, outcome: DispatchOutcome) -> DispatchOutcome:
+        """Record a dispatch's outcome and its provider's throttle; return what was recorded (`ledger.believable`).
 
         Outcomes that arrive together are recorded together; one that fails does not affect the others.
         """
         settling = self._settling_singles if dispatch.campaign_id is None else self._settling
-        self._log_provider_throttle(await settling.submit((dispatch, outcome)))
+        recorded, throttle = await settling.submit((dispatch, outcome))
+        self._log_provider_throttle(throttle)
+        return recorded
 
     def keep(self, dispatch: Dispatch, outcome: DispatchOutcome) -> None:
         """Have an outcome recorded when the database can be reached again, under whatever lease.
@@ -546,21 +551,23 @@ class Worker:
         else:
             self._kept.pop(dispatch.id, None)
 
-    async def _settle(self, outcomes: Sequence[tuple[Dispatch, DispatchOutcome]]) -> Sequence[ProviderThrottle | None]:
+    async def _settle(self, outcomes: Sequence[tuple[Dispatch, DispatchOutcome]]) -> Sequence[_Recorded]:
         return await self._storage.write(lambda tx: self._apply_outcomes(tx, outcomes))
 
     def _apply_outcomes(
         self, tx: Transaction, outcomes: Sequence[tuple[Dispatch, DispatchOutcome]]
-    ) -> Sequence[ProviderThrottle | None]:
+    ) -> Sequence[_Recorded]:
         now = self._now(tx)
         callbacks.prefetch_for_outcomes(tx, outcomes)
-        throttles = []
-        for dispatch, outcome in outcomes:
+        recorded = []
+        for dispatch, answer in outcomes:
+            outcome = ledger.believable(tx, dispatch, answer)
             callbacks.merge_outcome(
                 tx, dispatch.workspace_id, dispatch.id, outcome, backoff=self.backoff, analyser=self.analyser, now=now
             )
-            throttles.append(provider_throttles.update_throttle(tx, dispatch, outcome, backoff=self.backoff, now=now))
-        return throttles
+            throttle = provider_throttles.update_throttle(tx, dispatch, outcome, backoff=self.backoff, now=now)
+            recorded.append((outcome, throttle))
+        return recorded
 
     def _now(self, tx: Transaction) -> datetime:
         """Return the time of the database, also where it was away as the engine was opened."""

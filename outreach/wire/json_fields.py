@@ -49,7 +49,7 @@ def text_at(value: object, *path: str, longest: int = MAX_TEXT_LENGTH) -> str | 
 
 
 def moment_at(value: object, *path: str) -> datetime | None:
-    """Return the time at a path of keys; None if there is none.
+    """Return the time at a path of keys; None if there is none, or if it is not the time of a call.
 
     Reads Unix time in seconds or milliseconds, as a number or its digits, and ISO 8601, which is UTC without a zone.
     """
@@ -59,14 +59,14 @@ def moment_at(value: object, *path: str) -> datetime | None:
     try:
         if isinstance(found, str) and not _is_number(found):
             moment = datetime.fromisoformat(found)
-            return moment.astimezone(UTC) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-        if not isinstance(found, int | float | str):
+            moment = moment.astimezone(UTC) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        elif isinstance(found, int | float | str):
+            seconds = float(found)
+            moment = datetime.fromtimestamp(seconds / 1000 if abs(seconds) > MILLISECOND_THRESHOLD else seconds, tz=UTC)
+        else:
             return None
-        seconds = float(found)
-        moment = datetime.fromtimestamp(seconds / 1000 if abs(seconds) > MILLISECOND_THRESHOLD else seconds, tz=UTC)
     except (ValueError, OverflowError, OSError):
         return None
-    # Other years are not the time of a call.
     return moment if _FIRST_YEAR <= moment.year <= _LAST_YEAR else None
 
 

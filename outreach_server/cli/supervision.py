@@ -37,6 +37,10 @@ class ServiceManager:
         """Say that requests are answered."""
         self._send("READY=1", f"STATUS={status}")
 
+    def waiting(self, status: str, *, seconds: float) -> None:
+        """Say that the start waits for something, and may take so much longer."""
+        self._send(f"STATUS={status}", f"EXTEND_TIMEOUT_USEC={round(seconds * 1_000_000)}")
+
     def stopping(self) -> None:
         """Say that the process is about to end."""
         self._send("STOPPING=1", "STATUS=Stopping")

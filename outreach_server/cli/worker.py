@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager, nullcontext, suppress
 from types import FrameType
 from typing import Final
 
@@ -14,6 +14,7 @@ import click
 
 from outreach import Outreach
 from outreach.database import shown_url
+from outreach.errors import StorageUnreachable
 from outreach_server.cli.base import state
 from outreach_server.cli.copied import dispatch_copied_option, reclaim
 from outreach_server.cli.database_place import place_of
@@ -27,6 +28,12 @@ from outreach_server.cli.supervision import Pulse, ServiceManager
 _log = logging.getLogger("outreach_server")
 
 _LOOK_SECONDS: Final = 1.0
+
+_REACH_AGAIN_SECONDS: Final = 1.0
+"""How long after a database could not be reached it is tried again."""
+
+_SAY_AGAIN_SECONDS: Final = 60.0
+"""How often a wait for the database is logged."""
 
 
 @click.command(cls=ConfiguredCommand)
@@ -61,13 +68,21 @@ def worker(dispatch_copied: bool, **flags: str | bool | None) -> None:
         async def run() -> None:
             stopping = asyncio.Event()
             with _ending(stopping):
-                async with Outreach.open(
-                    url,
-                    dispatch=True,
-                    config=config,
-                    simulator=simulator,
-                    instrumentation=instrumentation,
-                ) as engine:
+                async with AsyncExitStack() as opened:
+                    engine = await _enter_when_reachable(
+                        opened,
+                        lambda: Outreach.open(
+                            url,
+                            dispatch=True,
+                            config=config,
+                            simulator=simulator,
+                            instrumentation=instrumentation,
+                        ),
+                        stopping,
+                        manager,
+                    )
+                    if engine is None:
+                        return
                     side_app = None
                     if metrics is not None:
                         from outreach_server.worker_app import worker_app
@@ -85,6 +100,30 @@ def worker(dispatch_copied: bool, **flags: str | bool | None) -> None:
                         manager.stopping()
 
         run_fast(run)
+
+
+async def _enter_when_reachable(
+    opened: AsyncExitStack,
+    connect: Callable[[], AbstractAsyncContextManager[Outreach]],
+    stopping: asyncio.Event,
+    manager: ServiceManager,
+) -> Outreach | None:
+    """Open the engine as soon as its database can be reached; return None if the process is to end before.
+
+    A machine may start its workers before its database.
+    """
+    loop, logged_at = asyncio.get_running_loop(), float("-inf")
+    while not stopping.is_set():
+        try:
+            return await opened.enter_async_context(connect())
+        except StorageUnreachable as error:
+            if loop.time() - logged_at >= _SAY_AGAIN_SECONDS:
+                logged_at = loop.time()
+                _log.warning("Waiting for the database: %s", error.message, extra={"action": "database_awaited"})
+            manager.waiting("Waiting for the database", seconds=_SAY_AGAIN_SECONDS)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stopping.wait(), _REACH_AGAIN_SECONDS)
+    return None
 
 
 def _announce(url: str, address: str | None, dispatcher: str, *, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""One line where PostgreSQL ends connections, of which libraries write several for each, with tracebacks."""
+"""One line where PostgreSQL ends connections or is read-only: libraries write several for each, with tracebacks."""
 
 from __future__ import annotations
 
@@ -23,6 +23,12 @@ _NONE_FREE: Final = (
     "There was no connection to PostgreSQL: %s. Either all were in use, or the server did not answer; more are tried."
 )
 
+_LOST: Final = ("connections_lost", "Connections to PostgreSQL were lost, and are made again: %s")
+_READ_ONLY: Final = (
+    "database_read_only",
+    "PostgreSQL takes no writes, and is tried again: %s. It may be a standby, or a server that hands over to one.",
+)
+
 _QUIET_SECONDS: Final = 5.0
 """Open connections that are lost after so long are lost to another interruption."""
 
@@ -31,7 +37,9 @@ _AGAIN_SECONDS: Final = 60.0
 
 
 class LostConnections(logging.Filter):
-    """Writes one line for each interruption, in place of those of psycopg's pool and Procrastinate about connections.
+    """Writes one line for each interruption, in place of those of psycopg's pool and Procrastinate.
+
+    An interruption is that connections are lost, or that the server takes no writes.
 
     All other lines pass, and with the level `debug` these do, too.
 
@@ -55,12 +63,13 @@ class LostConnections(logging.Filter):
             going_on = now - self._seen_at < _AGAIN_SECONDS
             if going_on and str(record.msg).startswith(_GIVEN_UP):
                 return False
-            why = "the server has closed them"
+            why, told = "the server has closed them", _LOST
             if not str(record.msg).startswith(_FOUND_BROKEN):
                 lost = next((one for one in _errors_of(record) if _is_lost(one)), None)
                 if lost is None:
                     return True
                 why = next(iter(str(lost).splitlines()), type(lost).__name__)
+                told = _READ_ONLY if _is_read_only(lost) else _LOST
                 if _is_wait(lost) and not going_on:
                     # Lines that tell more may follow.
                     self._seen_at = now
@@ -71,9 +80,8 @@ class LostConnections(logging.Filter):
             if not anew and now - self._logged_at < _AGAIN_SECONDS:
                 return False
             self._logged_at = now
-        _log.warning(
-            "Connections to PostgreSQL were lost, and are made again: %s", why, extra={"action": "connections_lost"}
-        )
+        action, words = told
+        _log.warning(words, why, extra={"action": action})
         return False
 
 
@@ -102,11 +110,18 @@ def _is_wait(error: BaseException) -> bool:
     return isinstance(error, PoolTimeout)
 
 
+def _is_read_only(error: BaseException) -> bool:
+    """Return whether an error tells that the server, or its database, takes no writes."""
+    from psycopg import Error
+
+    return isinstance(error, Error) and error.sqlstate == "25006"
+
+
 def _is_lost(error: BaseException) -> bool:
-    """Return whether an error tells of a connection that was lost, or cannot be made or had for now."""
+    """Return whether an error tells of an interruption: a connection that cannot be had, or a server without writes."""
     from psycopg import OperationalError
 
-    if _is_wait(error):
+    if _is_wait(error) or _is_read_only(error):
         return True
     if not isinstance(error, OperationalError):
         return False

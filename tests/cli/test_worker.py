@@ -4,11 +4,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import httpx
+import psycopg
 import pytest
 
+from tests import postgres
 from tests.cli.conftest import ROOT, STOP_SIGNALS, Process, until
 
 STOP_SECONDS = 10.0
@@ -48,3 +50,71 @@ def test_jobs_need_postgresql(start: Callable[..., Process]) -> None:
     process = start("worker", OUTREACH_DISPATCHER="procrastinate")
     assert process.wait() != 0
     assert "keeps its jobs in PostgreSQL" in process.stderr
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[postgres.Server]:
+    """A server of PostgreSQL that a test may stop."""
+    server = postgres.Server()
+    yield server
+    server.remove()
+
+
+def test_a_worker_waits_for_a_database_that_is_away(start: Callable[..., Process], server: postgres.Server) -> None:
+    """It says so once, begins as soon as the database is there, and ends cleanly where it is to end before."""
+    url = server.url("postgres")
+    server.stop()
+    given_up, process = start("worker", OUTREACH_DATABASE_URL=url), start("worker", "--json", OUTREACH_DATABASE=url)
+    for one in (given_up, process):
+        one.says("Waiting for the database")
+    given_up.signal(signal.SIGTERM)
+    assert given_up.wait() == 0
+    server.start()
+    assert process.document()["dispatcher"] == "in_process"
+    process.signal(signal.SIGTERM)
+    assert process.wait() == 0
+    for one in (given_up, process):
+        assert one.stderr.count("Waiting for the database") == 1
+        assert "Traceback" not in one.stderr
+
+
+def test_a_worker_does_not_wait_for_a_database_that_refuses_it(
+    start: Callable[..., Process], server: postgres.Server
+) -> None:
+    """A wrong name is the fault of a setting: waiting would hide it."""
+    process = start("worker", OUTREACH_DATABASE_URL=server.url("no_such_database"))
+    assert process.wait() != 0
+    assert "no_such_database" in process.stderr
+
+
+def test_a_worker_of_jobs_writes_one_line_while_its_database_is_read_only(
+    start: Callable[..., Process], server: postgres.Server
+) -> None:
+    """Procrastinate's own lines would be tracebacks, several a second; afterwards the worker goes on."""
+    server.execute("CREATE DATABASE jobs")
+    process = start(
+        *("worker", "--metrics", "127.0.0.1:0", "--json"),
+        OUTREACH_DATABASE_URL=server.url("jobs"),
+        OUTREACH_DISPATCHER="procrastinate",
+    )
+    url = process.document()["url"]
+
+    def dispatching() -> bool:
+        return bool(httpx.get(f"{url}/readyz", trust_env=False).json()["dispatcher"]["dispatching"])
+
+    until(dispatching, "the right to dispatch")
+    server.execute("ALTER SYSTEM SET default_transaction_read_only = on")
+    server.execute("SELECT pg_reload_conf()")
+    try:
+        process.says("PostgreSQL takes no writes")
+        time.sleep(5)  # several heartbeats of Procrastinate's worker, and of ours
+    finally:
+        with psycopg.connect(server.url("postgres"), autocommit=True) as connection:
+            connection.execute("SET default_transaction_read_only = off")
+            connection.execute("ALTER SYSTEM RESET default_transaction_read_only")
+            connection.execute("SELECT pg_reload_conf()")
+    until(dispatching, "the right to dispatch")
+    process.signal(signal.SIGTERM)
+    assert process.wait() == 0
+    assert process.stderr.count("PostgreSQL takes no writes") == 1
+    assert "Traceback" not in process.stderr

@@ -226,6 +226,35 @@ async def test_words_count_as_the_states_that_they_are(open_storage: OpenStorage
         assert dispatch.reason == "opted_out"
 
 
+class OneIdentifier(ScriptedCarrier):
+    """Answers each request with the identifier of the first, as where something in between mixes answers up."""
+
+    async def send(self, message: OutboundMessage) -> DispatchOutcome:
+        """Accept it, as it seems."""
+        return attrs.evolve(await super().send(message), provider_id="SM-of-the-first")
+
+
+async def test_an_acceptance_with_the_identifier_of_another_request_is_unknown(open_storage: OpenStorage) -> None:
+    """It is the answer to that one: nobody can tell what became of this one; and so much trouble pauses a campaign."""
+    async with dispatching(open_storage(clock_of_loop()), carrier=OneIdentifier()) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 20)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        paused = await reaches(rig.engine, campaign, "paused")
+        assert paused.pause_reason == "error_budget"
+        found = [
+            one
+            for position in range(20)
+            for one in await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, position)
+        ]
+        accepted = [one for one in found if one.state is DispatchState.ACCEPTED]
+        assert [one.provider_id for one in accepted] == ["SM-of-the-first"]
+        doubtful = [one for one in found if one.state is DispatchState.UNKNOWN]
+        assert {(one.reason, one.provider_id) for one in doubtful} == {("repeated_id", None)}
+        assert len(doubtful) >= 5
+        assert accepted[0].id in (doubtful[0].error_message or "")
+
+
 class OddAnalyser:
     """Raises what is no error as a call has ended."""
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import anyio
@@ -67,6 +67,7 @@ pytestmark = pytest.mark.virtual_time
 
 STALE = timedelta(minutes=10)
 TO = "+14155550123"
+FIRST_YEAR, LAST_YEAR = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 
 
 async def test_a_message_is_sent_once_without_a_footer(open_storage: OpenStorage) -> None:
@@ -176,6 +177,35 @@ async def test_the_events_of_a_call_move_it_up_only(storage: Storage) -> None:
     assert ended is not None
     assert (ended.status, ended.outcome, ended.duration_seconds) == (CallStatus.COMPLETED, "positive", 2)
     assert (ended.answered_at, ended.ended_at) == (NOW, NOW + timedelta(seconds=2))
+
+
+@pytest.mark.parametrize("times", [(FIRST_YEAR, NOW), (NOW, LAST_YEAR), (FIRST_YEAR, LAST_YEAR), (LAST_YEAR, NOW)])
+async def test_a_call_is_as_long_as_it_can_have_been(storage: Storage, times: tuple[datetime, datetime]) -> None:
+    """A provider's time before the call or still to come is none: the time at which it was reported counts."""
+    _, call, dispatch = await _placed(storage)
+    accepted = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id="pc-1")
+    await storage.write(lambda tx: ledger.settle(tx, THIS_WORKSPACE, dispatch.id, accepted, backoff=BACKOFF, now=NOW))
+    ended_at = NOW + timedelta(seconds=90)
+    for status, at, now in (
+        (CallStatus.IN_PROGRESS, times[0], NOW),
+        (CallStatus.COMPLETED, ended_at if times[1] == NOW else times[1], ended_at),
+    ):
+        event = CallReport(
+            workspace_id=THIS_WORKSPACE,
+            provider="simulator",
+            dispatch_id=dispatch.id,
+            provider_id="pc-1",
+            status=status,
+            at=at,
+        )
+        await storage.write(
+            lambda tx, event=event, now=now: ledger.apply_report(  # type: ignore[misc]
+                tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=now
+            )
+        )
+    ended = await storage.read(lambda tx: tx.calls.get(THIS_WORKSPACE, call.id))
+    assert ended is not None
+    assert (ended.answered_at, ended.ended_at, ended.duration_seconds) == (NOW, ended_at, 90)
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,24 @@ def test_an_interruption_is_one_line(log: Log) -> None:
     assert log.actions == ["connections_lost"] * 2
 
 
+def test_a_server_that_is_read_only_is_one_line_a_minute(log: Log) -> None:
+    """Procrastinate tries again and again, and writes a traceback each time."""
+    refusal = psycopg.errors.ReadOnlySqlTransaction("cannot execute UPDATE in a read-only transaction")
+    worker = logging.getLogger("procrastinate.worker.worker")
+    for _ in range(100):
+        worker.error("Side task %s failed, stopping worker", "heartbeat", exc_info=wrapped(refusal))
+        logging.getLogger("procrastinate.utils").exception("periodic error", exc_info=wrapped(refusal))
+        log.now += 0.5
+    assert log.actions == ["database_read_only"]
+    (line,) = log.lines
+    assert (line["logger"], line["level"]) == ("outreach_server", "warning")
+    assert "read-only transaction" in line["message"]
+    assert "error" not in line
+    log.now += 60
+    worker.error("Side task %s failed, stopping worker", "heartbeat", exc_info=wrapped(refusal))
+    assert log.actions == ["database_read_only"] * 2
+
+
 def test_a_long_interruption_is_a_line_a_minute(log: Log) -> None:
     """However often connecting is tried; waits for a connection belong to it."""
     log.interrupt()

@@ -87,6 +87,20 @@ STRETCHED = [
     "quittt",
     "unsubscribeeee",
 ]
+MISTYPED = [
+    *("unsubscirbe", "Unsubscrbe", "unsubscrribe", "unsubscrive", "ubsubscribe", "unsibscribe", "nusubscribe"),
+    "unsubscribr",
+]
+SINGLE_WORDS = ["exit", "Exit.", "OFF", "mute", "Mute!", "mute me"]
+HEBREW = [
+    *("הפסק", "הפסיקו", "הפסיקי", "תפסיקי", "להפסיק", "הסירי", "תסיר", "תסירו", "תסירו אותי", "עצרו", "תעצור", "תעצרו"),
+    *("לעצור", "חדל", "חדלו", "ביטול", "לבטל", "לבטל מנוי", "ביטול הרשמה", "מחק", "מחקו", "תמחקו אותי", "תורידו אותי"),
+    *("הורידו אותי", "יציאה", "תוציאו אותי"),
+]
+ARABIC = [
+    *("توقفي", "أوقفوا", "اوقفي", "وقف", "وقفوا", "الغ", "ألغي", "الغوا", "إلغاء اشتراكي", "الغاء الرسائل", "ستوب"),
+    *("إزالة", "ازلني", "أزيلوني", "احذفني", "احذفوني", "انسحاب", "انهاء", "خروج", "أوقف الرسائل"),
+]
 SIGNS = ["🛑", " 🛑🛑 ", "⛔️", "🚫"]
 DISGUISED = ["5top", "$top", "5T0P!", "ꜱᴛᴏᴘ", "STӨP", "st🛑p", "ST⛔P"]
 LOOK_ALIKES = ["СТОР", "ЅТОР", "SТOP", "StΟp", "ΣΤΟΡ", "sтοp", "ЅТОРРР", "САNСЕL"]
@@ -98,6 +112,7 @@ VARIED = [
 
 WORDS = [
     *(*THE_LAWS_WORDS, *CARRIERS_WORDS, *OTHERS_WORDS, *OTHER_LANGUAGES),
+    *(*MISTYPED, *SINGLE_WORDS, *HEBREW, *ARABIC),
     *(*BY_MORE_PEOPLE, *BY_STILL_MORE, *STRETCHED, *SIGNS, *LOOK_ALIKES, *DISGUISED, *VARIED),
 ]
 
@@ -344,6 +359,80 @@ def test_what_holds_a_word_of_opting_out_and_says_something_else_is_for_a_person
     assert may_mean_stop(text)
 
 
+SLIPS = [
+    *("sotp", "stpo", "tsop", "stp", "sto", "syop", "srop", "dtop", "stoo", "stiop", "qiut", "quti", "qit", "quut"),
+    *(
+        "wuit",
+        "cancle",
+        "canecl",
+        "cancl",
+        "camcel",
+        "vancel",
+        "remvoe",
+        "remobe",
+        "revoek",
+        "revok",
+        "optuot",
+    ),
+    *("opt-uot", "opout", "unsbu", "usnub", "unsib", "caese", "discontineu", "discontine", "exti", "eixt", "exut"),
+    *("mtue", "mutw", "unsibscrbe", "unscubsribe", "abmleden", "stoppne", "please sotp", "Qiut!"),
+    *("يكفي", "كفاية", "إزعاج", "حظر", "امسحني", "شيلني", "غير مهتم", "مش مهتم", "ما بدي"),
+    *("צא", "ספאם", "חסום", "חסימה", "עזבו אותי", "אין עניין"),
+]
+
+
+@pytest.mark.parametrize("text", SLIPS)
+def test_a_word_with_a_wrong_letter_is_for_a_person(text: str) -> None:
+    """Where it is short, and so may be another word: it is not missed, and nobody is put on the register by it."""
+    assert keyword_of(text) is None
+    assert may_mean_stop(text)
+
+
+ORDINARY = [
+    *(
+        "of",
+        "top",
+        "shop",
+        "stomp",
+        "step",
+        "spot",
+        "atop",
+        "strop",
+        "store",
+        "stock",
+        "case",
+        "ease",
+        "crease",
+    ),
+    *(
+        "lease",
+        "please",
+        "chase",
+        "evoke",
+        "invoke",
+        "edit",
+        "exist",
+        "exits",
+        "next",
+        "quiet",
+        "quite",
+        "quilt",
+        "suit",
+    ),
+    *("cancer", "council", "counsel", "remote", "remora", "mite", "jute", "mate", "must", "ext", "out", "input"),
+    *("anmelden", "subscribed", "resubscribe", "describe", "and", "on", "one", "half", "hat", "qui", "sop", "top!"),
+    *("I am off today", "20% off", "the exit is on the left", "I mute my phone at night", "off we go then"),
+    *("shop please", "edit: see you at 5"),
+]
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_words_that_look_like_an_opt_out_are_none(text: str) -> None:
+    """Nobody is held back for them."""
+    assert keyword_of(text) is None
+    assert not may_mean_stop(text)
+
+
 @given(
     st.sampled_from(LONGER),
     st.sampled_from(["", "Hi, ", "hello there! ", "please ", "Good morning. ", "Sorry, ", "Can you please ", "OK - "]),
@@ -420,7 +509,17 @@ def test_a_message_that_is_one_quotation_is_somebodys_own(text: str) -> None:
     assert keyword_of(f"“{text.replace('“', '').replace('”', '')}”.") == UNDERSTOOD
 
 
-@pytest.mark.parametrize("text", ["they won't stop", "quit smoking", "never mind, just stop"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "they won't stop",
+        "quit smoking",
+        "never mind, just stop",
+        "I want to unsubscirbe",
+        "unsubscrbe me",
+        "off please",
+    ],
+)
 def test_in_doubt_a_short_message_is_an_opt_out(text: str) -> None:
     """One contact lost costs less than one who is contacted against the law: decided, and so documented."""
     assert keyword_of(text) == UNDERSTOOD

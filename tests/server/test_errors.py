@@ -139,6 +139,30 @@ def test_a_database_that_gives_no_answer_is_a_503(
     assert "db.internal hangs" in line.getMessage()
 
 
+def test_a_full_disk_is_a_503_that_says_so(memory_service: Service) -> None:
+    """For a message as for every other write: nothing was changed, and somebody has to make room."""
+    tenant, text = memory_service.tenant(), {"to": "+14155550101", "body": "Hello " * 50}
+
+    def limit(tx: Any, more: int) -> None:
+        connection = tx.audit._rows.backend.connection
+        used = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {used + more}")
+
+    def has_room(more: int) -> None:
+        memory_service.run(memory_service.engine._storage.write, lambda tx: limit(tx, more))
+
+    has_room(0)
+    answers = [tenant.post("/sms", text) for _ in range(200)]
+    refused = [answer for answer in answers if answer.status_code != 201]
+    assert refused
+    for answer in refused:
+        error = check_envelope(answer, 503, "internal_error")
+        assert error["message"].startswith("The disk of the database is full")
+        assert answer.headers["Retry-After"] == "30"
+    has_room(1_000_000)
+    assert tenant.post("/sms", text).status_code == 201
+
+
 def test_every_error_of_the_engine_has_a_status() -> None:
     """Errors of a request are 4xx; the others are ours, and are meant to be 500, or 503 where they pass."""
     classes = [

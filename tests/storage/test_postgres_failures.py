@@ -13,12 +13,13 @@ import psycopg
 import pytest
 from psycopg_pool.base import AttemptWithBackoff
 
-from outreach.errors import StorageBusy, StorageError, StorageUnreachable
+from outreach.errors import StorageBusy, StorageError, StorageFull, StorageUnreachable
 from outreach.models.work import AuditEntry, DatabaseHome
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import OneQuery
 from outreach.storage.postgres import PostgresStorage, pool, transactions
 from outreach.storage.postgres import connect as connect_module
+from outreach.storage.postgres import errors as postgres_errors
 from outreach.storage.postgres import storage as storage_module
 from outreach.storage.postgres.connect import PostgresConnection, connect, conninfo_of
 from outreach.storage.postgres.pool import configure
@@ -579,3 +580,10 @@ def raise_in_database(tx: Transaction, code: str) -> None:
     """Have the database raise an error."""
     connection = tx.workspaces._rows.backend.connection  # type: ignore[attr-defined]
     connection.execute(f"DO $$ BEGIN RAISE EXCEPTION 'on purpose' USING ERRCODE = '{code}'; END $$")
+
+
+def test_a_full_disk_is_an_error_of_its_own() -> None:
+    """Somebody has to make room: callers are told so, as with SQLite."""
+    full = postgres_errors.translate(psycopg.errors.DiskFull("could not extend file"))
+    assert type(full) is StorageFull
+    assert "Make room" in full.message

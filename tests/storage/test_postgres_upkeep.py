@@ -235,7 +235,7 @@ def test_a_url_that_names_no_database_is_refused(url: str, words: str) -> None:
 async def test_a_server_that_is_not_there_is_named_without_the_password() -> None:
     """Nor the user."""
     storage = opened("postgresql://anna:secret@127.0.0.1:1/db")
-    with pytest.raises(StorageError, match=r"The database 'db' at 127\.0\.0\.1:1 cannot be used") as caught:
+    with pytest.raises(StorageError, match=r"The database 'db' at 127\.0\.0\.1:1 cannot be reached") as caught:
         async with storage:
             pass
     assert "secret" not in caught.value.message

@@ -28,6 +28,9 @@ _SEEN: Final = timedelta(hours=1)
 _RINGING: Final = timedelta(minutes=5)
 """How much longer than its agent allows a call may last: providers count from the answer, and report the end later."""
 
+_CLOCK_DIFFERENCE: Final = timedelta(minutes=15)
+"""How far a provider's clock may be from ours."""
+
 
 def settle(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome, now: datetime, *, by: TrailRule) -> None:
     """Merge a dispatch's outcome into its call; `by` is the source."""
@@ -107,7 +110,7 @@ def apply_report(
     ended = event.status in ENDED_CALL_STATUSES
     answered = call.answered_at
     if answered is None and event.status is CallStatus.IN_PROGRESS:
-        answered = event.at
+        answered = _moment(call, event, now)
     # The end of a call need not repeat who answered.
     known = attrs.evolve(event, answered_by=event.answered_by or call.answered_by)
     after: Call = attrs.evolve(
@@ -118,7 +121,7 @@ def apply_report(
         summary=_told(call, event.summary) or call.summary,
         error=_told(call, event.error),
         outcome=analyser.outcome(known) if ended else None,
-        ended_at=event.at if ended else None,
+        ended_at=_moment(call, event, now) if ended else None,
     )
     tx.calls.update(after)
     # The event with the analysis may never come, so that a call without one is polled.
@@ -126,14 +129,16 @@ def apply_report(
     return after
 
 
-def apply_analysis(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser) -> Call | None:
+def apply_analysis(
+    tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser, now: datetime
+) -> Call | None:
     """Fill in what the end of a call left open, such as its outcome; return the call, None if nothing is new."""
     call = _call_if_authoritative(tx, dispatch)
     if call is None or call.is_open or call.status is CallStatus.UNCONFIRMED:
         return None
     if event.status is CallStatus.IN_PROGRESS and call.status is CallStatus.COMPLETED and call.answered_at is None:
         # The event that somebody answered was overtaken by the end.
-        after: Call = attrs.evolve(call, answered_at=event.at)
+        after: Call = attrs.evolve(call, answered_at=min(_moment(call, event, now), call.ended_at or now))
         tx.calls.update(after)
         return after
     if event.status is not call.status:
@@ -151,6 +156,14 @@ def apply_analysis(tx: Transaction, dispatch: Dispatch, event: CallReport, analy
         return None
     tx.calls.update(after)
     return after
+
+
+def _moment(call: Call, event: CallReport, now: datetime) -> datetime:
+    """Return when an event happened; now if its provider names a time before the call or still to come.
+
+    Figures of minutes and cost come from it, and a provider's clock, or its zone, may be wrong.
+    """
+    return event.at if _dialed_at(call) - _CLOCK_DIFFERENCE <= event.at <= now + _CLOCK_DIFFERENCE else now
 
 
 def _told(call: Call, words: str | None) -> str | None:

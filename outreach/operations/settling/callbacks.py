@@ -141,11 +141,13 @@ _MAX_EARLY_EVENTS: Final = 50
 def prefetch_for_outcomes(tx: Transaction, outcomes: Sequence[tuple[Dispatch, DispatchOutcome]]) -> None:
     """Read the rows that these outcomes concern, in one go."""
     ledger.prefetch_for_dispatches(tx, [dispatch for dispatch, _ in outcomes])
-    tx.callbacks.prefetch_waiting(
+    names = [
         (dispatch.workspace_id, dispatch.provider, outcome.provider_id)
         for dispatch, outcome in outcomes
         if outcome.provider_id is not None
-    )
+    ]
+    tx.dispatches.prefetch_by_provider_id(names)
+    tx.callbacks.prefetch_waiting(names)
 
 
 def merge_outcome(

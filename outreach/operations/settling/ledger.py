@@ -84,6 +84,23 @@ def settle(
     return settled
 
 
+def believable(tx: Transaction, dispatch: Dispatch, answer: DispatchOutcome) -> DispatchOutcome:
+    """Return what a provider's answer proves: an acceptance with the identifier of another request proves nothing.
+
+    It may be the answer to that one, which something between here and the provider has mixed up.
+    """
+    if answer.state is not DispatchState.ACCEPTED or answer.provider_id is None:
+        return answer
+    holder = tx.dispatches.by_provider_id(dispatch.workspace_id, dispatch.provider, answer.provider_id)
+    if holder is None or holder.id == dispatch.id:
+        return answer
+    return DispatchOutcome(
+        state=DispatchState.UNKNOWN,
+        reason="repeated_id",
+        error_message=f"The answer named {answer.provider_id}, the identifier of dispatch {holder.id}.",
+    )
+
+
 def prefetch_for_reports(tx: Transaction, events: Sequence[Report]) -> None:
     """Read the rows that these reports concern, in one go."""
     tx.dispatches.prefetch((event.workspace_id, event.dispatch_id) for event in events if event.dispatch_id is not None)
@@ -270,7 +287,7 @@ def _report_call(
 
 
 def _analyse_call(tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser, now: datetime) -> bool:
-    call = call_outcomes.apply_analysis(tx, dispatch, event, analyser)
+    call = call_outcomes.apply_analysis(tx, dispatch, event, analyser, now)
     if call is not None:
         trail.record_call(tx, dispatch, call, rule=TrailRule.PROVIDER_REPORT, now=now)
     if call is not None and dispatch.campaign_id is not None:

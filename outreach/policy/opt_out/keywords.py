@@ -21,6 +21,7 @@ import attrs
 from outreach.models.message import Keyword
 from outreach.policy.opt_out.phrases import sentence_asks_to_stop
 from outreach.policy.opt_out.refusals import STOP_SIGNS, consists_of, may_refuse
+from outreach.policy.opt_out.slips import corrected, is_slip
 from outreach.policy.opt_out.words import (
     MAX_CHARACTERS,
     Words,
@@ -51,8 +52,8 @@ class KeywordMatch:
 _STOP: Final = phrases(
     # 47 CFR 64.1200(a)(10), and the words of Twilio, Telnyx, Vonage and AWS.
     *("stop", "stop all", "unsubscribe", "cancel", "end", "quit", "revoke", "opt out", "remove", "remove me", "td"),
-    *("unsub", "stop it", "stop now", "no more", "discontinue", "delete me", "cease", "cease and desist"),
-    *("unsubcribe", "unsuscribe", "unsubscibe", "unsubsribe", "st0p"),  # As people mistype them.
+    *("unsub", "stop it", "stop now", "no more", "discontinue", "delete me", "cease", "cease and desist", "st0p"),
+    *("exit", "off", "mute", "exit list", "mute me"),
     *("arret", "arrêter", "arrêtez", "désabonner", "désinscription"),  # French
     *("alto", "pare", "parar", "baja", "dar de baja", "cancelar", "no más", "basta", "ya basta"),  # Spanish, Portuguese
     *("sair", "remover", "descadastrar"),  # Portuguese
@@ -65,7 +66,63 @@ _STOP: Final = phrases(
     *("退订", "退訂", "取消订阅", "取消訂閱", "停止发送", "不要再发", "別再傳"),  # Chinese
     *("配信解除", "解除", "やめて"),  # Japanese
     *("توقف", "قف", "أوقف", "إيقاف", "ايقاف", "الغاء", "إلغاء", "إلغاء الاشتراك", "الغاء الاشتراك", "كفى"),  # Arabic
+    *(
+        "توقفي",
+        "أوقفوا",
+        "أوقفي",
+        "وقف",
+        "وقفوا",
+        "وقفي",
+        "ألغ",
+        "ألغي",
+        "ألغوا",
+        "إلغاء اشتراكي",
+        "إلغاء الرسائل",
+        "ستوب",
+    ),
+    *(
+        "إيقاف الرسائل",
+        "أوقف الرسائل",
+        "إزالة",
+        "أزلني",
+        "أزيلوني",
+        "احذفني",
+        "احذفوني",
+        "انسحاب",
+        "إنهاء",
+        "إنهاء الاشتراك",
+    ),
+    *("خروج",),
     *("הסר", "הסירו", "הסר אותי", "הסירו אותי", "עצור", "תפסיק", "תפסיקו", "די", "להסרה", "בטל"),  # Hebrew
+    *(
+        "הסירי",
+        "תסיר",
+        "תסירו",
+        "תסירי",
+        "תסירו אותי",
+        "תסיר אותי",
+        "הפסק",
+        "הפסיקו",
+        "הפסיקי",
+        "תפסיקי",
+        "להפסיק",
+        "עצרו",
+    ),
+    *(
+        "עצרי",
+        "תעצור",
+        "תעצרו",
+        "לעצור",
+        "חדל",
+        "חדלו",
+        "ביטול",
+        "בטלו",
+        "לבטל",
+        "לבטל מנוי",
+        "ביטול מנוי",
+        "ביטול הרשמה",
+    ),
+    *("מחק", "מחקו", "תמחקו אותי", "תמחק אותי", "תורידו אותי", "תוריד אותי", "הורידו אותי", "תוציאו אותי", "יציאה"),
     *("중지", "정지", "그만", "수신거부", "수신 거부", "구독취소", "구독 취소", "멈춰", "해지"),  # Korean
     *("रोकें", "रुको", "रोको", "बंद करो", "बंद करें", "बंद", "बस करो"),  # Hindi
     *("বন্ধ", "বন্ধ করুন", "থামুন", "থামাও"),  # Bengali
@@ -198,6 +255,7 @@ _ALONE_ONLY: Final = frozenset(
     word
     for text in (
         *("td", "די", "बंद", "بند", "ਬੰਦ", "બંધ", "বন্ধ", "ବନ୍ଦ", "قف", "dur", "ret", "raus", "genug", "schluss", "chega"),
+        *("exit", "off", "mute", "خروج", "وقف", "إنهاء", "إزالة", "יציאה"),
         *("misa", "ruko", "stans", "取消", "basta", "sair", "huy"),
     )
     for word in words_of(text)
@@ -247,7 +305,7 @@ def keyword_of(text: str, *, opted_out_by_keyword: bool = False) -> KeywordMatch
 
     With `opted_out_by_keyword` the sender has opted out by a keyword, which `yes` takes back.
     """
-    words = words_of(text)
+    words = corrected(words_of(text))
     if words in _STOP or "".join(words) in _STOP_JOINED or _is_stop_variant(text, words):
         return KeywordMatch("stop", "exact")
     if words in _START or (opted_out_by_keyword and words in _START_WHEN_STOPPED):
@@ -257,7 +315,7 @@ def keyword_of(text: str, *, opted_out_by_keyword: bool = False) -> KeywordMatch
     if is_reaction(text):
         return None
     own = _CRY.sub("stop", own_text(text))
-    understood = _asks_to_stop(words_of(own)) or sentence_asks_to_stop(own)
+    understood = _asks_to_stop(corrected(words_of(own))) or sentence_asks_to_stop(own)
     return KeywordMatch("stop", "phrase") if understood else None
 
 
@@ -285,9 +343,11 @@ def carrier_replies_to(text: str) -> bool:
 
 def may_mean_stop(text: str) -> bool:
     """Return whether a message that is no keyword contains an opt-out word, and is for a person to read."""
-    words = words_of(_CRY.sub("stop", text[:MAX_CHARACTERS]))
+    words = corrected(words_of(_CRY.sub("stop", text[:MAX_CHARACTERS])))
     if is_reaction(text):
         return False
+    if is_slip(words):
+        return True
     # `Bus stop12`: digits may be attached.
     if not _OPT_OUT_WORDS.isdisjoint((*words, *split_digits(words))):
         return True

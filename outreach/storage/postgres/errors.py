@@ -7,7 +7,7 @@ from typing import Final
 import psycopg
 from psycopg import errors
 
-from outreach.errors import StorageBusy, StorageError, StorageUnreachable
+from outreach.errors import StorageBusy, StorageError, StorageFull, StorageUnreachable
 from outreach.working_set import AlreadyExists
 
 _ROW_CLASSES: Final = frozenset({"21", "22", "23", "42", "54"})
@@ -55,6 +55,18 @@ def is_passing(error: BaseException) -> bool:
     return isinstance(error, psycopg.OperationalError)
 
 
+_STARTING: Final = ("shutting down", "starting up", "in recovery", "terminating connection")
+"""What a server says while it restarts; any other refusal of a connection is the fault of a setting."""
+
+
+def is_away(error: BaseException) -> bool:
+    """Return whether a connection could not be made because the server is away for now."""
+    if not isinstance(error, psycopg.OperationalError) or not is_passing(error):
+        return False
+    text = str(error)
+    return "FATAL" not in text or any(words in text for words in _STARTING)
+
+
 def is_busy(error: BaseException) -> bool:
     """Return whether another process held a lock for too long."""
     return isinstance(error, errors.LockNotAvailable)
@@ -76,12 +88,19 @@ def as_caller_error(error: BaseException) -> BaseException:
 def translate(error: psycopg.Error) -> StorageError:
     """Return the storage error for a driver's error, which is its cause."""
     lost = is_passing(error)
-    kind = StorageBusy if is_busy(error) else StorageUnreachable if lost else StorageError
     message = "The connection to the database was lost." if lost else "The database cannot be used."
     message = _MESSAGES.get(error.sqlstate or "", message)
-    translated = kind(f"{message} ({type(error).__name__}: {first_line(error)})")
+    translated = _kind(error)(f"{message} ({type(error).__name__}: {first_line(error)})")
     translated.__cause__ = error
     return translated
+
+
+def _kind(error: psycopg.Error) -> type[StorageError]:
+    if is_busy(error):
+        return StorageBusy
+    if isinstance(error, errors.DiskFull):
+        return StorageFull
+    return StorageUnreachable if is_passing(error) else StorageError
 
 
 def first_line(error: BaseException) -> str:

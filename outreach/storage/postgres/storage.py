@@ -11,7 +11,7 @@ from typing import Final, Self, TypeVar, cast
 import psycopg
 
 from outreach.clock import Clock
-from outreach.errors import StorageError
+from outreach.errors import StorageError, StorageUnreachable
 from outreach.models.diagnosis import DiagnosisFinding
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import OneQuery, Operation
@@ -21,7 +21,7 @@ from outreach.storage.postgres.asking import Asker
 from outreach.storage.postgres.backend import Session
 from outreach.storage.postgres.connect import connect, conninfo_of, name_of
 from outreach.storage.postgres.diagnosis import diagnose_server
-from outreach.storage.postgres.errors import first_line, is_busy
+from outreach.storage.postgres.errors import first_line, is_away, is_busy
 from outreach.storage.postgres.listening import Listener
 from outreach.storage.postgres.lock import PostgresDispatchLock
 from outreach.storage.postgres.pool import Pool, configure, open_pool
@@ -182,9 +182,10 @@ class PostgresStorage:
             return open_pool(self._conninfo, size=1 + _READERS, home=self._lock.home()), types
         except psycopg.Error as error:
             self._lock.close()
-            raise StorageError(
-                f"The database {name_of(self._conninfo)} cannot be used. ({type(error).__name__}: {first_line(error)})"
-            ) from error
+            away = is_away(error)
+            what = f"The database {name_of(self._conninfo)} cannot be {'reached' if away else 'used'}."
+            kind = StorageUnreachable if away else StorageError
+            raise kind(f"{what} ({type(error).__name__}: {first_line(error)})") from error
 
 
 class _Open:

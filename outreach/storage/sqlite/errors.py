@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from outreach.errors import StorageBusy, StorageError
+from outreach.errors import StorageBusy, StorageError, StorageFull
 from outreach.working_set import AlreadyExists
 
 _DUPLICATE: Final = frozenset(
@@ -43,10 +43,15 @@ def translate(error: sqlite3.Error) -> StorageError:
     code = getattr(error, "sqlite_errorcode", 0)
     message = _MESSAGES.get(code & 0xFF, "The database cannot be used.")
     name = name_of(error)
-    kind = StorageBusy if code & 0xFF in _BUSY else StorageError
-    translated = kind(f"{message} ({name}: {error})")
+    translated = _kind(code & 0xFF)(f"{message} ({name}: {error})")
     translated.__cause__ = error
     return translated
+
+
+def _kind(code: int) -> type[StorageError]:
+    if code in _BUSY:
+        return StorageBusy
+    return StorageFull if code == sqlite3.SQLITE_FULL else StorageError
 
 
 def name_of(error: BaseException) -> str:
