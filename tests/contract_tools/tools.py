@@ -79,10 +79,8 @@ class Tools:
     def _run(self, command: Sequence[str | Path], cwd: Path) -> subprocess.CompletedProcess[str]:
         """Run a command to its end; what it printed on both ways out is its standard output."""
         # Some tools look for newer versions of themselves, or tell of their use: nobody is asked or told anything.
-        go = {
-            **{"GOPROXY": "off", "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local"},
-            **{"GOPATH": str(self.place / "go"), "GOCACHE": str(self.place / "go-cache")},
-        }
+        go = {"GOPROXY": "off", "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local"}
+        go |= {"GOPATH": str(self.place / "go"), "GOCACHE": str(self.place / "go-cache")}
         quiet = {"CI": "1", "NO_COLOR": "1", "REDOCLY_TELEMETRY": "off", "DO_NOT_TRACK": "1"}
         return subprocess.run(
             command,
