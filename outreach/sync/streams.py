@@ -183,11 +183,17 @@ class NamedStream(Stream[E | EventGap], Generic[E]):
         """The name of the subscription."""
         return self._stream.name
 
-    def ack(self) -> bool:
-        """Store that everything delivered so far has been done: it is not delivered again.
+    def ack(self, *, at_once: bool = False) -> bool:
+        """Acknowledge that everything delivered so far has been done: it is not delivered again.
+
+        While further events are at hand, acknowledgements are stored together, every half a second and as the stream is
+        closed. Where the process dies before, the events since then are delivered again.
+
+        Args:
+            at_once: Whether this one is stored before the call returns, as it is where no further event is at hand.
 
         Returns:
-            Whether it is so. False where another stream of this name has taken over meanwhile, or the subscription
-            was removed: the other gets the same events again.
+            Whether it is acknowledged. False where another stream of this name has taken over meanwhile, or the
+            subscription was removed: the other gets the same events again.
         """
-        return self._running.run(lambda _: self._stream.ack())
+        return self._running.run(lambda _: self._stream.ack(at_once=at_once))

@@ -17,13 +17,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import ClassVar, Generic, Literal, TypeVar
 
 import anyio
 import attrs
 
+from outreach.logged_errors import show_words
 from outreach.models.call import CallOutcome
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport, Report
@@ -168,6 +170,16 @@ Script = Iterable[Step] | Callable[[RequestT], Step]
 """Steps in the order of the requests, or a function that chooses one."""
 
 
+@contextmanager
+def _errors_in_words() -> Iterator[None]:
+    """Have the engine log the words of an error in full: they say what is wrong with the test."""
+    try:
+        yield
+    except Exception as error:
+        show_words(error)
+        raise
+
+
 class _Scripted(Generic[RequestT]):
     """What a scripted carrier and a scripted voice provider share."""
 
@@ -241,6 +253,10 @@ class _Scripted(Generic[RequestT]):
         return known
 
     async def _ask(self, request: RequestT, dispatch_id: str) -> DispatchOutcome:
+        with _errors_in_words():
+            return await self._do_step(request, dispatch_id)
+
+    async def _do_step(self, request: RequestT, dispatch_id: str) -> DispatchOutcome:
         step = self._next_step(request)
         self._check(step)
         self.requests.append(request)
@@ -276,7 +292,8 @@ class _Scripted(Generic[RequestT]):
 
     def _plan_event(self, event: ScriptedEvent, request: RequestT, provider_id: str, *, at: float) -> None:
         async def tell(sink: ReportSink) -> None:
-            await self._tell(event, request, provider_id, sink)
+            with _errors_in_words():
+                await self._tell(event, request, provider_id, sink)
 
         self._events.put(tell, at=at + event.after_seconds)
 

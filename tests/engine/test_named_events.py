@@ -17,6 +17,7 @@ from outreach.protocols.storage import Storage
 from outreach.services import named_streams
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.sqlite.memory import MemoryStorage
+from outreach.testing.clock import ManualClock
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, given_workspace, until
@@ -71,6 +72,46 @@ async def test_a_named_subscription_goes_on_where_it_was_acknowledged(open_stora
         assert await engine.events.get_subscription("billing") == found
         with pytest.raises(NotFound, match="subscription"):
             await engine.events.get_subscription("crm")
+
+
+async def test_acknowledgements_of_a_backlog_are_stored_together(open_storage: OpenStorage) -> None:
+    """A write for each event would fall behind; the last one is stored at once, and so is what `at_once` asks for."""
+    storage = open_storage(SystemClock())
+    clock = ManualClock(SystemClock().now())
+    async with Outreach(storage, config=QUICK, clock=clock) as engine:
+        workspace = (await given_workspace(engine)).id
+        async with engine.events.subscribe(OptedOut, name="billing") as stream:
+            await opt_out(engine, workspace, *range(40))
+
+            async def position() -> int:
+                return (await engine.events.get_subscription("billing")).position
+
+            stored = set()
+            for number in range(40):
+                assert await take(stream, 1) == [number]
+                assert await stream.ack()
+                stored.add(await position())
+            assert len(stored) == 2
+            assert (await engine.events.get_subscription("billing")).behind == 0
+            await opt_out(engine, workspace, *range(40, 46))
+            await take(stream, 2)
+            assert await stream.ack()
+            before = await position()
+            clock.advance(1)
+            await take(stream, 1)
+            assert await stream.ack()
+            timely = await position()
+            await take(stream, 1)
+            assert await stream.ack(at_once=True)
+            asked_for = await position()
+            assert before < timely < asked_for
+            await take(stream, 1)
+            assert await stream.ack()
+            assert await position() == asked_for
+        # What waited is stored as the stream is closed.
+        assert await position() > asked_for
+        async with engine.events.subscribe(OptedOut, name="billing") as stream:
+            assert await take(stream, 1) == [45]
 
 
 async def test_of_two_readers_one_gets_each_event(open_storage: OpenStorage) -> None:

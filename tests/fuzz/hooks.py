@@ -59,6 +59,7 @@ class Known:
 
 
 KNOWN: Final = Known()
+KEY: Final = "Idempotency-Key"
 
 
 # Which time zones there are, the server's database knows: of texts made up by the pattern next to none exists.
@@ -183,6 +184,16 @@ def before_call(context: Any, case: schemathesis.Case, kwargs: dict[str, Any]) -
         for rule in TRAIL_RULES:
             rule(case.body)
         managing.repair(str(case.operation.definition.raw.get("operationId")), case.body)
+    if KEY in case.headers and not case.meta.is_negative_at(ParameterLocation.HEADER):
+        case.headers[KEY] = key_of(case.headers[KEY], case.operation.label, case.path_parameters, case.body)
+
+
+def key_of(key: str, *content: object) -> str:
+    """Return an idempotency key for a request with this content, always the same.
+
+    Reason: Schemathesis sends one value of a parameter with many bodies, and the same key with another body is a 400.
+    """
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, repr((key, *content))))
 
 
 @schemathesis.hook

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 
 import pytest
@@ -88,13 +89,47 @@ async def test_what_follows_a_body_is_no_header(place: Place) -> None:
 async def test_who_wants_another_protocol_is_answered_in_this_one(
     place: Place, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nothing is logged of it, and what follows is not read as requests."""
+    """Nothing is logged of it, and what follows is read as requests, however many offer the same."""
+    offer = GET + b"Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
     with caplog.at_level(logging.INFO, logger="uvicorn.error"):
         async with place.client() as client:
-            await client.send(GET + b"Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n" + GET + b"\r\n")
-            assert (await client.answer()).status == 200
+            await client.send(offer * 2 + GET + b"Connection: close\r\n\r\n")
+            for _ in range(3):
+                assert (await client.answer()).status == 200
             assert await client.closed()
     assert "pgrade" not in caplog.text
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"max_segments":4}'])
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("chunked", [True, False])
+async def test_the_body_of_a_request_that_offers_http_2_is_read(
+    place: Place, body: bytes, together: bool, chunked: bool
+) -> None:
+    """The HTTP client of Java offers it in each request to a plain address."""
+    offer = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAEAAEAAAAIAAAAAAAMAAAAA")
+    length = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {len(body)}"
+    head = place.head("PATCH /sms/settings HTTP/1.1", *offer, length)
+    sent = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body) if chunked else body
+    async with place.client() as client:
+        for _ in range(2):
+            if together:
+                await client.send(head + sent)
+            else:
+                await client.send(head[:50])
+                await client.send(head[50:])
+                await client.send(sent)
+            answer = await client.answer()
+            assert answer.status == 200
+            assert json.loads(answer.body)["max_segments"] == (4 if b"4" in body else 5)
+
+
+async def test_a_tunnel_is_refused(place: Place) -> None:
+    """What follows a CONNECT is not read as requests."""
+    async with place.client() as client:
+        await client.send(b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n" + GET + b"\r\n")
+        assert (await client.answer()).status >= 400
+        assert await client.closed()
 
 
 @pytest.mark.parametrize("data", [b"X-Many: " + b"x" * 1000 + b"\r\n", b"x" * 1000])

@@ -4,17 +4,22 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from outreach import NewMessage, NewWorkspace, Outreach
+from outreach.clock import SystemClock
 from outreach.models.reports import MessageReport, Report
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.protocols.carrier import OutboundMessage
+from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.scripted import (
     ScriptedCarrier,
+    Step,
     accept,
     drop,
     fail,
     refuse,
 )
+from outreach.testing.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -45,6 +50,27 @@ async def test_it_tells_who_was_asked_for_and_who_was_reached() -> None:
     with pytest.raises(RuntimeError):
         await carrier.send(messages[2])
     assert (carrier.requests, carrier.reached) == (messages, messages[1:])
+
+
+async def test_what_goes_wrong_in_a_script_is_logged_in_full(caplog: pytest.LogCaptureFixture) -> None:
+    """With the hint of what to set, outside the plugin too; numbers and quotes of a test are no secret."""
+
+    def choose(message: OutboundMessage) -> Step:
+        if message.body.startswith("Odd"):
+            raise LookupError(f"no step for 'odd' {message.to}")
+        return accept().replied("STOP", after_seconds=0)
+
+    async def logged() -> bool:
+        return "no step" in caplog.text and "on_reply" in caplog.text
+
+    carrier = ScriptedCarrier(choose)
+    async with Outreach(MemoryStorage(clock=SystemClock()), dispatch=True, sandbox_carrier=carrier) as engine:
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
+        for body in ("Hello", "Odd"):
+            await engine.messages.send(workspace.id, NewMessage(to="+14155550102", body=body))
+        await until(logged)
+    assert "set ScriptedCarrier.on_reply" in caplog.text
+    assert "no step for 'odd' +14155550102" in caplog.text
 
 
 async def test_a_function_chooses_by_the_request() -> None:
