@@ -54,8 +54,10 @@ def write_campaign_report(report: CampaignReport) -> dict[str, Any]:
             "answered": calls.answered,
             "open": calls.open,
             "outcomes": dict(calls.outcomes),
+            "milliseconds": calls.milliseconds,
             "seconds": calls.seconds,
             "minutes": calls.minutes,
+            "begun_minutes": calls.begun_minutes,
         },
         "failures": [_failure(one) for one in report.failures],
         "replies": report.replies,
@@ -82,15 +84,23 @@ def read_campaign_report(written: Mapping[str, Any]) -> CampaignReport:
         still_open=written["open"],
         results=[ResultCount(**one | {"status": RecipientStatus(one["status"])}) for one in written["results"]],
         messages=None if messages is None else MessageFigures(**messages),
-        calls=None
-        if calls is None
-        else CallFigures(**{name: value for name, value in calls.items() if name != "minutes"}),
+        calls=None if calls is None else _read_calls(calls),
         failures=[_read_failure(one) for one in written["failures"]],
         over_time=[
             TimeBucket(**one | {"since": parse_timestamp(one["since"]), "until": parse_timestamp(one["until"])})
             for one in written["over_time"]
         ],
         cost=None if cost is None else _read_cost(cost),
+    )
+
+
+def _read_calls(written: Mapping[str, Any]) -> CallFigures:
+    plain = ("calls", "answered", "open", "outcomes")
+    return CallFigures(
+        **{name: written[name] for name in plain},
+        # Reports of campaigns that an earlier version erased or archived have neither.
+        milliseconds=written.get("milliseconds", written["seconds"] * 1000),
+        begun_minutes=written.get("begun_minutes"),
     )
 
 

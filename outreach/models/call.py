@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import attrs
@@ -60,11 +60,16 @@ class Call:
         return self.status not in ENDED_CALL_STATUSES
 
     @property
-    def duration_seconds(self) -> int | None:
-        """Whole seconds from answer to end; None while it has not ended or was never answered."""
+    def duration_ms(self) -> int | None:
+        """Whole milliseconds from answer to end; None while it has not ended or was never answered."""
         if self.answered_at is None or self.ended_at is None:
             return None
-        return max(0, round((self.ended_at - self.answered_at).total_seconds()))
+        return max(0, (self.ended_at - self.answered_at) // timedelta(milliseconds=1))
+
+    @property
+    def duration_seconds(self) -> int | None:
+        """`duration_ms` to the nearest second, half a second up."""
+        return None if self.duration_ms is None else (self.duration_ms + 500) // 1000
 
 
 @attrs.frozen(kw_only=True)

@@ -85,19 +85,26 @@ class CallFigures:
         answered: Calls that were answered, by a person or a machine.
         open: Calls that have not ended.
         outcomes: Calls by outcome; `unknown` for ended ones without an outcome.
-        seconds: Whole seconds between answer and end, over all ended calls.
+        milliseconds: The time between answer and end, in whole milliseconds of each call, over all ended calls.
+        begun_minutes: The minutes that each of these calls has begun, which prices are for.
     """
 
     calls: int = 0
     answered: int = 0
     open: int = 0
     outcomes: Mapping[str, int] = attrs.field(factory=dict)
-    seconds: int = 0
+    milliseconds: int = 0
+    begun_minutes: int | None = None
+
+    @property
+    def seconds(self) -> int:
+        """`milliseconds` to the nearest second, half a second up."""
+        return (self.milliseconds + 500) // 1000
 
     @property
     def minutes(self) -> float:
-        """The minutes between answer and end, to a tenth."""
-        return round(self.seconds / 60, 1)
+        """`milliseconds` in minutes, to a tenth."""
+        return round(self.milliseconds / 60_000, 1)
 
 
 @attrs.frozen(kw_only=True)

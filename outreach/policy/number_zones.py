@@ -78,6 +78,9 @@ def country_of_phone(phone: str) -> str | None:
 @functools.lru_cache(maxsize=65_536)
 def look_up_country(phone: str) -> str | None:
     """Return what `country_of_phone` returns, without its shortcut."""
+    if not phone.startswith("+"):
+        # What stands for an erased number may begin with digits as well.
+        return None
     # Imported here, because its tables take long to load.
     import phonenumbers
 

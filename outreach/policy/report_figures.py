@@ -51,10 +51,10 @@ def cost_of(table: PriceTable, kind: PriceKind, quantities: Mapping[tuple[str | 
 
 
 def expected_minutes(
-    calls: Mapping[str | None, int], assumptions: ForecastAssumptions, attempts: int
+    calls: Mapping[str | None, int], assumptions: ForecastAssumptions, attempts: int, *, double_dial: bool
 ) -> Mapping[str | None, int]:
     """Return the begun minutes of the calls to contacts, given by country; those that nobody answers cost nothing."""
-    answered = 1 - (1 - assumptions.answer_rate) ** attempts
+    answered = 1 - (1 - assumptions.answer_rate) ** (attempts * 2 if double_dial else attempts)
     minutes = math.ceil(assumptions.call_seconds / 60)
     return {country: round(contacts * answered) * minutes for country, contacts in calls.items()}
 

@@ -303,10 +303,12 @@ def _result(
         if channel == "call":
             assumed = ForecastAssumptions()
             attempts = setup.calls.retry_max_attempts
-            quantities = expected_minutes(tally.quantities, assumed, attempts)
+            double_dial = bool(setup.plan.campaign.double_dial)
+            quantities = expected_minutes(tally.quantities, assumed, attempts, double_dial=double_dial)
+            each = " of two calls each" if double_dial else ""
             cost_note = (
-                f"Assumed: {assumed.answer_rate:.0%} of calls are answered, in up to {attempts} attempts, and each of "
-                f"these takes {assumed.call_seconds:g} s; begun minutes count."
+                f"Assumed: {assumed.answer_rate:.0%} of calls are answered, in up to {attempts} attempts{each}, and "
+                f"an answered call takes {assumed.call_seconds:g} s; begun minutes count."
             )
         priced = {(setup.provider, country): quantity for country, quantity in quantities.items()}
         cost = cost_of(setup.prices, channel, priced)

@@ -103,7 +103,7 @@ def test_the_figures_stand_in_the_page_and_the_charts_are_svg() -> None:
 
 def test_a_report_of_calls_has_outcomes_and_minutes() -> None:
     """Calls have no segments, and messages no minutes."""
-    calls = CallFigures(calls=10, answered=7, open=1, outcomes={"positive": 5, "voicemail": 4}, seconds=630)
+    calls = CallFigures(calls=10, answered=7, open=1, outcomes={"positive": 5, "voicemail": 4}, milliseconds=630_000)
     page = render_report_page(attrs.evolve(REPORT, channel="call", messages=None, calls=calls))
     for words in ("10.5", "Voicemail", "Positive", "of 10", "Not ended"):
         assert words in page

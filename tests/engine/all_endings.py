@@ -148,24 +148,39 @@ def _call(
 ) -> None:
     at = place["created_at"]
     answered = status == "completed" or reason == "voicemail"
+    leg = rng.randrange(1, 3)
+    if leg == 2:
+        # Nobody answered the first call of a double dial.
+        _record(tx, campaign, place, status=CallStatus.NO_ANSWER, outcome="no_answer", ended_at=at + MINUTE / 2)
+    _record(
+        tx,
+        campaign,
+        place | {"created_at": at + MINUTE * (leg - 1)},
+        leg=leg,
+        status=CallStatus.COMPLETED if answered else CallStatus.NO_ANSWER,
+        outcome=reason or "positive",
+        answered_by="human" if status == "completed" else None,
+        answered_at=at + MINUTE + timedelta(microseconds=rng.randrange(10**6)) if answered else None,
+        # Many a call lasts for some milliseconds more, or less, than whole minutes.
+        ended_at=at + MINUTE * rng.randrange(1, 4) + timedelta(milliseconds=rng.randrange(2000)),
+        summary="-cmd|' /C calc'!A0",
+    )
+
+
+def _record(tx: Transaction, campaign: Campaign, place: dict[str, Any], *, leg: int = 1, **fields: Any) -> None:
+    """Write one call with its dispatch."""
     call = make_call(
         agent_id=campaign.agent_id,
         campaign_id=campaign.id,
         position=place["position"],
         to=place["to"],
-        status=CallStatus.COMPLETED if answered else CallStatus.NO_ANSWER,
-        outcome=reason or "positive",
-        answered_by="human" if status == "completed" else None,
-        created_at=at,
-        dialed_at=at,
-        answered_at=at + timedelta(seconds=4) if answered else None,
-        ended_at=at + timedelta(seconds=4 + rng.randrange(200)),
-        summary="-cmd|' /C calc'!A0",
+        created_at=place["created_at"],
+        dialed_at=place["created_at"],
+        **fields,
     )
     tx.calls.insert(call)
-    tx.dispatches.insert(
-        make_dispatch(**place, channel="call", call_id=call.id, body=None, segments=None, state=DispatchState.ACCEPTED)
-    )
+    known: dict[str, Any] = {"channel": "call", "call_id": call.id, "leg": leg, "body": None, "segments": None}
+    tx.dispatches.insert(make_dispatch(**place, **known, state=DispatchState.ACCEPTED))
 
 
 def _answers(tx: Transaction, phone: str, at: datetime, rng: random.Random) -> None:

@@ -108,7 +108,7 @@ async def test_every_figure_of_a_report_is_that_of_a_recount_and_of_the_export(
 
 @pytest.mark.parametrize("seed", range(2))
 async def test_a_report_of_calls_counts_outcomes_and_minutes(reading: Outreach, storage: Storage, seed: int) -> None:
-    """Its calls, answered ones, outcomes and seconds are those of the call records."""
+    """Its calls, answered ones, outcomes and minutes are those of the call records, to the millisecond."""
     campaign = await given_endings(storage, seed, channel="call")
     report = await reading.campaigns.report(THIS_WORKSPACE, campaign.id)
     calls = [call for one in await exported(reading, campaign) for call in one.calls]
@@ -119,8 +119,13 @@ async def test_a_report_of_calls_counts_outcomes_and_minutes(reading: Outreach, 
     assert figures.answered == sum(one.answered_at is not None for one in calls)
     assert figures.open == 0
     assert figures.outcomes == Counter(one.outcome for one in calls)
-    assert figures.seconds == sum(one.duration_seconds or 0 for one in calls)
-    assert figures.minutes == round(figures.seconds / 60, 1)
+    lasted = [one.duration_ms or 0 for one in calls]
+    assert figures.milliseconds == sum(lasted)
+    assert any(one % 1000 for one in lasted)
+    assert figures.seconds == round(sum(lasted) / 1000)
+    assert figures.minutes == round(sum(lasted) / 60_000, 1)
+    assert figures.begun_minutes == sum(math.ceil(one / 60_000) for one in lasted)
+    assert {dispatch.leg for one in await exported(reading, campaign) for dispatch in one.dispatches} == {1, 2}
 
 
 COUNTRIES = ("+1415555", "+1868620", "+4477003", "+4474001", "+770123", "+791612", "+9198123", "+88216")
@@ -147,8 +152,11 @@ def phones_of_countries(position: int) -> Mapping[str, str]:
 async def test_the_cost_is_that_of_a_recount(
     reading: Outreach, storage: Storage, channel: Channel, prices: Sequence[str]
 ) -> None:
-    """Each accepted segment and each begun minute has the price of its provider and its number's country."""
-    campaign = await given_endings(storage, 7, channel=channel, count=80, phones=phones_of_countries)
+    """Each accepted segment and each begun minute has the price of its provider and its number's country.
+
+    It stays the same when people are purged.
+    """
+    campaign = await given_endings(storage, 11, channel=channel, count=80, phones=phones_of_countries)
     assert (await reading.campaigns.report(THIS_WORKSPACE, campaign.id)).cost is None
     listed = []
     for number, written in enumerate(prices, start=1):
@@ -162,7 +170,7 @@ async def test_the_cost_is_that_of_a_recount(
         accepted = [one for one in contact.dispatches if one.state is DispatchState.ACCEPTED]
         used = [
             *((one.provider, one.to, one.segments) for one in accepted if one.segments),
-            *((one.provider, one.to, math.ceil((one.duration_seconds or 0) / 60)) for one in contact.calls),
+            *((one.provider, one.to, math.ceil((one.duration_ms or 0) / 60_000)) for one in contact.calls),
         ]
         for provider, to, count in used:
             price = find_price(table, channel, provider, country_of_phone(to))
@@ -175,6 +183,9 @@ async def test_the_cost_is_that_of_a_recount(
     assert sum(line.quantity for line in cost.lines) == quantity > 0
     if len(prices) > 2:
         assert {"US", "TT", "JE", "GB", "KZ", "RU", "IN", None} == {line.country for line in cost.lines}
+    for position in range(0, 80, 3):
+        await reading.erasure.purge(THIS_WORKSPACE, phones_of_countries(position)["phone"])
+    assert (await reading.campaigns.report(THIS_WORKSPACE, campaign.id)).cost == cost
 
 
 async def test_a_reply_belongs_to_the_campaign_that_wrote_last(reading: Outreach, storage: Storage) -> None:

@@ -245,13 +245,20 @@ def test_a_stored_report_is_read_as_it_was_written() -> None:
     report = attrs.evolve(
         REPORT,
         messages=None,
-        calls=CallFigures(calls=3, answered=2, open=0, outcomes={"positive": 2}, seconds=91),
+        calls=CallFigures(calls=3, answered=2, open=0, outcomes={"positive": 2}, milliseconds=91_400, begun_minutes=3),
         failures=[FailureCount(failure=failure, requests=7)],
         cost=Cost(amount=Decimal("1.50"), currency="EUR", lines=lines, unpriced=7),
         erased_at=NOW,
     )
     for one in (REPORT, report):
         assert read_campaign_report(write_campaign_report(one)) == one
+    written = write_campaign_report(report)
+    for name in ("milliseconds", "begun_minutes"):
+        # An earlier version wrote neither.
+        del written["calls"][name]
+    earlier = read_campaign_report(written).calls
+    assert earlier is not None
+    assert (earlier.seconds, earlier.begun_minutes) == (91, None)
 
 
 async def given_person(storage: Storage, phone: str) -> tuple[Campaign, Campaign]:

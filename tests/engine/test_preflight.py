@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import anyio
+import attrs
 import pytest
 
 from outreach import (
@@ -280,6 +281,11 @@ async def test_a_calling_campaign_is_reported_too(engine: Outreach) -> None:
     # Four in ten answer, in up to three attempts, and each talks into its second minute.
     assert told.cost is not None
     assert told.cost.lines[0].quantity == 2 * round(100 * (1 - 0.6**3))
+    twice = await engine.campaigns.preflight_new(workspace.id, attrs.evolve(new, double_dial=True), contacts)
+    assert twice.cost is not None
+    # Double dial calls a second time within each attempt.
+    assert twice.cost.lines[0].quantity == 2 * round(100 * (1 - 0.6**6))
+    assert "in up to 3 attempts of two calls each" in twice.cost_note
 
 
 @pytest.mark.virtual_time

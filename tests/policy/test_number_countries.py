@@ -19,6 +19,8 @@ from outreach.policy.number_zones import country_of_phone, look_up_country
         ("+80012345678", None),
         ("+999123456", None),
         ("+15555550100", None),
+        # It stands for an erased number.
+        ("#66c0ffee", None),
     ],
 )
 def test_a_number_has_a_country_or_none(phone: str, country: str | None) -> None:

@@ -175,6 +175,7 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
         "ids": json.dumps([f"m{number}" for _, number in POSITIONS]),
     },
     "erasure.single_calls": {
+        "country": None,
         "name": "#1",
         "workspace_id": WORKSPACE,
         "ids": json.dumps([f"c{number}" for _, number in POSITIONS]),
@@ -187,7 +188,12 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "erasure.recipients": {"number": LARGE, "first": 3_000, "last": 3_020},
     "erasure.dispatches": {"number": LARGE, "first": 3_000, "last": 3_020},
     "erasure.person_in_recipients": {"name": "#1", "number": LARGE, "position": 3_000},
-    "erasure.person_in_dispatches": {"name": "#1", "phone": PHONE_OF_ONE, "workspace_id": WORKSPACE},
+    "erasure.person_in_dispatches": {
+        "name": "#1",
+        "country": "US",
+        "phone": PHONE_OF_ONE,
+        "workspace_id": WORKSPACE,
+    },
     "recipients.stopped_since": {"workspace_id": WORKSPACE, "since": NEARLY_LAST, "channel": "sms", "number": LARGE},
     "recipients.taken": {"number": LARGE, "first": 100, "last": 120},
     "recipients.known_phones": {"number": LARGE, "phones": json.dumps(PHONES)},

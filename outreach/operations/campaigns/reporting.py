@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -31,12 +32,13 @@ from outreach.policy.number_zones import country_of_phone
 from outreach.policy.report_figures import bounds, cost_of, depends_on_country
 from outreach.providers.registry import explain
 from outreach.working_set import Transaction
-from outreach.working_set.tables.reports import AcceptedRow, RequestRow
+from outreach.working_set.tables.reports import AcceptedRow, CallRow, RequestRow
 
 REPLY_WINDOW: Final = timedelta(days=30)
 """How long after a campaign's end a reply still belongs to it."""
 
 _MAX_FAILURES: Final = 1000
+_ISO_COUNTRY: Final = re.compile("[A-Z]{2}")
 _UNCERTAIN: Final = frozenset({DispatchState.UNKNOWN, DispatchState.UNCONFIRMED, DispatchState.GIVEN_UP})
 _NOT_SENT: Final = frozenset({DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED})
 
@@ -66,13 +68,13 @@ def make_report(tx: Transaction, campaign: Campaign, now: datetime) -> CampaignR
         others = tx.reports.other_messages(workspace_id, campaign_id, by_country=by_country)
         messages = _messages(plain, others)
         failures = _failures(others)
-        quantities = [(row.provider, row.phone, row.segments) for row in plain]
+        quantities = [(row.provider, row.place, row.segments) for row in plain]
         accepted = (row for row in others if row.state is DispatchState.ACCEPTED)
-        quantities += ((row.provider, row.phone, row.segments) for row in accepted)
+        quantities += ((row.provider, row.place, row.segments) for row in accepted)
     else:
-        minutes = () if table is None else tx.reports.minutes(workspace_id, campaign_id, by_country=by_country)
-        quantities = [(row.provider, row.phone, row.minutes) for row in minutes]
-        calls = _calls(tx, campaign)
+        rows = tx.reports.calls(workspace_id, campaign_id, by_country=by_country)
+        quantities = [(row.provider, row.place, row.minutes) for row in rows]
+        calls = _calls(rows)
         failures = _call_failures(tx, campaign)
     if messages is not None:
         results = [_with_receipts(one, messages) for one in results]
@@ -177,8 +179,7 @@ def _messages(plain: Sequence[AcceptedRow], others: Sequence[RequestRow]) -> Mes
     )
 
 
-def _calls(tx: Transaction, campaign: Campaign) -> CallFigures:
-    rows = tx.reports.calls(campaign.workspace_id, campaign.id)
+def _calls(rows: Sequence[CallRow]) -> CallFigures:
     outcomes: Counter[str] = Counter()
     for row in rows:
         if row.status in ENDED_CALL_STATUSES:
@@ -188,21 +189,26 @@ def _calls(tx: Transaction, campaign: Campaign) -> CallFigures:
         answered=sum(row.answered for row in rows),
         open=sum(row.calls for row in rows if row.status not in ENDED_CALL_STATUSES),
         outcomes=dict(sorted(outcomes.items(), key=lambda item: (-item[1], item[0]))),
-        seconds=sum(row.seconds for row in rows),
+        milliseconds=sum(row.milliseconds for row in rows),
+        begun_minutes=sum(row.minutes for row in rows),
     )
 
 
 _Quantity = tuple[str, str | None, int]
-"""A provider, a number that stands for all, if they are taken by country, and segments or begun minutes."""
+"""A provider, a number that stands for all or its country, if taken by country, and segments or begun minutes."""
 
 
 def _cost(table: PriceTable, kind: PriceKind, quantities: Iterable[_Quantity], *, by_country: bool) -> Cost:
     """Return what was sent at the workspace's prices of now."""
     found: Counter[tuple[str | None, str | None]] = Counter()
-    for provider, phone, quantity in quantities:
-        found[provider, country_of_phone(phone) if by_country and phone is not None else None] += quantity
+    for provider, place, quantity in quantities:
+        found[provider, _country(place) if by_country and place is not None else None] += quantity
     # A call that nobody answered has no minutes.
     return cost_of(table, kind, {place: quantity for place, quantity in found.items() if quantity})
+
+
+def _country(place: str) -> str | None:
+    return place if _ISO_COUNTRY.fullmatch(place) else country_of_phone(place)
 
 
 def _failures(rows: Sequence[RequestRow]) -> Sequence[FailureCount]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -129,7 +130,7 @@ class ReportsContract(ContractBase):
                 assert sum(row.delivered for row in found) == delivered
                 assert sum(row.undelivered for row in found) == failed
             if by_country:
-                segments = {row.phone: row.segments for row in rows}
+                segments = {row.place: row.segments for row in rows}
                 for phone in (_LONDON, _TORONTO, _NEW_YORK):
                     assert segments[phone] == sum(one.segments or 0 for one in plain if one.to == phone)
 
@@ -169,25 +170,28 @@ class ReportsContract(ContractBase):
             assert sum(row.segments for row in rows) == sum(one.segments or 0 for one in others)
             if by_country:
                 of_toronto = sum(one.segments or 0 for one in others if one.to == _TORONTO)
-                assert sum(row.segments for row in rows if row.phone == _TORONTO) == of_toronto
+                assert sum(row.segments for row in rows if row.place == _TORONTO) == of_toronto
 
-    async def test_calls_are_counted_by_status_and_outcome(self, storage: Storage) -> None:
-        """With the whole seconds between answer and end, and the begun minutes by provider and country."""
+    async def test_calls_are_counted_by_status_outcome_provider_and_country(self, storage: Storage) -> None:
+        """With the whole milliseconds between answer and end of each call, and the minutes that each has begun."""
         agent = make_agent()
         campaign = make_call_campaign(agent_id=agent.id)
-        seconds = (None, 0, 1, 59, 60, 61)
+        # Microseconds of answer and end; None for a call that nobody answered.
+        lasted = (None, (0, 0), (7, 1006), (7, 1007), (999_999, 60_999_999), (999_999, 61_000_999), (0, 61_400_000))
+        before_it = (5_000_000, 4_000_000)
         calls = [
             make_call(
                 agent_id=agent.id,
                 campaign_id=campaign.id,
                 position=position,
+                provider="retell" if position % 3 else "vapi",
                 to=_LONDON if position % 2 else _TORONTO,
                 status=CallStatus.COMPLETED,
-                outcome="positive" if lasted else None,
-                answered_at=None if lasted is None else NOW,
-                ended_at=NOW + timedelta(seconds=lasted or 0),
+                outcome="positive" if times else None,
+                answered_at=None if times is None else NOW + timedelta(microseconds=times[0]),
+                ended_at=NOW + timedelta(microseconds=1 if times is None else times[1]),
             )
-            for position, lasted in enumerate(seconds)
+            for position, times in enumerate((*lasted, before_it))
         ]
 
         def insert(tx: Transaction) -> None:
@@ -197,15 +201,24 @@ class ReportsContract(ContractBase):
                 tx.calls.insert(call)
 
         await storage.write(insert)
-        rows = await storage.read(lambda tx: tx.reports.calls(THIS_WORKSPACE, campaign.id))
-        assert {row.outcome: (row.status, row.calls, row.answered, row.seconds) for row in rows} == {
-            None: (CallStatus.COMPLETED, 2, 1, 0),
-            "positive": (CallStatus.COMPLETED, 4, 4, 181),
-        }
-        by_country = await storage.read(lambda tx: tx.reports.minutes(THIS_WORKSPACE, campaign.id, by_country=True))
-        assert {row.phone: row.minutes for row in by_country} == {_TORONTO: 2, _LONDON: 3}
-        [whole] = await storage.read(lambda tx: tx.reports.minutes(THIS_WORKSPACE, campaign.id, by_country=False))
-        assert (whole.provider, whole.minutes) == (calls[0].provider, 5)
+        for by_country in (False, True):
+            wanted: dict[tuple[object, ...], Counter[str]] = {}
+            for call in calls:
+                place = (call.outcome, call.provider, call.to if by_country else None)
+                milliseconds = call.duration_ms or 0
+                figures = {"calls": 1, "answered": int(call.answered_at is not None), "milliseconds": milliseconds}
+                wanted.setdefault(place, Counter()).update(figures, minutes=math.ceil(milliseconds / 60_000))
+            rows = await storage.read(
+                lambda tx, by=by_country: tx.reports.calls(THIS_WORKSPACE, campaign.id, by_country=by)  # type: ignore[misc]
+            )
+            found: dict[tuple[object, ...], Counter[str]] = {}
+            for row in rows:
+                assert row.status is CallStatus.COMPLETED
+                place = (row.outcome, row.provider, row.place if by_country else None)
+                names = ("calls", "answered", "milliseconds", "minutes")
+                found.setdefault(place, Counter()).update({name: getattr(row, name) for name in names})
+            assert found == wanted
+        assert [call.duration_ms for call in calls] == [None, 0, 0, 1, 60_000, 60_001, 61_400, 0]
 
     async def test_requests_are_counted_by_time(self, storage: Storage) -> None:
         """From each bound until before the next one, to the shortest time."""

@@ -10,6 +10,7 @@ from outreach.clock import format_timestamp, parse_timestamp
 from outreach.convert.columns import Value, json_text
 from outreach.models.archive import Archive, ArchivedCampaign, ArchivedErasure
 from outreach.models.recipient import Recipient
+from outreach.policy.number_zones import country_of_phone
 from outreach.working_set.kinds import (
     CALLBACKS,
     CALLS,
@@ -114,8 +115,16 @@ class Erasures(Table):
         self.erase_singles(workspace_id, messages=messages, calls=calls, name="")
         return len(messages) + len(calls)
 
-    def erase_singles(self, workspace_id: str, *, messages: Collection[str], calls: Collection[str], name: str) -> None:
-        """Erase messages and calls by their identifiers; the name stands for their numbers."""
+    def erase_singles(
+        self,
+        workspace_id: str,
+        *,
+        messages: Collection[str],
+        calls: Collection[str],
+        name: str,
+        country: str | None = None,
+    ) -> None:
+        """Erase messages and calls by their identifiers; the name stands for their numbers, which are of a country."""
         for kind, statements, ids in (
             (MESSAGES, ("messages", "dispatches_of_messages"), messages),
             (CALLS, ("single_calls", "dispatches_of_calls"), calls),
@@ -123,7 +132,8 @@ class Erasures(Table):
             if not ids:
                 continue
             given: dict[str, Value] = {"workspace_id": workspace_id, "name": name, "ids": json_text(list(ids))}
-            self._rows.execute_on(kind, f"erasure.{statements[0]}", **given)
+            more: dict[str, Value] = {"country": country} if kind is CALLS else {}
+            self._rows.execute_on(kind, f"erasure.{statements[0]}", **given, **more)
             self._rows.execute_on(DISPATCHES, f"erasure.{statements[1]}", **given)
         self._rows.prefetched_keys.clear()
 
@@ -174,18 +184,22 @@ class Erasures(Table):
         )
 
     def erase_person(self, workspace_id: str, phone: str, found: PersonRows, *, name: str) -> None:
-        """Put a name in the place of a number in all these rows, and take everything else about the person out."""
+        """Put a name in the place of a number in all these rows, and take everything else about the person out.
+
+        Requests and calls keep the country of the number, so that what they cost stays the same.
+        """
+        country = country_of_phone(phone)
         for recipient in found.recipients:
             number = self._rows.number(workspace_id, recipient.campaign_id)
             self._rows.execute_on(
                 RECIPIENTS, "erasure.person_in_recipients", number=number, position=recipient.position, name=name
             )
         person = {"workspace_id": workspace_id, "phone": phone, "name": name}
-        self._rows.execute_on(DISPATCHES, "erasure.person_in_dispatches", **person)
+        self._rows.execute_on(DISPATCHES, "erasure.person_in_dispatches", country=country, **person)
         self._rows.execute_on(INBOUND, "erasure.person_in_inbound", **person)
         self._rows.execute("erasure.person_in_trail", **person)
         self._rows.execute("erasure.person_in_figures", **person)
-        self.erase_singles(workspace_id, messages=found.messages, calls=found.calls, name=name)
+        self.erase_singles(workspace_id, messages=found.messages, calls=found.calls, name=name, country=country)
         if found.callbacks:
             self._rows.execute_on(
                 CALLBACKS,

@@ -26,11 +26,12 @@ class ResultRow(NamedTuple):
 class AcceptedRow(NamedTuple):
     """Messages of one provider that were accepted, without a reason or a code.
 
-    `phone` stands for all their numbers, if they were asked for by country.
+    If they were asked for by country, `place` is one of their numbers, which stands for all; of erased numbers it is
+    their country.
     """
 
     provider: str
-    phone: str | None
+    place: str | None
     requests: int
     delivered: int
     undelivered: int
@@ -38,10 +39,10 @@ class AcceptedRow(NamedTuple):
 
 
 class RequestRow(NamedTuple):
-    """Other messages of one provider with one outcome; `phone` as above."""
+    """Other messages of one provider with one outcome; `place` as above."""
 
     provider: str
-    phone: str | None
+    place: str | None
     state: DispatchState
     report: MessageStatus | None
     reason: str | None
@@ -52,20 +53,19 @@ class RequestRow(NamedTuple):
 
 
 class CallRow(NamedTuple):
-    """Calls with one status and outcome; `seconds` from answer to end."""
+    """Calls of one provider with one status and outcome; `place` as above.
+
+    `milliseconds` are between answer and end, whole ones of each call. `minutes` are the minutes that each call has
+    begun.
+    """
 
     status: CallStatus
     outcome: str | None
+    provider: str
+    place: str | None
     calls: int
     answered: int
-    seconds: int
-
-
-class MinutesRow(NamedTuple):
-    """Begun minutes of calls of one provider; `phone` as above."""
-
-    provider: str
-    phone: str | None
+    milliseconds: int
     minutes: int
 
 
@@ -98,20 +98,15 @@ class Reports(Table):
         number = self._rows.number(workspace_id, campaign_id)
         rows = self._rows.query("reports.others", DISPATCHES, number=number, by_country=by_country)
         return [
-            RequestRow(provider, phone, DispatchState(state), None if report is None else MessageStatus(report), *rest)
-            for provider, phone, state, report, *rest in rows
+            RequestRow(provider, place, DispatchState(state), None if report is None else MessageStatus(report), *rest)
+            for provider, place, state, report, *rest in rows
         ]
 
-    def calls(self, workspace_id: str, campaign_id: str) -> Sequence[CallRow]:
-        """Return the calls by status and outcome."""
-        rows = self._rows.query("reports.calls", CALLS, number=self._rows.number(workspace_id, campaign_id))
-        return [CallRow(CallStatus(status), *rest) for status, *rest in rows]
-
-    def minutes(self, workspace_id: str, campaign_id: str, *, by_country: bool) -> Sequence[MinutesRow]:
-        """Return the begun minutes of answered calls, by provider, and by country if asked."""
+    def calls(self, workspace_id: str, campaign_id: str, *, by_country: bool) -> Sequence[CallRow]:
+        """Return the calls by status, outcome and provider, and by country if asked."""
         number = self._rows.number(workspace_id, campaign_id)
-        rows = self._rows.query("reports.minutes", CALLS, number=number, by_country=by_country)
-        return [MinutesRow(*row) for row in rows]
+        rows = self._rows.query("reports.calls", CALLS, number=number, by_country=by_country)
+        return [CallRow(CallStatus(status), *rest) for status, *rest in rows]
 
     def first_and_last_request(self, workspace_id: str, campaign_id: str) -> tuple[datetime, datetime] | None:
         """Return when the first and the last dispatch were created; None without any."""

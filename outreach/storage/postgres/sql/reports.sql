@@ -36,10 +36,11 @@ WHERE campaign_number = :number AND state = 'accepted' AND reason IS NULL AND er
 
 -- accepted_by_place --
 -- The same by provider and, if prices depend on it, by the digits that decide about the country: the area code in North
--- America, else five digits behind the calling code. One number of each group stands for all.
+-- America, else five digits behind the calling code. One number of each group stands for all; of an erased number only the
+-- country is left.
 SELECT
     provider,
-    MAX(to_number),
+    MAX(COALESCE(country, to_number)),
     COUNT(*),
     COUNT(*) FILTER (WHERE report = 'delivered'),
     COUNT(*) FILTER (WHERE report IN ('failed', 'canceled')),
@@ -48,8 +49,8 @@ FROM dispatches
 WHERE campaign_number = :number AND state = 'accepted' AND reason IS NULL AND error_code IS NULL
 GROUP BY
     provider,
-    CASE WHEN :by_country::boolean THEN substr(
-        to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END
+    CASE WHEN :by_country::boolean THEN COALESCE(
+        country, substr(to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END)
     ) END
 ORDER BY 1, 2
 
@@ -57,7 +58,7 @@ ORDER BY 1, 2
 -- All other messages, by what is known of them, and by the same digits.
 SELECT
     provider,
-    MAX(to_number),
+    MAX(COALESCE(country, to_number)),
     state,
     report,
     reason,
@@ -66,12 +67,12 @@ SELECT
     COALESCE(SUM(segments), 0)::bigint,
     MAX(error_message)
 FROM (
-    SELECT provider, to_number, state, report, reason, error_code, segments, error_message
+    SELECT provider, to_number, country, state, report, reason, error_code, segments, error_message
     FROM dispatches
     WHERE campaign_number = :number
         AND state <> 'dispatching' AND (state <> 'accepted' OR reason IS NOT NULL OR error_code IS NOT NULL)
     UNION ALL
-    SELECT provider, to_number, state, report, reason, error_code, segments, error_message
+    SELECT provider, to_number, country, state, report, reason, error_code, segments, error_message
     FROM dispatches
     WHERE state IN ('dispatching', 'unknown') AND state = 'dispatching' AND campaign_number = :number
 ) AS others
@@ -81,26 +82,42 @@ GROUP BY
     report,
     reason,
     error_code,
-    CASE WHEN :by_country::boolean THEN substr(
-        to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END
+    CASE WHEN :by_country::boolean THEN COALESCE(
+        country, substr(to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END)
     ) END
 ORDER BY provider, state, report NULLS FIRST, reason NULLS FIRST, error_code NULLS FIRST, 2
 
 -- calls --
--- Calls by status and outcome, with how many were answered and the seconds between answer and end.
+-- Calls by status, outcome and provider, and by the same digits: how many, how many were answered, and the time between
+-- answer and end, in whole milliseconds and in begun minutes of each call.
 SELECT
     status,
     outcome,
+    provider,
+    MAX(place),
     COUNT(*),
     COUNT(answered_at),
-    COALESCE(SUM(CASE
-        WHEN answered_at IS NOT NULL AND ended_at IS NOT NULL
-        THEN greatest(0, round(extract(epoch FROM ended_at::timestamptz - answered_at::timestamptz)))
-    END), 0)::bigint
-FROM calls
-WHERE campaign_number = :number AND campaign_number IS NOT NULL
-GROUP BY status, outcome
-ORDER BY status, outcome NULLS FIRST
+    SUM(lasted)::bigint,
+    SUM((lasted + 59999) / 60000)::bigint
+FROM (
+    SELECT
+        status,
+        outcome,
+        provider,
+        answered_at,
+        COALESCE(country, to_number) AS place,
+        CASE WHEN :by_country::boolean THEN COALESCE(
+            country, substr(to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END)
+        ) END AS digits,
+        CASE WHEN ended_at > answered_at
+            THEN floor(extract(epoch FROM ended_at::timestamptz - answered_at::timestamptz) * 1000)::bigint
+            ELSE 0
+        END AS lasted
+    FROM calls
+    WHERE campaign_number = :number AND campaign_number IS NOT NULL
+) AS counted
+GROUP BY status, outcome, provider, digits
+ORDER BY status, outcome NULLS FIRST, provider, 4
 
 -- first_and_last --
 -- The ends of an index.
@@ -217,22 +234,3 @@ WHERE created_at >= :since
         ORDER BY dispatches.created_at DESC, dispatches.number DESC
         LIMIT 1
     )
-
--- minutes --
--- The begun minutes of answered calls, by the same groups as accepted messages.
-SELECT
-    provider,
-    MAX(to_number),
-    COALESCE(SUM(div(
-        greatest(0, round(extract(epoch FROM ended_at::timestamptz - answered_at::timestamptz))) + 59, 60
-    )), 0)::bigint
-FROM calls
-WHERE campaign_number = :number
-    AND answered_at IS NOT NULL
-    AND ended_at IS NOT NULL
-GROUP BY
-    provider,
-    CASE WHEN :by_country::boolean THEN substr(
-        to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END
-    ) END
-ORDER BY 1, 2

@@ -115,9 +115,11 @@ WHERE workspace_id = :workspace_id
     AND message_id IN (SELECT value FROM json_each(:ids))
 
 -- single_calls --
--- Variables, summaries and numbers of calls; of an error its code stays, and no sentence or number.
+-- Variables, summaries and numbers of calls; of an error its code stays, and no sentence or number. The country decides
+-- about the price.
 UPDATE calls SET
     to_number = :name,
+    country = :country,
     variables = '{}',
     summary = NULL,
     error = CASE WHEN error GLOB '* *' OR error GLOB '*[0-9][0-9][0-9][0-9][0-9][0-9][0-9]*' THEN NULL ELSE error END
@@ -235,8 +237,8 @@ UPDATE recipients SET
 WHERE campaign_number = :number AND position = :position
 
 -- person_in_dispatches --
--- All requests to the person.
-UPDATE dispatches SET to_number = :name, body = NULL, error_message = NULL
+-- All requests to the person; their country decides about the price.
+UPDATE dispatches SET to_number = :name, country = :country, body = NULL, error_message = NULL
 WHERE to_number = :phone AND workspace_id = :workspace_id
 
 -- person_in_inbound --

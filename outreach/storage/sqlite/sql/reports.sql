@@ -43,10 +43,11 @@ WHERE campaign_number = :number AND state = 'accepted' AND reason IS NULL AND er
 
 -- accepted_by_place --
 -- The same by provider and, if prices depend on it, by the digits that decide about the country: the area code in North
--- America, else five digits behind the calling code. One number of each group stands for all.
+-- America, else five digits behind the calling code. One number of each group stands for all; of an erased number only the
+-- country is left.
 SELECT
     provider,
-    MAX(to_number),
+    MAX(COALESCE(country, to_number)),
     COUNT(*),
     COALESCE(SUM(report = 'delivered'), 0),
     COALESCE(SUM(report IN ('failed', 'canceled')), 0),
@@ -55,21 +56,29 @@ FROM dispatches INDEXED BY dispatches_of_campaign
 WHERE campaign_number = :number AND state = 'accepted' AND reason IS NULL AND error_code IS NULL
 GROUP BY
     provider,
-    CASE WHEN :by_country THEN substr(
-        to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END
+    CASE WHEN :by_country THEN COALESCE(
+        country, substr(to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END)
     ) END
 
 -- others --
 -- All other messages, by what is known of them, and by the same digits. The condition of each part is that of its index.
 SELECT
-    provider, MAX(to_number), state, report, reason, error_code, COUNT(*), COALESCE(SUM(segments), 0), MAX(error_message)
+    provider,
+    MAX(COALESCE(country, to_number)),
+    state,
+    report,
+    reason,
+    error_code,
+    COUNT(*),
+    COALESCE(SUM(segments), 0),
+    MAX(error_message)
 FROM (
-    SELECT provider, to_number, state, report, reason, error_code, segments, error_message
+    SELECT provider, to_number, country, state, report, reason, error_code, segments, error_message
     FROM dispatches INDEXED BY dispatches_not_plain
     WHERE campaign_number = :number
         AND state <> 'dispatching' AND (state <> 'accepted' OR reason IS NOT NULL OR error_code IS NOT NULL)
     UNION ALL
-    SELECT provider, to_number, state, report, reason, error_code, segments, error_message
+    SELECT provider, to_number, country, state, report, reason, error_code, segments, error_message
     FROM dispatches INDEXED BY dispatches_open
     WHERE state IN ('dispatching', 'unknown') AND state = 'dispatching' AND campaign_number = :number
 )
@@ -79,24 +88,33 @@ GROUP BY
     report,
     reason,
     error_code,
-    CASE WHEN :by_country THEN substr(
-        to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END
+    CASE WHEN :by_country THEN COALESCE(
+        country, substr(to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END)
     ) END
 
 -- calls --
--- Calls by status and outcome, with how many were answered and the seconds between answer and end.
-SELECT
-    status,
-    outcome,
-    COUNT(*),
-    COALESCE(SUM(answered_at IS NOT NULL), 0),
-    COALESCE(SUM(CASE
-        WHEN answered_at IS NOT NULL AND ended_at IS NOT NULL
-        THEN MAX(0, CAST(ROUND((julianday(ended_at) - julianday(answered_at)) * 86400) AS INTEGER))
-    END), 0)
-FROM calls INDEXED BY calls_of_recipient
-WHERE campaign_number = :number AND campaign_number IS NOT NULL
-GROUP BY status, outcome
+-- Calls by status, outcome and provider, and by the same digits: how many, how many were answered, and the time between
+-- answer and end, in whole milliseconds and in begun minutes of each call. Stored times have six decimal places.
+SELECT status, outcome, provider, MAX(place), COUNT(*), SUM(answered), SUM(lasted), SUM((lasted + 59999) / 60000)
+FROM (
+    SELECT
+        status,
+        outcome,
+        provider,
+        COALESCE(country, to_number) AS place,
+        CASE WHEN :by_country THEN COALESCE(
+            country, substr(to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END)
+        ) END AS digits,
+        answered_at IS NOT NULL AS answered,
+        CASE WHEN ended_at > answered_at THEN (
+            (strftime('%s', substr(ended_at, 1, 19)) - strftime('%s', substr(answered_at, 1, 19))) * 1000000
+            + substr(ended_at, 21, 6)
+            - substr(answered_at, 21, 6)
+        ) / 1000 ELSE 0 END AS lasted
+    FROM calls INDEXED BY calls_of_recipient
+    WHERE campaign_number = :number AND campaign_number IS NOT NULL
+)
+GROUP BY status, outcome, provider, digits
 
 -- first_and_last --
 -- The ends of an index.
@@ -208,22 +226,3 @@ WHERE source IN ('keyword', 'carrier', 'call')
         ORDER BY dispatches.created_at DESC
         LIMIT 1
     )
-
--- minutes --
--- The begun minutes of answered calls, by the same groups as accepted messages.
-SELECT
-    provider,
-    MAX(to_number),
-    COALESCE(SUM(
-        (MAX(0, CAST(ROUND((julianday(ended_at) - julianday(answered_at)) * 86400) AS INTEGER)) + 59) / 60
-    ), 0)
-FROM calls INDEXED BY calls_of_recipient
-WHERE campaign_number = :number
-    AND campaign_number IS NOT NULL
-    AND answered_at IS NOT NULL
-    AND ended_at IS NOT NULL
-GROUP BY
-    provider,
-    CASE WHEN :by_country THEN substr(
-        to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END
-    ) END
