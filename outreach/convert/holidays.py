@@ -15,7 +15,14 @@ from typing import Final
 
 from outreach.convert.json_reader import JsonReader
 from outreach.models.hours import Holiday, HolidayCalendar
-from outreach.policy.holidays import filled_years, holiday_parts, is_supported, public_holidays
+from outreach.policy.holidays import (
+    code_of_country,
+    code_of_part,
+    filled_years,
+    holiday_parts,
+    is_supported,
+    public_holidays,
+)
 
 MAX_HOLIDAYS: Final = 1000
 
@@ -69,7 +76,9 @@ def _read_country(reader: JsonReader, value: object, path: str) -> str | None:
         return None
     if isinstance(value, str) and _COUNTRY.fullmatch(value) and is_supported(value.upper()):
         return value.upper()
-    reader.note(path, "must be the two-letter ISO 3166 code of a country whose holidays are known, such as US")
+    code = code_of_country(value) if isinstance(value, str) else None
+    meant = f": {value!r} is {code}" if code is not None else ", such as US"
+    reader.note(path, f"must be the two-letter ISO 3166 code of a country whose holidays are known{meant}")
     return None
 
 
@@ -85,7 +94,9 @@ def _read_subdivision(reader: JsonReader, country: str | None, value: object, pa
         if value.upper() in known:
             return known[value.upper()]
         parts = f"one of {', '.join(known.values())}" if known else "left out: none is known"
-        reader.note(path, f"must be {parts} for {country}")
+        code = code_of_part(country, value)
+        meant = f": {value!r} is {code}" if code is not None else ""
+        reader.note(path, f"must be {parts} for {country}{meant}")
     return None
 
 

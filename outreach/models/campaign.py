@@ -178,6 +178,11 @@ class Campaign:
         """Whether it can never change its state again."""
         return self.status in TERMINAL_CAMPAIGN_STATUSES
 
+    @property
+    def timezone(self) -> str:
+        """The IANA zone of its times: that of its business hours, observed or not; else UTC."""
+        return (self.business_hours.timezone if self.business_hours is not None else "") or "UTC"
+
     def effective_status(self, now: datetime) -> CampaignStatus:
         """Return the user-visible status (docs/interface.md#3, rule 1); expired means now >= expiry."""
         expiry = self.scheduled_expires_at

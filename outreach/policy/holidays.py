@@ -60,6 +60,26 @@ def holiday_parts(country: str) -> Sequence[str]:
     return tuple(_subdivisions().get(country.upper(), ()))
 
 
+def code_of_country(text: str) -> str | None:
+    """Return the ISO 3166 code of a country that is written otherwise, such as `UK` or `Germany`; None if unknown."""
+    with needed_for("A holiday calendar with a country"):
+        from holidays.registry import COUNTRIES
+
+    wanted = "_".join(text.casefold().split())
+    for name, (_, code, *aliases) in COUNTRIES.items():
+        if wanted in {name, *(alias.casefold() for alias in aliases)} and is_supported(code):
+            return code
+    return None
+
+
+def code_of_part(country: str, text: str) -> str | None:
+    """Return the code of a country's part that is given by its name, such as `Bayern` of DE; None if unknown."""
+    import holidays
+
+    names: Mapping[str, str] = getattr(holidays.country_holidays(country), "subdivisions_aliases", {})
+    return next((code for name, code in names.items() if name.casefold() == text.strip().casefold()), None)
+
+
 def _has_all_holidays(country: str, part: str | None, year: int, present: set[date]) -> bool:
     expected = {holiday.date for holiday in _public_holidays_of_year(country, part, year)}
     return bool(expected) and expected <= present

@@ -15,6 +15,7 @@ from outreach.protocols import AccountCheck, CredentialField
 from outreach.server_support import PUBLIC_URL_VARIABLE
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Group, actor, collect, state, with_engine
+from outreach_server.cli.durations import time_text
 from outreach_server.cli.output import echo_json, note, show, show_list
 from outreach_server.cli.sandboxed import note_sandbox
 from outreach_server.cli.throttles import throttle_text
@@ -110,7 +111,7 @@ def connect(
     if made.previous_accepted_until is not None:
         note(
             "Callbacks that are signed with earlier credentials are accepted until "
-            f"{made.previous_accepted_until:%Y-%m-%d %H:%M} UTC. If others know these, connect again with "
+            f"{time_text(made.previous_accepted_until)}. If others know these, connect again with "
             "--refuse-previous."
         )
     if made.callback_url is None:

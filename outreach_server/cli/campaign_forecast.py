@@ -12,6 +12,7 @@ from outreach.http import write_forecast
 from outreach.models import BindingRule, Forecast, ForecastAssumptions, ForecastHour
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.durations import time_text
 from outreach_server.cli.output import console, echo_json, listing
 from outreach_server.cli.values import CAMPAIGN
 
@@ -51,26 +52,27 @@ def forecast_(campaign_id: str, **given: float | None) -> None:
     """
     assumed = ForecastAssumptions(**{name: value for name, value in given.items() if value is not None})
 
-    async def work(engine: Outreach) -> Forecast:
+    async def work(engine: Outreach) -> tuple[Forecast, str]:
         campaign = await engine.campaigns.get_anywhere(campaign_id)
-        return await engine.campaigns.forecast(campaign.workspace_id, campaign_id, assumptions=assumed)
+        made = await engine.campaigns.forecast(campaign.workspace_id, campaign_id, assumptions=assumed)
+        return made, campaign.timezone
 
-    found = with_engine(work)
+    found, zone = with_engine(work)
     if state().as_json:
         echo_json(write_forecast(found))
         return
-    for line in forecast_lines(found):
+    for line in forecast_lines(found, zone):
         click.echo(line)
     click.echo(_assumptions(found))
     if found.shared_with:
         click.echo(f"It takes turns at its sending number with {found.shared_with} other campaigns.")
-    rows = _rows(found)
+    rows = _rows(found, zone)
     if rows:
-        console().print(listing(rows, ("from", "to", "requests", "", "limited by")))
+        console().print(listing(rows, ("from", "to", "requests", "", "limited by"), zone))
 
 
-def forecast_lines(forecast: Forecast) -> list[str]:
-    """Return a forecast in a line or two; none of a campaign that has ended."""
+def forecast_lines(forecast: Forecast, zone: str) -> list[str]:
+    """Return a forecast in a line or two, with times of a zone; none of a campaign that has ended."""
     if not forecast.contacts:
         return []
     what = "calls" if forecast.channel == "call" else "messages"
@@ -78,10 +80,12 @@ def forecast_lines(forecast: Forecast) -> list[str]:
         return [f"Forecast: no {what} to go; it is done when its last contacts have ended."]
     if forecast.starts_at is None:
         return [f"Forecast: no {what} {_until(forecast)}."]
-    begun = f"from {_time(forecast.starts_at)} on, " if forecast.starts_at - forecast.at > timedelta(minutes=1) else ""
-    ends = f"done at {_time(forecast.ends_at)}" if forecast.ends_at is not None else "not done within 400 days"
+    later = forecast.starts_at - forecast.at > timedelta(minutes=1)
+    begun = f"from {time_text(forecast.starts_at, zone)} on, " if later else ""
+    at = None if forecast.ends_at is None else time_text(forecast.ends_at, zone)
+    ends = "not done within 400 days" if at is None else f"done at {at}"
     if forecast.expires:
-        ends = f"expires at {_time(forecast.ends_at)} before it is done, {forecast.unreached} contacts not reached"
+        ends = f"expires at {at} before it is done, {forecast.unreached} contacts not reached"
     line = f"Forecast: {forecast.requests} {what} to go, {begun}{ends}; limited mostly by {_limit(forecast)}."
     return [line]
 
@@ -108,7 +112,7 @@ def _assumptions(forecast: Forecast) -> str:
     return " ".join(parts)
 
 
-def _rows(forecast: Forecast) -> list[documents.Document]:
+def _rows(forecast: Forecast, zone: str) -> list[documents.Document]:
     """Return the curve: hour by hour, with hours without requests together; of a long one, phase by phase."""
     stretches: list[tuple[datetime, datetime, int, BindingRule]] = []
     for hour in forecast.hours:
@@ -122,8 +126,8 @@ def _rows(forecast: Forecast) -> list[documents.Document]:
     most = max((requests for _, _, requests, _ in stretches), default=0) or 1
     return [
         {
-            "from": _time(begins),
-            "to": _time(ends),
+            "from": time_text(begins, zone),
+            "to": time_text(ends, zone),
             "requests": requests,
             "": "#" * -(-_BAR * requests // most) or " ",
             "limited by": _RULES[rule],
@@ -134,7 +138,3 @@ def _rows(forecast: Forecast) -> list[documents.Document]:
 
 def _end(hour: ForecastHour) -> datetime:
     return hour.at + timedelta(hours=1)
-
-
-def _time(moment: datetime | None) -> str:
-    return "-" if moment is None else f"{moment:%Y-%m-%d %H:%M} UTC"

@@ -24,6 +24,7 @@ from outreach_server.cli.contact_columns import ColumnMapping
 from outreach_server.cli.contacts import ContactFile
 from outreach_server.cli.csv_lines import Encoding
 from outreach_server.cli.csv_records import Delimiter
+from outreach_server.cli.durations import time_text
 from outreach_server.cli.import_report import corrected, corrected_lines, mapping, mapping_table
 from outreach_server.cli.obstacles import explain_obstacles, explain_placeholders
 from outreach_server.cli.output import console, echo_json_with, fields, note
@@ -107,7 +108,7 @@ def import_(
                 found = with_engine(
                     lambda engine: _preview(engine, workspace_id, wanted, contacts, rejects, advance, contact)
                 )
-            _show_preview(found, contacts, rejects, rejects_file, contact)
+            _show_preview(found, wanted.zone, contacts, rejects, rejects_file, contact)
             return
         with _progress(size) as progress:
             loaded = with_engine(lambda engine: _load(engine, workspace_id, wanted, contacts, rejects, advance))
@@ -181,14 +182,19 @@ async def _read(
 
 
 def _show_preview(
-    found: Preflight, contacts: ContactFile, rejects: Rejects, rejects_file: TextIO | None, contact: str | None
+    found: Preflight,
+    zone: str,
+    contacts: ContactFile,
+    rejects: Rejects,
+    rejects_file: TextIO | None,
+    contact: str | None,
 ) -> None:
     if state().as_json:
         counts = {"rows": contacts.rows, "rejected_count": rejects.count}
         document = {"dry_run": True, **write_preflight(found), **_file_document(contacts), **counts}
         echo_json_with(document, "rejected", rejects.items())
         return
-    show_preflight(found, contact)
+    show_preflight(found, zone, contact)
     _show_rows(contacts, rejects, rejects_file)
     left_out = {one.rule: one.count for one in found.left_out}
     opted_out, duplicates = left_out.get("opted_out", 0), left_out.get("duplicate", 0)
@@ -256,6 +262,8 @@ def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_fil
         "left out, opted out": made.opted_out_excluded,
         "rejected": rejects.count,
     }
+    times = {"starts": campaign.scheduled_start_at, "expires": campaign.scheduled_expires_at}
+    document |= {name: time_text(at, campaign.timezone) for name, at in times.items() if at is not None}
     console().print(fields(document))
     _show_rows(contacts, rejects, rejects_file)
     if made.unknown_placeholders:

@@ -12,7 +12,8 @@ import click
 from outreach import BusinessHours, NewCallCampaign, NewRecipient, NewSmsCampaign, Outreach, Workspace
 from outreach.models import CallerIdAllocation, CarrierName, Channel
 from outreach.server_support import prepare_recipient
-from outreach_server.cli.campaign_times import TIMES, business_hours, check_times, holiday_calendar
+from outreach_server.cli.campaign_times import TIMES, business_hours, check_zone, holiday_calendar, read_schedule
+from outreach_server.cli.durations import UTC_NAME
 from outreach_server.cli.hours import Opening
 from outreach_server.cli.values import AGENT, CARRIER, FLOW, TRUNK, integer_of, text_of
 
@@ -109,7 +110,9 @@ class CampaignOptions:
             raise click.UsageError("A calling campaign needs an --agent.")
         if self.channel == "sms" and (self.message is None) == (self.flow_id is None):
             raise click.UsageError("Give either a --message or a --flow.")
-        check_times(self.schedule_at, self.expires_at, self.hours, self.timezone)
+        holidays = holiday_calendar(self.country, self.dates) is not None
+        check_zone(self.timezone, self.hours, (self.schedule_at, self.expires_at), holidays)
+        read_schedule(self.schedule_at, self.expires_at, self.zone)
 
     async def campaign(self, engine: Outreach, workspace: Workspace) -> NewSmsCampaign | NewCallCampaign:
         """Return the campaign to create."""
@@ -135,13 +138,19 @@ class CampaignOptions:
             rate_per_minute=self.rate,
         )
 
+    @property
+    def zone(self) -> str:
+        """The zone of the campaign's times."""
+        return self.timezone or UTC_NAME
+
     def _shared(self) -> dict[str, Any]:
+        schedule = read_schedule(self.schedule_at, self.expires_at, self.zone)
         return {
             "name": self.name,
             "description": self.description,
             "schedule_type": "scheduled" if self.schedule_at is not None else "immediate",
-            "scheduled_start_at": self.schedule_at,
-            "scheduled_expires_at": self.expires_at,
+            "scheduled_start_at": schedule.begins_at,
+            "scheduled_expires_at": schedule.expires_at,
             "business_hours": self._hours(),
             "holidays": holiday_calendar(self.country, self.dates),
         }

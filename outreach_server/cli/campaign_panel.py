@@ -16,7 +16,7 @@ from rich.text import Text
 from outreach_server.cli import documents
 from outreach_server.cli.campaign_forecast import forecast_lines
 from outreach_server.cli.campaign_picture import Snapshot, hints, messages_text
-from outreach_server.cli.durations import duration, until_text
+from outreach_server.cli.durations import duration, time_text, until_text
 from outreach_server.cli.output import cell
 
 STYLES: Final = {
@@ -87,20 +87,20 @@ def left_text(snapshot: Snapshot) -> str | None:
     return f"{left}, about {duration(snapshot.eta_seconds)} left at the measured pace"
 
 
-def groups_table(groups: Sequence[documents.Document]) -> Table:
-    """Return a table of recipients by state and reason, with when they are due."""
+def groups_table(groups: Sequence[documents.Document], zone: str) -> Table:
+    """Return a table of recipients by state and reason, with when they are due, by the clocks of a zone."""
     timed = any(group["until"] for group in groups)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("recipients", justify="right")
     table.add_column("state")
     table.add_column("why")
     if timed:
-        table.add_column("until")
+        table.add_column("until", no_wrap=True)
     for group in groups:
         status = group["status"]
         state = Text(group_name(group), style=STYLES.get(status, ""))
-        until = [Text(cell(group["until"]))] if timed else []
-        table.add_row(str(group["count"]), state, Text(cell(group["why"])), *until)
+        until = [Text(cell(group["until"], zone))] if timed else []
+        table.add_row(f"{group['count']:,}", state, Text(cell(group["why"])), *until)
     return table
 
 
@@ -145,7 +145,7 @@ def _labelled(snapshot: Snapshot, *, ascii_only: bool) -> Iterator[tuple[str, st
     if campaign.started_at is not None:
         ended_at = campaign.completed_at or snapshot.at
         took = duration((ended_at - campaign.started_at).total_seconds())
-        when = f"{campaign.started_at:%Y-%m-%d %H:%M:%S} UTC"
+        when = time_text(campaign.started_at, campaign.timezone)
         yield "Started", f"{when}, took {took}" if campaign.is_terminal else f"{when}, {took} ago"
     pace = pace_text(snapshot)
     if pace is not None:
@@ -153,7 +153,7 @@ def _labelled(snapshot: Snapshot, *, ascii_only: bool) -> Iterator[tuple[str, st
     left = left_text(snapshot)
     if left is not None:
         yield "Left", left
-    for line in forecast_lines(snapshot.forecast) if snapshot.forecast is not None else ():
+    for line in forecast_lines(snapshot.forecast, campaign.timezone) if snapshot.forecast is not None else ():
         label, _, words = line.partition(": ")
         yield label, words
     messages = messages_text(campaign, snapshot.sent)
@@ -186,6 +186,10 @@ def _results(snapshot: Snapshot, *, wide: bool) -> RenderableType:
         result = Text(str(group["status"]).replace("_", " "), style=style)
         result.append(f": {cell(group['why'] or group['reason'])}" if group["why"] or group["reason"] else "")
         due = snapshot.waits.get((group["status"], group["reason"]))
-        until = [Text("" if due is None else until_text(due, snapshot.at, brief=not wide))] if timed else []
+        until = (
+            [Text("" if due is None else until_text(due, snapshot.at, snapshot.campaign.timezone, brief=not wide))]
+            if timed
+            else []
+        )
         table.add_row(f"{group['count']:,}", *([share] if wide else []), result, *until)
     return table

@@ -147,15 +147,15 @@ def hints(snapshot: Snapshot) -> list[str]:
     return [
         *([f"It is paused: {paused}."] if paused else []),
         *([waits_for] if waits_for is not None else []),
-        *(blocker_text(blocker, snapshot.at) for blocker in snapshot.blockers),
+        *(blocker_text(blocker, snapshot.at, campaign.timezone) for blocker in snapshot.blockers),
     ]
 
 
-def blocker_text(blocker: CampaignBlocker, now: datetime) -> str:
+def blocker_text(blocker: CampaignBlocker, now: datetime, zone: str) -> str:
     """Return what blocks a campaign, until when, and what to do."""
     if blocker.by == _NO_DISPATCHER:
         return no_dispatcher_text(blocker.why)
-    until = f" It goes on at {until_text(blocker.until, now)}." if blocker.until is not None else ""
+    until = f" It goes on at {until_text(blocker.until, now, zone)}." if blocker.until is not None else ""
     return f"{blocker.why}{until}"
 
 
@@ -205,7 +205,11 @@ def waiting_text(campaign: Campaign, now: datetime) -> str | None:
             return f"It waits to be started: outreach-server campaigns start {campaign.id}"
         case CampaignStatus.SCHEDULED:
             start = campaign.scheduled_start_at
-            return f"A running server starts it at {until_text(start, now)}." if start is not None else None
+            return (
+                f"A running server starts it at {until_text(start, now, campaign.timezone)}."
+                if start is not None
+                else None
+            )
         case CampaignStatus.PAUSED:
             return f"It waits to be resumed: outreach-server campaigns resume {campaign.id}"
         case _:

@@ -11,6 +11,7 @@ from outreach.http import write_preflight
 from outreach.models import ContactExample, ContactPreview, Preflight
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.durations import time_text
 from outreach_server.cli.output import cell, console, echo_json, fields, listing, note
 from outreach_server.cli.prices import cost_text
 from outreach_server.cli.values import CAMPAIGN
@@ -25,15 +26,16 @@ def preflight_(campaign_id: str, contact: str | None) -> None:
     Nothing is sent or changed. The rules are those that the running campaign follows.
     """
 
-    async def work(engine: Outreach) -> Preflight:
+    async def work(engine: Outreach) -> tuple[Preflight, str]:
         campaign = await engine.campaigns.get_anywhere(campaign_id)
-        return await engine.campaigns.preflight(campaign.workspace_id, campaign_id, contact=contact)
+        found = await engine.campaigns.preflight(campaign.workspace_id, campaign_id, contact=contact)
+        return found, campaign.timezone
 
-    show_preflight(with_engine(work), contact)
+    show_preflight(*with_engine(work), contact)
 
 
-def show_preflight(found: Preflight, contact: str | None = None) -> None:
-    """Print a preflight; with a contact, that contact alone."""
+def show_preflight(found: Preflight, zone: str, contact: str | None = None) -> None:
+    """Print a preflight, with times of a zone; with a contact, that contact alone."""
     if state().as_json:
         echo_json(write_preflight(found))
         return
@@ -41,10 +43,10 @@ def show_preflight(found: Preflight, contact: str | None = None) -> None:
         if not found.asked:
             raise click.ClickException(f"{contact!r} is not among the contacts.")
         for one in found.asked:
-            _show_contact(one)
+            _show_contact(one, zone)
         return
     out = console()
-    out.print(fields(_summary(found)))
+    out.print(fields(_summary(found), zone))
     if found.left_out:
         click.echo("\nLeft out:")
         rows = [
@@ -65,12 +67,12 @@ def show_preflight(found: Preflight, contact: str | None = None) -> None:
             }
             for one in found.held_back
         ]
-        out.print(listing(later, ("rule", "contacts", "why", "from", "to", "such as")))
+        out.print(listing(later, ("rule", "contacts", "why", "from", "to", "such as"), zone))
     _show_characters(found)
     if found.samples:
         click.echo("\nTexts:" if found.channel == "sms" else "\nVariables:")
         for one in found.samples:
-            _show_contact(one)
+            _show_contact(one, zone)
     for problem in found.problems:
         note(f"It cannot start yet: {problem.message}")
     if found.unknown_placeholders:
@@ -120,10 +122,10 @@ def _show_characters(found: Preflight) -> None:
     console().print(listing(rows, ("character", "name", "messages", "replace with", "saves")))
 
 
-def _show_contact(one: ContactPreview) -> None:
+def _show_contact(one: ContactPreview, zone: str) -> None:
     outcome = one.outcome.replace("_", " ")
     rule = f": {one.rule}" if one.rule else ""
-    until = f", until {documents.plain(one.until)}" if one.until is not None else ""
+    until = f", until {time_text(one.until, zone)}" if one.until is not None else ""
     click.echo(f"  {cell(one.phone_number)}  {outcome}{rule}{until}")
     for message in one.messages:
         problem = f", {message.problem}" if message.problem else ""

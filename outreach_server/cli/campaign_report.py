@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
+from zoneinfo import ZoneInfo
 
 import click
 import orjson
@@ -23,6 +24,9 @@ from outreach_server.cli.prices import cost_text
 from outreach_server.cli.values import CAMPAIGN
 
 _NO_PRICES = "unknown: set the workspace's prices with outreach-server settings prices set"
+_INEXACT = {"milliseconds", "seconds"}
+"""What people see as minutes."""
+
 _FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".xlsx": "xlsx"}
 
 
@@ -81,7 +85,7 @@ def _show(made: CampaignReport, out: Console) -> None:
     names = ("name", "channel", "status", "started_at", "completed_at", "erased_at", "contacts", "contacted")
     more = ("successful", "failed", "open", "replies", "repliers", "opt_outs")
     shown = {name: document[name] for name in (*names, *more) if document[name] not in {None, ""}}
-    out.print(fields(shown | {"cost": cost_text(made.cost, made.channel) or _NO_PRICES}))
+    out.print(fields(_grouped(shown) | {"cost": cost_text(made.cost, made.channel) or _NO_PRICES}, made.timezone))
     out.print("The contacts by result:")
     out.print(
         _table(
@@ -91,7 +95,7 @@ def _show(made: CampaignReport, out: Console) -> None:
     )
     figures: Mapping[str, Any] = document["messages"] or document["calls"]
     out.print("Messages, retries included:" if made.messages is not None else "Calls, retries included:")
-    out.print(fields({name: value for name, value in figures.items() if name != "seconds"}))
+    out.print(fields(_grouped({name: value for name, value in figures.items() if name not in _INEXACT})))
     if made.failures:
         out.print("What went wrong at the provider, by how many requests:")
         rows = [
@@ -106,13 +110,24 @@ def _show(made: CampaignReport, out: Console) -> None:
         out.print(_table(("requests", "provider", "error", "meaning"), rows))
     if made.over_time:
         out.print(f"Over time ({made.timezone}):")
-        buckets = document["over_time"]
+        zone = ZoneInfo(made.timezone)
         out.print(
             _table(
                 ("since", "requests", "replies", "opt_outs"),
-                [(one["since"], one["requests"], one["replies"], one["opt_outs"]) for one in buckets],
+                [
+                    (f"{one.since.astimezone(zone):%Y-%m-%d %H:%M}", one.requests, one.replies, one.opt_outs)
+                    for one in made.over_time
+                ],
             )
         )
+
+
+def _grouped(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Return figures for people, with their digits in groups."""
+    return {
+        name: f"{value:,}" if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+        for name, value in figures.items()
+    }
 
 
 def _table(names: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> Table:

@@ -25,8 +25,8 @@ _WIDTHS = {
     "status": 11,
     "reason": 16,
     "attempts": 8,
-    "due_at": 27,
-    "ended_at": 27,
+    "due_at": 19,
+    "ended_at": 19,
     "error_code": 10,
     "why": 0,
 }
@@ -85,15 +85,15 @@ def show_(campaign_id: str) -> None:
         ends = {"forecast_ends_at": documents.plain(forecast.ends_at)}
         echo_json({**document, "missing": missing, **counts, "failures": failures, **ends})
         return
-    show_campaign(document)
+    show_campaign(document, picture.campaign.timezone)
     out = console()
     for text in hints(picture):
         out.print(text)
-    out.print(groups_table(picture.documents))
+    out.print(groups_table(picture.documents, picture.campaign.timezone))
     messages = messages_text(picture.campaign, picture.sent)
     if messages:
         out.print(messages)
-    for text in forecast_lines(forecast):
+    for text in forecast_lines(forecast, picture.campaign.timezone):
         out.print(text)
     if failures:
         out.print("What went wrong at the provider, by how many requests:")
@@ -130,7 +130,7 @@ def recipients_(campaign_id: str, status: RecipientStatus | None, external_id: s
         rows = found(engine, campaign.workspace_id, campaign.channel)
         if as_json:
             await stream_array(rows)
-        elif await stream_lines(rows, _WIDTHS) == 0:
+        elif await stream_lines(rows, _WIDTHS, campaign.timezone) == 0:
             note("No recipients match.")
 
     with_engine(work)
@@ -140,8 +140,8 @@ def recipients_(campaign_id: str, status: RecipientStatus | None, external_id: s
         console().print(table)
 
 
-def show_campaign(document: documents.Document) -> None:
-    """Print a campaign: its document, or for people the fields with a value."""
+def show_campaign(document: documents.Document, zone: str) -> None:
+    """Print a campaign: its document, or for people the fields with a value, and times of a zone."""
     if state().as_json:
         echo_json(document)
         return
@@ -155,7 +155,7 @@ def show_campaign(document: documents.Document) -> None:
         days = [day for day in holidays["holidays"] if day["enabled"]]
         of = "-".join(part for part in (holidays["country"], holidays.get("subdivision")) if part) or "own dates"
         shown["holidays_config"] = f"{of}: {len(days)} dates"
-    console().print(fields(in_words(shown)))
+    console().print(fields(in_words(shown), zone))
 
 
 def in_words(document: documents.Document) -> documents.Document:

@@ -14,7 +14,13 @@ from outreach_server.cli import documents
 from outreach_server.cli.base import Command, actor, with_engine
 from outreach_server.cli.campaign_options import carrier_of
 from outreach_server.cli.campaign_show import show_campaign
-from outreach_server.cli.campaign_times import business_hours, check_times, holiday_calendar, time_options
+from outreach_server.cli.campaign_times import (
+    business_hours,
+    check_zone,
+    holiday_calendar,
+    read_schedule,
+    time_options,
+)
 from outreach_server.cli.hours import Opening
 from outreach_server.cli.obstacles import explain_obstacles
 from outreach_server.cli.output import note
@@ -60,12 +66,8 @@ def update_(
     Of one that has started, text, rate, hours and expiry change for what has not been sent. New hours or holidays
     replace all previous ones.
     """
-    check_times(schedule_at, expires_at, hours, timezone)
-    changes = changed(
-        **options,
-        scheduled_start_at=schedule_at,
-        scheduled_expires_at=expires_at,
-    )
+    check_zone(timezone, hours, (schedule_at, expires_at), bool(country or dates))
+    changes = changed(**options, scheduled_start_at=schedule_at, scheduled_expires_at=expires_at)
     clear(changes, "scheduled_start_at", no_schedule_at, option="schedule-at")
     clear(changes, "scheduled_expires_at", no_expires_at, option="expires-at")
     _exclude("hours", bool(hours), no_hours)
@@ -78,7 +80,10 @@ def update_(
         before = await engine.campaigns.get_anywhere(campaign_id)
         workspace_id = before.workspace_id
         wanted = await _with_carrier(engine, workspace_id, changes)
-        if hours or no_hours:
+        schedule = read_schedule(schedule_at, expires_at, timezone or before.timezone)
+        wanted |= changed(scheduled_start_at=schedule.begins_at, scheduled_expires_at=schedule.expires_at)
+        observed = before.business_hours is not None and before.business_hours.enabled
+        if hours or no_hours or (timezone is not None and not observed):
             wanted["business_hours"] = business_hours(hours, timezone, before.batch_concurrency)
         if country or dates or no_holidays:
             wanted["holidays"] = holiday_calendar(country, dates)
@@ -88,7 +93,7 @@ def update_(
         return updated, await engine.campaigns.start_problems(workspace_id, campaign_id)
 
     updated, missing = with_engine(work)
-    show_campaign({**documents.campaign(updated), "missing": documents.plain(missing)})
+    show_campaign({**documents.campaign(updated), "missing": documents.plain(missing)}, updated.timezone)
     if missing:
         note(explain_obstacles(missing, updated))
 

@@ -37,4 +37,4 @@ def watch_(campaign_id: str) -> None:
         shown = {**documents.campaign(end.campaign), **documents.blockers(end.blockers)}
         echo_json({**shown, "groups": end.documents, "messages": messages})
     elif not out.is_terminal:
-        out.print(groups_table(end.documents))
+        out.print(groups_table(end.documents, end.campaign.timezone))

@@ -12,6 +12,7 @@ from outreach.models import ContactHistory
 from outreach.reasons import TRAIL_RULES, describe_reason
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.durations import time_text
 from outreach_server.cli.output import cell, console, echo_json, fields, listing
 from outreach_server.cli.values import CAMPAIGN
 
@@ -53,8 +54,9 @@ def why_(campaign_id: str, phone: str | None, external_id: str | None) -> None:
     out = console()
     for one, document in zip(found, shown, strict=True):
         out.print(_title(campaign, one))
-        out.print(listing([_row(step) for step in document["steps"]], _COLUMNS))
-        said = explained.steps_table(document)
+        rows = [_row(step) for step in document["steps"]]
+        out.print(listing(rows, [name for name in _COLUMNS if any(row[name] for row in rows)], campaign.timezone))
+        said = explained.steps_table(document, campaign.timezone)
         if said is not None:
             out.print(said)
     rules = {str(step.rule): TRAIL_RULES[step.rule] for one in found for step in one.steps}
@@ -77,7 +79,7 @@ def _title(campaign: Campaign, history: ContactHistory) -> str:
         describe_reason(history.status or "", history.reason, campaign.channel) if history.reason is not None else None
     )
     because = f": {words}" if words else ""
-    until = f", until {documents.plain(history.due_at)}" if history.due_at is not None else ""
+    until = f", until {time_text(history.due_at, campaign.timezone)}" if history.due_at is not None else ""
     number = cell(history.phone_number)
     known_as = f" ({cell(history.external_id)})" if history.external_id is not None else ""
     place = f"{number}{known_as}, position {history.position}"

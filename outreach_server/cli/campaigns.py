@@ -25,6 +25,7 @@ from outreach_server.cli.campaign_test_send import test_send_
 from outreach_server.cli.campaign_update import update_
 from outreach_server.cli.campaign_watch import watch_
 from outreach_server.cli.campaign_why import why_
+from outreach_server.cli.durations import time_text
 from outreach_server.cli.erasing import delete_
 from outreach_server.cli.no_dispatcher import no_dispatcher_text
 from outreach_server.cli.obstacles import explain_failing, explain_start, started_late
@@ -113,7 +114,11 @@ def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
     if checked.failing:
         note(explain_failing(checked, started))
     if started_late(started):
-        note(f"Its start, {documents.plain(started.scheduled_start_at)}, has passed: it starts at once.")
+        note(f"Its start, {_start_text(started)}, has passed: it starts at once.")
+
+
+def _start_text(campaign: Campaign) -> str:
+    return time_text(campaign.scheduled_start_at, campaign.timezone) if campaign.scheduled_start_at else ""
 
 
 Hint = Callable[[Outreach, Campaign], Awaitable[str]]

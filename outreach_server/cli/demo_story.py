@@ -153,7 +153,8 @@ async def _account(story: Story, end: Snapshot, created: dict[str, Any]) -> None
     story.chapter(4, "What happened to everybody, and why")
     left_out = {"status": "left out", "reason": "opted_out", "count": created["sms_opted_out_excluded"]}
     why = describe_reason("left out", "opted_out")
-    story.out.print(Padding(groups_table([*end.documents, {**left_out, "why": why, "until": None}]), (0, 0, 0, 3)))
+    groups = groups_table([*end.documents, {**left_out, "why": why, "until": None}], end.campaign.timezone)
+    story.out.print(Padding(groups, (0, 0, 0, 3)))
     sent = await story.engine.campaigns.list_dispatches(story.tenant.workspace_id, end.campaign.id, 0)
     for dispatch in sent.items[-1:]:
         story.say("   The first message, as it went out:")

@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+UTC_NAME: Final = "UTC"
+"""The zone of times that belong to no campaign."""
+
+
+def time_text(moment: datetime, zone: str = UTC_NAME) -> str:
+    """Return a time by the clocks of a zone, which is named; by UTC where this machine does not know the zone."""
+    clocks = _clocks(zone)
+    return f"{moment.astimezone(clocks or UTC):%Y-%m-%d %H:%M:%S} {zone if clocks else UTC_NAME}"
+
+
+def _clocks(zone: str) -> tzinfo | None:
+    try:
+        return ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError):
+        return None
 
 
 def duration(seconds: float) -> str:
@@ -17,8 +35,8 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def until_text(moment: datetime, now: datetime, *, brief: bool = False) -> str:
+def until_text(moment: datetime, now: datetime, zone: str = UTC_NAME, *, brief: bool = False) -> str:
     """Return a moment that is waited for, with how far it is ahead; a brief one is only how far."""
     ahead = (moment - now).total_seconds()
     away = f"in {duration(ahead)}" if ahead > 0 else "now"
-    return away if brief else f"{moment:%Y-%m-%d %H:%M:%S} UTC, {away}"
+    return away if brief else f"{time_text(moment, zone)}, {away}"

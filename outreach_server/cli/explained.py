@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from rich.table import Table
+from rich.console import RenderableType
 
 from outreach.models import Channel, ProviderFailure
 from outreach.reasons import PAUSE_REASONS, describe_reason
@@ -49,7 +49,7 @@ def counted(items: Sequence[tuple[ProviderFailure, int]]) -> list[Document]:
     return documents
 
 
-def counted_table(documents: Sequence[Document]) -> Table:
+def counted_table(documents: Sequence[Document]) -> RenderableType:
     """Return `counted` as a table for people."""
     return listing(documents, _COUNTED)
 
@@ -66,7 +66,7 @@ class Legend:
         if any(kind) and len(self._kinds) < _MAX_SHOWN:
             self._kinds.setdefault(kind, document)
 
-    def table(self) -> Table | None:
+    def table(self) -> RenderableType | None:
         """Return the failures as a table; None if there are none."""
         return listing(self._kinds.values(), _SHOWN_ONCE) if self._kinds else None
 
@@ -91,7 +91,7 @@ def _why(step: Document, channel: Channel) -> str | None:
     return describe_reason(step["state"] or "", step["reason"], channel) if step["reason"] else None
 
 
-def steps_table(history: Document) -> Table | None:
-    """Return a table of the failures in a history; None if there are none."""
+def steps_table(history: Document, zone: str) -> RenderableType | None:
+    """Return a table of the failures in a history, with times of a zone; None if there are none."""
     wrong = [step for step in history["steps"] if step["error_code"] or step["meaning"]]
-    return listing(wrong, _OF_STEP) if wrong else None
+    return listing(wrong, _OF_STEP, zone) if wrong else None

@@ -12,7 +12,9 @@ import click
 from outreach import TimeWindow
 
 _DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_TIMES: Final = re.compile(r"(\d{1,2}):(\d{2})-(\d{1,2}):(\d{2})")
+_TIMES: Final = re.compile(r"([^-]+)-([^-]+)")
+_TIME: Final = re.compile(r"(\d{1,2})(?::(\d{2}))?\s*(am|pm)?")
+_LAST_MINUTE: Final = 24 * 60
 _EXAMPLES: Final = "'mon-fri 09:00-17:00', 'sat,sun 10:00-14:00' or 'daily 18:00-02:00'"
 
 
@@ -33,15 +35,23 @@ class OpeningHours(click.ParamType[Opening]):
         """Return the parsed opening hours."""
         if isinstance(value, Opening):
             return value
-        days, _, times = str(value).strip().lower().rpartition(" ")
+        days, _, times = str(value).strip().lower().replace("\N{EN DASH}", "-").rpartition(" ")
         try:
             found = _TIMES.fullmatch(times)
             if found is None:
-                raise ValueError
-            start, end = _minute(found[1], found[2]), _minute(found[3], found[4])
+                raise _Wrong(f"{times!r} is not a time from and to")
+            if not days.strip():
+                raise _Wrong("the days are missing")
+            start, end = _minute(found[1]), _minute(found[2])
+            if start in {end, _LAST_MINUTE}:
+                raise _Wrong(f"no window begins at {times}")
             return Opening(days=_days(days), window=TimeWindow(start_minute=start, end_minute=end))
-        except ValueError:
-            self.fail(f"{value!r} is not valid; write it like {_EXAMPLES}.", param, ctx)
+        except _Wrong as error:
+            self.fail(f"{value!r} is not valid: {error}. Write it like {_EXAMPLES}.", param, ctx)
+
+
+class _Wrong(Exception):
+    """Says which part is wrong."""
 
 
 def schedule_of(openings: Iterable[Opening]) -> Mapping[str, tuple[TimeWindow, ...]]:
@@ -64,6 +74,8 @@ def hours_text(config: Mapping[str, Any]) -> str:
         else:
             runs.append(([day], windows))
     shown = [f"{_span(days)} {windows}" for days, windows in runs if windows]
+    if not shown and not config["enabled"]:
+        return f"at any hour, {config['timezone'] or 'UTC'}"
     observed = "" if config["enabled"] else " (not observed)"
     return f"{'; '.join(shown) or 'never'}, {config['timezone']}{observed}"
 
@@ -74,7 +86,7 @@ def _span(days: Sequence[str]) -> str:
 
 
 def _days(text: str) -> Sequence[str]:
-    """Return the named days; raise ValueError for unknown ones."""
+    """Return the named days; raise `_Wrong` for unknown ones."""
     if text.strip() == "daily":
         return _DAYS
     days: list[str] = []
@@ -91,10 +103,18 @@ def _day(text: str) -> int:
     for index, day in enumerate(_DAYS):
         if text in {day, day[:3]}:
             return index
-    raise ValueError(text)
+    raise _Wrong(f"{text!r} is not a day, such as mon or monday")
 
 
-def _minute(hours: str, minutes: str) -> int:
-    if int(minutes) > 59:
-        raise ValueError(minutes)
-    return int(hours) * 60 + int(minutes)
+def _minute(text: str) -> int:
+    found = _TIME.fullmatch(text)
+    minute = int(found[1]) * 60 + int(found[2] or 0) if found is not None else -1
+    if found is not None and found[3] is not None and 1 <= int(found[1]) <= 12 and int(found[2] or 0) <= 59:
+        half = _LAST_MINUTE // 2
+        minute = minute % half + (half if found[3] == "pm" else 0)
+        raise _Wrong(f"{text!r} is not a time of 24 hours: it is {minute // 60:02}:{minute % 60:02}")
+    if found is not None and found[2] is None and minute <= _LAST_MINUTE and found[3] is None:
+        raise _Wrong(f"{text!r} has no minutes: it is {minute // 60:02}:00")
+    if found is None or found[3] is not None or int(found[2]) > 59 or minute > _LAST_MINUTE:
+        raise _Wrong(f"{text!r} is not a time of day, from 00:00 to 24:00")
+    return minute

@@ -7,18 +7,22 @@ import re
 import shlex
 import shutil
 import sys
+import textwrap
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TextIO, cast
 
 import click
 import orjson
 from rich import box
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
 from outreach_server.cli.base import state
+from outreach_server.cli.durations import UTC_NAME, time_text
 
 _WIDE: Final = 400
 """Width without a terminal: a pipe's reader needs whole lines."""
@@ -29,6 +33,14 @@ _PLAIN: Final[Mapping[str, Any]] = {"markup": False, "highlight": False, "emoji"
 """Names come from spreadsheets and requests, so they must not be markup."""
 
 _MISSING: Final = "-"
+_TIMESTAMP: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z")
+_LONGEST_WORD: Final = 40
+"""A longer word may be broken: it is an address or a path."""
+
+_SHOWN_TIME: Final = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}(:\d{2})?")
+_EDGES: Final = 2
+_GAP: Final = 3
+"""The columns that a table needs beside and between its own."""
 _PROGRAM: Final = "outreach-server"
 _MODULE: Final = "outreach_server"
 
@@ -69,8 +81,8 @@ class _Unpadded:
         self._stream.flush()
 
 
-def cell(value: object) -> str:
-    """Return a table cell, with control characters made visible."""
+def cell(value: object, zone: str = UTC_NAME) -> str:
+    """Return a table cell, with control characters made visible, and a time of a document by the clocks of a zone."""
     match value:
         case dict() if value:
             # First, because an empty mapping pattern matches any mapping.
@@ -80,7 +92,9 @@ def cell(value: object) -> str:
         case bool():
             return "yes" if value else "no"
         case list():
-            return ", ".join(cell(item) for item in value)
+            return ", ".join(cell(item, zone) for item in value)
+        case str() if _TIMESTAMP.fullmatch(value):
+            return time_text(datetime.fromisoformat(value), zone)
         case _:
             text = str(value)
             return (
@@ -115,13 +129,13 @@ def show(document: Document) -> None:
         console().print(fields(document))
 
 
-def fields(document: Document) -> Table:
-    """Return a table with a line for each field."""
+def fields(document: Document, zone: str = UTC_NAME) -> Table:
+    """Return a table with a line for each field, and times by the clocks of a zone."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in document.items():
-        table.add_row(name, cell(value))
+        table.add_row(name, cell(value, zone))
     return table
 
 
@@ -141,16 +155,98 @@ def show_list(documents: Sequence[Document], columns: Sequence[str], *, empty: s
         note(empty)
 
 
-def listing(documents: Iterable[Document], columns: Sequence[str]) -> Table:
+class Listing:
+    """Documents as a table, or one below the other where a table would break words or times.
+
+    Args:
+        documents: The documents.
+        columns: Their fields that are shown.
+        zone: The zone of the times, which is named.
+    """
+
+    def __init__(self, documents: Iterable[Document], columns: Sequence[str], zone: str) -> None:
+        self._columns, self._zone = columns, zone
+        self._rows = [[cell(document.get(name), zone) for name in columns] for document in documents]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield what fits into the width."""
+        named = f" {self._zone}"
+        columns = [_Column(name, [row[index] for row in self._rows], named) for index, name in enumerate(self._columns)]
+        widths = _widths(columns, options.max_width - _EDGES - _GAP * (len(columns) - 1))
+        if widths is None:
+            for row in self._rows:
+                yield Text(entry(dict(zip(self._columns, row, strict=True)), options.max_width))
+                yield Text()
+            return
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for column, width in zip(columns, widths, strict=True):
+            table.add_column(column.title, no_wrap=column.is_whole, overflow="fold", width=width)
+        for cells in zip(*(column.cells for column in columns), strict=True):
+            table.add_row(*(Text(text) for text in cells))
+        yield table
+
+
+class _Column:
+    """A column of a table; one of times names their zone in its title.
+
+    Attributes:
+        is_whole: Whether its cells are not to be wrapped: an id that is cut or wrapped cannot be copied.
+        natural: The width without wrapping.
+        least: The width that breaks no word.
+    """
+
+    def __init__(self, name: str, cells: Sequence[str], named_zone: str) -> None:
+        known = [text for text in cells if text != _MISSING]
+        is_time = bool(known) and all(_SHOWN_TIME.fullmatch(text.removesuffix(named_zone)) for text in known)
+        self.title = f"{name}{named_zone}" if is_time else name
+        self.cells = [text.removesuffix(named_zone) for text in cells] if is_time else cells
+        self.is_whole = is_time or name == "id" or name.endswith("_id")
+        words = [word for text in ((self.title,) if self.is_whole else (self.title, *cells)) for word in text.split()]
+        longest = min(_LONGEST_WORD, max(map(cell_len, words), default=1))
+        whole = max(map(cell_len, self.cells), default=1)
+        self.natural = max(whole, longest if is_time else cell_len(self.title))
+        self.least = max(whole, longest) if self.is_whole else longest
+
+
+def _widths(columns: Sequence[_Column], room: int) -> Sequence[int] | None:
+    """Return the widths of columns that break no word; None if there is no room for that."""
+    spare = room - sum(column.least for column in columns)
+    if spare < 0:
+        return None
+    wanted = [max(0, column.natural - column.least) for column in columns]
+    # What is wrapped anyhow leaves room to what then is not.
+    given = dict.fromkeys(range(len(columns)), 0)
+    for place, index in enumerate(sorted(given, key=lambda index: wanted[index])):
+        given[index] = min(wanted[index], spare // (len(columns) - place))
+        spare -= given[index]
+    return [column.least + given[index] for index, column in enumerate(columns)]
+
+
+def entry(cells: Mapping[str, str], width: int) -> str:
+    """Return cells below one another: the first one, and the names and values of the others that have one."""
+    (name, text), *others = cells.items()
+    # A number says nothing without its name.
+    lines = [f"{name} {text}" if text.isdecimal() else text]
+    line = ""
+    for name, text in others:
+        if text == _MISSING:
+            continue
+        pair = f"{name}: {text}"
+        joined = f"{line}   {pair}" if line else f"  {pair}"
+        if cell_len(joined) <= width:
+            line = joined
+            continue
+        lines += [line] if line else []
+        *before, line = textwrap.wrap(
+            pair, max(20, width), initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
+        )
+        lines += before
+    return "\n".join([*lines, line] if line else lines)
+
+
+def listing(documents: Iterable[Document], columns: Sequence[str], zone: str = UTC_NAME) -> Listing:
     """Return a table of documents."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in columns:
-        # An id that is cut or wrapped cannot be copied.
-        whole = name == "id" or name.endswith("_id")
-        table.add_column(name, no_wrap=whole, overflow="fold", min_width=36 if whole else None)
-    for document in documents:
-        table.add_row(*(Text(cell(document.get(name))) for name in columns))
-    return table
+    return Listing(documents, columns, zone)
 
 
 async def stream_array(documents: AsyncIterator[Document]) -> None:
@@ -165,14 +261,26 @@ async def stream_array(documents: AsyncIterator[Document]) -> None:
     out.flush()
 
 
-async def stream_lines(documents: AsyncIterator[Document], columns: Mapping[str, int]) -> int:
-    """Stream documents as lines of fixed columns; return their number."""
+async def stream_lines(documents: AsyncIterator[Document], columns: Mapping[str, int], zone: str = UTC_NAME) -> int:
+    """Stream documents as lines of fixed columns, or as entries where these are too wide; return their number.
+
+    Times are by the clocks of a zone, which is named.
+    """
+    out = console()
+    narrow = out.width if out.width < sum(columns.values()) + 2 * (len(columns) - 1) else None
     count = 0
     async for document in documents:
-        if count == 0:
+        if count == 0 and narrow is None:
+            click.secho(f"Times: {zone}")
             click.secho("  ".join(name.ljust(width) for name, width in columns.items()).rstrip(), bold=True)
         count += 1
-        click.echo("  ".join(cell(document.get(name)).ljust(width) for name, width in columns.items()).rstrip())
+        cells = {name: cell(document.get(name), zone) for name in columns}
+        if narrow is not None:
+            click.echo(entry(cells, narrow))
+            continue
+        click.echo(
+            "  ".join(text.removesuffix(f" {zone}").ljust(columns[name]) for name, text in cells.items()).rstrip()
+        )
     return count
 
 

@@ -69,7 +69,9 @@ class Lines:
         self._echo("  ".join(filter(None, (state_text(snapshot), ended, pace_text(snapshot), groups, messages))))
         for text in hints(snapshot):
             self._echo(text)
-        for text in forecast_lines(snapshot.forecast) if changed and snapshot.forecast is not None else ():
+        for text in (
+            forecast_lines(snapshot.forecast, campaign.timezone) if changed and snapshot.forecast is not None else ()
+        ):
             self._echo(text)
 
 

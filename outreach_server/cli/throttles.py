@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from outreach import Call, CallStatus, Message, MessageStatus, Outreach
+from outreach_server.cli.durations import time_text
 
 QUEUED: Final = frozenset({MessageStatus.QUEUED, CallStatus.QUEUED})
 """Queued, or postponed by a throttle."""
@@ -15,7 +16,7 @@ def throttle_text(workspace_id: str, provider: str, until: datetime) -> str:
     """Return until when a provider throttles, why, and how to end that."""
     return (
         f"{provider} throttles this workspace (429 or Retry-After): sending paused until "
-        f"{until:%Y-%m-%d %H:%M:%S} UTC. To end that now, connect the account again: "
+        f"{time_text(until)}. To end that now, connect the account again: "
         f"outreach-server accounts connect {workspace_id} {provider}"
     )
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from datetime import UTC, date, datetime
+from difflib import get_close_matches
 from typing import IO, Any, Final
+from zoneinfo import available_timezones
 
 import click
 
 from outreach.models import bounds_of
 from outreach_server.cli.names import KINDS, Named
-
-_PLACE: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
 
 
 def name_of(file: IO[Any]) -> str:
@@ -63,23 +64,92 @@ class Identifier(click.ParamType[str]):
 
 
 class Moment(click.ParamType[datetime]):
-    """A time by RFC 3339; without an offset it is UTC."""
+    """A time by RFC 3339; one without an offset is read in a zone later (`campaign_times.read_schedule`)."""
 
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Return the time, aware."""
+        """Return the time, naive if it has no offset."""
+        if isinstance(value, datetime):
+            return value
+        wrong = _wrong_part(value)
         try:
-            if not _PLACE.match(value):
-                raise ValueError(value)
+            if wrong is not None:
+                raise ValueError(wrong)
             moment = datetime.fromisoformat(value)
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+            return moment.astimezone(UTC) if moment.tzinfo else moment
         except (ValueError, OverflowError):
+            why = f": {wrong}" if wrong else ""
             self.fail(
-                f"{value!r} is not a time; write it like 2026-11-20T09:00:00+01:00, or 2026-11-20T09:00 for UTC.",
+                f"{value!r} is not a time{why}. Write it like 2026-11-20T09:00, by the clocks of the campaign's zone, "
+                "or with an offset, like 2026-11-20T09:00+01:00.",
                 param,
                 ctx,
             )
+
+
+def _wrong_part(text: str) -> str | None:
+    """Return which part of a time is wrong; None if none is known to be."""
+    if re.match(r"\d{4}-\d{2}-\d{2}", text) is None:
+        return "it begins with no date"
+    day, rest = text[:10], text[10:].lstrip("Tt ")
+    try:
+        date.fromisoformat(day)
+    except ValueError:
+        return f"there is no day {day}"
+    clock = re.match(r"(\d{2}):(\d{2})(?![ap]m)", rest)
+    if clock is None:
+        return f"{rest!r} is not a time of day" if rest else "the time of day is missing"
+    if int(clock[1]) > 23 or int(clock[2]) > 59:
+        return f"{clock[0]!r} is not a time of day, from 00:00 to 23:59"
+    return None
+
+
+class Zone(click.ParamType[str]):
+    """An IANA time zone."""
+
+    name = "zone"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name of the zone, as it is spelled in the database."""
+        text = str(value).strip()
+        known = available_timezones() - _NOT_ZONES
+        if text not in known:
+            meant = _zones_like(text, known)
+            hint = f"did you mean {' or '.join(meant)}?" if meant else "write one of the IANA database: Europe/Berlin."
+            self.fail(f"{value!r} is not a time zone; {hint}", param, ctx)
+        return text
+
+
+_NOT_ZONES: Final = frozenset({"localtime", "Factory", "posixrules"})
+_MAX_ZONES: Final = 3
+_ABBREVIATED: Final = {
+    "PST": "America/Los_Angeles",
+    "PDT": "America/Los_Angeles",
+    "CST": "America/Chicago",
+    "CDT": "America/Chicago",
+    "EDT": "America/New_York",
+    "BST": "Europe/London",
+    "CEST": "Europe/Berlin",
+    "IST": "Asia/Kolkata",
+    "JST": "Asia/Tokyo",
+    "AEST": "Australia/Sydney",
+}
+"""Abbreviations that the database does not have."""
+
+
+def _zones_like(text: str, known: AbstractSet[str]) -> Sequence[str]:
+    """Return the zones that somebody may have meant: by their city, in another spelling, or nearly so."""
+    if text.upper() in _ABBREVIATED:
+        return [_ABBREVIATED[text.upper()]]
+    wanted = "_".join(text.casefold().split())
+    places = {name.casefold(): name for name in sorted(known) if "/" in name and not name.startswith("Etc/")}
+    exact = [name for folded, name in places.items() if wanted in {folded, folded.rpartition("/")[2]}]
+    if exact:
+        return exact[:_MAX_ZONES]
+    cities = {folded.rpartition("/")[2]: name for folded, name in places.items()}
+    near = get_close_matches(wanted, [*places, *cities], n=_MAX_ZONES, cutoff=0.8)
+    return list(dict.fromkeys(places.get(one) or cities[one] for one in near))
 
 
 class Day(click.ParamType[date]):
@@ -146,6 +216,7 @@ KEY: Final = Identifier("key")
 NUMBER: Final = Identifier("number")
 TRUNK: Final = Identifier("trunk")
 MOMENT: Final = Moment()
+ZONE: Final = Zone()
 DATE: Final = Day()
 
 

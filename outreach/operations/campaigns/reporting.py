@@ -29,6 +29,7 @@ from outreach.models.reports import ProviderFailure
 from outreach.models.states import ENDED_CALL_STATUSES, DispatchState, MessageStatus, RecipientStatus
 from outreach.policy.explanations import FAULT_WITHOUT_ANSWER, describe_reason
 from outreach.policy.number_zones import country_of_phone
+from outreach.policy.opening import is_zone
 from outreach.policy.report_figures import bounds, cost_of, depends_on_country
 from outreach.providers.registry import explain
 from outreach.working_set import Transaction
@@ -85,7 +86,7 @@ def make_report(tx: Transaction, campaign: Campaign, now: datetime) -> CampaignR
     if window is not None:
         replies = tx.reports.replies(workspace_id, campaign_id, *window)
         opt_outs = tx.reports.opt_outs(workspace_id, campaign_id, *window)
-    timezone = campaign.business_hours.timezone if campaign.business_hours is not None else "UTC"
+    timezone = campaign.timezone if is_zone(campaign.timezone) else "UTC"
     return CampaignReport(
         campaign_id=campaign_id,
         workspace_id=workspace_id,
