@@ -81,8 +81,8 @@ def forecast_lines(forecast: Forecast, zone: str) -> list[str]:
     if forecast.starts_at is None:
         return [f"Forecast: no {what} {_until(forecast)}."]
     later = forecast.starts_at - forecast.at > timedelta(minutes=1)
-    begun = f"from {time_text(forecast.starts_at, zone)} on, " if later else ""
-    at = None if forecast.ends_at is None else time_text(forecast.ends_at, zone)
+    begun = f"from {time_text(forecast.starts_at, zone, seconds=False)} on, " if later else ""
+    at = None if forecast.ends_at is None else time_text(forecast.ends_at, zone, seconds=False)
     ends = "not done within 400 days" if at is None else f"done at {at}"
     if forecast.expires:
         ends = f"expires at {at} before it is done, {forecast.unreached} contacts not reached"
@@ -126,8 +126,8 @@ def _rows(forecast: Forecast, zone: str) -> list[documents.Document]:
     most = max((requests for _, _, requests, _ in stretches), default=0) or 1
     return [
         {
-            "from": time_text(begins, zone),
-            "to": time_text(ends, zone),
+            "from": time_text(begins, zone, seconds=False),
+            "to": time_text(ends, zone, seconds=False),
             "requests": requests,
             "": "#" * -(-_BAR * requests // most) or " ",
             "limited by": _RULES[rule],

@@ -198,13 +198,13 @@ class _Column:
     def __init__(self, name: str, cells: Sequence[str], named_zone: str) -> None:
         known = [text for text in cells if text != _MISSING]
         is_time = bool(known) and all(_SHOWN_TIME.fullmatch(text.removesuffix(named_zone)) for text in known)
-        self.title = f"{name}{named_zone}" if is_time else name
+        self.title = f"{name}\n{named_zone.strip()}" if is_time else name
         self.cells = [text.removesuffix(named_zone) for text in cells] if is_time else cells
         self.is_whole = is_time or name == "id" or name.endswith("_id")
         words = [word for text in ((self.title,) if self.is_whole else (self.title, *cells)) for word in text.split()]
         longest = min(_LONGEST_WORD, max(map(cell_len, words), default=1))
         whole = max(map(cell_len, self.cells), default=1)
-        self.natural = max(whole, longest if is_time else cell_len(self.title))
+        self.natural = max([whole, *map(cell_len, self.title.splitlines())])
         self.least = max(whole, longest) if self.is_whole else longest
 
 

@@ -216,7 +216,7 @@ def test_a_picture_says_when_it_will_be_done_and_what_limits_it() -> None:
 def test_a_campaign_that_only_awaits_outcomes_has_nothing_to_go(changes: dict[str, Any], words: str) -> None:
     """Its messages were sent; it is not one whose hours never open."""
     awaits = forecast(starts_at=None, requests=0, hours=(), **changes)
-    assert forecast_lines(awaits) == [f"Forecast: {words}"]
+    assert forecast_lines(awaits, "UTC") == [f"Forecast: {words}"]
 
 
 def test_lines_tell_the_forecast_when_the_state_changes() -> None:
