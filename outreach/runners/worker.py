@@ -267,11 +267,12 @@ class Worker:
             raise
         if takeover.reason is not None:
             # Where no campaign ran, nobody has anything to do.
+            are = "campaign is" if len(paused) == 1 else "campaigns are"
             _log.log(
                 logging.WARNING if paused else logging.INFO,
                 "The database was %s: %s.",
                 takeover.reason,
-                f"{len(paused)} campaigns are paused until an operator resumes them" if paused else "no campaign ran",
+                f"{len(paused)} {are} paused until an operator resumes them" if paused else "no campaign ran",
                 extra={"action": "held_back", "reason": takeover.reason},
             )
             for campaign, pause in zip(paused, pauses, strict=True):

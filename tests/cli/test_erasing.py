@@ -114,6 +114,14 @@ def test_a_cancelled_campaign_names_the_command_that_contacts_the_others(
 
 def test_a_deletion_says_that_open_contacts_wait_for_a_server(cli: Cli, made: str) -> None:
     """Where none runs nobody closes them, however long somebody waits."""
-    told = cli.refuse("campaigns", "delete", cancelled(cli, started(cli, made)), "--yes")
+    for command in ("show", "report", "recipients"):
+        assert "not attempted yet" in cli.tell("campaigns", command, started(cli, made) if command == "show" else made)
+    told = cli.refuse("campaigns", "delete", cancelled(cli, made), "--yes")
+    for command in ("show", "report", "recipients"):
+        shown = " ".join(cli.tell("campaigns", command, made).split())
+        assert "the campaign was cancelled before its turn: a running server closes it" in shown
+        assert "not attempted yet" not in shown
+    assert "cancelled before its turn" in cli.tell("campaigns", "why", made, "+14155550101")
+    assert "cancelled before its turn" in cli.tell("campaigns", "export", made)
     assert "They are not closed until a server runs." in told
     assert "outreach-server serve" in told

@@ -19,6 +19,7 @@ from outreach.command_lines import pip_commands
 from outreach.errors import DatabaseReplaced, StorageError
 from outreach.models.diagnosis import DatabaseCode, DiagnosisFinding, DiagnosisSeverity
 from outreach.policy.status_findings import FULL_BYTES, LOW_BYTES
+from outreach.storage.base.schema import named
 from outreach.storage.sqlite.archive_mark import is_archive
 from outreach.storage.sqlite.copying import integrity_problems, is_empty, open_read_only, sibling_path
 from outreach.storage.sqlite.lock import NETWORK_FILE_SYSTEMS, SqliteDispatchLock, file_system_of, system_mounts
@@ -222,7 +223,7 @@ def _version(raw: sqlite3.Connection, path: Path) -> Iterator[DiagnosisFinding]:
         yield _finding(
             "database_older",
             "The database was written by an older version of this package: its migrations "
-            f"{', '.join(version.pending_migrations)} are pending. Stop every server that uses it, and migrate it.",
+            f"{named(version.pending_migrations)} are pending. Stop every server that uses it, and migrate it.",
             path,
             "outreach-server db backup FILE",
             "outreach-server db migrate",
