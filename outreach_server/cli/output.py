@@ -33,7 +33,7 @@ _PLAIN: Final[Mapping[str, Any]] = {"markup": False, "highlight": False, "emoji"
 """Names come from spreadsheets and requests, so they must not be markup."""
 
 _MISSING: Final = "-"
-_TIMESTAMP: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z")
+_TIMESTAMP: Final = re.compile(r"\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z")
 _LONGEST_WORD: Final = 40
 """A longer word may be broken: it is an address or a path."""
 
@@ -82,7 +82,7 @@ class _Unpadded:
 
 
 def cell(value: object, zone: str = UTC_NAME) -> str:
-    """Return a table cell, with control characters made visible, and a time of a document by the clocks of a zone."""
+    """Return a table cell, with control characters made visible, and times of documents by the clocks of a zone."""
     match value:
         case dict() if value:
             # First, because an empty mapping pattern matches any mapping.
@@ -93,10 +93,9 @@ def cell(value: object, zone: str = UTC_NAME) -> str:
             return "yes" if value else "no"
         case list():
             return ", ".join(cell(item, zone) for item in value)
-        case str() if _TIMESTAMP.fullmatch(value):
-            return time_text(datetime.fromisoformat(value), zone)
         case _:
-            text = str(value)
+            # Alone, or in a sentence.
+            text = _TIMESTAMP.sub(lambda found: time_text(datetime.fromisoformat(found[0]), zone), str(value))
             return (
                 text if text.isprintable() else "".join(c if c.isprintable() else "\N{SYMBOL FOR ESCAPE}" for c in text)
             )
