@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from typing import Final
 
 import click
+
+_ANSWER: Final = len(" [y/N]: y")
 
 YES: Final = click.option("--yes", is_flag=True, help="Do not ask.")
 
@@ -21,4 +24,5 @@ def confirm(question: str, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise click.UsageError("This cannot be undone: add --yes.")
-    click.confirm(f"{question} This cannot be undone.", abort=True, err=True)
+    asked = click.wrap_text(f"{question} This cannot be undone.", shutil.get_terminal_size().columns - _ANSWER)
+    click.confirm(asked, abort=True, err=True)

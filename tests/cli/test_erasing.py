@@ -89,7 +89,8 @@ def test_a_campaign_that_was_started_asks_before_it_is_cancelled(
     answered(monkeypatch)
     refused = cli.run("campaigns", "cancel", made, stdin=b"n\n")
     assert refused.exit_code == 130
-    assert "which is active? 3 of its 3 contacts are open, and are not contacted any more." in refused.output
+    asked = " ".join(refused.output.split())
+    assert "which is active? 3 of its 3 contacts are open, and are not contacted any more." in asked
     assert cli.ask("campaigns", "show", made)["status"] == "active"
     assert "is cancelled" in cli.tell("campaigns", "cancel", made, stdin=b"y\n")
 

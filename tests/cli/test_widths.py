@@ -88,6 +88,8 @@ def test_every_list_fits_into_80_columns(
         ("campaigns", "show", campaign_id),
         ("campaigns", "report", campaign_id),
         ("campaigns", "recipients", campaign_id),
+        ("campaigns", "forecast", campaign_id),
+        ("campaigns", "preflight", campaign_id),
         ("workspaces", "list"),
         ("numbers", "list", workspace_id),
         ("unsubscribes", "list", workspace_id),
