@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-from typing import Literal
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Final, Literal
 
 import attrs
 
 PriceKind = Literal["sms", "call"]
+
+_USUAL_PLACES: Final = 2
+_PLACES: Final = {
+    **dict.fromkeys(("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI"), 0),
+    **dict.fromkeys(("VND", "VUV", "XAF", "XOF", "XPF"), 0),
+    **dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3),
+    **dict.fromkeys(("CLF", "UYW"), 4),
+}
+"""The decimals of currencies by ISO 4217, where these are not two."""
 
 
 @attrs.frozen(kw_only=True)
@@ -75,3 +84,12 @@ class Cost:
     amount: Decimal
     lines: tuple[CostLine, ...]
     unpriced: int
+
+    @property
+    def amount_text(self) -> str:
+        """The amount for people, rounded to the decimals of its currency, with its digits in groups: `1,234.50`."""
+        places = _PLACES.get(self.currency, _USUAL_PLACES)
+        smallest = Decimal(1).scaleb(-places)
+        if 0 < self.amount < smallest / 2:
+            return f"less than {smallest:f}"
+        return f"{self.amount.quantize(smallest, ROUND_HALF_UP):,f}"

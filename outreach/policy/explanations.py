@@ -7,12 +7,17 @@ from types import MappingProxyType
 from typing import Final
 
 from outreach.models.base import Channel
-from outreach.models.states import MessageStatus, RecipientStatus
+from outreach.models.states import CampaignStatus, MessageStatus, RecipientStatus
 
 _RETRY: Final = "retry_"
 """The prefix of the reasons of calls that are made again; the rest is the outcome of the last one."""
 
 _NO_RETRY: Final = ": retry was off, or no attempt was left"
+_CLOSED_AT_THE_END: Final = frozenset({RecipientStatus.PENDING, RecipientStatus.WAITING})
+_ENDS_OF_CAMPAIGNS: Final = MappingProxyType(
+    {CampaignStatus.CANCELLED: RecipientStatus.CANCELED, CampaignStatus.EXPIRED: RecipientStatus.EXPIRED}
+)
+"""How the contacts end that wait when a campaign ends early."""
 
 _ANY_CHANNEL: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
     {
@@ -131,12 +136,24 @@ def ended_reasons() -> frozenset[str]:
 
 
 def describe_reason(
-    status: str, reason: str | None, channel: Channel = "sms", *, report: MessageStatus | None = None
+    status: str,
+    reason: str | None,
+    channel: Channel = "sms",
+    *,
+    report: MessageStatus | None = None,
+    campaign: CampaignStatus | None = None,
 ) -> str | None:
     """Return the meaning of a recipient's status and reason, or None.
 
-    `channel` is the campaign's, `report` the carrier's report on the last message, if known.
+    Args:
+        status: Its status.
+        reason: Its reason, if it has one.
+        channel: The campaign's.
+        report: The carrier's report on the last message, if known.
+        campaign: The campaign's state, if known: what still waits when it has ended gets no turn any more.
     """
+    if campaign is not None and campaign in _ENDS_OF_CAMPAIGNS and status in _CLOSED_AT_THE_END:
+        return f"{_ANY_CHANNEL[_ENDS_OF_CAMPAIGNS[campaign], None]}: a running server closes it"
     if status == RecipientStatus.COMPLETED and report is MessageStatus.DELIVERED:
         return "delivered"
     key = (status, reason)

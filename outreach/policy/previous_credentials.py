@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -21,7 +21,12 @@ def accepted(known: Sequence[PreviousCredentials], now: datetime) -> Sequence[Pr
 
 
 def replaced(
-    before: Mapping[str, str], known: Sequence[PreviousCredentials], given: Mapping[str, str], now: datetime
+    before: Mapping[str, str],
+    known: Sequence[PreviousCredentials],
+    given: Mapping[str, str],
+    now: datetime,
+    *,
+    verifying: Collection[str],
 ) -> Sequence[PreviousCredentials]:
     """Return the earlier credentials of an account whose credentials are replaced, the latest first.
 
@@ -30,10 +35,11 @@ def replaced(
         known: The earlier ones of these.
         given: The new ones.
         now: The moment of the change.
+        verifying: The names of those that callbacks are verified with; where only others change, nothing is replaced.
     """
     latest = (
         [PreviousCredentials(values=before, until=now + ACCEPTED_FOR)]
-        if any(given.get(name) != value for name, value in before.items())
+        if any(given.get(name) != value for name, value in before.items() if name in verifying)
         else []
     )
     return [*latest, *accepted(known, now)][:_MOST]

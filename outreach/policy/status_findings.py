@@ -47,10 +47,11 @@ def _of_disk(status: EngineStatus) -> Iterator[StatusFinding]:
     if disk is not None and disk.free_bytes < LOW_BYTES:
         why = (
             f"Only {disk.free_bytes / 1024**2:,.0f} MB are free on the disk of {disk.path}. Make room: on a full disk "
-            "nothing is sent."
+            "nothing is sent. Old backups, exports, and databases that a restore or a compaction has replaced can be "
+            "deleted; doctor names these."
         )
         severity: Severity = "critical" if disk.free_bytes < FULL_BYTES else "warning"
-        yield StatusFinding(kind="disk_low", severity=severity, why=why)
+        yield StatusFinding(kind="disk_low", severity=severity, why=why, commands=["outreach-server doctor"])
 
 
 def _of_accounts(status: EngineStatus) -> Iterator[StatusFinding]:

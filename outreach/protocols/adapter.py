@@ -45,12 +45,14 @@ class CredentialField:
         description: What it is and where to find it at the provider, one sentence.
         secret: Whether it is never shown again once stored.
         required: Whether an account needs it.
+        verifies: Whether callbacks are verified with it although it is no secret, such as a public key.
     """
 
     name: str
     description: str
     secret: bool = True
     required: bool = True
+    verifies: bool = False
 
 
 @attrs.frozen(kw_only=True)

@@ -277,10 +277,13 @@ class Worker:
             await lock.release(place)
             raise
         if takeover.reason is not None:
-            _log.warning(
-                "The database was %s: %d campaigns are paused until an operator resumes them.",
+            # Where no campaign ran, nobody has anything to do.
+            are = "campaign is" if len(paused) == 1 else "campaigns are"
+            _log.log(
+                logging.WARNING if paused else logging.INFO,
+                "The database was %s: %s.",
                 takeover.reason,
-                len(takeover.paused_campaigns),
+                f"{len(paused)} {are} paused until an operator resumes them" if paused else "no campaign ran",
                 extra={"action": "held_back", "reason": takeover.reason},
             )
             for campaign, pause in zip(paused, pauses, strict=True):

@@ -118,7 +118,7 @@ class Accounts(AccountRekeying):
             if replies is None:
                 # New credentials change nothing about who answers people.
                 replies = before.replies_to_keywords if before else known.replies_to_keywords
-            previous = () if before is None or refuse_previous else self._replaced(before, given, now)
+            previous = () if before is None or refuse_previous else self._replaced(before, known, given, now)
             account = StoredAccount(
                 id=before.id if before else identifier,
                 workspace_id=workspace_id,
@@ -159,15 +159,16 @@ class Accounts(AccountRekeying):
         return self._shown(connected, None)
 
     def _replaced(
-        self, account: StoredAccount, given: Mapping[str, str], now: datetime
+        self, account: StoredAccount, adapter: Adapter, given: Mapping[str, str], now: datetime
     ) -> Sequence[PreviousCredentials]:
+        verifying = {one.name for one in adapter.fields if one.secret or one.verifies}
         try:
             held = self._vault.open(account.id, account.sealed, provider=account.provider)
             known = self._vault.previous(account.id, account.sealed, provider=account.provider)
         except ConfigError:
             # Who has lost the key connects anew, and cannot verify anything with what it encrypted.
             return ()
-        return previous_credentials.replaced(held, known, given, now)
+        return previous_credentials.replaced(held, known, given, now, verifying=verifying)
 
     async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Account]:
         """Return a page of a workspace's accounts without secrets, oldest first.

@@ -110,7 +110,11 @@ def _exported(
             ExportedContact(
                 recipient=row,
                 meaning=describe_reason(
-                    row.status, row.reason, campaign.channel, report=found[-1].report if found else None
+                    row.status,
+                    row.reason,
+                    campaign.channel,
+                    report=found[-1].report if found else None,
+                    campaign=campaign.status,
                 ),
                 failure=failure,
                 dispatches=found,

@@ -88,8 +88,9 @@ def connect(
     the replaced credentials are accepted for 24 hours.
     """
 
-    async def work(engine: Outreach) -> tuple[Account, Workspace]:
+    async def work(engine: Outreach) -> tuple[Account, Workspace, bool]:
         workspace = await engine.workspaces.get(workspace_id)
+        known = [one.previous_accepted_until async for one in engine.accounts.iter_all(workspace_id)]
         wanted = engine.accounts.credential_fields(provider)
         with interruptions.reading():
             values = {**_from_file(file), **_from_options(given, wanted)}
@@ -102,13 +103,13 @@ def connect(
             refuse_previous=refuse_previous,
             actor=actor(),
         )
-        return account, workspace
+        return account, workspace, account.previous_accepted_until not in known
 
-    made, workspace = with_engine(work)
+    made, workspace, replaced = with_engine(work)
     show(documents.plain(made))
     note_sandbox(workspace)
     note(f"Check it with: outreach-server accounts check {made.id}")
-    if made.previous_accepted_until is not None:
+    if made.previous_accepted_until is not None and replaced:
         note(
             "Callbacks that are signed with earlier credentials are accepted until "
             f"{time_text(made.previous_accepted_until)}. If others know these, connect again with "

@@ -36,6 +36,10 @@ _ASSUMED: Final = {
 }
 _OF_CALLS: Final = ("answer_rate", "call_seconds", "ring_seconds")
 _BAR: Final = 30
+_SHORT_BAR: Final = 10
+_WIDE: Final = 110
+"""From this many columns on there is room for the longer bars."""
+
 _MAX_ROWS: Final = 48
 
 
@@ -61,14 +65,14 @@ def forecast_(campaign_id: str, **given: float | None) -> None:
     if state().as_json:
         echo_json(write_forecast(found))
         return
-    for line in forecast_lines(found, zone):
-        click.echo(line)
-    click.echo(_assumptions(found))
+    out = console()
+    for line in (*forecast_lines(found, zone), _assumptions(found)):
+        out.print(line)
     if found.shared_with:
-        click.echo(f"It takes turns at its sending number with {found.shared_with} other campaigns.")
-    rows = _rows(found, zone)
+        out.print(f"It takes turns at its sending number with {found.shared_with} other campaigns.")
+    rows = _rows(found, zone, _BAR if out.width >= _WIDE else _SHORT_BAR)
     if rows:
-        console().print(listing(rows, ("from", "to", "requests", "", "limited by"), zone))
+        out.print(listing(rows, ("from", "to", "requests", "", "limited by"), zone))
 
 
 def forecast_lines(forecast: Forecast, zone: str) -> list[str]:
@@ -77,15 +81,15 @@ def forecast_lines(forecast: Forecast, zone: str) -> list[str]:
     if not forecast.contacts:
         if forecast.ends_at is None or forecast.ends_at <= forecast.at:
             return []
-        ends = f"{'expires' if forecast.expires else 'is done'} at {time_text(forecast.ends_at, zone)}"
+        ends = f"{'expires' if forecast.expires else 'is done'} at {time_text(forecast.ends_at, zone, seconds=False)}"
         return [f"Forecast: no {what} to go, because every contact is left out; it {ends}."]
     if forecast.starts_at is None and forecast.ends_at is not None and not forecast.expires:
         return [f"Forecast: no {what} to go; it is done when its last contacts have ended."]
     if forecast.starts_at is None:
         return [f"Forecast: no {what} {_until(forecast)}."]
     later = forecast.starts_at - forecast.at > timedelta(minutes=1)
-    begun = f"from {time_text(forecast.starts_at, zone)} on, " if later else ""
-    at = None if forecast.ends_at is None else time_text(forecast.ends_at, zone)
+    begun = f"from {time_text(forecast.starts_at, zone, seconds=False)} on, " if later else ""
+    at = None if forecast.ends_at is None else time_text(forecast.ends_at, zone, seconds=False)
     ends = "not done within 400 days" if at is None else f"done at {at}"
     if forecast.expires:
         ends = f"expires at {at} before it is done, {forecast.unreached} contacts not reached"
@@ -115,7 +119,7 @@ def _assumptions(forecast: Forecast) -> str:
     return " ".join(parts)
 
 
-def _rows(forecast: Forecast, zone: str) -> list[documents.Document]:
+def _rows(forecast: Forecast, zone: str, bar: int) -> list[documents.Document]:
     """Return the curve: hour by hour, with hours without requests together; of a long one, phase by phase."""
     stretches: list[tuple[datetime, datetime, int, BindingRule]] = []
     for hour in forecast.hours:
@@ -129,10 +133,10 @@ def _rows(forecast: Forecast, zone: str) -> list[documents.Document]:
     most = max((requests for _, _, requests, _ in stretches), default=0) or 1
     return [
         {
-            "from": time_text(begins, zone),
-            "to": time_text(ends, zone),
+            "from": time_text(begins, zone, seconds=False),
+            "to": time_text(ends, zone, seconds=False),
             "requests": requests,
-            "": "#" * -(-_BAR * requests // most) or " ",
+            "": "#" * -(-bar * requests // most) or " ",
             "limited by": _RULES[rule],
         }
         for begins, ends, requests, rule in stretches

@@ -77,7 +77,7 @@ class Snapshot:
     @property
     def documents(self) -> list[documents.Document]:
         """The numbers of recipients by state and reason, with when they are due."""
-        shown = [documents.group(group, self.campaign.channel, self.waits) for group in self.groups]
+        shown = [documents.group(group, self.campaign, self.waits) for group in self.groups]
         counts = message_counts(self.campaign, self.sent)
         for document in shown:
             if counts is not None and (document["status"], document["reason"]) == ("completed", None):

@@ -10,16 +10,15 @@ from zoneinfo import ZoneInfo
 
 import click
 import orjson
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from outreach import Outreach
 from outreach.http import render_report_page, write_campaign_report, write_exported_contact
 from outreach.models import CampaignReport, ExportFormat
 from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.durations import time_text
 from outreach_server.cli.files import write_parts, write_text
-from outreach_server.cli.output import console, echo_json, fields, note, rendered, stream_array
+from outreach_server.cli.output import Listing, console, echo_json, fields, listing, note, rendered, stream_array
 from outreach_server.cli.prices import cost_text
 from outreach_server.cli.values import CAMPAIGN
 
@@ -91,6 +90,7 @@ def _show(made: CampaignReport, out: Console) -> None:
         _table(
             ("contacts", "status", "reason", "meaning"),
             [(one.contacts, one.status.value, one.reason, one.meaning) for one in made.results],
+            made.timezone,
         )
     )
     figures: Mapping[str, Any] = document["messages"] or document["calls"]
@@ -107,19 +107,14 @@ def _show(made: CampaignReport, out: Console) -> None:
             )
             for one in made.failures
         ]
-        out.print(_table(("requests", "provider", "error", "meaning"), rows))
+        out.print(_table(("requests", "provider", "error", "meaning"), rows, made.timezone))
     if made.over_time:
-        out.print(f"Over time ({made.timezone}):")
-        zone = ZoneInfo(made.timezone)
-        out.print(
-            _table(
-                ("since", "requests", "replies", "opt_outs"),
-                [
-                    (f"{one.since.astimezone(zone):%Y-%m-%d %H:%M}", one.requests, one.replies, one.opt_outs)
-                    for one in made.over_time
-                ],
-            )
-        )
+        out.print("Over time:")
+        steps = [
+            (time_text(one.since, made.timezone, seconds=False), one.requests, one.replies, one.opt_outs)
+            for one in made.over_time
+        ]
+        out.print(_table(("since", "requests", "replies", "opt_outs"), steps, made.timezone))
 
 
 def _grouped(figures: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,15 +125,9 @@ def _grouped(figures: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _table(names: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in names:
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(
-            *("-" if value is None else f"{value:,}" if isinstance(value, int) else str(value) for value in row)
-        )
-    return table
+def _table(names: tuple[str, ...], rows: Sequence[tuple[object, ...]], zone: str) -> Listing:
+    """Return a table of figures, with their digits in groups."""
+    return listing([_grouped(dict(zip(names, row, strict=True))) for row in rows], names, zone)
 
 
 async def _print_array(engine: Outreach, campaign_id: str) -> None:

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import click
 
-from outreach import Outreach, RecipientStatus
-from outreach.models import Channel, Forecast
+from outreach import Campaign, Outreach, RecipientStatus
+from outreach.models import Forecast
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.campaign_forecast import forecast_lines
@@ -110,12 +110,14 @@ def recipients_(campaign_id: str, status: RecipientStatus | None, external_id: s
     as_json = state().as_json
     legend = explained.Legend()
 
-    async def found(engine: Outreach, workspace_id: str, channel: Channel) -> AsyncIterator[documents.Document]:
+    async def found(engine: Outreach, campaign: Campaign) -> AsyncIterator[documents.Document]:
         count = 0
-        outcomes = engine.campaigns.iter_outcomes(workspace_id, campaign_id, status=status, external_id=external_id)
+        outcomes = engine.campaigns.iter_outcomes(
+            campaign.workspace_id, campaign_id, status=status, external_id=external_id
+        )
         async for one in outcomes:
             shown = {
-                **documents.recipient(one.recipient, channel, one.report),
+                **documents.recipient(one.recipient, campaign, one.report),
                 **explained.failure(one.failure),
             }
             legend.add(shown)
@@ -127,7 +129,7 @@ def recipients_(campaign_id: str, status: RecipientStatus | None, external_id: s
 
     async def work(engine: Outreach) -> None:
         campaign = await engine.campaigns.get_anywhere(campaign_id)
-        rows = found(engine, campaign.workspace_id, campaign.channel)
+        rows = found(engine, campaign)
         if as_json:
             await stream_array(rows)
         elif await stream_lines(rows, _WIDTHS, campaign.timezone) == 0:

@@ -146,7 +146,7 @@ def holiday_calendar(country: str | None, dates: Sequence[date]) -> HolidayCalen
         try:
             public = parse_holidays(wanted, this_year=SystemClock().now().year, path="--holidays")
         except InvalidRequest as error:
-            [detail] = error.details
+            detail = error.details[0]
             place = detail.path.rpartition(".")[2]
             raise click.UsageError(f"--holidays {country!r}: the {place} {detail.message}.") from None
     known = {holiday.date for holiday in public.holidays}

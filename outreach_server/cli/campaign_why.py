@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from outreach import Campaign, NotFound, Outreach
+from outreach import Campaign, NotFound, Outreach, RecipientStatus
 from outreach.models import ContactHistory
 from outreach.reasons import TRAIL_RULES, describe_reason
 from outreach_server.cli import documents, explained
@@ -17,6 +17,7 @@ from outreach_server.cli.output import cell, console, echo_json, fields, listing
 from outreach_server.cli.values import CAMPAIGN
 
 _COLUMNS: Final = ("at", "what", "state", "reason", "rule", "attempt", "until", "actor", "why")
+_OPEN: Final = frozenset({RecipientStatus.PENDING, RecipientStatus.WAITING})
 
 
 @click.command("why", cls=Command)
@@ -75,9 +76,10 @@ def _title(campaign: Campaign, history: ContactHistory) -> str:
     if history.position is None:
         return f"{history.phone} is not a recipient of campaign {campaign.name!r}."
     reason = f" ({history.reason})" if history.reason is not None else ""
-    words = (
-        describe_reason(history.status or "", history.reason, campaign.channel) if history.reason is not None else None
-    )
+    words = None
+    if history.reason is not None or (campaign.is_terminal and history.status in _OPEN):
+        status = history.status or ""
+        words = describe_reason(status, history.reason, campaign.channel, campaign=campaign.status)
     because = f": {words}" if words else ""
     until = f", until {time_text(history.due_at, campaign.timezone)}" if history.due_at is not None else ""
     number = cell(history.phone_number)

@@ -13,6 +13,7 @@ from outreach.errors import CannotStart
 from outreach.models import StartCheck
 from outreach.protocols import SystemClock
 from outreach_server.cli import documents
+from outreach_server.cli.asking import YES, confirm
 from outreach_server.cli.base import Command, Group, actor, collect, state, with_engine
 from outreach_server.cli.campaign_copies import archive_, clone_, follow_up_, unarchive_
 from outreach_server.cli.campaign_forecast import forecast_
@@ -184,10 +185,40 @@ async def _resumable(_: Outreach, campaign: Campaign) -> str:
     return f"Resume it with: outreach-server campaigns resume {campaign.id}"
 
 
+_RUNNING = frozenset({CampaignStatus.SCHEDULED, CampaignStatus.ACTIVE, CampaignStatus.PAUSED})
+
+
+@campaigns.command()
+@click.argument("campaign_id", type=CAMPAIGN)
+@YES
+def cancel(campaign_id: str, yes: bool) -> None:
+    """Cancel a campaign for good; one that was started asks before.
+
+    Its other contacts can be contacted by another campaign: see follow-up.
+    """
+    if not yes:
+        before = with_engine(lambda engine: engine.campaigns.get_anywhere(campaign_id))
+        if before.status in _RUNNING:
+            left, total = before.counters.open, before.counters.total
+            confirm(
+                f"Cancel campaign {before.name!r}, which is {before.status}? {left:,} of its {total:,} contacts are "
+                "open, and are not contacted any more.",
+                yes,
+            )
+
+    async def work(engine: Outreach) -> Campaign:
+        campaign = await engine.campaigns.get_anywhere(campaign_id)
+        return await engine.campaigns.cancel(campaign.workspace_id, campaign_id, actor=actor())
+
+    moved = with_engine(work)
+    rescue = f"outreach-server campaigns follow-up {moved.id} --results canceled"
+    hint = f"Once a server has closed its open contacts, contact them by another campaign with: {rescue}"
+    _show_moved(moved, hint if moved.counters.open else None)
+
+
 for name, description, hint in (
     ("pause", "Pause a campaign; no new message of it is sent.", _resumable),
     ("resume", "Resume a paused campaign.", _follow),
-    ("cancel", "Cancel a campaign for good.", None),
     ("unschedule", "Take a scheduled campaign back to ready.", None),
 ):
     campaigns.add_command(_move(name, description, hint))

@@ -33,6 +33,7 @@ from outreach_server.cli.sigint import ending_in_order
 from outreach_server.cli.values import WORKSPACE
 
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
+_MOST_NAMED: Final = 3
 
 
 @click.group(cls=Group)
@@ -125,7 +126,7 @@ def check(quick: bool) -> None:
         }
     )
     if found.pending_migrations:
-        note(f"It lacks {', '.join(found.pending_migrations)}. With the servers stopped: outreach-server db migrate")
+        note(f"It lacks {_migrations(found.pending_migrations)}. With the servers stopped: outreach-server db migrate")
     if found.problems:
         if found.is_archive:
             note("It is an archive: put your backup of it in its place, with the server stopped.")
@@ -235,6 +236,11 @@ def copy(target: str) -> None:
         note(f"The key of the accounts' credentials is not in it: set OUTREACH_SECRET_KEY to the text of {key_file}.")
 
 
+def _migrations(names: Sequence[str]) -> str:
+    """Return migrations for people, in a line."""
+    return ", ".join(names) if len(names) <= _MOST_NAMED else f"{names[0]} to {names[-1]} ({len(names)})"
+
+
 @db.command()
 def migrate() -> None:
     """Migrate a database of an older version; no server may be running on it.
@@ -247,7 +253,7 @@ def migrate() -> None:
     show(
         {
             "database": shown_url(state().database),
-            "applied": list(steps),
+            "applied": list(steps) if state().as_json else _migrations(steps),
             "archives_in_trouble": [{"file": one.archive.file, "problem": one.problem} for one in unreadable],
         }
     )

@@ -32,7 +32,6 @@ from outreach.models import (
     ApiKey,
     AuditEntry,
     CampaignBlocker,
-    Channel,
     ContactHistory,
     RecipientCount,
     ReplyText,
@@ -162,15 +161,16 @@ def provider_throttle(blocked_until: datetime | None) -> str | None:
     return "provider_throttle" if blocked_until is not None else None
 
 
-def group(item: RecipientCount, channel: Channel, waits: Mapping[tuple[str, str | None], datetime]) -> Document:
+def group(item: RecipientCount, campaign: Campaign, waits: Mapping[tuple[str, str | None], datetime]) -> Document:
     """Return the document of a group of recipients, with its reason in words and when its first one is due."""
     until = waits.get((item.status, item.reason))
-    return {**_document(item), "why": describe_reason(item.status, item.reason, channel), "until": plain(until)}
+    why = describe_reason(item.status, item.reason, campaign.channel, campaign=campaign.status)
+    return {**_document(item), "why": why, "until": plain(until)}
 
 
-def recipient(item: Recipient, channel: Channel, report: MessageStatus | None = None) -> Document:
+def recipient(item: Recipient, campaign: Campaign, report: MessageStatus | None = None) -> Document:
     """Return a recipient's document, with the carrier's report and its reason in words."""
-    why = describe_reason(item.status, item.reason, channel, report=report)
+    why = describe_reason(item.status, item.reason, campaign.channel, report=report, campaign=campaign.status)
     document = {**_document(item, "campaign_id"), "report": plain(report), "why": why}
     first = {name: document.pop(name) for name in ("position", "phone_number", "phone", "status", "reason", "why")}
     return {**first, **document}

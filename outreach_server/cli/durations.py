@@ -10,10 +10,11 @@ UTC_NAME: Final = "UTC"
 """The zone of times that belong to no campaign."""
 
 
-def time_text(moment: datetime, zone: str = UTC_NAME) -> str:
+def time_text(moment: datetime, zone: str = UTC_NAME, *, seconds: bool = True) -> str:
     """Return a time by the clocks of a zone, which is named; by UTC where this machine does not know the zone."""
     clocks = _clocks(zone)
-    return f"{moment.astimezone(clocks or UTC):%Y-%m-%d %H:%M:%S} {zone if clocks else UTC_NAME}"
+    local = moment.astimezone(clocks or UTC).replace(tzinfo=None)
+    return f"{local.isoformat(' ', 'seconds' if seconds else 'minutes')} {zone if clocks else UTC_NAME}"
 
 
 def _clocks(zone: str) -> tzinfo | None:

@@ -6,37 +6,37 @@ import sys
 
 import click
 
-from outreach import Campaign, Outreach
+from outreach import Campaign, Conflict, Outreach
 from outreach.models import PurgeResult
 from outreach_server.cli import documents
+from outreach_server.cli.asking import YES, confirm
 from outreach_server.cli.base import EXIT_FAILED, Command, Group, actor, state, with_engine
+from outreach_server.cli.no_dispatcher import no_dispatcher_text
 from outreach_server.cli.output import echo_json, note
 from outreach_server.cli.values import CAMPAIGN, WORKSPACE
-
-_YES = click.option("--yes", is_flag=True, help="Do not ask.")
-
-
-def _confirm(question: str, yes: bool) -> None:
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise click.UsageError("This cannot be undone: add --yes.")
-    click.confirm(f"{question} This cannot be undone.", abort=True, err=True)
 
 
 @click.command("delete", cls=Command)
 @click.argument("campaign_id", type=CAMPAIGN)
-@_YES
+@YES
 def delete_(campaign_id: str, yes: bool) -> None:
     """Delete a campaign that has not started, or erase the contacts and texts of an ended one.
 
     An erased campaign keeps its figures, and is archived.
     """
-    _confirm("Delete the campaign with its contacts?", yes)
+    confirm("Delete the campaign with its contacts?", yes)
 
     async def work(engine: Outreach) -> tuple[Campaign, Campaign | None]:
         campaign = await engine.campaigns.get_anywhere(campaign_id)
-        return campaign, await engine.campaigns.delete(campaign.workspace_id, campaign_id, actor=actor())
+        try:
+            return campaign, await engine.campaigns.delete(campaign.workspace_id, campaign_id, actor=actor())
+        except Conflict as error:
+            problem = (await engine.status(campaign.workspace_id)).dispatching.problem
+            if not campaign.is_terminal or problem is None:
+                raise
+            raise click.ClickException(
+                f"{error.message} They are not closed until a server runs. {no_dispatcher_text(problem)}"
+            ) from None
 
     before, erased = with_engine(work)
     if state().as_json:
@@ -51,10 +51,10 @@ def delete_(campaign_id: str, yes: bool) -> None:
 @click.command("purge", cls=Command)
 @click.argument("workspace_id", type=WORKSPACE)
 @click.argument("phone")
-@_YES
+@YES
 def purge(workspace_id: str, phone: str, yes: bool) -> None:
     """Erase one person from a workspace: number, names, texts, replies, calls. An opt-out stays, as a hash."""
-    _confirm("Erase everything about this number?", yes)
+    confirm("Erase everything about this number?", yes)
 
     async def work(engine: Outreach) -> PurgeResult:
         return await engine.erasure.purge(workspace_id, phone, actor=actor())

@@ -33,7 +33,7 @@ _PLAIN: Final[Mapping[str, Any]] = {"markup": False, "highlight": False, "emoji"
 """Names come from spreadsheets and requests, so they must not be markup."""
 
 _MISSING: Final = "-"
-_TIMESTAMP: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z")
+_TIMESTAMP: Final = re.compile(r"\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z")
 _LONGEST_WORD: Final = 40
 """A longer word may be broken: it is an address or a path."""
 
@@ -82,7 +82,7 @@ class _Unpadded:
 
 
 def cell(value: object, zone: str = UTC_NAME) -> str:
-    """Return a table cell, with control characters made visible, and a time of a document by the clocks of a zone."""
+    """Return a table cell, with control characters made visible, and times of documents by the clocks of a zone."""
     match value:
         case dict() if value:
             # First, because an empty mapping pattern matches any mapping.
@@ -93,10 +93,9 @@ def cell(value: object, zone: str = UTC_NAME) -> str:
             return "yes" if value else "no"
         case list():
             return ", ".join(cell(item, zone) for item in value)
-        case str() if _TIMESTAMP.fullmatch(value):
-            return time_text(datetime.fromisoformat(value), zone)
         case _:
-            text = str(value)
+            # Alone, or in a sentence.
+            text = _TIMESTAMP.sub(lambda found: time_text(datetime.fromisoformat(found[0]), zone), str(value))
             return (
                 text if text.isprintable() else "".join(c if c.isprintable() else "\N{SYMBOL FOR ESCAPE}" for c in text)
             )
@@ -198,13 +197,13 @@ class _Column:
     def __init__(self, name: str, cells: Sequence[str], named_zone: str) -> None:
         known = [text for text in cells if text != _MISSING]
         is_time = bool(known) and all(_SHOWN_TIME.fullmatch(text.removesuffix(named_zone)) for text in known)
-        self.title = f"{name}{named_zone}" if is_time else name
+        self.title = f"{name}\n{named_zone.strip()}" if is_time else name
         self.cells = [text.removesuffix(named_zone) for text in cells] if is_time else cells
         self.is_whole = is_time or name == "id" or name.endswith("_id")
         words = [word for text in ((self.title,) if self.is_whole else (self.title, *cells)) for word in text.split()]
         longest = min(_LONGEST_WORD, max(map(cell_len, words), default=1))
         whole = max(map(cell_len, self.cells), default=1)
-        self.natural = max(whole, longest if is_time else cell_len(self.title))
+        self.natural = max([whole, *map(cell_len, self.title.splitlines())])
         self.least = max(whole, longest) if self.is_whole else longest
 
 

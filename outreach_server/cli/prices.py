@@ -87,8 +87,8 @@ def cost_text(cost: Cost | None, channel: Channel) -> str | None:
     """Return a cost, and how much has no price; None without prices."""
     if cost is None:
         return None
-    unpriced = f", and {cost.unpriced} {_UNITS[channel]}s without a price" if cost.unpriced else ""
-    return f"{cost.amount:f} {cost.currency}{unpriced}"
+    unpriced = f", and {cost.unpriced:,} {_UNITS[channel]}s without a price" if cost.unpriced else ""
+    return f"{cost.amount_text} {cost.currency}{unpriced}"
 
 
 def _show(table: PriceTable | None, workspace_id: str) -> None:

@@ -204,14 +204,16 @@ def test_an_account_keeps_its_address_until_it_is_removed(
     """Other credentials change nothing of it; removing says that it is gone, and what is lost by that."""
     monkeypatch.setenv("OUTREACH_PUBLIC_URL", "https://outreach.example.com")
     connect = partial(cli.ask, "accounts", "connect", live_id, "twilio", "--file", credentials)
+    other = Path(credentials).with_name("other.json")
+    other.write_text(json.dumps({**CREDENTIALS, "signing_secret": "s3cret-second"}))
     first, second = connect(), connect("--set", "region=eu")
     assert [second[name] for name in ("id", "callback_url")] == [first[name] for name in ("id", "callback_url")]
-    # Nothing was replaced, then the region, which is told.
+    # The region is no secret; then the secret was replaced, which is told once.
     assert second["previous_accepted_until"] is None
-    assert "--refuse-previous" in cli.tell(
-        "accounts", "connect", live_id, "twilio", "--file", credentials, "--set", "region=us"
-    )
-    assert connect()["previous_accepted_until"] is not None
+    replace = ("accounts", "connect", live_id, "twilio", "--file", str(other))
+    assert "--refuse-previous" in cli.tell(*replace)
+    assert "--refuse-previous" not in cli.tell(*replace)
+    assert cli.ask(*replace)["previous_accepted_until"] is not None
     assert connect("--refuse-previous")["previous_accepted_until"] is None
     told = cli.tell("accounts", "remove", first["id"])
     for part in (f"/webhooks/{first['id']}", "404", "STOP", "connect without removing"):

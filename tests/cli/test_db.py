@@ -98,7 +98,17 @@ def test_only_serve_and_migrate_change_an_older_database(
     for command in (["workspaces", "list"], ["workspaces", "create", "B"], ["stop"], ["audit"]):
         assert "outreach-server db migrate" in cli.refuse(*command)
     assert path_of(database).read_bytes() == before
-    assert cli.ask("db", "check")["pending_migrations"]
+    assert len(cli.ask("db", "check")["pending_migrations"]) > 20
+    older = path_of(database).with_name("older.db")
+    older.write_bytes(before)
+    # People read a line, and programs every name.
+    last = schema.MIGRATIONS.pending(Database(memory=True))[-1].name
+    span = f"0002_early_events to {last} ({len(cli.ask('db', 'check')['pending_migrations'])})"
+    assert f"its migrations {span} are pending" in cli.refuse("audit")
+    assert f"It lacks {span}." in cli.tell("db", "check")
+    assert [line for line in Cli(f"sqlite:///{older}").tell("db", "migrate").splitlines() if "0002" in line] == [
+        f"applied              {span}"
+    ]
     assert cli.ask("db", "migrate")["applied"][0] == "0002_early_events"
     assert "up to date" in cli.tell("db", "migrate")
     assert cli.ask("workspaces", "list") == []

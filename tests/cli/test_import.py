@@ -442,7 +442,7 @@ def test_what_says_nothing_of_who_sends_does_not_ask_for_it(
     for move in ("start", "pause", "resume"):
         assert cli.ask("campaigns", move, campaign)["id"] == campaign
     assert f"campaigns resume {campaign}" in cli.tell("campaigns", "pause", campaign)
-    assert "is cancelled" in cli.tell("campaigns", "cancel", campaign)
+    assert "is cancelled" in cli.tell("campaigns", "cancel", campaign, "--yes")
     assert asked == []
 
 

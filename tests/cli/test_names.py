@@ -159,7 +159,7 @@ def test_a_flow_is_changed_and_removed(cli: Cli, workspace_id: str, file: str, s
     assert "campaign 'Spring' (active)" in told
     assert cli.ask("flows", "update", workspace_id, flow, "--name", "Bye")["name"] == "Bye"
     assert "campaign 'Spring' (active)" in cli.refuse("flows", "remove", workspace_id, flow)
-    cli.ask("campaigns", "cancel", campaign)
+    cli.ask("campaigns", "cancel", campaign, "--yes")
     assert cli.ask("flows", "remove", workspace_id, flow)["removed"] is True
     assert cli.ask("flows", "list", workspace_id) == []
     assert cli.ask("campaigns", "show", campaign)["sms_flow_id"] == flow

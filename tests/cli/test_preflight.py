@@ -181,7 +181,7 @@ def test_the_forecast_is_a_line_of_the_campaign_and_a_table_of_its_own(
     assert "Forecast: 180 messages to go, from 2099-01-05 14:00 UTC on, done at 2099-01-06 14:00 UTC" in shown
     said = cli.tell("campaigns", "forecast", made["id"], "--failure-rate", "0.5")
     assert "Assumed: 50% of messages fail for now." in said
-    assert "2099-01-05 14:00 UTC" in said
+    assert "2099-01-05 14:00" in said
 
 
 def test_a_contact_s_text_is_queued_as_a_test(cli: Cli, workspace_id: str, csv_file: WriteCsv) -> None:

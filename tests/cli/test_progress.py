@@ -197,7 +197,7 @@ def forecast(**changes: Any) -> Forecast:
 
 def test_a_picture_says_when_it_will_be_done_and_what_limits_it() -> None:
     """At 80 columns too; what has ended has no forecast."""
-    words = "3 messages to go, done at 2026-11-20 00:02:00 UTC; limited mostly by its rate."
+    words = "3 messages to go, done at 2026-11-20 00:02 UTC; limited mostly by its rate."
     text = drawn(attrs.evolve(snapshot(), forecast=forecast()), width=80)
     assert f"Forecast {words}" in " ".join(text.split())
     assert all(cell_len(line) <= 80 for line in text.splitlines())
@@ -225,7 +225,7 @@ def test_a_campaign_that_leaves_out_every_contact_says_when_it_ends(expires: boo
     told = forecast(contacts=0, starts_at=None, requests=0, hours=(), expires=expires)
     [line] = forecast_lines(told, "UTC")
     assert line == (
-        f"Forecast: no messages to go, because every contact is left out; it {ends} at 2026-11-20 00:02:00 UTC."
+        f"Forecast: no messages to go, because every contact is left out; it {ends} at 2026-11-20 00:02 UTC."
     )
 
 

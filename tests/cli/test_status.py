@@ -286,6 +286,7 @@ def test_the_disk_is_shown(cli: Cli, database: str, workspace_id: str, monkeypat
         monkeypatch.setattr("outreach.services.status.shutil", SimpleNamespace(disk_usage=lambda _, it=usage: it))
         found = [finding for finding in asked(cli)["findings"] if finding["kind"] == "disk_low"]
         assert [finding["severity"] for finding in found] == ([severity] if severity else [])
+        assert [finding["commands"] for finding in found] == [["outreach-server doctor"]] * len(found)
 
 
 def test_an_account_that_cannot_be_opened_is_reported_with_what_mends_it(

@@ -7,8 +7,10 @@ from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import attrs
+import pytest
 
-from outreach.http import render_report_page
+from outreach.convert.report_page.charts import columns
+from outreach.http import render_report_page, write_campaign_report
 from outreach.models.campaign_report import CallFigures, CampaignReport, MessageFigures, ResultCount, TimeBucket
 from outreach.models.prices import Cost
 from outreach.models.states import CampaignStatus, RecipientStatus
@@ -121,10 +123,72 @@ def test_a_campaign_without_anything_has_a_page() -> None:
 
 
 def test_a_page_tells_the_cost_and_what_it_leaves_out() -> None:
-    """Every decimal place; without prices it says that there are none."""
+    """With the decimals of its currency; without prices it says that there are none."""
     assert "the workspace has no prices" in render_report_page(REPORT)
     cost = Cost(amount=Decimal("1234.5678"), currency="EUR", lines=(), unpriced=5)
     page = render_report_page(attrs.evolve(REPORT, cost=cost))
-    assert "<strong>1,234.5678</strong> <span>EUR, without 5 segments that have no price</span>" in page
+    assert ">1,234.57</strong> <span>EUR, without 5 segments that have no price</span>" in page
     whole = attrs.evolve(cost, unpriced=0)
     assert "<span>EUR</span>" in render_report_page(attrs.evolve(REPORT, cost=whole))
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "text"),
+    [
+        ("0.3320", "EUR", "0.33"),
+        ("1234567.505", "USD", "1,234,567.51"),
+        ("3", "GBP", "3.00"),
+        ("1234.5", "JPY", "1,235"),
+        ("0.1234", "KWD", "0.123"),
+        ("0", "EUR", "0.00"),
+        ("0.0049", "EUR", "less than 0.01"),
+        ("0.005", "EUR", "0.01"),
+        ("0.4", "JPY", "less than 1"),
+    ],
+)
+def test_money_has_the_decimals_of_its_currency(amount: str, currency: str, text: str) -> None:
+    """What is not nothing is not shown as nothing; programs get every place."""
+    cost = Cost(amount=Decimal(amount), currency=currency, lines=(), unpriced=0)
+    assert cost.amount_text == text
+    written = write_campaign_report(attrs.evolve(REPORT, cost=cost))
+    assert written["cost"]["amount"] == amount
+
+
+def test_bars_have_a_scale_up_to_all() -> None:
+    """A bar is as long as its share, and the marks say where which share is."""
+    page = render_report_page(REPORT)
+    share = 100 * 11_345 / 12_345
+    assert f"<rect width='{share:.2f}' height='4'/>" in page
+    assert f"11,345 <small>{share:.1f}%</small>" in page
+    marks = "".join(f"<li>{mark} %</li>" for mark in (0, 25, 50, 75, 100))
+    assert f"<ol class='marks' aria-hidden='true'>{marks}</ol><p class='about'>of 12,345 contacts</p>" in page
+
+
+@pytest.mark.parametrize(
+    ("highest", "levels"),
+    [
+        (1, [0, 1]),
+        (4, [0, 1, 2, 3, 4]),
+        (5, [0, 2, 4, 6]),
+        (36_000, [0, 10_000, 20_000, 30_000, 40_000]),
+        (999, [0, 500, 1000]),
+        (1_000_000, [0, 500_000, 1_000_000]),
+    ],
+)
+def test_columns_have_a_scale_of_round_numbers(highest: int, levels: list[int]) -> None:
+    """From nothing to the first one that no column is above; there is a line at each."""
+    chart = columns(["a", "b"], [highest, 0], unit="messages", title="Requests")
+    found = re.search(r"<ol class='levels' aria-hidden='true'>(.*?)</ol>", chart)
+    assert found is not None
+    assert re.findall(r"<li>([\d,]+)</li>", found[1]) == [f"{level:,}" for level in reversed(levels)]
+    assert chart.count("<line ") == len(levels)
+    [height] = [float(one) for one in re.findall(r"height='([\d.]+)'/></g>", chart) if float(one) > 0]
+    assert height == pytest.approx(120 * highest / levels[-1], abs=0.01)
+
+
+def test_a_card_knows_the_length_of_its_figure() -> None:
+    """The style makes long figures smaller, so that none runs over its card."""
+    page = render_report_page(REPORT)
+    assert "<strong style='--length:6'>12,345</strong>" in page
+    assert "calc(145cqi / var(--length))" in page
+    assert "container-type: inline-size" in page

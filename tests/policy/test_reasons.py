@@ -7,7 +7,7 @@ import pytest
 
 from outreach.models.campaign import PauseReason
 from outreach.models.dispatch import FailureClass
-from outreach.models.states import MessageStatus
+from outreach.models.states import CampaignStatus, MessageStatus
 from outreach.policy.call_settlement import RETRYABLE_OUTCOMES
 from outreach.policy.deciding import UNCLEAR_REPLY
 from outreach.policy.explanations import PAUSE_REASONS, describe_reason
@@ -77,6 +77,21 @@ def test_an_accepted_message_is_reported_as_accepted_until_its_receipt() -> None
     assert describe_reason("completed", None, report=MessageStatus.SENT) == "sent, not yet confirmed"
     assert describe_reason("completed", None, report=MessageStatus.DELIVERED) == "delivered"
     assert describe_reason("completed", None, "call") == "the call took place"
+
+
+@pytest.mark.parametrize(
+    ("campaign", "words"),
+    [
+        (CampaignStatus.CANCELLED, "the campaign was cancelled before its turn: a running server closes it"),
+        (CampaignStatus.EXPIRED, "the campaign expired before its turn: a running server closes it"),
+    ],
+)
+def test_what_waits_in_a_campaign_that_has_ended_gets_no_turn(campaign: CampaignStatus, words: str) -> None:
+    """It is not "not attempted yet"; what is in flight keeps its outcome, and a running campaign its words."""
+    assert describe_reason("pending", None, campaign=campaign) == words
+    assert describe_reason("waiting", "retry", "call", campaign=campaign) == words
+    assert describe_reason("unknown", "timeout", campaign=campaign) == describe_reason("unknown", "timeout")
+    assert describe_reason("pending", None, campaign=CampaignStatus.ACTIVE) == "not attempted yet"
 
 
 def test_nothing_is_made_up() -> None:

@@ -19,6 +19,7 @@ from outreach.clock import SystemClock
 from outreach.database import check_database, compact_database
 from outreach.errors import ConfigError, DatabaseInUse, DatabaseMissing, StorageError
 from outreach.storage.sqlite import SqliteStorage, compacting, schema
+from outreach.storage.sqlite.diagnosis import diagnose_file
 from tests.engine.rig import QUICK, given_campaign, given_workspace, reaches
 from tests.storage.test_sqlite_upkeep import another_process, content, files, fill, url_of
 
@@ -176,3 +177,50 @@ async def test_a_damaged_or_missing_database_and_a_server_are_refused(database: 
     with pytest.raises(StorageError):
         compact_database(url_of(damaged))
     assert not [name for name in files(database.parent) if "compact" in name]
+
+
+async def test_a_full_disk_names_the_databases_that_were_replaced(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They come before what erases people's data; nothing else beside the database is named."""
+    await make_room(database)
+    kept = compact_database(url_of(database)).replaced_database
+    assert kept is not None
+    restored = database.with_name(f"{database.name}.before-restore-20260101T000000Z-2")
+    for other in (restored, database.with_name(f"{database.name}.before-migration"), database.with_name("backup.db")):
+        other.touch()
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=50 * 1024**2))
+    [low] = [one for one in diagnose_file(database) if one.code == "disk_low"]
+    removals = [f"rm {kept}", f"rm {restored}"]
+    assert [*low.commands] == [*removals, "outreach-server retention run", "outreach-server db compact --delete-old"]
+    assert "Databases that were replaced take" in low.why
+    kept.unlink()
+    restored.unlink()
+    [low] = [one for one in diagnose_file(database) if one.code == "disk_low"]
+    assert [*low.commands] == ["outreach-server retention run", "outreach-server db compact --delete-old"]
+    assert "that were replaced" not in low.why
+
+
+@pytest.mark.parametrize("campaigns", [0, 1])
+async def test_a_copy_warns_only_of_campaigns_that_it_pauses(
+    database: Path, campaigns: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where none ran nobody has anything to do."""
+    async with Outreach.open(url_of(database), config=QUICK, dispatch=True) as engine:
+        workspace = await given_workspace(engine)
+    async with Outreach.open(url_of(database), config=QUICK) as engine:
+        for _ in range(campaigns):
+            campaign = await given_campaign(engine, workspace, 1)
+            await engine.campaigns.start(workspace.id, campaign.id)
+    copy = database.with_name("copy.db")
+    shutil.copy(database, copy)
+    caplog.clear()
+    with caplog.at_level("INFO", logger="outreach"):
+        async with Outreach.open(url_of(copy), config=QUICK, dispatch=True):
+            pass
+    [told] = [one for one in caplog.records if getattr(one, "action", "") == "held_back"]
+    words = "1 campaign is paused until an operator resumes them" if campaigns else "no campaign ran"
+    assert (told.levelname, told.getMessage()) == (
+        "WARNING" if campaigns else "INFO",
+        f"The database was moved: {words}.",
+    )

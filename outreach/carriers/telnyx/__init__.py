@@ -50,6 +50,7 @@ class TelnyxAdapter:
             name="public_key",
             description="Public key that verifies webhooks, under Keys & Credentials; the same for the whole account.",
             secret=False,
+            verifies=True,
         ),
         CredentialField(
             name="messaging_profile_id",

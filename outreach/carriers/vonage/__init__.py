@@ -43,7 +43,10 @@ class VonageAdapter:
     kind: Final = "carrier"
     fields: Sequence[CredentialField] = (
         CredentialField(
-            name="api_key", description="API key, on the first page of the Vonage API Dashboard.", secret=False
+            name="api_key",
+            description="API key, on the first page of the Vonage API Dashboard.",
+            secret=False,
+            verifies=True,
         ),
         CredentialField(name="api_secret", description="API secret, under API settings."),
         CredentialField(

@@ -31,7 +31,7 @@ from outreach.models.events import (
 )
 from outreach.models.recipient import Recipient, RecipientCount
 from outreach.models.reports import ProviderFailure
-from outreach.models.states import MessageStatus, RecipientStatus
+from outreach.models.states import CampaignStatus, MessageStatus, RecipientStatus
 from outreach.models.status import CampaignBlocker
 from outreach.models.trail import TRAIL_RULES, ContactHistory, TrailStep, TrailStepKind
 from outreach.policy.explanations import PAUSE_REASONS, describe_reason
@@ -139,35 +139,49 @@ def _update_reader(this_year: int, carriers: tuple[str, ...]) -> Callable[[Any],
     )
 
 
-def write_recipient(recipient: Recipient, channel: Channel) -> dict[str, Any]:
-    """Return a recipient, with its reason in words."""
-    why = _why(recipient.status, recipient.reason, channel)
+def write_recipient(
+    recipient: Recipient, channel: Channel, *, campaign_status: CampaignStatus | None = None
+) -> dict[str, Any]:
+    """Return a recipient, with its reason in words; these tell more where the campaign's state is given."""
+    why = _why(recipient.status, recipient.reason, channel, campaign_status)
     return {**document_of(recipient, "campaign_id"), "why": why}
 
 
 def write_recipient_count(
-    group: RecipientCount, channel: Channel, due_times: Mapping[tuple[str, str | None], datetime]
+    group: RecipientCount,
+    channel: Channel,
+    due_times: Mapping[tuple[str, str | None], datetime],
+    *,
+    campaign_status: CampaignStatus | None = None,
 ) -> dict[str, Any]:
     """Return how many recipients are in a state for a reason, in words, and when the first of them is due."""
     until = due_times.get((group.status, group.reason))
     return {
         **document_of(group),
-        "why": _why(group.status, group.reason, channel),
+        "why": _why(group.status, group.reason, channel, campaign_status),
         "until": None if until is None else format_timestamp(until),
     }
 
 
-def write_history(history: ContactHistory, failures: Mapping[str, ProviderFailure], channel: Channel) -> dict[str, Any]:
+def write_history(
+    history: ContactHistory,
+    failures: Mapping[str, ProviderFailure],
+    channel: Channel,
+    *,
+    campaign_status: CampaignStatus | None = None,
+) -> dict[str, Any]:
     """Return what happened to a recipient, step by step, with each rule and reason in words.
 
     Args:
         history: The history.
         failures: What went wrong at the provider, by dispatch.
         channel: The campaign's channel.
+        campaign_status: The campaign's state, if known.
     """
     why = None
     if history.status is not None:
-        why = describe_reason(history.status, history.reason, channel, report=_last_report(history.steps))
+        report = _last_report(history.steps)
+        why = describe_reason(history.status, history.reason, channel, report=report, campaign=campaign_status)
     return {
         **document_of(history, "steps"),
         "why": why,
@@ -186,11 +200,11 @@ def write_failure(failure: ProviderFailure | None) -> dict[str, Any]:
     }
 
 
-def _why(status: str, reason: str | None, channel: Channel) -> str | None:
+def _why(status: str, reason: str | None, channel: Channel, campaign_status: CampaignStatus | None) -> str | None:
     """Return a state and its reason in words that hold whatever the carrier has reported since."""
     if channel == "sms" and (status, reason) == (RecipientStatus.COMPLETED, None):
         return "sent"
-    return describe_reason(status, reason, channel)
+    return describe_reason(status, reason, channel, campaign=campaign_status)
 
 
 def _last_report(steps: Sequence[TrailStep]) -> MessageStatus | None:

@@ -44,7 +44,7 @@ def render_report_page(report: CampaignReport) -> str:
 <main>
 <header>
 <h1>{name}</h1>
-<p class="about">{escape(_about(report))}</p>
+<p class="about">{_about(report)}</p>
 </header>
 {_tiles(report)}
 {_section("What became of the contacts", _results(report))}
@@ -59,6 +59,7 @@ def render_report_page(report: CampaignReport) -> str:
 
 
 def _about(report: CampaignReport) -> str:
+    """Return what kind of campaign it is, and its times, as HTML."""
     kind = "SMS campaign" if report.channel == "sms" else "Calling campaign"
     parts = [f"{kind}, {report.status.value}"]
     if report.started_at is not None:
@@ -71,7 +72,9 @@ def _about(report: CampaignReport) -> str:
 
 
 def _time(report: CampaignReport, moment: datetime) -> str:
-    return f"{moment.astimezone(ZoneInfo(report.timezone)):%Y-%m-%d %H:%M} {report.timezone}"
+    """Return a time that stays on one line, as HTML."""
+    local = moment.astimezone(ZoneInfo(report.timezone))
+    return f"<time>{local:%Y-%m-%d %H:%M} {escape(report.timezone)}</time>"
 
 
 def _tiles(report: CampaignReport) -> str:
@@ -91,12 +94,15 @@ def _tiles(report: CampaignReport) -> str:
     if messages is not None:
         tiles.append(("Segments", f"{messages.segments:,}", "of accepted messages"))
     if calls is not None:
-        tiles.append(("Minutes", f"{calls.minutes:,.1f}", "between answer and end"))
+        begun = "" if calls.begun_minutes is None else f"; {calls.begun_minutes:,} begun"
+        tiles.append(("Minutes", f"{calls.minutes:,.1f}", f"between answer and end{begun}"))
     tiles.append(("Cost", *_cost(report)))
     if report.still_open:
         tiles.append(("Still open", f"{report.still_open:,}", "contacts"))
+    # By its length a figure is written so small that its card holds it.
     shown = "".join(
-        f"<div><dt>{escape(title)}</dt><dd><strong>{escape(figure)}</strong> <span>{escape(note)}</span></dd></div>"
+        f"<div><dt>{escape(title)}</dt><dd><strong style='--length:{len(figure)}'>{escape(figure)}</strong> "
+        f"<span>{escape(note)}</span></dd></div>"
         for title, figure, note in tiles
     )
     return f"<dl class='tiles'>{shown}</dl>"
@@ -109,7 +115,7 @@ def _cost(report: CampaignReport) -> tuple[str, str]:
         return "unknown", "the workspace has no prices"
     unit = "segments" if report.channel == "sms" else "minutes"
     left_out = f", without {cost.unpriced:,} {unit} that have no price" if cost.unpriced else ""
-    return f"{cost.amount:,f}", f"{cost.currency}{left_out}"
+    return cost.amount_text, f"{cost.currency}{left_out}"
 
 
 def _share(report: CampaignReport) -> str:

@@ -139,7 +139,7 @@ def _results(tx: Transaction, campaign: Campaign) -> tuple[Sequence[ResultCount]
         ResultCount(
             status=status,
             reason=reason,
-            meaning=describe_reason(status, reason, campaign.channel),
+            meaning=describe_reason(status, reason, campaign.channel, campaign=campaign.status),
             contacts=count,
         )
         for (status, reason), count in contacts.items()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from outreach.clock import format_timestamp
 from outreach.errors import Conflict, InvalidRequest, NotFound
 from outreach.models.campaign import Campaign
 from outreach.models.plans import Ending
@@ -13,7 +12,7 @@ from outreach.operations.campaigns.recipients import steps_of
 from outreach.operations.common import settings_of
 from outreach.policy.contact_hours import next_contact, time_zones_of_phone
 from outreach.policy.deciding import RenderedText, render_message, send_steps
-from outreach.policy.opening import opening_state
+from outreach.policy.opening import local_text, opening_state
 from outreach.policy.phones import normalise
 from outreach.working_set import Transaction
 
@@ -49,11 +48,12 @@ def require_open(workspace: Workspace, campaign: Campaign, phone: str, now: date
     """Raise `Conflict` outside a campaign's hours, and outside the contact hours of a number where they apply."""
     hours = opening_state(campaign, now)
     if not hours.open:
-        raise Conflict(f"The campaign is closed until {format_timestamp(hours.reopens_at)}.")
+        raise Conflict(f"The campaign is closed until {local_text(hours.reopens_at, campaign.timezone)}.")
     if not workspace.contact_hours:
         return
     opening = next_contact(campaign, time_zones_of_phone(phone), now)
     if opening is None:
         raise Conflict("The number has no contact hours in common with the campaign, or its time zone is unknown.")
     if opening > now:
-        raise Conflict(f"Contact hours (8 to 21 o'clock) at the number begin at {format_timestamp(opening)}.")
+        begins = local_text(opening, campaign.timezone)
+        raise Conflict(f"Contact hours (8 to 21 o'clock) at the number begin at {begins}.")

@@ -13,6 +13,7 @@ from outreach.models.diagnosis import DiagnosisFinding, EngineCode
 from outreach.models.status import EngineStatus, FindingKind, StatusFinding
 from outreach.models.work import COPIED_FROM, DatabaseHome
 from outreach.operations.waves.leases import copied_text, quarantine_of
+from outreach.policy.opening import local_text
 from outreach.services.diagnosis.snapshot import Snapshot
 from outreach.vault import KeyProblem
 
@@ -122,7 +123,8 @@ def of_work(
         yield from _of_copies(snapshot, home)
         return
     for campaign in snapshot.overdue:
-        start = "" if campaign.scheduled_start_at is None else f" at {format_timestamp(campaign.scheduled_start_at)}"
+        at = campaign.scheduled_start_at
+        start = "" if at is None else f" at {local_text(at, campaign.timezone)}"
         yield DiagnosisFinding(
             code="campaign_overdue",
             severity="warning",

@@ -12,6 +12,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from outreach.command_lines import pip_commands
 from outreach.errors import OutreachError
 from outreach.models.diagnosis import DatabaseCode, DiagnosisFinding, DiagnosisSeverity
+from outreach.storage.base.schema import named
 from outreach.storage.postgres.connect import SCHEMA, PostgresConnection, connect, name_of
 from outreach.storage.postgres.errors import first_line
 from outreach.storage.postgres.maintenance import invalid_indexes, unsafe_settings
@@ -118,7 +119,7 @@ def _schema(connection: PostgresConnection, name: str, conninfo: str) -> Iterato
         yield _finding(
             "database_older",
             "The database was written by an older version of this package: its migrations "
-            f"{', '.join(version.pending_migrations)} are pending. Stop every server that uses it, and migrate it.",
+            f"{named(version.pending_migrations)} are pending. Stop every server that uses it, and migrate it.",
             name,
             "outreach-server db migrate",
         )

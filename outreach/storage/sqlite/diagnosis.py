@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import shlex
 import shutil
 import sqlite3
@@ -18,6 +19,7 @@ from outreach.command_lines import pip_commands
 from outreach.errors import DatabaseLogDeleted, DatabaseReplaced, StorageError
 from outreach.models.diagnosis import DatabaseCode, DiagnosisFinding, DiagnosisSeverity
 from outreach.policy.status_findings import FULL_BYTES, LOW_BYTES
+from outreach.storage.base.schema import named
 from outreach.storage.sqlite.archive_mark import is_archive
 from outreach.storage.sqlite.copying import integrity_problems, is_empty, open_read_only, sibling_path
 from outreach.storage.sqlite.lock import NETWORK_FILE_SYSTEMS, SqliteDispatchLock, file_system_of, system_mounts
@@ -32,6 +34,9 @@ LARGE_LOG_BYTES: Final = 512 * 1024**2
 
 _CHECK_EVERY: Final = 10_000
 """Steps of SQLite's machine between two looks at the time."""
+
+_REPLACED: Final = re.compile(r"\.before-(compact|restore)-[0-9TZ]+(-[0-9]+)?(-wal)?")
+"""The ending of a database that a compaction or a restore has replaced, and of its log."""
 
 _RESTORE: Final = "outreach-server db restore FILE"
 _CHECK: Final = "outreach-server db check"
@@ -104,12 +109,17 @@ def _place(path: Path) -> Iterator[DiagnosisFinding]:
         )
     free = shutil.disk_usage(path.parent).free
     if free < LOW_BYTES:
+        replaced = [file for file in path.parent.iterdir() if _REPLACED.fullmatch(file.name.removeprefix(path.name))]
+        size = sum(file.stat().st_size for file in replaced) / 1024**2
         yield _finding(
             "disk_low",
             f"Only {free / 1024**2:,.0f} MB are free on the disk of {str(path)!r}: on a full disk nothing is sent. "
-            "Delete what else lies on it and is not needed. What retention erases makes room after `db compact`, with "
-            "the server stopped; the copy that it makes needs room of its own.",
+            f"{f'Databases that were replaced take {size:,.0f} MB, and can be deleted. ' if replaced else ''}"
+            "Old backups and exports on this disk can be deleted too; never the files whose names are the database's "
+            "and -wal, -shm or .dispatch. What retention erases, for good, makes room after `db compact`, with the "
+            "server stopped; the copy that it makes needs room of its own.",
             path.parent,
+            *(f"rm {shlex.quote(str(file))}" for file in sorted(replaced)),
             "outreach-server retention run",
             "outreach-server db compact --delete-old",
             looks=[f"df -h {shlex.quote(str(path.parent))}", f"ls -lhS {shlex.quote(str(path.parent))}"],
@@ -218,7 +228,7 @@ def _version(raw: sqlite3.Connection, path: Path) -> Iterator[DiagnosisFinding]:
         yield _finding(
             "database_older",
             "The database was written by an older version of this package: its migrations "
-            f"{', '.join(version.pending_migrations)} are pending. Stop every server that uses it, and migrate it.",
+            f"{named(version.pending_migrations)} are pending. Stop every server that uses it, and migrate it.",
             path,
             "outreach-server db backup FILE",
             "outreach-server db migrate",

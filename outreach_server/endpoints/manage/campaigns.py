@@ -61,7 +61,14 @@ class RecipientCounts(HTTPEndpoint):
         campaign = await campaigns.get(workspace.id, path_id(request, "campaign"))
         groups = await campaigns.count_recipients(workspace.id, campaign.id)
         due = await campaigns.next_due_times(workspace.id, campaign.id)
-        return json_response({"data": [write_recipient_count(group, campaign.channel, due) for group in groups]})
+        return json_response(
+            {
+                "data": [
+                    write_recipient_count(group, campaign.channel, due, campaign_status=campaign.status)
+                    for group in groups
+                ]
+            }
+        )
 
 
 async def _shown(server: Server, campaign: Campaign) -> Response:

@@ -46,7 +46,7 @@ class Recipients(HTTPEndpoint):
             after=query.get("after"),
             limit=size,
         )
-        return page_response(found, lambda one: write_recipient(one, campaign.channel))
+        return page_response(found, lambda one: write_recipient(one, campaign.channel, campaign_status=campaign.status))
 
 
 class OneRecipient(HTTPEndpoint):
@@ -58,7 +58,7 @@ class OneRecipient(HTTPEndpoint):
         campaigns = server_of(request).engine.campaigns
         campaign = await campaigns.get(workspace.id, path_id(request, "campaign"))
         recipient = await campaigns.get_recipient(workspace.id, campaign.id, _position(request))
-        return json_response(write_recipient(recipient, campaign.channel))
+        return json_response(write_recipient(recipient, campaign.channel, campaign_status=campaign.status))
 
 
 class RecipientTrail(HTTPEndpoint):
@@ -72,7 +72,7 @@ class RecipientTrail(HTTPEndpoint):
         position = _position(request)
         history = await campaigns.recipient_history(workspace.id, campaign.id, position)
         failures = await campaigns.recipient_failures(workspace.id, campaign.id, position)
-        return json_response(write_history(history, failures, campaign.channel))
+        return json_response(write_history(history, failures, campaign.channel, campaign_status=campaign.status))
 
 
 def _position(request: Request) -> int:

@@ -8,6 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
+from typing import Final
+
+_MOST_NAMED: Final = 3
+
+
+def named(migrations: Sequence[str]) -> str:
+    """Return migrations for people: their names, or of many how many, and the first and the last."""
+    if len(migrations) <= _MOST_NAMED:
+        return ", ".join(migrations)
+    return f"{migrations[0]} to {migrations[-1]} ({len(migrations)})"
 
 
 def migration_files(package: str) -> Sequence[Traversable]:

@@ -12,7 +12,7 @@ from psycopg import sql
 
 from outreach.errors import DatabaseInUse, DatabaseMissing, DatabaseNewer, DatabaseOlder, StorageError
 from outreach.storage.base.progress import Progress, ProgressCallback
-from outreach.storage.base.schema import migration_files
+from outreach.storage.base.schema import migration_files, named
 from outreach.storage.base.transfer import UNFINISHED, UNFINISHED_MESSAGE
 from outreach.storage.postgres.connect import MIGRATION_KEY, OPEN_KEY, SCHEMA, PostgresConnection
 
@@ -98,7 +98,7 @@ def apply_migrations(
     if version.applied and not migrate:
         raise DatabaseOlder(
             "This database was written by an older version of this package: its migrations "
-            f"{', '.join(version.pending_migrations)} are pending. "
+            f"{named(version.pending_migrations)} are pending. "
             "Nothing was changed. The process that dispatches from it applies them when it opens it."
         )
     progress = Progress("Bringing the database up to date", on_progress)

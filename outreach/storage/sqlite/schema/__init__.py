@@ -17,7 +17,7 @@ from sqlite_utils import Database, Migrations
 
 from outreach.errors import DatabaseInUse, DatabaseNewer, DatabaseOlder, StorageError
 from outreach.storage.base.progress import Progress, ProgressCallback
-from outreach.storage.base.schema import migration_files
+from outreach.storage.base.schema import migration_files, named
 from outreach.storage.base.transfer import UNFINISHED, UNFINISHED_MESSAGE
 from outreach.storage.sqlite.archive_mark import is_archive, needs_migration, require_no_archive
 from outreach.storage.sqlite.copying import integrity_problems
@@ -89,7 +89,7 @@ def apply_migrations(
         if not migrate:
             raise DatabaseOlder(
                 "This database was written by an older version of this package: its migrations "
-                f"{', '.join(pending_migrations)} are pending. "
+                f"{named(pending_migrations)} are pending. "
                 "Nothing was changed. The process that dispatches from it applies them when it opens it."
             )
         _migrate(raw, database, Progress("Bringing the database up to date", on_progress))
