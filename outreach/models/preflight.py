@@ -177,6 +177,7 @@ class Preflight:
         held_back: Which of those contacted have to wait after their turn, by rule.
         ends_early: Contacts that get the first messages of a flow but not all, by the reason; mind replies too.
         problems: What prevents the start.
+        warnings: What does not, but is most likely a mistake (`StartCheck.warnings`).
         unknown_placeholders: Names in the text without a value; a blank is sent for them.
         messages: Texts to be sent, each message of a flow counted; 0 for calls.
         segments: Their segments.
@@ -198,6 +199,7 @@ class Preflight:
     held_back: tuple[HeldBack, ...]
     ends_early: Mapping[str, int]
     problems: Sequence[ErrorDetail]
+    warnings: Sequence[ErrorDetail]
     unknown_placeholders: tuple[str, ...]
     messages: int
     segments: int

@@ -8,6 +8,7 @@ from typing import Literal
 
 import attrs
 
+from outreach.errors import ErrorDetail
 from outreach.models.account import AdapterProblem
 from outreach.models.base import Channel
 from outreach.models.campaign import PauseReason
@@ -315,11 +316,14 @@ class StartCheck:
         contacts: Contacts that would be contacted.
         checked: How many of them were checked, from the first on.
         failures_by_reason: How many of these will fail, by reason: `over_segment_cap` or `empty_message`.
+        warnings: What does not prevent the start, but is most likely a mistake, each with its field: a sending number
+            that is not the workspace's (in a sandbox), STOP as a reply to a name, a text that repeats the footer.
     """
 
     contacts: int
     checked: int
     failures_by_reason: Mapping[str, int]
+    warnings: Sequence[ErrorDetail] = ()
 
     @property
     def failing(self) -> int:

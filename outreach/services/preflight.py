@@ -22,7 +22,7 @@ from outreach.models.recipient import PreparedRecipient, Recipient
 from outreach.models.settings import CallSettings
 from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.operations.campaigns.recipients import steps_of
-from outreach.operations.campaigns.setup import unknown_placeholders
+from outreach.operations.campaigns.setup import start_warnings, unknown_placeholders
 from outreach.operations.campaigns.transitions import missing_setup
 from outreach.operations.common import call_settings_of, campaign_of, provider_of, settings_of, workspace_of
 from outreach.operations.waves.pace import frequency_capped_until
@@ -58,6 +58,7 @@ class Setup:
     prices: PriceTable | None
     unknown: tuple[str, ...]
     missing: tuple[ErrorDetail, ...]
+    warnings: tuple[ErrorDetail, ...]
 
 
 def read_setup(tx: Transaction, campaign: Campaign) -> Setup:
@@ -84,6 +85,7 @@ def read_setup(tx: Transaction, campaign: Campaign) -> Setup:
         prices=tx.price_tables.get(workspace.id),
         unknown=unknown_placeholders(tx, campaign),
         missing=missing_setup(tx, campaign),
+        warnings=start_warnings(tx, campaign),
     )
 
 
@@ -321,6 +323,7 @@ def _result(
         held_back=tally.held_back(),
         ends_early=dict(tally.ends_early),
         problems=tuple(problems),
+        warnings=setup.warnings,
         unknown_placeholders=setup.unknown,
         messages=tally.messages,
         segments=tally.segments,

@@ -8,11 +8,12 @@ from typing import Final
 
 import anyio.lowlevel
 
+from outreach.errors import ErrorDetail
 from outreach.models.campaign import Campaign
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.models.status import StartCheck
-from outreach.operations.campaigns.setup import templates_of
+from outreach.operations.campaigns.setup import start_warnings, templates_of
 from outreach.operations.common import campaign_of, settings_of
 from outreach.policy.readiness import CampaignTexts
 from outreach.policy.rendering import values_of
@@ -49,11 +50,11 @@ async def check_contacts(
         NotFound: The workspace has no such campaign.
     """
 
-    def read(tx: Transaction) -> tuple[CampaignTexts, Campaign]:
+    def read(tx: Transaction) -> tuple[CampaignTexts, Campaign, Sequence[ErrorDetail]]:
         campaign = campaign_of(tx, workspace_id, campaign_id)
-        return texts_of(tx, changed or campaign), campaign
+        return texts_of(tx, changed or campaign), campaign, start_warnings(tx, changed or campaign)
 
-    texts, campaign = await context.storage.read(read)
+    texts, campaign, warnings = await context.storage.read(read)
     failing: Counter[str] = Counter()
     checked = 0
     # Before a start nobody waits.
@@ -68,13 +69,18 @@ async def check_contacts(
                     failing[unsendable_reason] += 1
                 elif until_one_fits:
                     return StartCheck(
-                        contacts=campaign.counters.open, checked=checked, failures_by_reason=dict(failing)
+                        contacts=campaign.counters.open,
+                        checked=checked,
+                        failures_by_reason=dict(failing),
+                        warnings=warnings,
                     )
             if len(rows) < size:
                 break
             after, size = rows[-1].position, _SLICE
             await anyio.lowlevel.checkpoint()
-    return StartCheck(contacts=campaign.counters.open, checked=checked, failures_by_reason=dict(failing))
+    return StartCheck(
+        contacts=campaign.counters.open, checked=checked, failures_by_reason=dict(failing), warnings=warnings
+    )
 
 
 async def find_unsendable_text(context: ServiceContext, workspace_id: str, campaign_id: str) -> StartCheck | None:

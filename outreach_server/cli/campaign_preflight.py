@@ -73,6 +73,8 @@ def show_preflight(found: Preflight, contact: str | None = None) -> None:
             _show_contact(one)
     for problem in found.problems:
         note(f"It cannot start yet: {problem.message}")
+    for warning in found.warnings:
+        note(f"Warning: {warning.message}")
     if found.unknown_placeholders:
         names = ", ".join(f"{{{{{name}}}}}" for name in found.unknown_placeholders)
         note(f"Nothing fills {names}: a blank is sent in its place.")

@@ -108,8 +108,14 @@ def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
         return started, checked, await _hint(engine, started, _follow)
 
     started, checked, hint = with_engine(work)
-    check = {"looked_at": checked.checked, "will_fail": dict(checked.failures_by_reason)}
+    check = {
+        "looked_at": checked.checked,
+        "will_fail": dict(checked.failures_by_reason),
+        "warnings": [one.message for one in checked.warnings],
+    }
     _show_moved(started, hint, check)
+    for warning in checked.warnings:
+        note(f"Warning: {warning.message}")
     if checked.failing:
         note(explain_failing(checked, started))
     if started_late(started):
