@@ -27,6 +27,7 @@ _NAMED_FIELDS: Final = frozenset(
             "rate_per_minute",
             "agent",
             "pause_reason",
+            "retry_voicemail",
             "variable_names",
             "revision",
         ),

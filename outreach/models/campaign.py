@@ -127,6 +127,7 @@ class Campaign:
 
     Attributes:
         pause_reason: Why it is paused; None while it is not.
+        retry_voicemail: Whether a voicemail that got the agent's message is called again; None for messages.
         revision: Increases with each change of state or content, not of counters.
         agent: Snapshot of the assigned agent, if any.
         variable_names: The names of its contacts' custom variables; None if there are too many, or if an earlier
@@ -155,6 +156,7 @@ class Campaign:
     ivr_enabled: bool | None = None
     call_screen_enabled: bool | None = None
     double_dial: bool | None = None
+    retry_voicemail: bool | None = None
     csv_column_headers: tuple[str, ...] = ()
     message_mode: SmsMode | None = None
     message_source: SmsMessageSource | None = None
@@ -215,7 +217,10 @@ class NewSmsCampaign:
 
 @attrs.frozen(kw_only=True)
 class NewCallCampaign:
-    """A calling campaign to create, without its contacts (docs/interface.md#campaigns)."""
+    """A calling campaign to create, without its contacts (docs/interface.md#campaigns).
+
+    `retry_voicemail`: whether a voicemail that got the agent's message is called again (docs/rules.md#voicemail).
+    """
 
     name: str = sized(1, 100)
     agent_id: str
@@ -233,6 +238,7 @@ class NewCallCampaign:
     ivr_enabled: bool = False
     call_screen_enabled: bool = False
     double_dial: bool = False
+    retry_voicemail: bool = False
 
 
 @attrs.frozen(kw_only=True)

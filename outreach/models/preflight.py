@@ -209,6 +209,7 @@ class Preflight:
         held_back: Which of those contacted have to wait after their turn, by rule.
         ends_early: Contacts that get the first messages of a flow but not all, by the reason; mind replies too.
         problems: What prevents the start.
+        warnings: What does not, but is most likely a mistake (`StartCheck.warnings`).
         unknown_placeholders: Names in the text without a value; a blank is sent for them.
         placeholder_problems: How many of the contacts to be contacted have no value for a placeholder without a
             fallback, or no date where one is wanted, the most frequent first.
@@ -233,6 +234,7 @@ class Preflight:
     held_back: tuple[HeldBack, ...]
     ends_early: Mapping[str, int]
     problems: Sequence[ErrorDetail]
+    warnings: Sequence[ErrorDetail]
     unknown_placeholders: tuple[str, ...]
     placeholder_problems: tuple[PlaceholderProblem, ...]
     text_warnings: tuple[TextWarning, ...]

@@ -51,6 +51,7 @@ class CallReport:
         error: Why the call failed or was canceled, for people; else None.
         reason: Failure class of a failure; else None. A temporary one means that nobody was reached.
         retry_after_seconds: As in `MessageReport`.
+        message_left: Whether the machine that answered got a message; None for what the agent is set to do.
         do_not_call: Whether the contact asked for no more calls.
         raw: The provider's own event.
     """
@@ -67,6 +68,7 @@ class CallReport:
     error: str | None = None
     reason: FailureClass | None = None
     retry_after_seconds: float | None = None
+    message_left: bool | None = None
     do_not_call: bool = False
     telephony_id: str | None = None
     raw: Any = None

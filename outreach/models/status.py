@@ -8,6 +8,7 @@ from typing import Literal
 
 import attrs
 
+from outreach.errors import ErrorDetail
 from outreach.models.account import AdapterProblem
 from outreach.models.base import Channel
 from outreach.models.campaign import PauseReason
@@ -323,6 +324,8 @@ class StartCheck:
         placeholder_problems: How many of these have no value for a placeholder without a fallback, or no date where one
             is wanted.
         text_warnings: Parts of the text that may be meant as placeholders, and are sent as they are.
+        warnings: What does not prevent the start, but is most likely a mistake, each with its field: a sending number
+            that is not the workspace's (in a sandbox), STOP as a reply to a name, a text that repeats the footer.
     """
 
     contacts: int
@@ -330,6 +333,7 @@ class StartCheck:
     failures_by_reason: Mapping[str, int]
     placeholder_problems: tuple[PlaceholderProblem, ...] = ()
     text_warnings: tuple[TextWarning, ...] = ()
+    warnings: Sequence[ErrorDetail] = ()
 
     @property
     def failing(self) -> int:

@@ -100,18 +100,20 @@ def end_call(
     settings: CallSettings,
     now: datetime,
     reason: str | None = None,
+    message_ends: bool = False,
 ) -> Recipient:
     """Return a recipient after the end of its call.
 
     A double dial is one attempt of two calls: the second follows a no answer at once. A failed call with a transient
-    `reason` reached nobody, and is retried within the budget.
+    `reason` reached nobody, and is retried within the budget. With `message_ends` a voicemail got the message, and ends
+    the contact.
     """
     done = attrs.evolve(recipient, dispatched=True, tries=0)
     if outcome == "failed":
         if reason in TRANSIENT_FAILURES:
             return _retry_or_fail(done, str(reason), campaign=campaign, settings=settings, now=now)
         return ended_recipient(done, RecipientStatus.FAILED, reason or "failed", now)
-    if outcome not in RETRYABLE_OUTCOMES:
+    if outcome not in RETRYABLE_OUTCOMES or (outcome == "voicemail" and message_ends):
         reason = None if outcome == "positive" else outcome
         return ended_recipient(
             attrs.evolve(done, successful=outcome == "positive"), RecipientStatus.COMPLETED, reason, now

@@ -84,7 +84,7 @@ _CALLS: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
     {
         ("completed", None): "the call took place",
         ("completed", "negative"): "the call took place, without a positive outcome",
-        ("completed", "voicemail"): "a machine answered",
+        ("completed", "voicemail"): "a machine answered and got the message",
         ("completed", "assumed_sent"): "unknown; an operator counted it as called",
         ("skipped", "invalid_number"): "not a possible phone number: never called",
         ("dispatching", None): "on its way to the voice provider",
@@ -205,7 +205,7 @@ FAILURE_TEXTS: Final[Mapping[str, FailureText]] = MappingProxyType(
         "bad_body": ("The provider rejects this text.", "Shorten it, or remove everything that is not plain text."),
         "rate_limited": (
             "A limit of the provider or of a network is reached. Nobody was reached.",
-            "A running campaign tries it again by itself. If it happens often, lower the rate or ask for a higher limit.",
+            "A running campaign tries it again by itself. If it happens often, lower the rate or ask for more.",
         ),
         "temporary": (
             "The provider or a network could not accept it at that moment.",

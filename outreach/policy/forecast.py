@@ -64,8 +64,7 @@ class OpenCampaign:
         contacts: Its contacts that wait for their turn or a time, in the order of the list.
         weight: How many contacts each of them stands for.
         in_flight: Contacts with a request on its way, or a call that has not ended.
-        skipped_at: The latest turn of a contact that is left out then, if there is one; the campaign skips it once it is
-            open.
+        skipped_at: The latest turn of a contact that is left out, if any; an open campaign skips it then.
         starts_at: It sends nothing before this.
         next_slot_at: Its next slot, if it is taken already.
         steps: The steps of its flow, if any.

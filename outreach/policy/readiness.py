@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
@@ -52,6 +53,50 @@ def _of_calls(agent: Agent | None) -> list[ErrorDetail]:
         sentence = f"Its agent {agent.name!r} is inbound and may not call out."
         found.append(ErrorDetail("agent.allow_outbound", sentence))
     return found
+
+
+_NAME_LENGTH: Final = 11
+"""The longest alphanumeric sender; longer ones are identifiers of a provider, which stand for numbers."""
+
+_REPLY_STOP: Final = re.compile(
+    r"\b(?:reply|text|send|respond|answer)\s+(?:with\s+)?\W{0,3}(?:stop|unsubscribe|end|quit)\b", re.IGNORECASE
+)
+_STOP_IN_CAPITALS: Final = re.compile(r"\b(?:STOP|STOPP|STOPALL|UNSUBSCRIBE|BAJA|ALTO|SAIR|ARRET|ARRÊT)\b")
+_WORD: Final = re.compile(r"\w+")
+
+
+def is_sender_name(sender: str) -> bool:
+    """Return whether a sender is a name (`ACME`), which nobody can reply to."""
+    return len(sender) <= _NAME_LENGTH and any(letter.isalpha() for letter in sender)
+
+
+def wording_warnings(templates: Sequence[str], footer: str | None, sender: str | None) -> tuple[ErrorDetail, ...]:
+    """Return what is wrong with the wording of an SMS campaign, though it can be sent.
+
+    Args:
+        templates: Its messages.
+        footer: The line under each, if any.
+        sender: The number or name that they come from, if set.
+    """
+    found = []
+    asking = [text for text in (*templates, footer or "") if _asks_for_stop(text)]
+    if sender is not None and asking and is_sender_name(sender):
+        words = f"Nobody can reply to the name {sender!r}, but the text or its footer asks for STOP as a reply."
+        found.append(ErrorDetail("from_number", f"{words} Send from a number, or name another way to opt out."))
+    if footer and any(_repeats(text, footer) for text in templates):
+        words = f"The text repeats the footer {footer!r}, which is added to each message."
+        found.append(ErrorDetail("body", f"{words} Remove the words from the text, or switch the footer off."))
+    return tuple(found)
+
+
+def _asks_for_stop(text: str) -> bool:
+    return _REPLY_STOP.search(text) is not None or _STOP_IN_CAPITALS.search(text) is not None
+
+
+def _repeats(text: str, footer: str) -> bool:
+    """Return whether a text has the footer's words, or asks for STOP as the footer does."""
+    of_text, of_footer = (" ".join(_WORD.findall(one.casefold())) for one in (text, footer))
+    return f" {of_footer} " in f" {of_text} " or (_asks_for_stop(text) and _asks_for_stop(footer))
 
 
 UnsendableReason = Literal["over_segment_cap", "empty_message"]

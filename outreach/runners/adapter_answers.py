@@ -183,6 +183,8 @@ def _other_words(report: CallReport) -> dict[str, Any]:
     if report.reason is not None and report.reason not in _CLASSES:
         # Not tried again: somebody may have answered.
         changes["reason"] = "provider_error"
+    if report.message_left is not None and not isinstance(report.message_left, bool):
+        changes["message_left"] = None
     if not isinstance(report.do_not_call, bool):
         changes["do_not_call"] = bool(report.do_not_call)
     return changes

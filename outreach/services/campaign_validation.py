@@ -56,7 +56,7 @@ def check_new_call_campaign(campaign: NewCallCampaign) -> None:
     if campaign.cli_mode == "group" and not campaign.cli_group:
         details.append(ErrorDetail("cli_group_config", "must have at least 1 element when cli_mode is group"))
     details += _rotation("cli_group_config", campaign.cli_group)
-    for name in ("ivr_enabled", "call_screen_enabled", "double_dial"):
+    for name in ("ivr_enabled", "call_screen_enabled", "double_dial", "retry_voicemail"):
         details += _kind(name, getattr(campaign, name), bool, "True or False")
     _refuse(details)
 

@@ -23,7 +23,7 @@ from outreach.models.recipient import PreparedRecipient, Recipient
 from outreach.models.settings import CallSettings
 from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.operations.campaigns.recipients import steps_of
-from outreach.operations.campaigns.setup import find_text_warnings, unknown_placeholders
+from outreach.operations.campaigns.setup import find_text_warnings, start_warnings, unknown_placeholders
 from outreach.operations.campaigns.transitions import missing_setup
 from outreach.operations.common import call_settings_of, campaign_of, provider_of, settings_of, workspace_of
 from outreach.operations.waves.pace import frequency_capped_until
@@ -58,8 +58,9 @@ class Setup:
     provider: str | None
     prices: PriceTable | None
     unknown: tuple[str, ...]
-    warnings: tuple[TextWarning, ...]
+    text_warnings: tuple[TextWarning, ...]
     missing: tuple[ErrorDetail, ...]
+    warnings: tuple[ErrorDetail, ...]
 
 
 def read_setup(tx: Transaction, campaign: Campaign) -> Setup:
@@ -85,8 +86,9 @@ def read_setup(tx: Transaction, campaign: Campaign) -> Setup:
         provider=provider_of(tx, campaign),
         prices=tx.price_tables.get(workspace.id),
         unknown=unknown_placeholders(tx, campaign),
-        warnings=find_text_warnings(tx, campaign),
+        text_warnings=find_text_warnings(tx, campaign),
         missing=missing_setup(tx, campaign),
+        warnings=start_warnings(tx, campaign),
     )
 
 
@@ -218,10 +220,12 @@ class CampaignPreflight(ABC):
             await anyio.lowlevel.checkpoint()
         known = attrs.evolve(proposed, variable_names=names.names())
         tally = tally or _tally(setup, at, contact)
-        unknown, warnings = await context.storage.read(
+        unknown, text_warnings = await context.storage.read(
             lambda tx: (unknown_placeholders(tx, known), find_text_warnings(tx, known))
         )
-        return _result(attrs.evolve(setup, unknown=unknown, warnings=warnings), tally, at, None, setup.missing)
+        return _result(
+            attrs.evolve(setup, unknown=unknown, text_warnings=text_warnings), tally, at, None, setup.missing
+        )
 
 
 def _with_names(setup: Setup, variable_names: tuple[str, ...] | None) -> Setup:
@@ -341,9 +345,10 @@ def _result(
         held_back=tally.held_back(),
         ends_early=dict(tally.ends_early),
         problems=tuple(problems),
+        warnings=setup.warnings,
         unknown_placeholders=setup.unknown,
         placeholder_problems=tally.placeholder_problems(),
-        text_warnings=setup.warnings,
+        text_warnings=setup.text_warnings,
         messages=tally.messages,
         segments=tally.segments,
         segment_shares=tally.shares(),

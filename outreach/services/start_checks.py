@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import Final
 
 import anyio.lowlevel
+import attrs
 
 from outreach.models.campaign import Campaign
-from outreach.models.preflight import TextWarning
 from outreach.models.recipient import Recipient
 from outreach.models.resources import Agent
 from outreach.models.states import RecipientStatus
 from outreach.models.status import StartCheck
-from outreach.operations.campaigns.setup import caller_of, find_text_warnings, templates_of
+from outreach.operations.campaigns.setup import caller_of, find_text_warnings, start_warnings, templates_of
 from outreach.operations.common import campaign_of, settings_of
 from outreach.policy.placeholders import PlaceholderTally, expected_names, values_for
 from outreach.policy.readiness import CampaignTexts
@@ -53,11 +53,18 @@ async def check_contacts(
         NotFound: The workspace has no such campaign.
     """
 
-    def read(tx: Transaction) -> tuple[Campaign, CampaignTexts, Agent | None, tuple[TextWarning, ...]]:
+    def read(tx: Transaction) -> tuple[Campaign, CampaignTexts, Agent | None, StartCheck]:
         campaign = changed or campaign_of(tx, workspace_id, campaign_id)
-        return campaign, texts_of(tx, campaign), caller_of(tx, campaign), find_text_warnings(tx, campaign)
+        unchecked = StartCheck(
+            contacts=campaign.counters.open,
+            checked=0,
+            failures_by_reason={},
+            text_warnings=find_text_warnings(tx, campaign),
+            warnings=start_warnings(tx, campaign),
+        )
+        return campaign, texts_of(tx, campaign), caller_of(tx, campaign), unchecked
 
-    campaign, texts, agent, warnings = await context.storage.read(read)
+    campaign, texts, agent, unchecked = await context.storage.read(read)
     failing: Counter[str] = Counter()
     expected = expected_names(agent)
     tally = PlaceholderTally(texts.templates, expected)
@@ -75,19 +82,13 @@ async def check_contacts(
                 if unsendable_reason is not None:
                     failing[unsendable_reason] += 1
                 elif until_one_fits:
-                    return StartCheck(
-                        contacts=campaign.counters.open, checked=checked, failures_by_reason=dict(failing)
-                    )
+                    return attrs.evolve(unchecked, checked=checked, failures_by_reason=dict(failing))
             if len(rows) < size:
                 break
             after, size = rows[-1].position, _SLICE
             await anyio.lowlevel.checkpoint()
-    return StartCheck(
-        contacts=campaign.counters.open,
-        checked=checked,
-        failures_by_reason=dict(failing),
-        placeholder_problems=tally.problems(),
-        text_warnings=warnings,
+    return attrs.evolve(
+        unchecked, checked=checked, failures_by_reason=dict(failing), placeholder_problems=tally.problems()
     )
 
 

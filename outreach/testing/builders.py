@@ -205,6 +205,7 @@ def make_call_campaign(**changes: Any) -> Campaign:
         ivr_enabled=False,
         call_screen_enabled=False,
         double_dial=False,
+        retry_voicemail=False,
         created_at=NOW,
         updated_at=NOW,
     )

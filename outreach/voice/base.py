@@ -88,6 +88,7 @@ class CallEnd:
             retried. Else None.
         do_not_call: Whether the contact asked not to be called again.
         retry_after_seconds: `CallReport.retry_after_seconds`.
+        message_left: `CallReport.message_left`.
     """
 
     status: CallStatus
@@ -96,12 +97,17 @@ class CallEnd:
     reason: FailureClass | None = None
     do_not_call: bool = False
     retry_after_seconds: float | None = None
+    message_left: bool | None = None
 
 
 ANSWERED_BY_PERSON: Final = CallEnd(status=CallStatus.COMPLETED, answered_by="human")
 """Somebody answered, and the call ended normally: by a hang-up, a goodbye, silence or a transfer."""
 MACHINE: Final = CallEnd(status=CallStatus.COMPLETED, outcome="voicemail", answered_by="machine")
-"""A mailbox or a menu answered."""
+"""A mailbox answered, and got a message if the agent leaves one."""
+MENU: Final = attrs.evolve(MACHINE, message_left=False)
+"""A phone menu answered, which takes no message."""
+TALKED_TO_MACHINE: Final = attrs.evolve(MACHINE, message_left=True)
+"""The agent took a mailbox for a person, which only the analysis finds: it has what the agent said."""
 NO_ANSWER: Final = CallEnd(status=CallStatus.NO_ANSWER)
 BUSY: Final = CallEnd(status=CallStatus.BUSY)
 DECLINED: Final = CallEnd(status=CallStatus.BUSY, outcome="declined")
@@ -206,6 +212,7 @@ def report_of(
         error=error if end.status in {CallStatus.FAILED, CallStatus.CANCELED} else None,
         reason=end.reason,
         retry_after_seconds=end.retry_after_seconds,
+        message_left=end.message_left,
         do_not_call=end.do_not_call or do_not_call,
         telephony_id=telephony_id,
         raw=raw,

@@ -20,7 +20,10 @@ from outreach_server.cli.values import AGENT, CARRIER, FLOW, TRUNK, integer_of, 
 CONCURRENCY: Final = 10
 
 _SMS_ONLY: Final = {"message", "flow_id", "from_number", "carrier", "rate"}
-_CALLS_ONLY: Final = {"agent_id", "trunk_id", "caller_ids", "double_dial", "ivr", "call_screen", "batch_concurrency"}
+_CALLS_ONLY: Final = {
+    *("agent_id", "trunk_id", "caller_ids", "double_dial", "ivr", "call_screen", "retry_voicemail"),
+    "batch_concurrency",
+}
 
 _OPTIONS: Final = (
     click.option("--name", type=text_of(NewSmsCampaign, "name"), required=True, help="The campaign's name."),
@@ -50,6 +53,7 @@ _OPTIONS: Final = (
         help="Calls: a number to call from, for so many contacts in turn; repeat for a rotation.",
     ),
     click.option("--double-dial", is_flag=True, help="Calls: dial a second time at once if nobody answers."),
+    click.option("--retry-voicemail", is_flag=True, help="Calls: call a voicemail again that got the agent's message."),
     click.option("--ivr", is_flag=True, help="Calls: let the agent navigate phone menus."),
     click.option("--call-screen", is_flag=True, help="Calls: let the agent answer call screening."),
     click.option(
@@ -84,6 +88,7 @@ class CampaignOptions:
     trunk_id: str | None
     caller_ids: Sequence[str]
     double_dial: bool
+    retry_voicemail: bool
     ivr: bool
     call_screen: bool
     batch_concurrency: int | None
@@ -127,6 +132,7 @@ class CampaignOptions:
                 ivr_enabled=self.ivr,
                 call_screen_enabled=self.call_screen,
                 double_dial=self.double_dial,
+                retry_voicemail=self.retry_voicemail,
             )
         return NewSmsCampaign(
             **self._shared(),

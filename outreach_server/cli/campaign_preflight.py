@@ -76,14 +76,16 @@ def show_preflight(found: Preflight, zone: str, contact: str | None = None) -> N
             _show_contact(one, zone)
     for problem in found.problems:
         note(f"It cannot start yet: {problem.message}")
+    for warning in found.warnings:
+        note(f"Warning: {warning.message}")
     if found.unknown_placeholders:
         names = ", ".join(f"{{{{{name}}}}}" for name in found.unknown_placeholders)
         note(f"Nothing fills {names}: a blank is sent in its place.")
     counted = f"{found.contacted:,} contacts that will be contacted"
     for line in explain_values(found.placeholder_problems, counted, unknown=found.unknown_placeholders):
         note(line)
-    for warning in found.text_warnings:
-        note(warning.message)
+    for suspicious in found.text_warnings:
+        note(suspicious.message)
 
 
 def _summary(found: Preflight) -> documents.Document:

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
-from zoneinfo import ZoneInfo
 
 import click
 import orjson

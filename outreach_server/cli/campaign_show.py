@@ -58,7 +58,7 @@ _BRIEF = (
         "sms_carrier",
     ),
     *("sms_from_number", "sms_rate_per_minute", "agent_id", "batch_concurrency", "sip_trunk_id", "cli_group_config"),
-    *("double_dial", "ivr_enabled", "call_screen_enabled", "schedule_type", "scheduled_start_at"),
+    *("double_dial", "retry_voicemail", "ivr_enabled", "call_screen_enabled", "schedule_type", "scheduled_start_at"),
     *("scheduled_expires_at", "business_hours_config", "holidays_config", "total_recipients", "pending_calls"),
     *("completed_calls", "successful_calls", "failed_calls", "created_at", "started_at", "completed_at"),
     *("archived_at", "erased_at"),

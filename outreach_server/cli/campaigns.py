@@ -115,14 +115,17 @@ def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
         "will_fail": dict(checked.failures_by_reason),
         "placeholder_problems": documents.plain(checked.placeholder_problems),
         "text_warnings": documents.plain(checked.text_warnings),
+        "warnings": [one.message for one in checked.warnings],
     }
     _show_moved(started, hint, check)
+    for warning in checked.warnings:
+        note(f"Warning: {warning.message}")
     if checked.failing:
         note(explain_failing(checked, started))
     for line in explain_values(checked.placeholder_problems, contacts_checked(checked)):
         note(line)
-    for warning in checked.text_warnings:
-        note(warning.message)
+    for suspicious in checked.text_warnings:
+        note(suspicious.message)
     if started_late(started):
         note(f"Its start, {_start_text(started)}, has passed: it starts at once.")
 

@@ -138,6 +138,7 @@ def campaign(item: Campaign) -> Document:
     document = write_campaign(item, now=SystemClock().now())
     return {
         **document,
+        "retry_voicemail": item.retry_voicemail,
         "pause_reason": item.pause_reason,
         "pause_why": PAUSE_REASONS.get(item.pause_reason or ""),
         "open_recipients": item.counters.open,

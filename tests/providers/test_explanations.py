@@ -6,8 +6,8 @@ from typing import Any, get_args
 import pytest
 
 from outreach.models import CARRIERS
-from outreach.models.base import Channel
 from outreach.models.account import PROVIDERS
+from outreach.models.base import Channel
 from outreach.models.dispatch import FailureClass
 from outreach.models.states import CallStatus
 from outreach.policy.explanations import FAILURE_TEXTS, OWN_CODES

@@ -17,7 +17,9 @@ PROVIDERS = ("elevenlabs", "retell", "vapi")
 
 MEANINGS: Final[Mapping[base.CallEnd, str]] = {
     base.ANSWERED_BY_PERSON: "somebody was talked to; the analysis is the verdict",
-    base.MACHINE: "`voicemail`, tried again",
+    base.MACHINE: "`voicemail`, tried again unless it got the message",
+    base.MENU: "`voicemail`, tried again",
+    base.TALKED_TO_MACHINE: "`voicemail`, which has what the agent said",
     base.NO_ANSWER: "`no_answer`, tried again",
     base.BUSY: "`busy`, tried again",
     base.DECLINED: "`declined`, tried again",

@@ -13,8 +13,8 @@ _TOP_UP: Final = (
     "Open the Telnyx portal: top the account up or answer what Telnyx asks there, then resume the campaigns."
 )
 _DAILY: Final = (
-    "Campaigns go on by themselves after midnight in Los Angeles. Spread the sending over more days, or ask for a higher "
-    "limit of the 10DLC campaign."
+    "Campaigns go on by themselves after midnight in Los Angeles. Spread the sending over more days, or ask for a "
+    "higher limit of the 10DLC campaign."
 )
 
 MEANINGS: Final[Mapping[str, str]] = MappingProxyType(

@@ -129,7 +129,7 @@ ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         "30042": "Send from a number, or under a name that says who you are.",
         "30410": "It is not sent again by itself: the contact could get it twice. Ask the contact before you do.",
         "30450": "Try again after half an hour; while retry is on, that happens by itself.",
-        "63038": "Campaigns try again every hour. Spread the sending over more days, or ask Twilio's support for a higher limit.",
+        "63038": "Campaigns try again every hour. Spread the sending over more days, or ask Twilio for a higher limit.",
         "90010": _TOP_UP,
     }
 )

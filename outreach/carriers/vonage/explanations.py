@@ -102,7 +102,8 @@ ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         "1240": "Do not contact it again: it is on the unsubscribe register now. Only the contact's START ends that.",
         "1320": _LOOKED_UP,
         "1420": "Check in the Vonage dashboard that the number is this account's and linked to this interface.",
-        "1460": "Campaigns go on by themselves after midnight in Los Angeles. Spread the sending over more days, or register for a higher limit.",
+        "1460": "Campaigns go on by themselves after midnight in Los Angeles. Spread the sending over more days, or "
+        "register for a higher limit.",
         "1470": _FRAUD,
         "1472": "Lower the rate, or change the limit in Fraud Defender in the Vonage dashboard.",
         "1473": _FRAUD,

@@ -99,6 +99,7 @@ def write_managed_campaign(
     """Return a campaign with what a console shows beside the interface's fields."""
     return {
         **write_campaign(campaign, now=now),
+        "retry_voicemail": campaign.retry_voicemail,
         "pause_reason": campaign.pause_reason,
         "pause_why": PAUSE_REASONS.get(campaign.pause_reason or ""),
         "archived_at": None if campaign.archived_at is None else format_timestamp(campaign.archived_at),

@@ -11,8 +11,10 @@ from outreach.models.resources import Agent
 from outreach.models.states import WorkspaceMode
 from outreach.models.workspace import Workspace
 from outreach.operations.campaigns.recipients import steps_of
-from outreach.operations.common import settings_of
+from outreach.operations.common import settings_of, workspace_of
+from outreach.policy.phones import normalise
 from outreach.policy.placeholders import expected_names, field_columns, template_of, text_warnings
+from outreach.policy.readiness import wording_warnings
 from outreach.policy.rendering import CONTACT_FIELDS, unfilled
 from outreach.policy.texts import name_spellings
 from outreach.providers.registry import Adapters
@@ -61,6 +63,47 @@ def find_text_warnings(tx: Transaction, campaign: Campaign) -> tuple[TextWarning
 def _names_with_values(tx: Transaction, campaign: Campaign) -> Sequence[str]:
     declared = settings_of(tx, campaign.workspace_id).custom_variables
     return (*CONTACT_FIELDS, *(campaign.variable_names or ()), *field_columns(campaign), *declared)
+
+
+def start_warnings(tx: Transaction, campaign: Campaign) -> tuple[ErrorDetail, ...]:
+    """Return what does not prevent a start, but is most likely a mistake."""
+    workspace = workspace_of(tx, campaign.workspace_id)
+    # What a sandbox only warns of prevents the start of a live campaign.
+    senders = sender_problems(tx, campaign) if workspace.mode is WorkspaceMode.SANDBOX else ()
+    if campaign.channel == "call":
+        return tuple(senders)
+    footer = settings_of(tx, campaign.workspace_id).footer
+    return (*senders, *wording_warnings(templates_of(tx, campaign), footer, campaign.from_number))
+
+
+def sender_problems(tx: Transaction, campaign: Campaign) -> Sequence[ErrorDetail]:
+    """Return which numbers a campaign sends or calls from that are not those of its workspace.
+
+    Names, short codes and identifiers of a provider are not looked up.
+    """
+    if campaign.channel == "call":
+        return _caller_id_problems(tx, campaign)
+    workspace = workspace_of(tx, campaign.workspace_id)
+    phone = normalise(campaign.from_number, workspace.default_region) if campaign.from_number else None
+    if phone is None or tx.numbers.by_phone(workspace.id, phone) is not None:
+        return ()
+    words = f"Its sending number {phone} is not a number of the workspace: add it, or send from one that is."
+    return (ErrorDetail("from_number", words),)
+
+
+def _caller_id_problems(tx: Transaction, campaign: Campaign) -> Sequence[ErrorDetail]:
+    """Return why calls would show another number than the ledger names."""
+    found = []
+    for index, entry in enumerate((campaign.cli_group or ()) if campaign.cli_mode == "group" else ()):
+        number = tx.numbers.get(campaign.workspace_id, entry.number_id)
+        if number is not None and number.phone != entry.phone:
+            message = f"The number {number.id} of its caller-ID group is {number.phone}, not {entry.phone}."
+        elif number is None and tx.numbers.by_phone(campaign.workspace_id, entry.phone) is None:
+            message = f"{entry.phone} of its caller-ID group is not a number of the workspace: add it first."
+        else:
+            continue
+        found.append(ErrorDetail(f"cli_group_config[{index}]", message))
+    return found
 
 
 def missing_account(tx: Transaction, workspace: Workspace, provider: str) -> ErrorDetail | None:

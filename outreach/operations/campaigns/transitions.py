@@ -23,7 +23,7 @@ from outreach.models.states import (
     operator_actions,
 )
 from outreach.operations.campaigns import trail
-from outreach.operations.campaigns.setup import missing_account, unknown_placeholders
+from outreach.operations.campaigns.setup import missing_account, sender_problems, unknown_placeholders
 from outreach.operations.common import (
     campaign_of,
     campaign_unit,
@@ -352,8 +352,8 @@ def _setting_problems(tx: Transaction, campaign: Campaign, now: datetime) -> lis
     if provider is not None:
         problem = missing_account(tx, workspace, provider)
         found.extend([problem] if problem is not None else [])
-    if provider is not None and campaign.channel == "call" and workspace.mode is WorkspaceMode.LIVE:
-        found.extend(_caller_id_problems(tx, campaign))
+    if workspace.mode is WorkspaceMode.LIVE and (provider is not None or campaign.channel == "sms"):
+        found.extend(sender_problems(tx, campaign))
     return found
 
 
@@ -371,21 +371,6 @@ def _require_startable(
     found = [*missing_setup(tx, campaign), *_setting_problems(tx, campaign, now), *caller_id_problems]
     if found:
         raise CannotStart(found)
-
-
-def _caller_id_problems(tx: Transaction, campaign: Campaign) -> list[ErrorDetail]:
-    """Return why calls would show another number than the ledger names."""
-    found = []
-    for index, entry in enumerate((campaign.cli_group or ()) if campaign.cli_mode == "group" else ()):
-        number = tx.numbers.get(campaign.workspace_id, entry.number_id)
-        if number is not None and number.phone != entry.phone:
-            message = f"The number {number.id} of its caller-ID group is {number.phone}, not {entry.phone}."
-        elif number is None and tx.numbers.by_phone(campaign.workspace_id, entry.phone) is None:
-            message = f"{entry.phone} of its caller-ID group is not a number of the workspace: add it first."
-        else:
-            continue
-        found.append(ErrorDetail(f"cli_group_config[{index}]", message))
-    return found
 
 
 def _agent_of(tx: Transaction, campaign: Campaign) -> Agent | None:

@@ -280,7 +280,7 @@ def _report_call(
         dispatch = attrs.evolve(dispatch, reason=event.reason)
         tx.dispatches.update(dispatch)
     if dispatch.campaign_id is not None:
-        recipient_outcomes.call_ended(tx, dispatch, call, now, backoff=backoff)
+        recipient_outcomes.call_ended(tx, dispatch, call, now, backoff=backoff, message_left=event.message_left)
     provider_throttles.throttle_until_reset(tx, dispatch, event, now)
     closing.charge(tx, dispatch, now)
     return True

@@ -146,9 +146,18 @@ def _merge_receipt(
 
 
 def call_ended(
-    tx: Transaction, dispatch: Dispatch, call: Call, now: datetime, *, backoff: Backoff | None = None
+    tx: Transaction,
+    dispatch: Dispatch,
+    call: Call,
+    now: datetime,
+    *,
+    backoff: Backoff | None = None,
+    message_left: bool | None = None,
 ) -> None:
-    """Merge the end of a call into its recipient; with `backoff`, one that ended at a limit is tried again."""
+    """Merge the end of a call into its recipient; with `backoff`, one that ended at a limit is tried again.
+
+    `message_left` is `CallReport.message_left`.
+    """
     found = _recipient_if_authoritative(tx, dispatch)
     if found is None:
         return
@@ -175,6 +184,7 @@ def call_ended(
             settings=call_settings_of(tx, dispatch.workspace_id),
             now=now,
             reason=_failure_reason(dispatch, call),
+            message_ends=not campaign.retry_voicemail and _has_message(tx, call, message_left),
         )
     update_recipient(tx, recipient, after, campaign, rule=TrailRule.PROVIDER_REPORT, now=now, dispatch=dispatch)
 
@@ -222,6 +232,14 @@ def _failure_reason(dispatch: Dispatch, call: Call) -> str | None:
     passes = dispatch.reason in TRANSIENT_FAILURES
     answered = call.answered_at is not None or call.answered_by is not None
     return None if dispatch.reason == ASSUMED_SENT or (passes and answered) else dispatch.reason
+
+
+def _has_message(tx: Transaction, call: Call, message_left: bool | None) -> bool:
+    """Return whether a machine that answered a call got a message: as reported, else as its agent is set."""
+    if message_left is not None:
+        return message_left
+    agent = tx.agents.get(call.workspace_id, call.agent_id)
+    return agent is not None and agent.voicemail == "leave_message"
 
 
 def _next_step(

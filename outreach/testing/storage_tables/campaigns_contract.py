@@ -104,6 +104,7 @@ class CampaignsContract(ContractBase):
             ivr_enabled=True,
             call_screen_enabled=True,
             double_dial=True,
+            retry_voicemail=True,
             revision=MAX_INTEGER,
             created_at=moment,
             updated_at=moment,

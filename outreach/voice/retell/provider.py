@@ -192,7 +192,8 @@ def report_of_call(
 ) -> CallReport | None:
     """Return a call's report; None if its status says nothing.
 
-    An analysis that finds voicemail after a reason of a talk does not cause another call, whichever came first.
+    An analysis that finds voicemail after a reason of a talk does not cause another call, whichever came first: the
+    agent's words are on the machine.
     """
     status = name_at(call, "call_status") or "none"
     reason = reason_of(call)
@@ -229,5 +230,5 @@ def report_of_call(
 
 def _end_of_conversation(in_voicemail: object) -> base.CallEnd:
     if in_voicemail is True:
-        return attrs.evolve(base.ANSWERED_BY_PERSON, outcome="negative", answered_by="machine")
+        return base.TALKED_TO_MACHINE
     return attrs.evolve(base.ANSWERED_BY_PERSON, answered_by="human" if in_voicemail is False else None)

@@ -69,10 +69,17 @@ def test_an_analysis_brings_verdict_and_summary() -> None:
     assert _report("call_analyzed", call_analysis={"call_successful": "yes"}).outcome is None
 
 
-def test_a_mailbox_that_the_analysis_finds_is_no_success_and_no_second_call() -> None:
+def test_a_mailbox_that_the_analysis_finds_is_voicemail_and_no_second_call() -> None:
     """It may come after the end, when nothing is opened again: so it decides the same in either order."""
     report = _report("call_analyzed", call_analysis={**ANALYSIS, "in_voicemail": True})
-    assert (report.outcome, report.answered_by) == ("negative", "machine")
+    assert (report.outcome, report.answered_by, report.message_left) == ("voicemail", "machine", True)
+
+
+@pytest.mark.parametrize(("reason", "message_left"), [("voicemail_reached", None), ("ivr_reached", False)])
+def test_a_menu_takes_no_message(reason: str, message_left: bool | None) -> None:
+    """A mailbox gets one if the agent leaves messages."""
+    report = _report("call_ended", disconnection_reason=reason)
+    assert (report.outcome, report.message_left) == ("voicemail", message_left)
 
 
 def test_somebody_who_wants_no_more_calls_is_reported() -> None:

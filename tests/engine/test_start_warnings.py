@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from outreach import (
+    Campaign,
+    NewNumber,
+    Outreach,
+    SmsSettingsUpdate,
+    Workspace,
+    WorkspaceMode,
+)
+from outreach.errors import CannotStart
+from outreach.models import CallerIdAllocation
+from outreach.policy.readiness import wording_warnings
+from tests.engine.calling import given_calls
+from tests.engine.rig import given_campaign, given_workspace
+
+pytestmark = pytest.mark.virtual_time
+
+SENDER = "+14155550199"
+FOOTER = "Reply STOP to opt out"
+TWILIO = {"account_sid": "AC" + "0" * 32, "auth_token": "token"}
+
+
+async def given(engine: Outreach, mode: WorkspaceMode, **changes: Any) -> tuple[Workspace, Campaign]:
+    """Make a campaign of a workspace, which has an account where it is live."""
+    workspace = await given_workspace(engine, mode=mode, contact_hours=False)
+    if mode is WorkspaceMode.LIVE:
+        await engine.accounts.connect(workspace.id, "twilio", TWILIO)
+    return workspace, await given_campaign(engine, workspace, **changes)
+
+
+async def warned(engine: Outreach, workspace: Workspace, campaign: Campaign) -> list[str]:
+    """Return the fields that preflight and start check warn of."""
+    before = await engine.campaigns.preflight(workspace.id, campaign.id)
+    checked = await engine.campaigns.check_start(workspace.id, campaign.id)
+    assert before.warnings == checked.warnings
+    return [one.path for one in before.warnings]
+
+
+@pytest.mark.parametrize("whose", ["nobody", "another", "own"])
+async def test_a_sandbox_warns_of_a_sending_number_that_is_not_its_own(engine: Outreach, whose: str) -> None:
+    """It starts: nothing reaches anybody. A number of another workspace is none of this one."""
+    workspace, campaign = await given(engine, WorkspaceMode.SANDBOX, from_number="(415) 555-0199")
+    assert campaign.status == "ready"
+    holder = await given_workspace(engine) if whose == "another" else workspace
+    if whose != "nobody":
+        await engine.numbers.create(holder.id, NewNumber(phone=SENDER))
+    assert await warned(engine, workspace, campaign) == ([] if whose == "own" else ["from_number"])
+    assert (await engine.campaigns.start(workspace.id, campaign.id)).status == "active"
+
+
+@pytest.mark.parametrize("whose", ["nobody", "another", "own"])
+async def test_a_live_campaign_with_a_number_that_is_not_its_own_does_not_start(engine: Outreach, whose: str) -> None:
+    """Refused before the start, and by the preflight, not by the carrier one contact after the other."""
+    workspace, campaign = await given(engine, WorkspaceMode.LIVE, from_number="(415) 555-0199")
+    assert campaign.status == "ready"
+    holder = await given_workspace(engine) if whose == "another" else workspace
+    if whose != "nobody":
+        await engine.numbers.create(holder.id, NewNumber(phone=SENDER))
+    assert await warned(engine, workspace, campaign) == []
+    problems = (await engine.campaigns.preflight(workspace.id, campaign.id)).problems
+    if whose == "own":
+        assert list(problems) == []
+        assert (await engine.campaigns.start(workspace.id, campaign.id)).status == "active"
+        return
+    assert [one.path for one in problems] == ["from_number"]
+    with pytest.raises(CannotStart, match="not a number of the workspace"):
+        await engine.campaigns.start(workspace.id, campaign.id)
+
+
+@pytest.mark.parametrize("sender", ["ACME", "22395", "MG" + "0" * 32])
+async def test_names_and_short_codes_are_not_looked_up(engine: Outreach, sender: str) -> None:
+    """They cannot be added as numbers."""
+    workspace, campaign = await given(engine, WorkspaceMode.LIVE, from_number=sender)
+    assert (await engine.campaigns.start(workspace.id, campaign.id)).status == "active"
+
+
+async def test_a_paused_campaign_whose_number_was_removed_is_not_resumed(engine: Outreach) -> None:
+    """It would fail contact by contact."""
+    workspace, campaign = await given(engine, WorkspaceMode.LIVE, from_number=SENDER)
+    number = await engine.numbers.create(workspace.id, NewNumber(phone=SENDER))
+    await engine.campaigns.start(workspace.id, campaign.id)
+    await engine.campaigns.pause(workspace.id, campaign.id)
+    await engine._storage.write(lambda tx: tx.numbers.delete(workspace.id, number.id))
+    with pytest.raises(CannotStart, match="not a number of the workspace"):
+        await engine.campaigns.resume(workspace.id, campaign.id)
+
+
+async def test_a_sandbox_warns_of_caller_ids_that_are_not_its_own(engine: Outreach) -> None:
+    """A live campaign refuses them."""
+    workspace = await given_workspace(engine)
+    entry = CallerIdAllocation(number_id="0195554e-0000-7000-8000-0000000000ac", phone=SENDER, count=1)
+    campaign = await given_calls(engine, workspace, cli_mode="group", cli_group=[entry])
+    assert await warned(engine, workspace, campaign) == ["cli_group_config[0]"]
+
+
+@pytest.mark.parametrize(
+    ("sender", "body", "footer", "paths"),
+    [
+        ("ACME", "Hi", FOOTER, ["from_number"]),
+        ("ACME", "Hi. Reply STOP to end.", None, ["from_number"]),
+        ("ACME", "Hi. Antworten Sie STOP.", None, ["from_number"]),
+        ("ACME", "Hi", None, []),
+        ("ACME", "Hi. acme.example/stop ends it.", None, []),
+        (SENDER, "Hi", FOOTER, []),
+        ("22395", "Hi", FOOTER, []),
+        ("MG" + "0" * 32, "Hi", FOOTER, []),
+        (SENDER, "Hi. Reply STOP to opt-out!", FOOTER, ["body"]),
+        (SENDER, "Hi. Text STOP to end.", FOOTER, ["body"]),
+        (SENDER, "Hi. Reply YES or NO.", FOOTER, []),
+        (SENDER, "Greetings from Acme Ltd", "Acme Ltd", ["body"]),
+        (SENDER, "Greetings from Acme", "Acme Ltd", []),
+        (SENDER, "Hi", "–", []),
+        ("ACME", "Hi. Reply STOP to opt out", FOOTER, ["from_number", "body"]),
+    ],
+)
+def test_wording_that_cannot_work_is_warned_of(sender: str, body: str, footer: str | None, paths: list[str]) -> None:
+    """Nobody can reply to a name, and nobody needs the footer twice."""
+    assert [one.path for one in wording_warnings([body], footer, sender)] == paths
+
+
+async def test_preflight_and_start_check_warn_of_the_wording(engine: Outreach) -> None:
+    """By the workspace's footer; of every message of a campaign."""
+    workspace, campaign = await given(engine, WorkspaceMode.LIVE, from_number="ACME", body="Hi. Reply STOP to opt out")
+    assert await warned(engine, workspace, campaign) == ["from_number", "body"]
+    await engine.sms_settings.update(workspace.id, SmsSettingsUpdate(footer_enabled=False))
+    assert await warned(engine, workspace, campaign) == ["from_number"]
+    assert (await engine.campaigns.start(workspace.id, campaign.id)).status == "active"
