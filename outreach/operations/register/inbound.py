@@ -29,8 +29,9 @@ from outreach.operations.waves.clock_steps import latest_time
 from outreach.operations.waves.singles import create_message
 from outreach.policy.opt_out.keywords import KeywordMatch, carrier_replies_to, keyword_of, may_mean_stop
 from outreach.policy.opt_out.words import words_of
-from outreach.policy.phones import normalise, parse_inbound_sender
+from outreach.policy.phones import normalise_single
 from outreach.policy.rendering import CONFIRMATION_DEADLINE, HELP_INTERVAL, reply_text
+from outreach.policy.senders import parse_inbound_sender
 from outreach.policy.texts import quoted, storable
 from outreach.protocols.adapter import InboundMessageEvent
 from outreach.working_set import AlreadyExists, Transaction
@@ -76,7 +77,11 @@ def receive(
         now: The time of the commit.
     """
     parsed = parse_inbound_sender(text.from_number, workspace.default_region)
-    sender = parsed.phone or storable(text.from_number[:_MAX_NUMBER_LENGTH])
+    if parsed.phone is None:
+        sender = storable(text.from_number[:_MAX_NUMBER_LENGTH])
+    else:
+        # So that the reply belongs to the request that it answers.
+        sender = tx.dispatches.dialled_spelling(workspace.id, parsed.phone)
     entry = tx.register.get(workspace.id, sender)
     opted_out_by_keyword = entry is not None and entry.source == KEYWORD
     reading = _read(text, opted_out_by_keyword=opted_out_by_keyword)
@@ -324,7 +329,7 @@ def _reply_route(
 ) -> tuple[CarrierName | None, str]:
     """Return the carrier and sender of a reply; no carrier if none is known."""
     # A short code is not a phone number and is used as it is.
-    sender = normalise(message.to, workspace.default_region) or message.to
+    sender = normalise_single(message.to, workspace.default_region) or message.to
     if answers_by is not None:
         return answers_by, sender
     number = tx.numbers.by_phone(workspace.id, sender)
