@@ -12,6 +12,7 @@ from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.convert.exports.rows import escape_formula
 from outreach.convert.fast_bodies import read_simple_body
 from outreach.logged_errors import described, log_error, masked
+from outreach.policy.countries import region_of_country
 from outreach.policy.holidays import holiday_parts
 from outreach.policy.spreadsheets import NumberCell, NumberCorrection, is_cell_error, read_cell, read_number_cell
 from outreach.services.contacts import prepare_recipient
@@ -37,6 +38,7 @@ __all__ = [
     "read_cell",
     "read_number_cell",
     "read_simple_body",
+    "region_of_country",
 ]
 
 

@@ -10,9 +10,10 @@ from typing import Final, get_args
 import attrs
 import click
 
-from outreach_server.cli.column_names import LAST_NAMES_BESIDE, NAMES, Field, plain
+from outreach_server.cli.column_names import LAST_NAMES_BESIDE, NAMES, NUMBERS, OWNERS, Field, plain
 
 _FIELDS: Final = get_args(Field)
+_VARIABLES_TOO: Final = frozenset({"external_id", "country"})
 _LOOKS_LIKE_A_PHONE: Final = re.compile(r"\+?[\d\s().-]{7,}")
 _NOT_MAPPED: Final[Mapping[Field, str]] = MappingProxyType({})
 
@@ -25,7 +26,8 @@ class Columns:
         headers: The column names, in the file's order.
         phone: Index of the phone number.
         fields: (index, field) of the other fields of a contact.
-        variables: (index, name) of custom variables; the column of the external id is one too.
+        variables: (index, name) of custom variables; the columns of the external id and of the country are too.
+        country: Index of the country that local numbers are read in; None if no column has it.
         notes: Hints for people on how the columns were read.
     """
 
@@ -33,6 +35,7 @@ class Columns:
     phone: int
     fields: tuple[tuple[int, Field], ...]
     variables: tuple[tuple[int, str], ...]
+    country: int | None
     notes: tuple[str, ...]
 
     def meaning(self, index: int) -> str | None:
@@ -40,6 +43,8 @@ class Columns:
         if index == self.phone:
             return "phone_number"
         named: list[str] = [field for at, field in self.fields if at == index]
+        if index == self.country:
+            named.append("country")
         named += [f"{{{{{name}}}}}" for at, name in self.variables if at == index]
         return ", ".join(named) or None
 
@@ -102,12 +107,13 @@ def read_columns(cells: Sequence[str], *, mapped: Mapping[Field, str] = _NOT_MAP
         index = next((at for at, header in enumerate(headers) if plain(header) == beside), None)
         if index is not None and index not in chosen.values():
             chosen["last_name"] = index
-    variables, more = _variables(headers, {index for field, index in chosen.items() if field != "external_id"})
+    variables, more = _variables(headers, {index for field, index in chosen.items() if field not in _VARIABLES_TOO})
     return Columns(
         headers=headers,
         phone=chosen["phone_number"],
-        fields=tuple((index, field) for field, index in chosen.items() if field != "phone_number"),
+        fields=tuple((index, field) for field, index in chosen.items() if field not in {"phone_number", "country"}),
         variables=variables,
+        country=chosen.get("country"),
         notes=(*notes, *more),
     )
 
@@ -153,10 +159,24 @@ def _require_one(headers: Sequence[str], matches: Sequence[int]) -> None:
 
 def _all(headers: Sequence[str], field: Field, taken: set[int]) -> Iterator[int]:
     names = [plain(header) for header in headers]
+    # `Phone` before `customer_phone`.
+    forms = [names, [_without_owner(name) for name in names]] if field == "phone_number" else [names]
+    given = set(taken)
     for wanted in NAMES[field]:
-        for index, name in enumerate(names):
-            if name == wanted and index not in taken:
-                yield index
+        for form in forms:
+            for index, name in enumerate(form):
+                if name == wanted and index not in given:
+                    given.add(index)
+                    yield index
+
+
+def _without_owner(name: str) -> str:
+    """Return the name of a phone column without a word for the person in front."""
+    for owner in OWNERS:
+        bare = name.removeprefix(owner)
+        if bare != name and bare not in NUMBERS:
+            return bare
+    return name
 
 
 def _first(headers: Sequence[str], field: Field, taken: set[int]) -> int | None:
