@@ -14,6 +14,8 @@ from outreach.convert.fast_bodies import read_simple_body
 from outreach.logged_errors import described, log_error, masked
 from outreach.policy.countries import region_of_country
 from outreach.policy.holidays import holiday_parts
+from outreach.policy.numbering import NumberKind, country_of, number_kind
+from outreach.policy.phones import read_number
 from outreach.policy.spreadsheets import NumberCell, NumberCorrection, is_cell_error, read_cell, read_number_cell
 from outreach.services.contacts import prepare_recipient
 
@@ -26,6 +28,8 @@ __all__ = [
     "PUBLIC_URL_VARIABLE",
     "NumberCell",
     "NumberCorrection",
+    "NumberKind",
+    "country_of",
     "database_option",
     "described",
     "escape_formula",
@@ -34,8 +38,10 @@ __all__ = [
     "log_error",
     "log_throttle_of",
     "masked",
+    "number_kind",
     "prepare_recipient",
     "read_cell",
+    "read_number",
     "read_number_cell",
     "read_simple_body",
     "region_of_country",

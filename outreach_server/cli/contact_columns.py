@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, get_args
 
 import attrs
 import click
 
+from outreach.server_support import region_of_country
 from outreach_server.cli.column_names import LAST_NAMES_BESIDE, NAMES, NUMBERS, OWNERS, Field, plain
+from outreach_server.cli.read_numbers import CellNumber, ReadNumbers
 
 _FIELDS: Final = get_args(Field)
 _VARIABLES_TOO: Final = frozenset({"external_id", "country"})
@@ -47,6 +49,15 @@ class Columns:
             named.append("country")
         named += [f"{{{{{name}}}}}" for at, name in self.variables if at == index]
         return ", ".join(named) or None
+
+    def number(self, cells: Sequence[str], numbers: ReadNumbers) -> CellNumber:
+        """Return the number of a row, which may have fewer cells than the header."""
+        country = _cell(cells, self.country) if self.country is not None else ""
+        return numbers.read(_cell(cells, self.phone), country)
+
+
+def _cell(cells: Sequence[str], index: int) -> str:
+    return cells[index].strip() if index < len(cells) else ""
 
 
 class ColumnMapping(click.ParamType[tuple[Field, str]]):
@@ -116,6 +127,28 @@ def read_columns(cells: Sequence[str], *, mapped: Mapping[Field, str] = _NOT_MAP
         country=chosen.get("country"),
         notes=(*notes, *more),
     )
+
+
+def without_foreign_country(
+    columns: Columns, first_rows: Iterable[Sequence[str]], *, mapped: Mapping[Field, str] = _NOT_MAPPED
+) -> Columns:
+    """Return the columns without a country whose first values are not countries: in some lists `Land` is a state.
+
+    Args:
+        columns: The columns.
+        first_rows: The cells of the first rows.
+        mapped: As for `read_columns`: a column that is named there stays.
+    """
+    if columns.country is None or "country" in mapped:
+        return columns
+    found = [text for cells in first_rows if (text := _cell(cells, columns.country))]
+    if not found or any(region_of_country(text) is not None for text in found):
+        return columns
+    note = (
+        f"{columns.headers[columns.country]!r} is not read as the country of the numbers, because {found[0][:40]!r} "
+        "is not a known country; --map country=COLUMN names another column."
+    )
+    return attrs.evolve(columns, country=None, notes=(*columns.notes, note))
 
 
 def find_phone_columns(cells: Sequence[str]) -> Sequence[int]:

@@ -11,6 +11,7 @@ from typing import IO, Any, Final
 import click
 
 from outreach.models import bounds_of
+from outreach.server_support import region_of_country
 from outreach_server.cli.names import KINDS, Named
 
 _PLACE: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
@@ -134,6 +135,26 @@ class ProviderName(click.Choice[str]):
         found = Outreach.open("memory://", config=EngineConfig()).accounts.providers()
         return (*self._also, *(one.name for one in found if self._kind in {None, one.kind}))
 
+
+class Region(click.ParamType[str]):
+    """The region of local numbers: its code, its calling code, or the name of its country."""
+
+    name = "region"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the ISO 3166 alpha-2 code."""
+        region = region_of_country(value)
+        if region is None:
+            self.fail(f"{value!r} is not a region of phone numbers; write it like US or DE.", param, ctx)
+        return region
+
+
+region_option = click.option(
+    "--region",
+    type=Region(),
+    metavar="REGION",
+    help="The region of this file's local numbers, such as US; by default the workspace's.",
+)
 
 WORKSPACE: Final = Identifier("workspace")
 ACCOUNT: Final = Identifier("account")
