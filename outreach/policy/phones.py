@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-import functools
 import hmac
 import re
 import unicodedata
-from collections.abc import Set as AbstractSet
 from hashlib import sha256
 from typing import Final
 
 import attrs
+
+from outreach.policy import numbering
 
 _MAX_INPUT_LENGTH: Final = 64
 """The longest possible number, with punctuation and extension."""
@@ -21,7 +21,7 @@ _MAX_INPUT_LENGTH: Final = 64
 _DIALABLE: Final = re.compile(r"\+?[1-9][0-9]{6,14}")
 _E164: Final = re.compile(r"\+[1-9][0-9]{6,14}")
 _DIGITS: Final = re.compile(r"\+?[0-9]{1,20}")
-_EXTENSION: Final = re.compile(r"[\s;,]*(?:extension|extn|ext|x|#)[.:=\s]*[0-9]{1,7}\s*", re.IGNORECASE | re.ASCII)
+_EXTENSION: Final = re.compile(r"[\s;,]*(?:extension|extn|ext|x|#)[.:=\s]*[0-9]{1,7}\Z", re.IGNORECASE | re.ASCII)
 
 _PUNCTUATION: Final = frozenset(
     ".()[]/~"
@@ -33,88 +33,113 @@ _PLUS_SIGNS: Final = frozenset("+\uff0b")
 _SEPARATOR_CATEGORIES: Final = frozenset({"Zs", "Pd", "Cf"})
 """Spaces, dashes, and invisible marks that are copied along with a number."""
 
-_DROP_ASCII_SEPARATORS: Final = str.maketrans("", "", " \t\r\n-.()[]/~")
+_BETWEEN_NUMBERS: Final = re.compile(r"[/\uff0f\\|;,&\r\n]|[^\W\d_]+|(?<=[0-9\s])\+")
+"""What may stand between two numbers; a slash also stands behind an area code."""
 
-_NANP_E164: Final = re.compile(r"\+1[2-9][0-9]{9}")
-_NANP_WITH_CODE: Final = re.compile(r"\+?(1[2-9][0-9]{9})")
-_NANP_NATIONAL: Final = re.compile(r"[2-9][0-9]{9}")
+_SPACE: Final = re.compile(r"\s+")
+_ANY_DIGIT: Final = re.compile(r"\d")
+_SHORTEST: Final = 7
+"""The digits of the shortest text that counts as a number where no region says which are possible."""
+
+_DROP_ASCII_SEPARATORS: Final = str.maketrans("", "", " \t-.()[]~")
+
+_NANP_WITH_PLUS: Final = re.compile(r"\+1[2-9][0-9]{9}")
+_NANP_WITHOUT_PLUS: Final = re.compile(r"1?([2-9][0-9]{2}[2-9][0-9]{6})")
+"""A North American number, whose area code and exchange begin with 2 to 9."""
+
 _NANP_CODE: Final = 1
-
-_MAX_PASSES: Final = 8
 
 PSEUDONYM_PREFIX: Final = "#"
 """The first character, which no number has."""
 
 _PSEUDONYM_LENGTH: Final = 40
 
+CALLING_CODE: Final = "calling_code"
+"""The correction of a number that was written with the calling code of its region and without a plus sign."""
+
+
+@attrs.frozen
+class NumberReading:
+    """What a text was read as.
+
+    Attributes:
+        phone: The number in E.164; None if the text was refused.
+        correction: `CALLING_CODE` if the calling code was read without a plus sign, else None.
+        problem: Why the text was refused, as the end of a sentence that begins with the text; None if it was not.
+    """
+
+    phone: str | None
+    correction: str | None = None
+    problem: str | None = None
+
 
 def normalise(raw: str, default_region: str | None) -> str | None:
-    """Return the E.164 form of a number, or None if it is not possible.
-
-    A number with a plus sign is international. Any other is read in `default_region` if possible there, else as
-    international digits (`14155550102`, `0044 20 …`). *Possible* decides, not *valid*: number ranges open faster than
-    tables are updated. Extensions are dropped; letters make it invalid. The result is stable in any region.
+    """Return the E.164 form of a number as `read_number` reads it, or None if that refuses it.
 
     Args:
         raw: The number in any notation, length and content.
         default_region: The ISO 3166 alpha-2 region of numbers without a country code; unknown regions count as None.
     """
-    if _NANP_E164.fullmatch(raw):
+    if _NANP_WITH_PLUS.fullmatch(raw):
         return raw
     text = raw.translate(_DROP_ASCII_SEPARATORS) if len(raw) <= _MAX_INPUT_LENGTH else ""
-    if (
-        (match := _NANP_WITH_CODE.fullmatch(text)) is not None
-        # Without a plus sign the reading in another region comes first.
-        and (text[0] == "+" or default_region is None or _country_code(default_region) == _NANP_CODE)
+    if text[:1] == "+":
+        if _NANP_WITH_PLUS.fullmatch(text) or (_E164.fullmatch(text) and numbering.is_plain_international(text[1:])):
+            return text
+    elif (
+        default_region is not None
+        and (match := _NANP_WITHOUT_PLUS.fullmatch(text)) is not None
+        and numbering.country_code(default_region) == _NANP_CODE
     ):
-        return "+" + match[1]
-    if default_region is not None and _NANP_NATIONAL.fullmatch(text) and _country_code(default_region) == _NANP_CODE:
-        return "+1" + text
-    if _E164.fullmatch(text) and _is_plain_international(text[1:]):
-        return text
-    return normalise_fully(raw, default_region)
+        return "+1" + match[1]
+    return read_number(raw, default_region).phone
 
 
-def normalise_fully(raw: str, default_region: str | None) -> str | None:
-    """Return what `normalise` returns, without its shortcuts, which are tested against this definition."""
-    number = _clean(raw)
-    if number is None:
-        return None
-    readings: list[tuple[str, str | None]] = []
-    if number[0] != "+":
-        region = default_region.upper() if default_region is not None else None
-        if region is not None and is_region(region):
-            readings.append((number, region))
-        # No E.164 number starts with 0, so that `00` is the international prefix.
-        number = "+" + number.removeprefix("00")
-    readings.append((number, None))
-    for text, region in readings:
-        found = _parse(text, region)
-        if found is not None:
-            return _stable(found)
-    return None
+def read_number(raw: str, default_region: str | None) -> NumberReading:
+    """Read a number as it is written in a list.
+
+    A number with a plus sign is international, and so is one with an international prefix: `00`, or that of its region.
+    Any other is read in `default_region`, and refused without one. *Possible* decides, not *valid*: number ranges open
+    faster than tables are updated. Where digits have two readings, *valid* decides between them. Extensions are
+    dropped; other letters make a text invalid. The result is stable in any region.
+
+    Args:
+        raw: The number in any notation, length and content.
+        default_region: The ISO 3166 alpha-2 region of numbers without a country code; unknown regions count as None.
+    """
+    text = raw.strip()
+    if not text:
+        return NumberReading(None, problem="is empty")
+    if len(text) > _MAX_INPUT_LENGTH:
+        return NumberReading(None, problem="is too long for a phone number")
+    region = default_region.upper() if default_region is not None else None
+    if region is not None and not numbering.is_region(region):
+        region = None
+    text = _EXTENSION.sub("", text)
+    reading = _read_digits(text, region)
+    # Where lengths vary, two short numbers are together as long as one.
+    if (reading.phone is None or _BETWEEN_NUMBERS.search(text)) and _are_two_numbers(text, region):
+        return NumberReading(None, problem="has two numbers")
+    return reading
 
 
 def canonical_phone(written: str, default_region: str | None) -> str | None:
-    """Return the form in which a number is contacted and registered; None for no number.
+    """Return the form in which a single number is contacted and registered; None for no number.
 
-    This is E.164; digits in the form of E.164 that the numbering tables do not know are kept for the provider to judge.
-    Sending and opting out use this rule, so that every number that can be reached can opt out. The result is stable.
+    This is what `normalise` returns. Digits in the form of E.164 that it refuses are international, also without their
+    plus sign; those that no numbering plan knows are kept for the provider to judge. Sending and opting out use this
+    rule, so that every number that can be reached can opt out. The result is stable.
     """
     phone = normalise(written, default_region)
     if phone is None and is_dialable(written):
-        return "+" + written.removeprefix("+")
+        phone = "+" + written.removeprefix("+")
+        return numbering.international(phone[1:]) or phone
     return phone
 
 
 def is_dialable(to: str) -> bool:
     r"""Return whether a text is what POST /calls accepts: `^\+?[1-9]\d{6,14}$`, ASCII digits, the whole text."""
     return _DIALABLE.fullmatch(to) is not None
-
-
-def is_region(region: str) -> bool:
-    """Return whether a text names a region that numbers can be read in, such as `US`."""
-    return region in _regions()
 
 
 def mask_phone(phone: str) -> str:
@@ -128,148 +153,98 @@ def mask_phone(phone: str) -> str:
     return plus + "*" * (len(rest) - len(tail)) + tail
 
 
-def _clean(raw: str) -> str | None:
+def _read_digits(text: str, region: str | None) -> NumberReading:
+    number = _clean(text)
+    if number is None:
+        return NumberReading(None, problem="is not a phone number")
+    if number[0] == "+":
+        phone = numbering.international(number[1:])
+        return NumberReading(phone, problem=None if phone is not None else "is not a possible number")
+    if number.startswith("00"):
+        # No national number begins so. Behind the zeros some regions write the number of an operator.
+        behind_operator = None if region is None else numbering.local_readings(number, region)[1]
+        reading = _choose([numbering.international(number[2:]), behind_operator])
+    elif region is None:
+        return NumberReading(None, problem="has no country code")
+    else:
+        reading = _read_in(number, region)
+    if reading.phone is not None and reading.phone[1] == "1" and not _NANP_WITHOUT_PLUS.fullmatch(reading.phone[1:]):
+        wanted = "its area code and its exchange must begin with 2 to 9"
+        return NumberReading(None, problem=f"cannot be a North American number: {wanted}")
+    return reading
+
+
+def _read_in(number: str, region: str) -> NumberReading:
+    """Read digits that do not begin with `00` in a region."""
+    code = str(numbering.country_code(region))
+    national, behind_prefix = numbering.local_readings(number, region)
+    own = numbering.international(number) if number.startswith(code) else None
+    with_zero = numbering.with_first_zero(number, region)
+    reading = _choose([national, own, behind_prefix, with_zero], prefer_mobile=True)
+    if reading.phone is None:
+        local = " without its area code" if reading.problem is None and numbering.is_local(number, region) else ""
+        return attrs.evolve(reading, problem=reading.problem or f"is not a possible number of {region}{local}")
+    if reading.phone == own != national:
+        return attrs.evolve(reading, correction=CALLING_CODE)
+    if reading.phone == with_zero != national:
+        return NumberReading(None, problem=f"has lost its first zero: {with_zero} would be possible")
+    if reading.phone == national and number[0] != "0" and code != "1":
+        foreign = numbering.international(number)
+        if foreign not in {None, national} and not numbering.is_valid(national) and numbering.is_valid(foreign):
+            return NumberReading(None, problem=f"is not a number of {region}; with a plus sign it would be {foreign}")
+    return reading
+
+
+def _choose(readings: list[str | None], *, prefer_mobile: bool = False) -> NumberReading:
+    """Choose between the possible readings of digits, which may be equal."""
+    found = list(dict.fromkeys(phone for phone in readings if phone is not None))
+    if len(found) > 1:
+        found = [phone for phone in found if numbering.is_valid(phone)] or found
+    if len(found) > 1 and prefer_mobile:
+        found = [phone for phone in found if numbering.number_kind(phone) == "mobile"] or found
+    if len(found) > 1:
+        return NumberReading(None, problem=f"is ambiguous: {' or '.join(found)}")
+    return NumberReading(found[0] if found else None)
+
+
+def _are_two_numbers(text: str, region: str | None) -> bool:
+    """Return whether a text has a whole number, and digits behind what may stand between two."""
+    begin = 0
+    for separator in _BETWEEN_NUMBERS.finditer(text):
+        before = (text[: separator.start()], text[begin : separator.start()])
+        begin = separator.end()
+        if _ANY_DIGIT.search(text, begin) and any(_is_whole(part, region) for part in before):
+            return True
+    spaces = _SPACE.finditer(text)
+    return any(_is_whole(text[: at.start()], region) and _is_whole(text[at.end() :], region) for at in spaces)
+
+
+def _is_whole(text: str, region: str | None) -> bool:
+    number = _clean(text)
+    if number is None:
+        return False
+    if region is None and not number.startswith(("+", "00")):
+        return len(number) >= _SHORTEST
+    phone = _read_digits(text, region).phone
+    return phone is not None and numbering.is_valid(phone)
+
+
+def _clean(text: str) -> str | None:
     """Return ASCII digits, after a plus sign if there was one, or None for any other content."""
-    text = raw.strip()
-    if len(text) > _MAX_INPUT_LENGTH:
-        return None
+    text = text.strip()
     if text[:4].lower() == "tel:":
         text = text[4:]
     kept: list[str] = []
-    for position, character in enumerate(text):
+    for character in text:
         category = unicodedata.category(character)
         if category == "Nd":
             kept.append(str(unicodedata.decimal(character)))
         elif character in _PLUS_SIGNS and not kept:
             kept.append("+")
         elif not (character in _PUNCTUATION or category in _SEPARATOR_CATEGORIES or character in "\t\r\n"):
-            if not _EXTENSION.fullmatch(text, position):
-                return None
-            break
+            return None
     number = "".join(kept)
     return number if _DIGITS.fullmatch(number) else None
-
-
-def _parse(text: str, region: str | None) -> str | None:
-    """Return the E.164 form of one reading, or None if the number is not possible."""
-    import phonenumbers
-
-    try:
-        number = phonenumbers.parse(text, region)
-    except phonenumbers.NumberParseException:
-        return None
-    # `is_possible_number` also accepts numbers that work only within one area.
-    if phonenumbers.is_possible_number_with_reason(number) != phonenumbers.ValidationResult.IS_POSSIBLE:
-        return None
-    formatted = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
-    return formatted if _E164.fullmatch(formatted) else None
-
-
-def _stable(number: str) -> str | None:
-    """Return the form that reading again does not change.
-
-    Where lengths vary (Germany), one reading removes only one of several trunk prefixes.
-    """
-    for _ in range(_MAX_PASSES):
-        again = _parse(number, None)
-        if again is None or again == number:
-            return again
-        number = again
-    return None
-
-
-@functools.cache
-def _regions() -> AbstractSet[str]:
-    import phonenumbers
-
-    return frozenset(phonenumbers.SUPPORTED_REGIONS)
-
-
-@functools.cache
-def _supported_country_code(region: str) -> int:
-    import phonenumbers
-
-    return phonenumbers.country_code_for_region(region)
-
-
-def _country_code(region: str) -> int:
-    """Return a region's country code; 0 for an unknown region."""
-    region = region.upper()
-    return _supported_country_code(region) if is_region(region) else 0
-
-
-@attrs.frozen
-class _NumberingPlan:
-    """The numbering plan of a country code: the prefix removed or rewritten in national numbers, and their lengths."""
-
-    trunk_prefix: re.Pattern[str] | None
-    lengths: frozenset[int]
-
-
-@functools.cache
-def _numbering_plan(country_code: int) -> _NumberingPlan | None:
-    import phonenumbers
-
-    if country_code not in phonenumbers.COUNTRY_CODE_TO_REGION_CODE:
-        return None
-    region = phonenumbers.region_code_for_country_code(country_code)
-    metadata = phonenumbers.PhoneMetadata.metadata_for_region_or_calling_code(country_code, region)
-    if metadata is None or metadata.general_desc is None:
-        return None
-    prefix = metadata.national_prefix_for_parsing
-    return _NumberingPlan(
-        trunk_prefix=re.compile(prefix) if prefix else None, lengths=frozenset(metadata.general_desc.possible_length)
-    )
-
-
-def _is_plain_international(digits: str) -> bool:
-    """Return whether digits are a possible number that `normalise_fully` would not change."""
-    for width in (1, 2, 3):
-        plan = _numbering_plan(int(digits[:width]))
-        if plan is not None:
-            national = digits[width:]
-            unchanged = plan.trunk_prefix is None or plan.trunk_prefix.match(national) is None
-            return unchanged and len(national) in plan.lengths
-    return False
-
-
-_SMS_CHANNELS: Final = frozenset({"sms", "mms", "tel"})
-"""Channels whose messages are answered by SMS, as are addresses without a channel."""
-
-_PHONE_CHANNELS: Final = frozenset({"whatsapp", "rcs", "viber", "viber_service"})
-"""Other channels that use phone numbers; the digits of others still (`messenger:…`) are not numbers."""
-
-_ADDRESS: Final = re.compile(r"\s*(?P<channel>[A-Za-z_]{1,20}):(?P<rest>.*)", re.DOTALL)
-
-
-@attrs.frozen
-class InboundSender:
-    """The sender of a message.
-
-    Attributes:
-        phone: The number as `canonical_phone`; None for a short code or name.
-        channel: The channel, if it is not SMS.
-    """
-
-    phone: str | None
-    channel: str | None
-
-
-def parse_inbound_sender(address: str, default_region: str | None) -> InboundSender:
-    """Return the sender at an address of the carrier.
-
-    The address is a number, or one after its channel, such as `whatsapp:+14155550102`
-    (https://www.twilio.com/docs/messaging/channels). `default_region` is for SMS: other channels use country codes.
-    """
-    match = _ADDRESS.fullmatch(address)
-    if match is None:
-        return InboundSender(canonical_phone(address.strip(), default_region), None)
-    channel, rest = match["channel"].lower(), match["rest"]
-    if channel in _SMS_CHANNELS:
-        return InboundSender(canonical_phone(rest.strip(), default_region), None)
-    if channel in _PHONE_CHANNELS:
-        return InboundSender(canonical_phone("+" + rest.strip().removeprefix("+"), None), channel)
-    return InboundSender(None, channel)
 
 
 def register_hash(salt: str, phone: str) -> str:

@@ -9,7 +9,7 @@ from typing import Final, get_args
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.prices import Price, PriceKind, PriceTable
 from outreach.operations.common import record_audit, workspace_of
-from outreach.policy.phones import is_region
+from outreach.policy.numbering import is_region
 from outreach.providers.registry import Adapters
 from outreach.services.context import ServiceContext
 from outreach.services.validation import check_kind, choice_problem

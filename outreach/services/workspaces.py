@@ -12,7 +12,7 @@ from outreach.models.states import WorkspaceMode, WorkspaceStatus
 from outreach.models.workspace import NewWorkspace, Workspace, WorkspaceUpdate
 from outreach.operations.access import workspaces as operations
 from outreach.operations.common import workspace_of
-from outreach.policy.phones import is_region
+from outreach.policy.numbering import is_region
 from outreach.services.api_keys import ApiKeyCache
 from outreach.services.context import ServiceContext
 from outreach.services.lists import iterate, read_few

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from outreach.policy.phones import is_dialable, mask_phone, normalise, normalise_fully
+from outreach.policy.phones import is_dialable, mask_phone, normalise, read_number
 
 _E164 = re.compile(r"\+[1-9]\d{6,14}", re.ASCII)
 _NANP_REGIONS = tuple(
@@ -45,9 +45,7 @@ def _spelt(draw: st.DrawFn) -> str:
     [
         ("+1 (415) 555-0102", None, "+14155550102"),
         ("+1 (415) 555-0102", "GB", "+14155550102"),
-        ("14155550102", None, "+14155550102"),
         ("14155550102", "US", "+14155550102"),
-        ("14155550102", "GB", "+14155550102"),
         ("415-555-0102", "US", "+14155550102"),
         ("415.555.0102", "us", "+14155550102"),
         ("(415) 555-0102", "CA", "+14155550102"),
@@ -55,7 +53,7 @@ def _spelt(draw: st.DrawFn) -> str:
         ("tel:+1-415-555-0102", None, "+14155550102"),
         ("07911 123456", "GB", "+447911123456"),
         ("+44 (0)7911 123456", None, "+447911123456"),
-        ("447911123456", "US", "+447911123456"),
+        ("447911123456", "GB", "+447911123456"),
         ("011 44 7911 123456", "US", "+447911123456"),
         ("0044 7911 123456", None, "+447911123456"),
         ("0044 7911 123456", "US", "+447911123456"),
@@ -68,8 +66,8 @@ def test_spellings_of_one_number_become_one(raw: str, region: str | None, expect
     assert normalise(raw, region) == expected
 
 
-@pytest.mark.parametrize("raw", ["14155550102", "030 123456", "41555501"])
-def test_the_default_region_comes_first_where_the_number_is_possible_there(raw: str) -> None:
+@pytest.mark.parametrize("raw", ["030 123456", "41555501"])
+def test_the_default_region_is_where_digits_are_read(raw: str) -> None:
     """In Germany, whose numbers vary in length, digits without a plus sign are German."""
     number = normalise(raw, "DE")
     assert number is not None
@@ -78,8 +76,8 @@ def test_the_default_region_comes_first_where_the_number_is_possible_there(raw: 
 
 def test_possible_decides_and_not_valid() -> None:
     """A range that nobody has opened yet is a number all the same."""
-    assert not phonenumbers.is_valid_number(phonenumbers.parse("+15550001234"))
-    assert normalise("555-000-1234", "US") == "+15550001234"
+    assert not phonenumbers.is_valid_number(phonenumbers.parse("+15552001234"))
+    assert normalise("555-200-1234", "US") == "+15552001234"
 
 
 @pytest.mark.parametrize(
@@ -102,7 +100,7 @@ def test_extensions_are_dropped(raw: str) -> None:
 )
 def test_digits_of_any_script_and_invisible_marks_are_read(raw: str) -> None:
     """Numbers are copied from documents in every script."""
-    assert normalise(raw, None) == "+14155550102"
+    assert normalise(raw, "US") == "+14155550102"
 
 
 @pytest.mark.parametrize(
@@ -160,13 +158,13 @@ def test_a_huge_text_is_refused_quickly(raw: str) -> None:
 @example(raw="+4900301234567", region=None)
 def test_the_short_cuts_change_nothing(raw: str, region: str | None) -> None:
     """Each common form is answered at once, and exactly as the numbering tables would."""
-    assert normalise(raw, region) == normalise_fully(raw, region)
+    assert normalise(raw, region) == read_number(raw, region).phone
 
 
 @given(raw=st.from_regex(r"\+?1?[0-9]{10}", fullmatch=True), region=st.sampled_from(_NANP_REGIONS))
 def test_the_short_cuts_change_nothing_in_north_america(raw: str, region: str) -> None:
     """All regions under country code 1 read ten and eleven digits alike."""
-    assert normalise(raw, region) == normalise_fully(raw, region)
+    assert normalise(raw, region) == read_number(raw, region).phone
 
 
 @pytest.mark.parametrize("code", sorted(phonenumbers.COUNTRY_CODE_TO_REGION_CODE))
@@ -175,7 +173,7 @@ def test_the_short_cuts_change_nothing_under_any_country_code(code: int) -> None
     for lead in ("0", "1", "15", "2", "37", "44", "5", "68", "7", "80", "9", "91"):
         for length in range(4, 15):
             raw = f"+{code}{lead}" + "2345678901234"[: length - len(lead)]
-            assert normalise(raw, None) == normalise_fully(raw, None), raw
+            assert normalise(raw, None) == read_number(raw, None).phone, raw
 
 
 _KINDS = sorted(phonenumbers.PhoneNumberType.values())
@@ -196,8 +194,8 @@ def test_the_short_cuts_change_nothing_in_any_region(region: str) -> None:
         for form in _FORMS:
             written = phonenumbers.format_number(number, form)
             for at in (region, region.lower(), "US", None):
-                assert normalise(written, at) == normalise_fully(written, at), (written, at)
-                assert normalise(e164[1:], at) == normalise_fully(e164[1:], at), (e164, at)
+                assert normalise(written, at) == read_number(written, at).phone, (written, at)
+                assert normalise(e164[1:], at) == read_number(e164[1:], at).phone, (e164, at)
 
 
 @given(raw=st.one_of(_spelt(), st.text(max_size=80)), region=_REGIONS, other=_REGIONS)

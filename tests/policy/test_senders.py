@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach.policy.phones import InboundSender, canonical_phone, is_dialable, normalise, parse_inbound_sender
+from outreach.policy.phones import canonical_phone, is_dialable, normalise
+from outreach.policy.senders import InboundSender, parse_inbound_sender
 
 UNKNOWN_TO_PLANS = "+999123456789"
 """Has the form of E.164, and no numbering plan knows it."""
@@ -36,7 +37,8 @@ def test_whoever_can_be_reached_is_recognised(written: str, ours: str | None, th
     assert is_dialable(written)
     phone = canonical_phone(written, ours)
     assert phone is not None
-    assert phone == normalise(written, ours) or phone == "+" + written.removeprefix("+")
+    digits = "+" + written.removeprefix("+")
+    assert phone == (normalise(written, ours) or normalise(digits, None) or digits)
     assert canonical_phone(phone, theirs) == phone
     for channel in ("", "sms:", "whatsapp:", "RCS:"):
         assert parse_inbound_sender(channel + phone, theirs).phone == phone
