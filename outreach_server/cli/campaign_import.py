@@ -206,20 +206,20 @@ async def _with_sendable_text(
         click.ClickException: It can be sent to none, so that the campaign could not start.
     """
     read: list[Chunk] = []
+    found: Preflight | None = None
     while len(read) < _MAX_LOOKED_AT and (chunk := await anext(chunks, None)) is not None:
         read.append(chunk)
         found = await engine.campaigns.preflight_new(workspace_id, new, [chunk])
-        unsendable = [one for one in found.left_out if one.rule in _UNSENDABLE]
-        if found.contacted or not unsendable:
-            break
-    else:
-        if len(read) < _MAX_LOOKED_AT:
-            size = unsendable[0].examples[0].detail
-            raise click.ClickException(
-                f"The text cannot be sent to any contact{f' ({size})' if size else ''}: "
-                f"{_UNSENDABLE[unsendable[0].rule]}. Nothing was created."
-            )
-    return _chain(read, chunks)
+        if found.contacted or not any(one.rule in _UNSENDABLE for one in found.left_out):
+            return _chain(read, chunks)
+    if found is None or len(read) == _MAX_LOOKED_AT:
+        return _chain(read, chunks)
+    why = next(one for one in found.left_out if one.rule in _UNSENDABLE)
+    size = why.examples[0].detail
+    raise click.ClickException(
+        f"The text cannot be sent to any contact{f' ({size})' if size else ''}: {_UNSENDABLE[why.rule]}. "
+        "Nothing was created."
+    )
 
 
 async def _chain(read: Sequence[Chunk], rest: AsyncIterator[Chunk]) -> AsyncIterator[Chunk]:

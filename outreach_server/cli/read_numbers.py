@@ -25,6 +25,10 @@ _INTERNATIONAL: Final = ("+", "\uff0b", "00")
 _MUCH: Final = 10
 """A correction of more than a tenth of a list may be a mistake of ours."""
 
+_NO_REGION: Final = (
+    "; write it like +14155550102, or name its region: --region for this file, --default-region for the workspace"
+)
+
 _WORDS: Final = {
     "formula": "formula taken away",
     "apostrophe": "apostrophe in front taken away",
@@ -108,12 +112,12 @@ class ReadNumbers:
             country: That of its country, which decides how a local number is read; empty for none.
         """
         found = read_number_cell(cell)
-        region, problem = self.region, found.problem
+        region, problem = self.region, "has a NUL character" if "\0" in cell else found.problem
         if country and not found.text.startswith(_INTERNATIONAL):
             region = region_of_country(country)
             if region is None and problem is None and found.text:
                 problem = f"has no country code, and {country[:40]!r} is not a known country"
-        phone, corrections = None, tuple(found.corrections)
+        phone, corrections = None, tuple(one.value for one in found.corrections)
         if problem is None:
             reading = read_number(found.text, region)
             phone, problem = reading.phone, reading.problem
@@ -123,7 +127,7 @@ class ReadNumbers:
             problem = f"{found.text[:40]!r} {problem}" if found.text else "there is no phone number"
             is_local = found.problem is None and found.text and not found.text.startswith(_INTERNATIONAL)
             if is_local and region is None and not country:
-                problem += "; write it like +14155550102, or name its region with --region"
+                problem += _NO_REGION
         return CellNumber(
             cell=cell, text=found.text, region=region, phone=phone, corrections=corrections, problem=problem
         )

@@ -98,7 +98,7 @@ def test_local_numbers_are_read_in_the_region_of_the_import(cli: Cli, csv_file: 
     assert "not a region of phone numbers" in cli.refuse(*arguments(acme, file, "--region", "Atlantis"), code=2)
     bare = cli.ask("workspaces", "create", "Bare")["id"]
     refused = cli.refuse(*arguments(bare, csv_file("phone\n6465550102\n")))
-    assert "'6465550102' has no country code; write it like +14155550102, or name its region with --region" in refused
+    assert "'6465550102' has no country code; write it like +14155550102, or name its region: --region" in refused
 
 
 def test_a_column_of_countries_sets_the_region_of_each_row(cli: Cli, workspace_id: str, csv_file: Write) -> None:
