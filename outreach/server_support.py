@@ -14,8 +14,8 @@ from outreach.convert.fast_bodies import read_simple_body
 from outreach.logged_errors import described, log_error, masked
 from outreach.policy.countries import region_of_country
 from outreach.policy.holidays import holiday_parts
-from outreach.policy.numbering import NumberKind, country_of, number_kind
-from outreach.policy.phones import read_number
+from outreach.policy.numbering import NumberKind, country_code, country_of, number_kind
+from outreach.policy.phones import normalise, read_number
 from outreach.policy.spreadsheets import NumberCell, NumberCorrection, is_cell_error, read_cell, read_number_cell
 from outreach.services.contacts import prepare_recipient
 
@@ -29,6 +29,7 @@ __all__ = [
     "NumberCell",
     "NumberCorrection",
     "NumberKind",
+    "country_code",
     "country_of",
     "database_option",
     "described",
@@ -38,6 +39,7 @@ __all__ = [
     "log_error",
     "log_throttle_of",
     "masked",
+    "normalise",
     "number_kind",
     "prepare_recipient",
     "read_cell",

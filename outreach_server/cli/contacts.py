@@ -83,13 +83,14 @@ class ContactFile:
                 _reject(rejects, record, self.columns.headers[self.columns.phone], number.problem)
                 continue
             try:
-                prepared = prepare_recipient(self._contact(record, number.text), number.region, path="")
+                # By the number as it was read, which is not read again.
+                prepared = prepare_recipient(self._contact(record, number.phone or ""), None, path="")
             except InvalidRequest as error:
                 detail = error.details[0]
                 _reject(rejects, record, self._column(detail.path.removeprefix(".")), detail.message)
                 continue
             self.numbers.count(record.row, number)
-            chunk.append(prepared)
+            chunk.append(prepared._replace(phone_number=number.text))
             if len(chunk) == CHUNK:
                 yield chunk
                 chunk = []

@@ -10,11 +10,11 @@ from rich import box
 from rich.table import Table as Grid
 from rich.text import Text
 
-from outreach.server_support import NumberKind, country_of, number_kind, read_cell
+from outreach.server_support import NumberKind, read_cell
 from outreach_server.cli.contacts import ContactFile
 from outreach_server.cli.documents import Document
 from outreach_server.cli.output import cell, console, note
-from outreach_server.cli.read_numbers import ReadNumbers
+from outreach_server.cli.read_numbers import CellNumber, ReadNumbers, place_of
 
 _MAX_SHOWN: Final = 30
 _LEFT_OUT: Final = "left out"
@@ -63,21 +63,17 @@ def numbers_document(numbers: ReadNumbers) -> Document:
     """Return the numbers as they will be dialled: the first ones, and all by country and kind."""
     return {
         "count": numbers.total,
-        "first": [
-            {
-                "row": row,
-                "cell": number.cell,
-                "phone": number.phone,
-                "country": country_of(number.phone or ""),
-                "kind": number_kind(number.phone or ""),
-            }
-            for row, number in numbers.first
-        ],
+        "first": [_first(row, number) for row, number in numbers.first],
         "by_country": [
             {"country": country, "count": sum(kinds.values()), **{kind: kinds[kind] for kind in _KINDS}}
             for country, kinds in _by_country(numbers)
         ],
     }
+
+
+def _first(row: int, number: CellNumber) -> Document:
+    country, kind = place_of(number.phone or "")
+    return {"row": row, "cell": number.cell, "phone": number.phone, "country": country, "kind": kind}
 
 
 def corrected(numbers: ReadNumbers) -> list[Document]:
