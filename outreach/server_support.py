@@ -16,6 +16,7 @@ from outreach.policy.countries import region_of_country
 from outreach.policy.holidays import holiday_parts
 from outreach.policy.numbering import NumberKind, country_code, country_of, number_kind
 from outreach.policy.phones import normalise, read_number
+from outreach.policy.spellings import person_key
 from outreach.policy.spreadsheets import NumberCell, NumberCorrection, is_cell_error, read_cell, read_number_cell
 from outreach.services.contacts import prepare_recipient
 
@@ -41,6 +42,7 @@ __all__ = [
     "masked",
     "normalise",
     "number_kind",
+    "person_key",
     "prepare_recipient",
     "read_cell",
     "read_number",

@@ -20,8 +20,8 @@ from outreach.operations.register import inbound
 from outreach.operations.waves import singles
 from outreach.policy.flows import MAX_STEPS
 from outreach.policy.phones import canonical_phone, normalise
-from outreach.policy.senders import parse_inbound_sender
 from outreach.policy.segments import count_segments
+from outreach.policy.senders import parse_inbound_sender
 from outreach.protocols.adapter import InboundMessageEvent
 from outreach.services.context import ServiceContext
 from outreach.services.failures import message_failure

@@ -32,6 +32,7 @@ from outreach.operations.register.entries import (
     take_off_register,
 )
 from outreach.policy.phones import canonical_phone, normalise
+from outreach.policy.spellings import spellings
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
 from outreach.services.lists import check_page, iterate, make_page, place, read_place
@@ -434,13 +435,13 @@ class Unsubscribes:
 
         def operation(tx: Transaction) -> tuple[list[str], list[tuple[int, str]], int]:
             now = self._context.now()
-            tx.numbers.prefetch_by_phone((workspace_id, phone) for _, phone in rows)
+            tx.numbers.prefetch_by_phone((workspace_id, each) for _, phone in rows for each in spellings(phone))
             tx.register.prefetch((workspace_id, phone) for _, phone in rows)
             written: list[str] = []
             own: list[tuple[int, str]] = []
             known = 0
             for row, phone in rows:
-                if tx.numbers.by_phone(workspace_id, phone) is not None:
+                if any(tx.numbers.by_phone(workspace_id, each) is not None for each in spellings(phone)):
                     own.append((row, phone))
                     continue
                 known += tx.register.get(workspace_id, phone) is not None

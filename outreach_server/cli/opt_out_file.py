@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 import click
 
-from outreach.server_support import read_number_cell
+from outreach.server_support import person_key, read_number_cell
 from outreach_server.cli.column_names import Field
 from outreach_server.cli.contact_columns import Columns, find_phone_columns, read_columns, without_foreign_country
 from outreach_server.cli.csv_records import Record
@@ -32,7 +32,7 @@ class OptOutFile:
         column: The column of the numbers, in words.
         notes: Hints for people on how the columns were read.
         numbers: The numbers that were taken so far; its region has to be set before.
-        own: The workspace's own numbers, which are refused.
+        own: The workspace's own numbers, as `person_key` writes them, which are refused.
         rows: Nonempty rows read so far.
         refused: How many of them hold one of the workspace's own numbers.
     """
@@ -87,7 +87,7 @@ class OptOutFile:
             self.rows += 1
             number = self._columns.number(record.cells, self.numbers)
             problem = record.problem or number.problem
-            if problem is None and number.phone in self.own:
+            if number.phone is not None and person_key(number.phone) in self.own:
                 self.refused += 1
                 problem = f"{number.phone} is a number of this workspace itself"
             if problem is not None:

@@ -12,6 +12,7 @@ import click
 
 from outreach import Outreach
 from outreach.models import UnsubscribeImport, UnsubscribeScope
+from outreach.server_support import person_key
 from outreach_server.cli import interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.column_names import Field
@@ -81,7 +82,9 @@ def import_(
         async def work(engine: Outreach) -> UnsubscribeImport | None:
             workspace = await engine.workspaces.get(workspace_id)
             numbers.numbers.region = region or workspace.default_region
-            numbers.own = frozenset([number.phone async for number in engine.numbers.iter_all(workspace_id)])
+            numbers.own = frozenset(
+                [person_key(number.phone) async for number in engine.numbers.iter_all(workspace_id)]
+            )
             async for row, phone in _async(numbers.read(rejects)):
                 found.write(f"{row} {phone}\n")
             if dry_run or numbers.numbers.total == 0:

@@ -129,8 +129,9 @@ def test_an_import_is_undone(cli: Cli, workspace_id: str, csv_file: Write) -> No
 
 def test_the_workspaces_own_numbers_are_refused(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """A report of the carrier has its senders in the first column."""
-    file = csv_file(f"From,To,Error\n{OWN},{ANN},30003\n{BEN},{OWN},\n")
-    refused = cli.refuse("unsubscribes", "import", workspace_id, csv_file(f"phone\n{OWN}\n"))
+    cli.ask("numbers", "create", workspace_id, "+525512345678")
+    refused = cli.refuse("unsubscribes", "import", workspace_id, csv_file(f"phone\n{OWN}\n+5215512345678\n"))
+    assert "row 3: +5215512345678 is a number of this workspace itself" in refused
     assert f"row 2: {OWN} is a number of this workspace itself" in refused
     assert "nothing was added" in refused
     file = csv_file(f"From,To,Error\n{OWN},{ANN},30003\n{BEN},{OWN},\n")

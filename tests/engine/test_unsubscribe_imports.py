@@ -54,8 +54,10 @@ async def test_an_import_refuses_the_workspaces_own_numbers(engine: Outreach) ->
     """A column of senders was read for the recipients."""
     workspace = await given_workspace(engine)
     own = await engine.numbers.create(workspace.id, NewNumber(phone="+14155550188"))
-    done = await load(engine, workspace.id, ANN, own.phone)
-    assert (done.added, done.rejected) == (1, ((2, own.phone),))
+    await engine.numbers.create(workspace.id, NewNumber(phone="+525512345678"))
+    other_spelling = "+5215512345678"
+    done = await load(engine, workspace.id, ANN, own.phone, other_spelling)
+    assert (done.added, done.rejected) == (1, ((2, own.phone), (3, other_spelling)))
     assert set(await register(engine, workspace.id)) == {ANN}
 
 

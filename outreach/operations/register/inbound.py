@@ -28,8 +28,8 @@ from outreach.operations.waves.singles import create_message
 from outreach.policy.opt_out.keywords import KeywordMatch, carrier_replies_to, keyword_of, may_mean_stop
 from outreach.policy.opt_out.words import words_of
 from outreach.policy.phones import normalise
-from outreach.policy.senders import parse_inbound_sender
 from outreach.policy.rendering import CONFIRMATION_DEADLINE, HELP_INTERVAL, reply_text
+from outreach.policy.senders import parse_inbound_sender
 from outreach.policy.texts import quoted, storable
 from outreach.protocols.adapter import InboundMessageEvent
 from outreach.working_set import AlreadyExists, Transaction
