@@ -7,6 +7,7 @@ in a third of the time, or None for a body that it is not certain of.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat
 from typing import Any, Final
@@ -18,6 +19,7 @@ from outreach.convert.field_rules import MAX_DEPTH
 from outreach.convert.json_parsing import exceeds_value_limit
 from outreach.models.recipient import PreparedRecipient
 from outreach.policy.phones import normalise
+from outreach.policy.texts import composed_json, composed_or_none
 
 _NULLABLE: Final = ("first_name", "last_name", "email", "company")
 _TEXT: Final = {str}
@@ -26,6 +28,7 @@ _OBJECT: Final = {dict}
 _HIGHEST: Final = 2**63 - 1
 _MINUS_ZERO: Final = re.compile(rb"-0(?<=[\s:,\[]-0)[\s,\]}]")
 _NUL: Final = rb"\u0000"
+_ESCAPE: Final = rb"\u"
 _COLON: Final = rb"\u003"
 _NO_VARIABLES: Final[dict[str, Any]] = {}
 
@@ -39,23 +42,30 @@ class SimpleBody:
         phone_numbers: The contacts' numbers.
         texts: Their other fields, by column, in the order of a prepared contact.
         variables: Their variables.
+        is_composed: Whether all texts are certainly in NFC.
     """
 
     head: dict[str, Any]
     phone_numbers: Sequence[str]
     texts: Sequence[Sequence[str | None]]
     variables: Sequence[dict[str, Any]]
+    is_composed: bool
 
     def chunks(self, default_region: str | None, *, size: int) -> Iterator[list[PreparedRecipient]]:
         """Prepare the contacts like `prepare_recipient`, in chunks of `size`."""
         for start in range(0, len(self.phone_numbers), size):
             part = slice(start, start + size)
             written = self.phone_numbers[part]
+            texts = [column[part] for column in self.texts]
+            variables = [orjson.dumps(each).decode() if each else None for each in self.variables[part]]
+            if not self.is_composed:
+                texts = [[composed_or_none(text) for text in column] for column in texts]
+                variables = [None if text is None else composed_json(text) for text in variables]
             columns: tuple[Sequence[str | None], ...] = (
                 written,
                 [normalise(phone_number, default_region) for phone_number in written],
-                *(column[part] for column in self.texts),
-                [orjson.dumps(each).decode() if each else None for each in self.variables[part]],
+                *texts,
+                variables,
                 # A body has no such field.
                 [None] * len(written),
             )
@@ -89,7 +99,20 @@ def read_simple_body(body: bytes) -> SimpleBody | None:
     ):
         return None
     head["recipients"] = people[:1]
-    return SimpleBody(head=head, phone_numbers=phone_numbers, texts=texts, variables=variables)
+    return SimpleBody(
+        head=head, phone_numbers=phone_numbers, texts=texts, variables=variables, is_composed=_is_composed(body)
+    )
+
+
+def _is_composed(body: bytes) -> bool:
+    """Return whether all texts of a body are certainly in NFC: a part of a text in NFC is in NFC too.
+
+    An escape may stand for any character.
+    """
+    # One byte is found faster than two.
+    return (b"\\" not in body or _ESCAPE not in body) and (
+        body.isascii() or unicodedata.is_normalized("NFC", body.decode())
+    )
 
 
 def _names_a_key_twice(body: bytes, found: Any) -> bool:

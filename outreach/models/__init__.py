@@ -74,9 +74,11 @@ from outreach.models.preflight import (
     HeldBackRule,
     LeftOut,
     LeftOutRule,
+    PlaceholderProblem,
     Preflight,
     RenderedMessage,
     SegmentShare,
+    TextWarning,
 )
 from outreach.models.prices import Cost, CostLine, Price, PriceKind, PriceTable
 from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount
@@ -268,6 +270,7 @@ __all__ = [
     "Page",
     "PauseReason",
     "PausedCampaign",
+    "PlaceholderProblem",
     "Preflight",
     "PreparedRecipient",
     "Price",
@@ -300,6 +303,7 @@ __all__ = [
     "SmsSettingsUpdate",
     "StartCheck",
     "StatusFinding",
+    "TextWarning",
     "ThrottledProvider",
     "TimeBucket",
     "TimeWindow",

@@ -23,6 +23,7 @@ from outreach.models.base import (
     sized,
 )
 from outreach.models.hours import DEFAULT_CONCURRENCY, BusinessHours, HolidayCalendar
+from outreach.models.preflight import TextWarning
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, TERMINAL_CAMPAIGN_STATUSES, CampaignStatus, RecipientStatus
 
 PauseReason = Literal[
@@ -238,12 +239,14 @@ class CampaignCreated:
         missing: What a draft lacks to be ready, each with its field; empty for a ready one.
         unknown_placeholders: Names in its text without a value: not a field of a contact, a variable of any of these
             contacts, or a variable of the workspace. A blank would be sent for them.
+        text_warnings: Parts of its text that may be meant as placeholders, and are sent as they are.
     """
 
     campaign: Campaign
     opted_out_excluded: int
     missing: tuple[ErrorDetail, ...] = ()
     unknown_placeholders: tuple[str, ...] = ()
+    text_warnings: tuple[TextWarning, ...] = ()
 
 
 @attrs.frozen(kw_only=True)

@@ -124,6 +124,38 @@ class Encodings:
 
 
 @attrs.frozen(kw_only=True)
+class PlaceholderProblem:
+    """The contacts to whom a placeholder shows nothing, or not what it should.
+
+    Attributes:
+        name: The placeholder's name.
+        problem: `no_value`: they have no value for it, and it has no fallback. `no_date`: their value is not read as a
+            date, and is sent as it is.
+        examples: The first few.
+    """
+
+    name: str
+    problem: Literal["no_value", "no_date"]
+    count: int
+    examples: tuple[ContactExample, ...]
+
+
+@attrs.frozen(kw_only=True)
+class TextWarning:
+    """A part of a text that may be meant as a placeholder, and is none.
+
+    Attributes:
+        written: The part.
+        meant: The placeholder that is probably meant; None if there is nothing like it.
+        message: What happens to it, and what to write.
+    """
+
+    written: str
+    meant: str | None
+    message: str
+
+
+@attrs.frozen(kw_only=True)
 class RenderedMessage:
     """A text as a contact would get it.
 
@@ -178,6 +210,9 @@ class Preflight:
         ends_early: Contacts that get the first messages of a flow but not all, by the reason; mind replies too.
         problems: What prevents the start.
         unknown_placeholders: Names in the text without a value; a blank is sent for them.
+        placeholder_problems: How many of the contacts to be contacted have no value for a placeholder without a
+            fallback, or no date where one is wanted, the most frequent first.
+        text_warnings: Parts of the text that may be meant as placeholders, and are sent as they are.
         messages: Texts to be sent, each message of a flow counted; 0 for calls.
         segments: Their segments.
         segment_shares: How many messages take how many segments.
@@ -199,6 +234,8 @@ class Preflight:
     ends_early: Mapping[str, int]
     problems: Sequence[ErrorDetail]
     unknown_placeholders: tuple[str, ...]
+    placeholder_problems: tuple[PlaceholderProblem, ...]
+    text_warnings: tuple[TextWarning, ...]
     messages: int
     segments: int
     segment_shares: tuple[SegmentShare, ...]

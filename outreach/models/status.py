@@ -12,6 +12,7 @@ from outreach.models.account import AdapterProblem
 from outreach.models.base import Channel
 from outreach.models.campaign import PauseReason
 from outreach.models.dispatch import UnknownDispatchCount
+from outreach.models.preflight import PlaceholderProblem, TextWarning
 from outreach.models.unsubscribe import Unsubscribe
 
 DispatchedBy = Literal["this_process", "another_process", "no_process"]
@@ -315,11 +316,16 @@ class StartCheck:
         contacts: Contacts that would be contacted.
         checked: How many of them were checked, from the first on.
         failures_by_reason: How many of these will fail, by reason: `over_segment_cap` or `empty_message`.
+        placeholder_problems: How many of these have no value for a placeholder without a fallback, or no date where one
+            is wanted.
+        text_warnings: Parts of the text that may be meant as placeholders, and are sent as they are.
     """
 
     contacts: int
     checked: int
     failures_by_reason: Mapping[str, int]
+    placeholder_problems: tuple[PlaceholderProblem, ...] = ()
+    text_warnings: tuple[TextWarning, ...] = ()
 
     @property
     def failing(self) -> int:

@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple
 
 import attrs
 
-from outreach.models.campaign import CallerIdAllocation
+from outreach.models.campaign import CallerIdAllocation, Campaign
 from outreach.models.plans import Advance, Ending, Postponement, WavePlan
 from outreach.models.recipient import PreparedRecipient, Recipient
 from outreach.models.resources import FlowStep
@@ -23,6 +23,7 @@ from outreach.models.trail import TrailRule
 from outreach.policy.call_settlement import second_leg_is_late
 from outreach.policy.contact_hours import check_contact_rules
 from outreach.policy.flows import current_send_step
+from outreach.policy.placeholders import template_of
 from outreach.policy.rendering import compose, values_of
 from outreach.policy.segments import Encoding, count_segments
 
@@ -75,7 +76,7 @@ def decide_message(plan: WavePlan, recipient: Recipient, now: datetime) -> Reach
     window = _check_reachable(plan, recipient, now)
     if isinstance(window, Postponement | Ending):
         return window
-    text = render_message(template or "", recipient, plan.settings)
+    text = render_message(template_of(plan.campaign, template), recipient, plan.settings)
     if isinstance(text, Ending):
         return text
     return Reach(latest=window, body=text.body, segments=text.segments)
@@ -159,11 +160,11 @@ def decide_loading(contact: PreparedRecipient, stopped: AbstractSet[str], seen: 
     return "load"
 
 
-def send_steps(steps: tuple[FlowStep, ...] | None, body: str | None) -> tuple[tuple[int, str], ...]:
+def send_steps(steps: tuple[FlowStep, ...] | None, campaign: Campaign) -> tuple[tuple[int, str], ...]:
     """Return the messages of an SMS campaign as step and template, in order."""
     if steps is None:
-        return ((0, body or ""),)
-    return tuple((index, step.body or "") for index, step in enumerate(steps) if step.kind == "send")
+        return ((0, template_of(campaign, campaign.body)),)
+    return tuple((index, template_of(campaign, step.body)) for index, step in enumerate(steps) if step.kind == "send")
 
 
 def spacing(rate_per_minute: int) -> timedelta:

@@ -19,6 +19,7 @@ from outreach.models.preflight import (
     HeldBackRule,
     LeftOut,
     LeftOutRule,
+    PlaceholderProblem,
     RenderedMessage,
     SegmentShare,
 )
@@ -41,6 +42,7 @@ from outreach.policy.deciding import (
 )
 from outreach.policy.number_zones import country_of_phone
 from outreach.policy.opening import opening_state
+from outreach.policy.placeholders import PlaceholderTally, expected_names, values_for
 from outreach.policy.readiness import exceeds_segments
 from outreach.policy.rendering import compose, values_of
 from outreach.policy.segments import character_name, characters_outside_gsm, count_segments, substitute
@@ -106,7 +108,7 @@ def messages_of(plan: WavePlan) -> Sequence[tuple[int, str]]:
     """Return the messages of a campaign as step and template; none for a calling campaign."""
     if plan.campaign.channel == "call":
         return ()
-    return send_steps(tuple(plan.steps) if plan.steps is not None else None, plan.campaign.body)
+    return send_steps(tuple(plan.steps) if plan.steps is not None else None, plan.campaign)
 
 
 def judge(
@@ -231,6 +233,7 @@ class PreflightTally:
     def __init__(self, plan: WavePlan, at: datetime, *, by_country: bool, asked: frozenset[str]) -> None:
         self._plan = plan
         self._messages = messages_of(plan)
+        self._placeholders = PlaceholderTally((template for _, template in self._messages), expected_names(plan.agent))
         self._at = at
         self._by_country = by_country
         self._asked_for = asked
@@ -283,6 +286,9 @@ class PreflightTally:
             if verdict.ends_early is not None:
                 self.ends_early[verdict.ends_early] += 1
             self._count_texts(recipient, verdict)
+            self._placeholders.see(
+                values_for(self._plan.campaign, self._plan.agent, recipient), recipient.position, recipient.phone_number
+            )
         if not self._asked_for or len(self.asked) >= MAX_ASKED:
             return
         if not self._asked_for.isdisjoint((recipient.phone, recipient.phone_number)):
@@ -319,6 +325,10 @@ class PreflightTally:
             counted = self._characters.setdefault(one, [0, 0])
             counted[0] += 1
             counted[1] += saved if len(outside) == 1 else 0
+
+    def placeholder_problems(self) -> tuple[PlaceholderProblem, ...]:
+        """Return how many contacts have no value for a placeholder, or no date where one is wanted."""
+        return self._placeholders.problems()
 
     def left_out(self) -> tuple[LeftOut, ...]:
         """Return who is left out by which rule, the most frequent first."""
@@ -386,7 +396,7 @@ def preview_of(plan: WavePlan, recipient: Recipient, verdict: Verdict) -> Contac
         rule=verdict.rule,
         until=verdict.until,
         messages=tuple(texts),
-        variables=values_of(recipient),
+        variables=values_for(plan.campaign, plan.agent, recipient),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -12,23 +12,26 @@ from typing import Final, NamedTuple
 from outreach.models.message import ReplyPurpose
 from outreach.models.recipient import Recipient
 from outreach.models.settings import ReplySettings, ReplyText
+from outreach.policy.date_formats import date_format, read_date
 from outreach.policy.segments import count_segments
-from outreach.policy.texts import JSON, as_text
+from outreach.policy.texts import JSON, as_text, composed, is_blank, name_spellings
 
-_PLACEHOLDER: Final = re.compile(r"\{\{([^{}]*+)\}\}")
+PLACEHOLDER: Final = re.compile(r"\{\{([^{}]*+)\}\}")
 """Any text without braces is a name, because keys come from spreadsheets; matching takes linear time."""
 
+
+_DATE: Final = "date:"
 
 CONTACT_FIELDS: Final = ("first_name", "last_name", "email", "company", "phone_number")
 """The names of a contact's own fields in templates (docs/interface.md#4.3)."""
 
 
 def render(template: str, values: Mapping[str, str]) -> str:
-    """Return a template with each `{{name}}` and `{{name|fallback}}` replaced.
+    """Return a template with each `{{name}}`, `{{name|fallback}}` and `{{name|date:FORMAT|fallback}}` replaced.
 
     Spaces around name and fallback are ignored, case matters. A missing value renders as its fallback or as nothing, a
     blank one as its fallback. Placeholders in values are not replaced. A value for the whole text between the braces,
-    bar included, takes precedence.
+    bar included, takes precedence. A value that is no date renders as it is.
     """
     texts, placeholders = _parsed(template)
     pieces = list(texts)
@@ -36,39 +39,94 @@ def render(template: str, values: Mapping[str, str]) -> str:
     return "".join(pieces)
 
 
-class _Placeholder(NamedTuple):
-    """The text between the braces, and its two sides; `name` is None without a bar."""
+class Placeholder(NamedTuple):
+    """What stands between the braces.
 
-    whole: str
-    name: str | None
-    fallback: str
+    Attributes:
+        whole: All of it, in the spellings that it is compared by.
+        name: The part before the first bar, in the same spellings; the whole without a bar.
+        fallback: What stands for a missing value; None without one.
+        date: The format of a date; None without one.
+    """
+
+    whole: tuple[str, ...]
+    name: tuple[str, ...]
+    fallback: str | None
+    date: str | None
+
+    @property
+    def written(self) -> str:
+        """The name as it is shown."""
+        return self.name[0]
+
+
+def placeholders_of(template: str) -> tuple[Placeholder, ...]:
+    """Return the placeholders of a template, in order."""
+    return _parsed(template)[1]
 
 
 # A template is rendered for each of many contacts.
 @functools.lru_cache(maxsize=512)
-def _parsed(template: str) -> tuple[tuple[str, ...], tuple[_Placeholder, ...]]:
+def _parsed(template: str) -> tuple[tuple[str, ...], tuple[Placeholder, ...]]:
     """Return a template's texts and placeholders by turns, and the placeholders."""
-    texts = tuple(_PLACEHOLDER.split(template))
+    texts = tuple(PLACEHOLDER.split(template))
     return texts, tuple(_placeholder(inner.strip()) for inner in texts[1::2])
 
 
-def _placeholder(whole: str) -> _Placeholder:
-    name, bar, fallback = whole.partition("|")
-    return _Placeholder(whole, name.strip() if bar else None, fallback.strip())
+def _placeholder(inner: str) -> Placeholder:
+    name, bar, rest = inner.partition("|")
+    date = None
+    if rest.lstrip().startswith(_DATE):
+        date, bar, rest = rest.lstrip().removeprefix(_DATE).partition("|")
+    return Placeholder(
+        name_spellings(inner),
+        name_spellings(name),
+        rest.strip() if bar else None,
+        None if date is None else date.strip(),
+    )
 
 
-def _value(placeholder: _Placeholder, values: Mapping[str, str]) -> str:
-    value = values.get(placeholder.whole)
+def _value(placeholder: Placeholder, values: Mapping[str, str]) -> str:
+    value = _first(placeholder.whole, values)
     if value is not None:
+        # Also a blank one: a name without a fallback shows what the contact has.
         return value
-    value = values.get(placeholder.name, "") if placeholder.name is not None else ""
-    return value if value.strip() else placeholder.fallback
+    value = _first(placeholder.name, values)
+    if value is None or is_blank(value):
+        return placeholder.fallback or ""
+    return value if placeholder.date is None else in_date_format(value, placeholder.date) or value
 
 
-def unfilled(template: str, known: Collection[str]) -> tuple[str, ...]:
+def _first(names: tuple[str, ...], values: Mapping[str, str]) -> str | None:
+    for name in names:
+        if name in values:
+            return values[name]
+    return None
+
+
+def in_date_format(value: str, code: str) -> str | None:
+    """Return a date in a format; None if the value is no date, or the format is not understood."""
+    moment, wanted = read_date(value), date_format(code)
+    return None if moment is None or wanted is None else wanted.write(moment)
+
+
+def value_of(placeholder: Placeholder, values: Mapping[str, str]) -> str | None:
+    """Return the contact's value of a placeholder; None if it has none that shows."""
+    value = _first(placeholder.whole, values)
+    if value is None:
+        value = _first(placeholder.name, values)
+    return None if value is None or is_blank(value) else value
+
+
+def unfilled(template: str, known: Iterable[str]) -> tuple[str, ...]:
     """Return the unknown names that a template uses without a fallback, in order; `{{}}` counts as an empty name."""
-    names = (match[1].strip() for match in _PLACEHOLDER.finditer(template))
-    return tuple(dict.fromkeys(name for name in names if name not in known and "|" not in name))
+    spellings = {spelling for name in known for spelling in name_spellings(name)}
+    found = (
+        one.written
+        for one in placeholders_of(template)
+        if one.fallback is None and spellings.isdisjoint((*one.whole, *one.name))
+    )
+    return tuple(dict.fromkeys(found))
 
 
 def recipient_values(
@@ -88,10 +146,10 @@ def recipient_values(
     values: dict[str, str] = {}
     if custom_variables:
         for key, value in custom_variables.items():
-            name = key.strip()
-            # Of names that differ only in spaces the exact one takes precedence.
-            if key == name or name not in values:
-                values[name] = value if type(value) is str else as_text(value)
+            for name in (key.strip(),) if key.isascii() else name_spellings(key):
+                # Of names that differ only in spaces the exact one takes precedence.
+                if key == name or name not in values:
+                    values[name] = value if type(value) is str else as_text(value)
     # One by one: this runs for every contact, and a loop over pairs takes twice as long.
     if first_name:
         values["first_name"] = first_name
@@ -123,12 +181,13 @@ def compose(template: str, values: Mapping[str, str], footer: str | None) -> str
 
     A blank footer adds nothing. The result is empty if the template renders blank, and must not be sent.
     """
-    text = render(template, values)
-    if not text.strip():
+    # Composed here too: contacts and texts that an older version stored may not be.
+    text = composed(render(template, values))
+    if is_blank(text):
         return ""
-    if footer is None or not footer.strip():
+    if footer is None or is_blank(footer):
         return text
-    return f"{text}\n{footer}"
+    return f"{text}\n{composed(footer)}"
 
 
 CONFIRMATION_DEADLINE: Final = timedelta(minutes=5)
@@ -158,4 +217,5 @@ def reply_text(settings: ReplySettings, purpose: ReplyPurpose, workspace_name: s
     }
     # Not `format`: a name may contain braces.
     text = own[purpose] or _DEFAULTS[purpose].replace("{name}", workspace_name)
+    text = composed(text)
     return ReplyText(purpose=purpose, text=text, segments=count_segments(text).segments)

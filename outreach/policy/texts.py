@@ -7,9 +7,10 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
+import orjson
 
 _UNSTORABLE: Final = re.compile("[\\x00\\ud800-\\udfff]")
 
@@ -34,6 +35,58 @@ def text_problem(text: object) -> str | None:
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
         return "must not contain lone surrogates"
     return None
+
+
+_ZERO_WIDTH: Final = dict.fromkeys(map(ord, "\u180e\u200b\u200c\u200d\u2060\ufeff"))
+_NON_BREAKING: Final = "\u00a0\u2007\u202f"
+_AS_SPACES: Final = dict.fromkeys(map(ord, _NON_BREAKING), " ")
+_AS_NOTHING: Final = dict.fromkeys(map(ord, _NON_BREAKING))
+
+
+def composed(text: str) -> str:
+    """Return a text in NFC: one spelling of each letter, and the one with the fewest characters."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def composed_or_none(text: str | None) -> str | None:
+    """Return a text in NFC, or None."""
+    return text if text is None or text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def composed_json(document: str) -> str:
+    """Return a JSON document with its names and texts in NFC."""
+    if document.isascii() or unicodedata.is_normalized("NFC", document):
+        return document
+    # Not the document as a whole: the n of an escaped line end would take an accent that follows it.
+    return orjson.dumps(_composed_value(orjson.loads(document))).decode()
+
+
+def _composed_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return composed(value)
+    if isinstance(value, dict):
+        return {composed(key): _composed_value(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_composed_value(item) for item in value]
+    return value
+
+
+def name_spellings(name: str) -> tuple[str, ...]:
+    """Return what a name is compared by: in NFC, with non-breaking spaces as spaces, and without them if that differs.
+
+    Spaces around it and zero-width spaces are left out.
+    """
+    if name.isascii():
+        return (name.strip(),)
+    plain = composed(name).translate(_ZERO_WIDTH)
+    spaced = plain.translate(_AS_SPACES).strip()
+    bare = plain.translate(_AS_NOTHING).strip()
+    return (spaced,) if bare == spaced else (spaced, bare)
+
+
+def is_blank(text: str) -> bool:
+    """Return whether a text shows nothing: it is empty, or has only spaces of any kind and width."""
+    return not (text.strip() if text.isascii() else text.translate(_ZERO_WIDTH).strip())
 
 
 @attrs.frozen

@@ -12,7 +12,7 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.plans import Advance, Ending, Intent, Postponement, WavePlan
 from outreach.models.recipient import Recipient
 from outreach.policy.deciding import Reach, decide_call, decide_message, spacing
-from outreach.policy.rendering import values_of
+from outreach.policy.placeholders import values_for
 from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.voice import CallRequest
 from outreach.providers.pool import ProviderPool, ResolveProvider, SendRequest
@@ -158,7 +158,7 @@ class CallChannel:
             from_number=plan.agent.from_number if plan.agent is not None else None,
             to=recipient.phone or "",
             latest=decided.latest,
-            variables=values_of(recipient),
+            variables=values_for(plan.campaign, plan.agent, recipient),
         )
 
     def build_request(

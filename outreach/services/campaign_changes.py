@@ -15,6 +15,7 @@ from outreach.operations.campaigns import transitions as moves
 from outreach.operations.common import agent_of, campaign_of, campaign_unit, flow_of, record_audit
 from outreach.operations.waves.clock_steps import note_new_hours
 from outreach.policy.holidays import extend_calendar
+from outreach.policy.texts import composed
 from outreach.providers.registry import Adapters
 from outreach.services.campaign_validation import check_times
 from outreach.services.context import ServiceContext
@@ -212,6 +213,7 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
         agent_of(tx, workspace_id, agent_id)
     given = dict(changes)
     if given.get("body") is not None:
+        given["body"] = composed(given["body"])
         given["message_source"] = "custom"
     if flow_id is not None:
         given["message_source"] = "flow"

@@ -21,10 +21,11 @@ from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.models.workspace import Workspace
 from outreach.operations.campaigns import loading
 from outreach.operations.campaigns.earlier_numbers import EarlierNumbers
-from outreach.operations.campaigns.setup import unknown_placeholders
+from outreach.operations.campaigns.setup import find_text_warnings, unknown_placeholders
 from outreach.operations.campaigns.transitions import missing_setup, setup_status
 from outreach.operations.common import agent_of, campaign_of, flow_of, trunk_of, workspace_of
 from outreach.policy.holidays import extend_calendar
+from outreach.policy.texts import composed, composed_or_none
 from outreach.services.campaign_validation import check_new_call_campaign, check_new_sms_campaign
 from outreach.services.contacts import HashedContacts, RecipientSource, VariableNameCollector, chunks, run_concurrently
 from outreach.services.context import ServiceContext
@@ -399,6 +400,7 @@ class CampaignCreation:
             channel="sms",
             batch_concurrency=concurrency,
             from_number=new.from_number or None,
+            body=composed_or_none(new.body),
         )
 
     def _call_draft(self, workspace_id: str, new: NewCallCampaign, now: datetime) -> Campaign:
@@ -422,7 +424,7 @@ class CampaignCreation:
         fields |= {
             "scheduled_start_at": new.scheduled_start_at if new.schedule_type == "scheduled" else None,
             "holidays": _filled(new.holidays, now),
-            "csv_column_headers": tuple(new.csv_column_headers),
+            "csv_column_headers": tuple(map(composed, new.csv_column_headers)),
         }
         return Campaign(
             id=self._context.ids(),
@@ -441,6 +443,7 @@ def created_campaign(tx: Transaction, campaign: Campaign, excluded: int) -> Camp
         opted_out_excluded=excluded,
         missing=missing_setup(tx, campaign),
         unknown_placeholders=unknown_placeholders(tx, campaign),
+        text_warnings=find_text_warnings(tx, campaign),
     )
 
 

@@ -22,7 +22,7 @@ import orjson
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.recipient import NewRecipient, PreparedRecipient
 from outreach.policy.phones import normalise
-from outreach.policy.texts import text_problem
+from outreach.policy.texts import composed_json, composed_or_none, text_problem
 from outreach.services.idempotency import json_of
 
 _TEXTS: Final = ("phone_number", "first_name", "last_name", "email", "company", "external_id")
@@ -55,10 +55,10 @@ def prepare_recipient(
     return PreparedRecipient(
         recipient.phone_number,
         normalise(recipient.phone_number, default_region),
-        recipient.first_name,
-        recipient.last_name,
-        recipient.email,
-        recipient.company,
+        composed_or_none(recipient.first_name),
+        composed_or_none(recipient.last_name),
+        composed_or_none(recipient.email),
+        composed_or_none(recipient.company),
         _variables(recipient, path),
         external_id,
     )
@@ -74,7 +74,7 @@ def _variables(recipient: NewRecipient, path: str) -> str | None:
     # orjson refuses lone surrogates itself, and writes NUL as an escape.
     if "\\u0000" in text and "\x00" in _all_text(recipient.custom_variables):
         raise InvalidRequest.at(f"{path}.custom_variables", "must not contain NUL (U+0000)")
-    return text
+    return composed_json(text)
 
 
 def _all_text(value: object) -> str:

@@ -14,6 +14,7 @@ from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.access.usages import STARTED, require_unused, users_of_flow
 from outreach.operations.common import flow_of, record_audit, workspace_of
 from outreach.policy.flows import check_steps
+from outreach.policy.texts import composed_or_none
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
 from outreach.services.lists import check_page, iterate, page_of_few
@@ -73,7 +74,7 @@ class Flows:
         _check_kinds(new.steps)
         check_steps(new.steps)
         identifier, now = self._context.ids(), self._context.now()
-        flow = Flow(id=identifier, workspace_id=workspace_id, name=new.name, steps=tuple(new.steps), created_at=now)
+        flow = Flow(id=identifier, workspace_id=workspace_id, name=new.name, steps=_composed(new.steps), created_at=now)
 
         def operation(tx: Transaction) -> Flow:
             workspace_of(tx, workspace_id)
@@ -104,7 +105,7 @@ class Flows:
         if "steps" in changes:
             _check_kinds(changes["steps"])
             check_steps(changes["steps"])
-            changes["steps"] = tuple(changes["steps"])
+            changes["steps"] = _composed(changes["steps"])
         now = self._context.now()
 
         def operation(tx: Transaction) -> Flow:
@@ -156,6 +157,11 @@ class Flows:
     def iter_all(self, workspace_id: str) -> AsyncIterator[Flow]:
         """Iterate over a workspace's flows, oldest first; see `list`."""
         return iterate(partial(self.list, workspace_id))
+
+
+def _composed(steps: Sequence[FlowStep]) -> tuple[FlowStep, ...]:
+    """Return steps with their texts in NFC."""
+    return tuple(attrs.evolve(step, body=composed_or_none(step.body)) for step in steps)
 
 
 def _check_kinds(steps: object) -> None:

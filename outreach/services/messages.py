@@ -22,6 +22,7 @@ from outreach.policy.flows import MAX_STEPS
 from outreach.policy.phones import canonical_phone, normalise
 from outreach.policy.segments import count_segments
 from outreach.policy.senders import parse_inbound_sender
+from outreach.policy.texts import composed
 from outreach.protocols.adapter import InboundMessageEvent
 from outreach.services.context import ServiceContext
 from outreach.services.failures import message_failure
@@ -92,6 +93,7 @@ class Messages:
     async def _send(self, workspace_id: str, new: NewMessage, once: IdempotencyGuard[Message]) -> Message:
         check_kind("new", new, NewMessage)
         _check_body(new.body)
+        body = composed(new.body)
         require_text("to", new.to)
         if new.from_number is not None:
             require_text("from_number", new.from_number)
@@ -113,8 +115,8 @@ class Messages:
                 id=message_id,
                 workspace_id=workspace_id,
                 to=to,
-                body=new.body,
-                segments=count_segments(new.body).segments,
+                body=body,
+                segments=count_segments(body).segments,
                 status=MessageStatus.QUEUED,
                 created_at=now,
                 from_number=from_number,

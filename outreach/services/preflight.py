@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import anyio.lowlevel
@@ -16,13 +17,13 @@ from outreach.errors import ErrorDetail
 from outreach.models.campaign import Campaign, NewCallCampaign, NewSmsCampaign
 from outreach.models.forecast import ForecastAssumptions
 from outreach.models.plans import DecisionBasis, WavePlan
-from outreach.models.preflight import Preflight
+from outreach.models.preflight import Preflight, TextWarning
 from outreach.models.prices import PriceTable
 from outreach.models.recipient import PreparedRecipient, Recipient
 from outreach.models.settings import CallSettings
 from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.operations.campaigns.recipients import steps_of
-from outreach.operations.campaigns.setup import unknown_placeholders
+from outreach.operations.campaigns.setup import find_text_warnings, unknown_placeholders
 from outreach.operations.campaigns.transitions import missing_setup
 from outreach.operations.common import call_settings_of, campaign_of, provider_of, settings_of, workspace_of
 from outreach.operations.waves.pace import frequency_capped_until
@@ -57,6 +58,7 @@ class Setup:
     provider: str | None
     prices: PriceTable | None
     unknown: tuple[str, ...]
+    warnings: tuple[TextWarning, ...]
     missing: tuple[ErrorDetail, ...]
 
 
@@ -83,6 +85,7 @@ def read_setup(tx: Transaction, campaign: Campaign) -> Setup:
         provider=provider_of(tx, campaign),
         prices=tx.price_tables.get(workspace.id),
         unknown=unknown_placeholders(tx, campaign),
+        warnings=find_text_warnings(tx, campaign),
         missing=missing_setup(tx, campaign),
     )
 
@@ -185,18 +188,25 @@ class CampaignPreflight(ABC):
         setup = await context.storage.read(lambda tx: read_setup(tx, draft(tx)))
         proposed, region = setup.plan.campaign, setup.plan.workspace.default_region
         at = turn_of(proposed, context.now())
-        tally = _tally(setup, at, contact)
+        tally: PreflightTally | None = None
         names = VariableNameCollector()
         seen: set[str] = set()
 
         async def default_region() -> str | None:
             return region
 
+        def look_up(
+            tx: Transaction, chunk: Sequence[PreparedRecipient], first: int
+        ) -> tuple[frozenset[str], ContactSlice]:
+            return _look_up(tx, setup, chunk, first, at)
+
         async for chunk in chunks(recipients, default_region=default_region, size=SLICE):
             names.see(chunk)
-            stopped, found = await context.storage.read(
-                lambda tx, chunk=chunk, first=tally.contacts: _look_up(tx, setup, chunk, first, at)  # type: ignore[misc]
-            )
+            if tally is None:
+                # The first contacts show which columns of the list are variables.
+                setup = _with_names(setup, names.names())
+                tally = _tally(setup, at, contact)
+            stopped, found = await context.storage.read(partial(look_up, chunk=chunk, first=tally.contacts))
             loaded = []
             for supplied, recipient in zip(chunk, found.recipients, strict=True):
                 decided = decide_loading(supplied, stopped, seen)
@@ -207,8 +217,16 @@ class CampaignPreflight(ABC):
             tally.see(loaded, found.restrictions, found.capped_until)
             await anyio.lowlevel.checkpoint()
         known = attrs.evolve(proposed, variable_names=names.names())
-        unknown = await context.storage.read(lambda tx: unknown_placeholders(tx, known))
-        return _result(attrs.evolve(setup, unknown=unknown), tally, at, None, setup.missing)
+        tally = tally or _tally(setup, at, contact)
+        unknown, warnings = await context.storage.read(
+            lambda tx: (unknown_placeholders(tx, known), find_text_warnings(tx, known))
+        )
+        return _result(attrs.evolve(setup, unknown=unknown, warnings=warnings), tally, at, None, setup.missing)
+
+
+def _with_names(setup: Setup, variable_names: tuple[str, ...] | None) -> Setup:
+    campaign = attrs.evolve(setup.plan.campaign, variable_names=variable_names)
+    return attrs.evolve(setup, plan=attrs.evolve(setup.plan, campaign=campaign))
 
 
 def _tally(setup: Setup, at: datetime, contact: str | None) -> PreflightTally:
@@ -322,6 +340,8 @@ def _result(
         ends_early=dict(tally.ends_early),
         problems=tuple(problems),
         unknown_placeholders=setup.unknown,
+        placeholder_problems=tally.placeholder_problems(),
+        text_warnings=setup.warnings,
         messages=tally.messages,
         segments=tally.segments,
         segment_shares=tally.shares(),

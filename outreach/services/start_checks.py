@@ -1,4 +1,4 @@
-"""Checks of a campaign's contacts before its start: how many can be sent its text."""
+"""Checks of a campaign's contacts before its start: how many can be sent its text, and how many lack a value in it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Final
 import anyio.lowlevel
 
 from outreach.models.campaign import Campaign
+from outreach.models.preflight import TextWarning
 from outreach.models.recipient import Recipient
+from outreach.models.resources import Agent
 from outreach.models.states import RecipientStatus
 from outreach.models.status import StartCheck
-from outreach.operations.campaigns.setup import templates_of
+from outreach.operations.campaigns.setup import caller_of, find_text_warnings, templates_of
 from outreach.operations.common import campaign_of, settings_of
+from outreach.policy.placeholders import PlaceholderTally, expected_names, values_for
 from outreach.policy.readiness import CampaignTexts
-from outreach.policy.rendering import values_of
 from outreach.services.context import ServiceContext
 from outreach.working_set import Transaction
 
@@ -36,7 +38,9 @@ async def check_contacts(
     changed: Campaign | None = None,
     until_one_fits: bool = False,
 ) -> StartCheck:
-    """Return how many of a campaign's first waiting contacts will fail because their text cannot be sent.
+    """Return how many of a campaign's first waiting contacts will fail, or lack a value for a placeholder.
+
+    A contact fails because its text is empty or too long.
 
     Args:
         context: The engine's.
@@ -49,21 +53,25 @@ async def check_contacts(
         NotFound: The workspace has no such campaign.
     """
 
-    def read(tx: Transaction) -> tuple[CampaignTexts, Campaign]:
-        campaign = campaign_of(tx, workspace_id, campaign_id)
-        return texts_of(tx, changed or campaign), campaign
+    def read(tx: Transaction) -> tuple[Campaign, CampaignTexts, Agent | None, tuple[TextWarning, ...]]:
+        campaign = changed or campaign_of(tx, workspace_id, campaign_id)
+        return campaign, texts_of(tx, campaign), caller_of(tx, campaign), find_text_warnings(tx, campaign)
 
-    texts, campaign = await context.storage.read(read)
+    campaign, texts, agent, warnings = await context.storage.read(read)
     failing: Counter[str] = Counter()
+    expected = expected_names(agent)
+    tally = PlaceholderTally(texts.templates, expected)
     checked = 0
     # Before a start nobody waits.
     for status in (RecipientStatus.PENDING,) if changed is None else _LEFT:
         after, size = -1, _FIRST_SLICE if until_one_fits else _SLICE
-        while texts.templates and checked < MAX_LOOKED_AT:
+        while (texts.templates or expected) and checked < MAX_LOOKED_AT:
             rows = await _rows(context, workspace_id, campaign_id, status, after, size)
             for row in rows:
                 checked += 1
-                unsendable_reason = texts.unsendable_reason(values_of(row))
+                values = values_for(campaign, agent, row)
+                tally.see(values, row.position, row.phone_number)
+                unsendable_reason = texts.unsendable_reason(values)
                 if unsendable_reason is not None:
                     failing[unsendable_reason] += 1
                 elif until_one_fits:
@@ -74,7 +82,13 @@ async def check_contacts(
                 break
             after, size = rows[-1].position, _SLICE
             await anyio.lowlevel.checkpoint()
-    return StartCheck(contacts=campaign.counters.open, checked=checked, failures_by_reason=dict(failing))
+    return StartCheck(
+        contacts=campaign.counters.open,
+        checked=checked,
+        failures_by_reason=dict(failing),
+        placeholder_problems=tally.problems(),
+        text_warnings=warnings,
+    )
 
 
 async def find_unsendable_text(context: ServiceContext, workspace_id: str, campaign_id: str) -> StartCheck | None:

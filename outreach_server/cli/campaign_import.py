@@ -14,12 +14,11 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from outreach import Campaign, CampaignCreated, NewCallCampaign, NewSmsCampaign, Outreach
 from outreach.http import write_preflight
 from outreach.models import Preflight, PreparedRecipient
-from outreach.server_support import holiday_parts
+from outreach.server_support import Field, expected_names, holiday_parts
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.campaign_options import CampaignOptions, campaign_options
 from outreach_server.cli.campaign_preflight import show_preflight
-from outreach_server.cli.column_names import Field
 from outreach_server.cli.contact_columns import ColumnMapping
 from outreach_server.cli.contacts import ContactFile
 from outreach_server.cli.csv_lines import Encoding
@@ -32,7 +31,7 @@ from outreach_server.cli.import_report import (
     show_numbers,
     show_warnings,
 )
-from outreach_server.cli.obstacles import explain_obstacles, explain_placeholders
+from outreach_server.cli.obstacles import explain_obstacles, explain_placeholders, explain_values
 from outreach_server.cli.output import console, echo_json_with, fields, note
 from outreach_server.cli.rejects import Rejects
 from outreach_server.cli.tables import open_table
@@ -186,6 +185,8 @@ async def _read(
     workspace = await engine.workspaces.get(workspace_id)
     contacts.numbers.region = contacts.numbers.region or workspace.default_region
     _show_columns(contacts)
+    new = attrs.evolve(await wanted.campaign(engine, workspace), csv_column_headers=contacts.columns.headers)
+    contacts.use_texts(*await _texts(engine, workspace_id, new))
     chunks = contacts.chunks(rejects)
     with interruptions.reading():
         first = next(chunks, None)
@@ -193,8 +194,19 @@ async def _read(
         # Checked before anything is created, so that nothing has to be undone.
         rejects.report(hint="--rejects FILE.csv writes all of them")
         raise click.ClickException(f"None of the {contacts.rows} rows can be loaded. Nothing was created.")
-    new = attrs.evolve(await wanted.campaign(engine, workspace), csv_column_headers=contacts.columns.headers)
     return new, _stream(first, chunks, advance)
+
+
+async def _texts(
+    engine: Outreach, workspace_id: str, new: NewSmsCampaign | NewCallCampaign
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the texts of a campaign, and the names that its agent expects."""
+    if isinstance(new, NewCallCampaign):
+        return (), expected_names(await engine.agents.get(workspace_id, new.agent_id))
+    if new.flow_id is None:
+        return (new.body or "",), ()
+    flow = await engine.flows.get(workspace_id, new.flow_id)
+    return tuple(step.body or "" for step in flow.steps if step.kind == "send"), ()
 
 
 async def _with_sendable_text(
@@ -231,7 +243,7 @@ async def _chain(read: Sequence[Chunk], rest: AsyncIterator[Chunk]) -> AsyncIter
 
 def _show_columns(contacts: ContactFile) -> None:
     table = contacts.table
-    for text in (*table.notes, *contacts.columns.notes):
+    for text in contacts.notes:
         note(text)
     if not state().as_json:
         note(f"{table.name}: {table.described}")
@@ -268,7 +280,7 @@ def _show_preview(
 def _file_document(contacts: ContactFile) -> Mapping[str, Any]:
     return {
         "read_as": contacts.table.described,
-        "notes": [*contacts.table.notes, *contacts.columns.notes],
+        "notes": [*contacts.notes, *contacts.table.unread()],
         "mapping": mapping(contacts),
         "numbers": numbers_document(contacts.numbers),
         "corrected": corrected(contacts.numbers),
@@ -276,6 +288,8 @@ def _file_document(contacts: ContactFile) -> Mapping[str, Any]:
 
 
 def _show_rows(contacts: ContactFile, rejects: Rejects, rejects_file: TextIO | None) -> None:
+    for text in contacts.table.unread():
+        note(text)
     show_numbers(contacts.numbers)
     if rejects.count:
         note("These rows are not loaded:")
@@ -302,6 +316,8 @@ def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_fil
     counts = {
         "missing": documents.plain(made.missing),
         "unknown_placeholders": list(made.unknown_placeholders),
+        "placeholder_problems": documents.plain(contacts.tally.problems()),
+        "text_warnings": documents.plain(made.text_warnings),
         "sms_opted_out_excluded": made.opted_out_excluded,
         "duplicates": loaded.duplicates,
         "rows": contacts.rows,
@@ -327,6 +343,11 @@ def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_fil
     _show_rows(contacts, rejects, rejects_file)
     if made.unknown_placeholders:
         note(explain_placeholders(made.unknown_placeholders, campaign))
+    counted = f"{contacts.loaded:,} rows"
+    for line in explain_values(contacts.tally.problems(), counted, unknown=made.unknown_placeholders):
+        note(line)
+    for warning in made.text_warnings:
+        note(warning.message)
     if (parts := _parts_left_out(campaign)) is not None:
         note(parts)
     if made.missing:

@@ -11,6 +11,7 @@ from outreach.http import write_preflight
 from outreach.models import ContactExample, ContactPreview, Preflight
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.obstacles import explain_values
 from outreach_server.cli.output import cell, console, echo_json, fields, listing, note
 from outreach_server.cli.prices import cost_text
 from outreach_server.cli.values import CAMPAIGN
@@ -76,6 +77,11 @@ def show_preflight(found: Preflight, contact: str | None = None) -> None:
     if found.unknown_placeholders:
         names = ", ".join(f"{{{{{name}}}}}" for name in found.unknown_placeholders)
         note(f"Nothing fills {names}: a blank is sent in its place.")
+    counted = f"{found.contacted:,} contacts that will be contacted"
+    for line in explain_values(found.placeholder_problems, counted, unknown=found.unknown_placeholders):
+        note(line)
+    for warning in found.text_warnings:
+        note(warning.message)
 
 
 def _summary(found: Preflight) -> documents.Document:

@@ -27,7 +27,7 @@ from outreach_server.cli.campaign_watch import watch_
 from outreach_server.cli.campaign_why import why_
 from outreach_server.cli.erasing import delete_
 from outreach_server.cli.no_dispatcher import no_dispatcher_text
-from outreach_server.cli.obstacles import explain_failing, explain_start, started_late
+from outreach_server.cli.obstacles import contacts_checked, explain_failing, explain_start, explain_values, started_late
 from outreach_server.cli.output import echo_json, note, show_list
 from outreach_server.cli.values import CAMPAIGN, WORKSPACE
 
@@ -108,10 +108,19 @@ def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
         return started, checked, await _hint(engine, started, _follow)
 
     started, checked, hint = with_engine(work)
-    check = {"looked_at": checked.checked, "will_fail": dict(checked.failures_by_reason)}
+    check = {
+        "looked_at": checked.checked,
+        "will_fail": dict(checked.failures_by_reason),
+        "placeholder_problems": documents.plain(checked.placeholder_problems),
+        "text_warnings": documents.plain(checked.text_warnings),
+    }
     _show_moved(started, hint, check)
     if checked.failing:
         note(explain_failing(checked, started))
+    for line in explain_values(checked.placeholder_problems, contacts_checked(checked)):
+        note(line)
+    for warning in checked.text_warnings:
+        note(warning.message)
     if started_late(started):
         note(f"Its start, {documents.plain(started.scheduled_start_at)}, has passed: it starts at once.")
 

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import Final, get_args
 
 import attrs
 import click
 
-from outreach.server_support import region_of_country
-from outreach_server.cli.column_names import LAST_NAMES_BESIDE, NAMES, NUMBERS, OWNERS, Field, plain
+from outreach.server_support import (
+    LAST_NAMES_BESIDE,
+    NAMES,
+    NUMBERS,
+    OWNERS,
+    Field,
+    composed,
+    fields_of_headers,
+    name_spellings,
+    plain,
+    region_of_country,
+)
 from outreach_server.cli.read_numbers import CellNumber, ReadNumbers
 
 _FIELDS: Final = get_args(Field)
@@ -94,7 +105,9 @@ def read_columns(cells: Sequence[str], *, mapped: Mapping[Field, str] = _NOT_MAP
         click.ClickException: Not exactly one column is the phone number, a mapped column is not there or mapped twice,
             or a name cannot be stored.
     """
-    headers = tuple(cell.strip(" \t\r\n\u00a0\u200b\ufeff").removeprefix("\u00ef\u00bb\u00bf") for cell in cells)
+    headers = tuple(
+        composed(cell.strip(" \t\r\n\u00a0\u200b\ufeff").removeprefix("\u00ef\u00bb\u00bf")) for cell in cells
+    )
     if any("\0" in header for header in headers):
         raise click.ClickException("The header holds NUL characters. If the file is UTF-16: --encoding utf-16-le.")
     chosen: dict[Field, int] = {field: _named(headers, column) for field, column in mapped.items() if column}
@@ -151,6 +164,28 @@ def without_foreign_country(
     return attrs.evolve(columns, country=None, notes=(*columns.notes, note))
 
 
+def with_named(columns: Columns, names: AbstractSet[str]) -> Columns:
+    """Return the columns with those as variables too that are fields, and that a text names by their own names.
+
+    A column with a usual name of its field needs none: the engine knows it (`fields_of_headers`).
+
+    Args:
+        columns: The columns.
+        names: What the text names, as `name_spellings` writes it.
+    """
+    usual = fields_of_headers(columns.headers)
+    known = {index for index, _ in columns.variables}
+    fields: dict[int, Field] = dict(columns.fields) | {columns.phone: "phone_number"}
+    more = tuple(
+        (index, columns.headers[index])
+        for index, field in fields.items()
+        if index not in known
+        and usual.get(columns.headers[index]) != field
+        and not names.isdisjoint(name_spellings(columns.headers[index]))
+    )
+    return attrs.evolve(columns, variables=columns.variables + more)
+
+
 def find_phone_columns(cells: Sequence[str]) -> Sequence[int]:
     """Return the columns with a usual name of a phone number, the plainest name first."""
     return list(_all([cell.strip() for cell in cells], "phone_number", set()))
@@ -158,7 +193,12 @@ def find_phone_columns(cells: Sequence[str]) -> Sequence[int]:
 
 def _named(headers: Sequence[str], column: str) -> int:
     """Return the one column of a name, or of a number if none has that name."""
-    matches = [index for index, header in enumerate(headers) if header.casefold() == column.casefold()]
+    wanted = {spelling.casefold() for spelling in name_spellings(column)}
+    matches = [
+        index
+        for index, header in enumerate(headers)
+        if any(spelling.casefold() in wanted for spelling in name_spellings(header))
+    ]
     if not matches and column.isascii() and column.isdecimal() and 1 <= int(column) <= len(headers):
         return int(column) - 1
     if not matches:

@@ -12,13 +12,25 @@ import click
 
 from outreach import InvalidRequest, NewRecipient
 from outreach.models import PreparedRecipient
-from outreach.server_support import is_cell_error, prepare_recipient, read_cell
-from outreach_server.cli.column_names import Field
-from outreach_server.cli.contact_columns import Columns, read_columns, without_foreign_country
+from outreach.server_support import (
+    Field,
+    PlaceholderTally,
+    is_cell_error,
+    name_spellings,
+    placeholders_of,
+    prepare_recipient,
+    read_cell,
+    recipient_values,
+    with_field_names,
+)
+from outreach.server_support import is_blank as is_blank_text
+from outreach_server.cli.contact_columns import Columns, read_columns, with_named, without_foreign_country
 from outreach_server.cli.csv_records import Record
+from outreach_server.cli.header_rows import find_header
 from outreach_server.cli.read_numbers import CellNumber, ReadNumbers
 from outreach_server.cli.rejects import Rejects
 from outreach_server.cli.tables import Table, is_blank
+from outreach_server.cli.xlsx_merges import merged_notes
 
 CHUNK: Final = 500
 MAX_CELL_LENGTH: Final = 4_000
@@ -35,16 +47,23 @@ class ContactFile:
     Attributes:
         table: The list.
         columns: The meaning of its columns.
+        notes: Hints for people on how it is read.
         first_rows: Its first rows, for people.
+        tally: Counts contacts without a value for a placeholder, once the texts are known (`use_texts`).
+        dated: The columns whose dates are written in the format of a placeholder.
         rows: Nonempty rows read so far.
         numbers: The numbers that were taken so far; its region has to be set before.
     """
 
     table: Table
     columns: Columns
+    notes: tuple[str, ...]
     first_rows: tuple[Record, ...]
     _records: Iterator[Record]
+    tally: PlaceholderTally = attrs.field(factory=lambda: PlaceholderTally(()))
+    dated: frozenset[int] = frozenset()
     rows: int = 0
+    loaded: int = 0
     numbers: ReadNumbers = attrs.field(factory=ReadNumbers)
 
     @classmethod
@@ -54,18 +73,39 @@ class ContactFile:
         Raises:
             click.ClickException: The file is empty, not in its encoding, or its header does not name the phone.
         """
-        found = table.records
-        header = next((record for record in found if not is_blank(record)), None)
-        if header is None:
-            raise click.ClickException(f"{table.name} is empty; its first line must name the columns.")
-        if header.problem is not None:
-            raise click.ClickException(f"The header of {table.name} cannot be read: {header.problem}.")
-        columns = read_columns(header.cells, mapped=mapped)
-        first = tuple(islice((record for record in found if not is_blank(record)), SHOWN_ROWS))
+        header = find_header(table.records, name=table.name, mapped=mapped)
+        columns = read_columns(header.record.cells, mapped=mapped)
+        first = tuple(islice((record for record in header.rest if not is_blank(record)), SHOWN_ROWS))
         if not first:
             raise click.ClickException(f"{table.name} has a header and no rows.")
         columns = without_foreign_country(columns, [record.cells for record in first], mapped=mapped)
-        return cls(table=table, columns=columns, first_rows=first, records=chain(first, found))
+        merged = merged_notes(table.merged, header.record.row, len(columns.headers))
+        return cls(
+            table=table,
+            columns=columns,
+            notes=(*table.notes, *header.notes, *columns.notes, *merged),
+            first_rows=first,
+            records=chain(first, header.rest),
+        )
+
+    def use_texts(self, templates: Sequence[str], expected: Sequence[str]) -> None:
+        """Read the rows for these texts: count missing values, and keep dates that get a format.
+
+        Args:
+            templates: The texts.
+            expected: The names that a voice agent expects.
+        """
+        found = [one for template in templates for one in placeholders_of(template)]
+        used = {spelling for one in found for spelling in (*one.whole, *one.name)}
+        self.columns = with_named(self.columns, used.union(*map(name_spellings, expected)))
+        names = tuple(name for _, name in self.columns.variables)
+        texts = [with_field_names(template, self.columns.headers, names) for template in templates]
+        self.tally = PlaceholderTally(texts, expected)
+        dated = {
+            one for text in texts for found in placeholders_of(text) if found.date is not None for one in found.name
+        }
+        columns = chain(self.columns.variables, self.columns.fields)
+        self.dated = frozenset(index for index, name in columns if not dated.isdisjoint(name_spellings(name)))
 
     def contacts(self, rejects: Rejects) -> Iterator[tuple[Record, NewRecipient]]:
         """Iterate over the contacts, whose numbers may be invalid; report malformed rows."""
@@ -84,12 +124,14 @@ class ContactFile:
                 continue
             try:
                 # By the number as it was read, which is not read again.
-                prepared = prepare_recipient(self._contact(record, number.phone or ""), None, path="")
+                contact = self._contact(record, number.phone or "")
+                prepared = prepare_recipient(contact, None, path="")
             except InvalidRequest as error:
                 detail = error.details[0]
                 _reject(rejects, record, self._column(detail.path.removeprefix(".")), detail.message)
                 continue
             self.numbers.count(record.row, number)
+            self._count(record, contact)
             chunk.append(prepared._replace(phone_number=number.text))
             if len(chunk) == CHUNK:
                 yield chunk
@@ -114,6 +156,18 @@ class ContactFile:
             else:
                 _reject(rejects, record, *problem)
 
+    def _count(self, record: Record, contact: NewRecipient) -> None:
+        values = recipient_values(
+            phone_number=contact.phone_number,
+            first_name=contact.first_name,
+            last_name=contact.last_name,
+            email=contact.email,
+            company=contact.company,
+            custom_variables=contact.custom_variables,
+        )
+        self.tally.see(values, self.loaded, contact.phone_number, f"row {record.row}")
+        self.loaded += 1
+
     def _problem(self, record: Record) -> tuple[str | None, str] | None:
         """Return what is wrong with a row besides its number, after the column, if it is one's."""
         width = len(self.columns.headers)
@@ -131,21 +185,24 @@ class ContactFile:
 
     def _contact(self, record: Record, phone_number: str) -> NewRecipient:
         columns, cells = self.columns, record.cells
+        if not self.dated.isdisjoint(record.dates):
+            dates = {at: text for at, text in record.dates.items() if at in self.dated}
+            cells = [dates.get(at, cell) for at, cell in enumerate(cells)]
         width = len(cells)
-        fields = {
-            name: text for index, name in columns.fields if index < width and (text := read_cell(cells[index].strip()))
-        }
-        variables = {
-            name: text
-            for index, name in columns.variables
-            if index < width and (text := read_cell(cells[index].strip()))
-        }
+        fields = {name: text for index, name in columns.fields if index < width and (text := _text(cells[index]))}
+        variables = {name: text for index, name in columns.variables if index < width and (text := _text(cells[index]))}
         return NewRecipient(phone_number=phone_number, **fields, custom_variables=variables)
 
     def _column(self, path: str) -> str | None:
         names: dict[str, str] = {field: self.columns.headers[index] for index, field in self.columns.fields}
         names["phone_number"] = self.columns.headers[self.columns.phone]
         return names.get(path)
+
+
+def _text(cell: str) -> str:
+    """Return the text of a cell; nothing if it shows nothing."""
+    text = read_cell(cell.strip())
+    return "" if is_blank_text(text) else text
 
 
 def _reject(rejects: Rejects, record: Record, column: str | None, message: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import click
@@ -15,6 +16,12 @@ from outreach_server.cli.csv_lines import MAX_LINE_LENGTH
 DELIMITERS: Final = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "\\t": "\t"}
 _CANDIDATES: Final = (",", ";", "\t", "|")
 _QUOTED: Final = re.compile(r'"[^"]*"')
+_NO_DATES: Final[Mapping[int, str]] = MappingProxyType({})
+_LOOKS_LIKE_A_PHONE: Final = re.compile(r"[+(]?(?:[ ()./\u00a0-]*[0-9]){7,15}[ )]*")
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+_FEW_CELLS: Final = 2
+"""A text of two lines with a comma in each is ordinary; a row has more cells, or a number."""
+
 _SEPARATOR_LINE: Final = re.compile(r'"?sep=([^"\r\n])"?[\r\n]*', re.IGNORECASE)
 
 
@@ -24,14 +31,16 @@ class Record(NamedTuple):
     Attributes:
         row: Its number as in a spreadsheet: the header is row 1, and empty rows count.
         line: The number of its first line.
-        cells: Its cells; for a malformed row, its first line.
+        cells: Its cells; for a row that cannot be cut into cells, its first line.
         problem: Why it is malformed, if it is.
+        dates: What a date is, as `2026-12-08 08:00`, by the index of its cell, where the file knows it.
     """
 
     row: int
     line: int
     cells: list[str]
     problem: str | None
+    dates: Mapping[int, str] = _NO_DATES
 
 
 class Delimiter(click.ParamType[str]):
@@ -63,7 +72,8 @@ def records(lines: Iterable[str], delimiter: str, *, first_line: int = 1) -> Ite
     """Cut lines into rows, by RFC 4180.
 
     After an unclosed quote, or text after a closing quote, only the row's first line is dropped, and the next line
-    begins a new row.
+    begins a new row. A quote that was closed in a later row makes one cell of what lies between: such a row is
+    malformed as a whole, because nobody knows which of its lines are rows.
 
     Args:
         lines: The lines, with their ends.
@@ -72,7 +82,7 @@ def records(lines: Iterable[str], delimiter: str, *, first_line: int = 1) -> Ite
     """
     source = _Lines(lines)
     reader = csv.reader(source, delimiter=delimiter, strict=True)
-    row, line = 0, first_line
+    row, line, width = 0, first_line, 0
     while True:
         source.taken = []
         row += 1
@@ -87,8 +97,40 @@ def records(lines: Iterable[str], delimiter: str, *, first_line: int = 1) -> Ite
             reader = csv.reader(source, delimiter=delimiter, strict=True)
         else:
             # An empty line is a row of one empty cell, as in a spreadsheet.
-            yield Record(row, line, cells or [""], None)
-            line += len(source.taken)
+            taken, width = len(source.taken), max(width, len(cells))
+            problem = None
+            if taken > 1 and (found := rows_in_a_cell(cells, delimiter, width)) is not None:
+                problem = (
+                    f"a quote joins the lines {line} to {line + taken - 1} to one row; a cell of it holds what looks "
+                    f"like another row ({found[:40]!r}); close the quote in its own line, or take the line ends out"
+                )
+            yield Record(row, line, cells or [""], problem)
+            line += taken
+
+
+def rows_in_a_cell(cells: Sequence[str], delimiter: str, width: int) -> str | None:
+    """Return a line of a cell that looks like a row of the list: as wide as it, or with a number; None if none does.
+
+    Args:
+        cells: The cells of a row.
+        delimiter: What separates cells; before a space it is part of a text.
+        width: How many cells the list's rows have.
+    """
+    if not any("\n" in cell or "\r" in cell for cell in cells):
+        return None
+    split = re.compile(rf"{re.escape(delimiter)}(?![ \u00a0])").split
+    starts_with_a_phone = bool(cells) and _LOOKS_LIKE_A_PHONE.fullmatch(cells[0]) is not None
+    for cell in cells:
+        lines = _LINE_END.split(cell)
+        if len(lines) == 1:
+            continue
+        parts = [split(line) for line in lines]
+        joined = starts_with_a_phone or any(len(one) > 1 for one in parts)
+        for line, one in zip(lines, parts, strict=True):
+            wide = len(one) >= width and width > _FEW_CELLS
+            if wide or (joined and any(_LOOKS_LIKE_A_PHONE.fullmatch(part.strip(' "')) for part in one)):
+                return line
+    return None
 
 
 class _TooLong(Exception):

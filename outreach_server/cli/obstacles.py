@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from outreach_server.cli.output import cell
@@ -10,7 +10,7 @@ from outreach_server.cli.output import cell
 if TYPE_CHECKING:
     from outreach import Campaign
     from outreach.errors import CannotStart, ErrorDetail
-    from outreach.models import StartCheck
+    from outreach.models import PlaceholderProblem, StartCheck
 
 _MAX_NAME_LENGTH: Final = 40
 _MAX_NAMES: Final = 20
@@ -74,10 +74,34 @@ def explain_placeholders(names: Sequence[str], campaign: Campaign) -> str:
     )
 
 
+def explain_values(
+    problems: Sequence[PlaceholderProblem], counted: str, *, unknown: Sequence[str] = ()
+) -> Iterator[str]:
+    """Yield how many contacts have no value for a placeholder, or no date in it, and what to do.
+
+    Args:
+        problems: What was counted.
+        counted: Among how many contacts it was counted, such as `the first 10,000 contacts`.
+        unknown: Placeholders that nothing fills, which are explained by themselves.
+    """
+    for one in problems:
+        name = f"{{{{{cell(one.name[:_MAX_NAME_LENGTH])}}}}}"
+        such = ", ".join(cell(each.detail or each.phone_number) for each in one.examples)
+        if one.problem == "no_date":
+            yield (
+                f"Of {counted}, {one.count:,} have a value for {name} that is not read as a date, and is sent as it is "
+                f"({such}). Write dates as 2026-12-08."
+            )
+        elif one.name not in unknown:
+            yield (
+                f"Of {counted}, {one.count:,} have no value for {name}: a blank is sent in its place ({such}). Give it "
+                f"a fallback, such as {{{{{cell(one.name[:_MAX_NAME_LENGTH])}|there}}}}."
+            )
+
+
 def explain_failing(checked: StartCheck, campaign: Campaign) -> str:
     """Return how many contacts will fail because of their text, and what to do."""
-    everybody = checked.checked >= checked.contacts
-    looked = f"{checked.checked:,} contacts" if everybody else f"the first {checked.checked:,} contacts"
+    looked = contacts_checked(checked)
     why = {
         "over_segment_cap": "with a text over the segment cap (settings set --max-segments)",
         "empty_message": "with an empty text",
@@ -87,6 +111,13 @@ def explain_failing(checked: StartCheck, campaign: Campaign) -> str:
         f"Of {looked}, {checked.failing:,} will fail: {counts}. The text can be changed only before the start: to "
         f"start over, cancel it with: outreach-server campaigns cancel {campaign.id}"
     )
+
+
+def contacts_checked(checked: StartCheck) -> str:
+    """Return how many contacts were checked, in words."""
+    if checked.checked >= checked.contacts:
+        return f"{checked.checked:,} contacts"
+    return f"the first {checked.checked:,} of {checked.contacts:,} contacts"
 
 
 def started_late(campaign: Campaign) -> bool:

@@ -10,13 +10,14 @@ from typing import Final
 import attrs
 import click
 
-from outreach.server_support import person_key, read_number_cell
-from outreach_server.cli.column_names import Field
+from outreach.server_support import Field, person_key, read_number_cell
 from outreach_server.cli.contact_columns import Columns, find_phone_columns, read_columns, without_foreign_country
 from outreach_server.cli.csv_records import Record
+from outreach_server.cli.header_rows import find_header
 from outreach_server.cli.read_numbers import ReadNumbers
 from outreach_server.cli.rejects import Rejects
 from outreach_server.cli.tables import Table, is_blank
+from outreach_server.cli.xlsx_merges import merged_notes
 
 _NUMBER: Final = re.compile(r"[+\uff0b]?[\d\s().\-/]{7,}")
 _LETTER: Final = re.compile(r"[^\W\d_]")
@@ -58,14 +59,15 @@ class OptOutFile:
         first = next((record for record in found if not is_blank(record)), None)
         if first is None:
             raise click.ClickException(f"{table.name} is empty.")
+        found = chain([first], found)
         columns = _without_header(table, first, mapped.get("phone_number"))
-        has_header = columns is None
+        has_header, header_row, notes = columns is None, first.row - 1, table.notes
         if columns is None:
-            if first.problem is not None:
-                raise click.ClickException(f"The header of {table.name} cannot be read: {first.problem}.")
-            columns = read_columns(first.cells, mapped=mapped)
+            header = find_header(found, name=table.name, mapped=mapped)
+            columns = read_columns(header.record.cells, mapped=mapped)
+            found, header_row, notes = header.rest, header.record.row, (*notes, *header.notes)
         rows = list(islice((record for record in found if not is_blank(record)), _FIRST_ROWS))
-        if has_header and not rows:
+        if not rows:
             raise click.ClickException(f"{table.name} has a header and no rows.")
         # What `read_columns` notes is about contacts and their texts.
         columns = attrs.evolve(columns, notes=tuple(_other_columns(columns, mapped)))
@@ -74,9 +76,9 @@ class OptOutFile:
         return cls(
             table=table,
             column=f"{columns.headers[columns.phone]!r} ({name})" if has_header else name,
-            notes=columns.notes,
+            notes=(*notes, *columns.notes, *merged_notes(table.merged, header_row, len(columns.headers))),
             columns=columns,
-            records=chain(rows if has_header else [first, *rows], found),
+            records=chain(rows, found),
         )
 
     def read(self, rejects: Rejects) -> Iterator[tuple[int, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain, islice
 from typing import IO, Final
@@ -14,9 +14,12 @@ from zipfile import BadZipFile, ZipFile
 import attrs
 import click
 
+from outreach.server_support import is_blank as is_blank_text
 from outreach_server.cli.csv_lines import Source
-from outreach_server.cli.csv_records import Record, detect_delimiter, named_delimiter, records
+from outreach_server.cli.csv_records import Record, named_delimiter, records
 from outreach_server.cli.encodings import ENCODING_MARKS, WINDOWS
+from outreach_server.cli.header_rows import HEADER_WITHIN, delimiter_of_header
+from outreach_server.cli.xlsx_merges import Merged
 from outreach_server.cli.xlsx_records import open_sheet
 
 AUTO: Final = "auto"
@@ -58,6 +61,8 @@ class Table:
         position: Returns how many bytes have been read.
         described: How it is read, in a few words.
         notes: Hints for people on how it is read.
+        merged: The merged cells of a sheet.
+        unread: Returns hints on what was not read as it is shown, by now.
     """
 
     name: str
@@ -65,6 +70,8 @@ class Table:
     position: Callable[[], int]
     described: str
     notes: tuple[str, ...] = ()
+    merged: Sequence[Merged] = ()
+    unread: Callable[[], Iterator[str]] = lambda: iter(())
 
 
 @contextmanager
@@ -102,6 +109,8 @@ def open_table(
                 position=whole.tell,
                 described=f"sheet {found.title!r}",
                 notes=(note,) if note is not None else (),
+                merged=found.merged,
+                unread=found.notes,
             )
             return
         if sheet is not None:
@@ -122,7 +131,7 @@ def _foreign_kind(head: bytes, encoding: str | None) -> str | None:
 
 
 def open_csv(source: Source, *, delimiter: str = AUTO) -> Table:
-    """Return the rows of a text file with its header; `auto` detects the delimiter in the first nonempty line."""
+    """Return the rows of a text file; `auto` detects the delimiter in its header."""
     lines = source.lines()
     first: list[str] = []
     for line in lines:
@@ -136,7 +145,10 @@ def open_csv(source: Source, *, delimiter: str = AUTO) -> Table:
         skipped = len(first)
         first = list(islice(lines, 1))
     if delimiter == AUTO:
-        delimiter = named or (detect_delimiter(first[-1]) if first else ",")
+        if named is None:
+            # Titles may stand above the header.
+            first += islice(lines, HEADER_WITHIN)
+        delimiter = named or delimiter_of_header([line for line in first if line.strip()])
     used = source.encoding or "utf-8"
     note = (
         f"{source.name} is not UTF-8 and is read as Windows-1252, as western spreadsheets write it. If names look "
@@ -154,7 +166,7 @@ def open_csv(source: Source, *, delimiter: str = AUTO) -> Table:
 
 def is_blank(record: Record) -> bool:
     """Return whether a row is empty."""
-    return record.problem is None and not any(cell.strip() for cell in record.cells)
+    return record.problem is None and all(map(is_blank_text, record.cells))
 
 
 class _Replayed:

@@ -12,10 +12,9 @@ import click
 
 from outreach import Outreach
 from outreach.models import UnsubscribeImport, UnsubscribeScope
-from outreach.server_support import person_key
+from outreach.server_support import Field, person_key
 from outreach_server.cli import interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
-from outreach_server.cli.column_names import Field
 from outreach_server.cli.contact_columns import ColumnMapping
 from outreach_server.cli.csv_lines import Encoding
 from outreach_server.cli.csv_records import Delimiter
@@ -76,7 +75,7 @@ def import_(
     ):
         numbers = OptOutFile.open(table, mapped=dict(mapped))
         numbers.numbers.region = region
-        for text in (*table.notes, *numbers.notes):
+        for text in numbers.notes:
             note(text)
 
         async def work(engine: Outreach) -> UnsubscribeImport | None:
@@ -112,7 +111,7 @@ def _answer(done: UnsubscribeImport | None, workspace_id: str, found: OptOutFile
             **result,
             "rows": found.rows,
             "read_as": found.table.described,
-            "notes": [*found.table.notes, *found.notes],
+            "notes": [*found.notes, *found.table.unread()],
             "column": found.column,
             "numbers": numbers_document(numbers),
             "corrected": corrected(numbers),
@@ -122,6 +121,8 @@ def _answer(done: UnsubscribeImport | None, workspace_id: str, found: OptOutFile
         return
     show_warnings(warnings)
     note(f"{found.table.name}: {found.table.described}; the numbers are in {found.column}.")
+    for text in found.table.unread():
+        note(text)
     show_numbers(numbers)
     if rejects.count:
         note(f"{rejects.count} rows are not numbers to unsubscribe:")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import pytest
 
-from outreach_server.cli.column_names import NAMES, plain
+from outreach.server_support import NAMES, plain
 from outreach_server.cli.contact_columns import ColumnMapping, read_columns
 
 

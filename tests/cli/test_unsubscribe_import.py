@@ -83,6 +83,14 @@ def test_a_first_row_that_lost_digits_is_a_row_and_no_header(cli: Cli, workspace
     assert (done["added"], [bad["row"] for bad in done["rejected"]]) == (1, [1])
 
 
+def test_a_header_is_found_below_a_title(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """As in a list of contacts."""
+    done = load(cli, workspace_id, csv_file(f"Opt-outs of May,\n,\nAccount,Phone\n4155550199,{ANN}\n"))
+    assert (done["column"], done["rows"]) == ("'Phone' (column 2)", 1)
+    assert "Row 3 looks like the header. Row 1 above it is not read." in done["notes"]
+    assert registered(cli, workspace_id) == [ANN]
+
+
 def test_a_dry_run_shows_what_would_be_stored_and_writes_nothing(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """The numbers in E.164, by country and kind, and what was corrected."""
     file = csv_file("Telefon,Land\n015123456701,Deutschland\n0301234567,DE\n2 01555 0123,+1\n,DE\n")

@@ -6,11 +6,15 @@ from collections.abc import Sequence
 
 from outreach.errors import AccountMissing, ErrorDetail
 from outreach.models.campaign import Campaign
+from outreach.models.preflight import TextWarning
+from outreach.models.resources import Agent
 from outreach.models.states import WorkspaceMode
 from outreach.models.workspace import Workspace
 from outreach.operations.campaigns.recipients import steps_of
 from outreach.operations.common import settings_of
+from outreach.policy.placeholders import expected_names, field_columns, template_of, text_warnings
 from outreach.policy.rendering import CONTACT_FIELDS, unfilled
+from outreach.policy.texts import name_spellings
 from outreach.providers.registry import Adapters
 from outreach.working_set import Transaction
 
@@ -20,26 +24,43 @@ def templates_of(tx: Transaction, campaign: Campaign) -> Sequence[str]:
     if campaign.channel == "call":
         return ()
     steps = steps_of(tx, campaign)
-    if steps is None:
-        return (campaign.body or "",)
-    return tuple(step.body or "" for step in steps if step.kind == "send")
+    texts = (campaign.body,) if steps is None else tuple(step.body for step in steps if step.kind == "send")
+    return tuple(template_of(campaign, text) for text in texts)
+
+
+def caller_of(tx: Transaction, campaign: Campaign) -> Agent | None:
+    """Return the agent of a calling campaign; None if it has none, or sends messages."""
+    if campaign.channel != "call" or not campaign.agent_id:
+        return None
+    return tx.agents.get(campaign.workspace_id, campaign.agent_id)
 
 
 def unknown_placeholders(tx: Transaction, campaign: Campaign) -> tuple[str, ...]:
     """Return the placeholders without a fallback that nothing fills, each once.
 
-    A calling campaign has its agent's placeholders; names that begin with an underscore are the engine's own
-    (`docs/voice-variables.md`). The result is empty if the contacts' variables are unknown.
+    A calling campaign has its agent's placeholders. The result is empty if the contacts' variables are unknown.
     """
     if campaign.variable_names is None:
         return ()
-    known = {*CONTACT_FIELDS, *campaign.variable_names, *settings_of(tx, campaign.workspace_id).custom_variables}
+    known = _names_with_values(tx, campaign)
     if campaign.channel == "call":
-        agent = tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
-        expected = (agent.placeholders if agent is not None else None) or ()
-        return tuple(name for name in dict.fromkeys(expected) if name not in known and not name.startswith("_"))
+        spellings = {spelling for name in known for spelling in name_spellings(name)}
+        expected = expected_names(caller_of(tx, campaign))
+        return tuple(name for name in expected if spellings.isdisjoint(name_spellings(name)))
     found = (name for template in templates_of(tx, campaign) for name in unfilled(template, known))
     return tuple(dict.fromkeys(found))
+
+
+def find_text_warnings(tx: Transaction, campaign: Campaign) -> tuple[TextWarning, ...]:
+    """Return the parts of a campaign's texts that may be meant as placeholders, and are sent as they are."""
+    names = _names_with_values(tx, campaign)
+    found = (one for template in templates_of(tx, campaign) for one in text_warnings(template, names))
+    return tuple({one.written: one for one in found}.values())
+
+
+def _names_with_values(tx: Transaction, campaign: Campaign) -> Sequence[str]:
+    declared = settings_of(tx, campaign.workspace_id).custom_variables
+    return (*CONTACT_FIELDS, *(campaign.variable_names or ()), *field_columns(campaign), *declared)
 
 
 def missing_account(tx: Transaction, workspace: Workspace, provider: str) -> ErrorDetail | None:

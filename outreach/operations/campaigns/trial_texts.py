@@ -31,7 +31,7 @@ def text_for_contact(
         found = tx.recipients.by_phone(workspace.id, campaign.id, phone)
     if not found:
         raise NotFound("recipient", contact)
-    messages = send_steps(steps_of(tx, campaign), campaign.body)
+    messages = send_steps(steps_of(tx, campaign), campaign)
     if message > len(messages):
         count = "1 message" if len(messages) == 1 else f"{len(messages)} messages"
         raise InvalidRequest.at("message", f"the campaign has {count}")

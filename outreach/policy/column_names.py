@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 Field = Literal["phone_number", "first_name", "last_name", "email", "company", "external_id", "country"]
 """What a column may be; `country` decides how local numbers are read."""
@@ -102,3 +102,29 @@ OWNERS: Final = (
 
 NUMBERS: Final = frozenset(map(plain, ("number", "numéro", "nummer", "numer", "номер")))
 """Names of a phone column that mean another number behind one of those words: `customer_number`."""
+_OF_CONTACTS: Final[tuple[Field, ...]] = tuple(field for field in get_args(Field) if field != "country")
+
+
+def usual_field(header: str) -> Field | None:
+    """Return the field whose column usually has this name; None if it is none's."""
+    return _FIELDS_BY_NAME.get(plain(header))
+
+
+_FIELDS_BY_NAME: Final[Mapping[str, Field]] = {name: field for field in _OF_CONTACTS for name in NAMES[field]}
+
+
+def fields_of_headers(headers: Sequence[str]) -> Mapping[str, Field]:
+    """Return which columns of a list are fields by the usual names, by their headers.
+
+    Of several columns the one with the plainest name is the field.
+    """
+    names = {plain(header): header for header in reversed(headers)}
+    found: dict[str, Field] = {}
+    for field in _OF_CONTACTS:
+        name = next((name for name in NAMES[field] if name in names), None)
+        if name is not None:
+            found[names[name]] = field
+    beside = next((LAST_NAMES_BESIDE[name] for name in names if name in LAST_NAMES_BESIDE), None)
+    if beside in names and "last_name" not in found.values():
+        found.setdefault(names[beside], "last_name")
+    return found
