@@ -109,9 +109,10 @@ def delimiter_of_header(lines: Sequence[str]) -> str:
         lines: The first lines that are not empty.
     """
     found = [(line, detect_delimiter(line)) for line in lines[:HEADER_WITHIN]]
-    for line, delimiter in found:
-        if find_phone_columns(next(csv.reader([line], delimiter=delimiter), [])):
-            return delimiter
+    named = [one for one in found if find_phone_columns(next(csv.reader([one[0]], delimiter=one[1]), []))]
+    if named:
+        # A lone cell may be a title.
+        return next((delimiter for line, delimiter in named if delimiter in line), named[0][1])
     for index, (line, delimiter) in enumerate(found):
         # The rows of a list have it as often as its header, which a title has not.
         below = found[index + 1][0] if index + 1 < len(found) else ""

@@ -86,15 +86,16 @@ def explain_values(
     """
     for one in problems:
         name = f"{{{{{cell(one.name[:_MAX_NAME_LENGTH])}}}}}"
+        have = "has" if one.count == 1 else "have"
         such = ", ".join(cell(each.detail or each.phone_number) for each in one.examples)
         if one.problem == "no_date":
             yield (
-                f"Of {counted}, {one.count:,} have a value for {name} that is not read as a date, and is sent as it is "
+                f"Of {counted}, {one.count:,} {have} a value for {name} that is not read as a date, and is sent as it is "
                 f"({such}). Write dates as 2026-12-08."
             )
         elif one.name not in unknown:
             yield (
-                f"Of {counted}, {one.count:,} have no value for {name}: a blank is sent in its place ({such}). Give it "
+                f"Of {counted}, {one.count:,} {have} no value for {name}: a blank is sent in its place ({such}). Give it "
                 f"a fallback, such as {{{{{cell(one.name[:_MAX_NAME_LENGTH])}|there}}}}."
             )
 

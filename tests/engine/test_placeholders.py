@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 from outreach import (
+    CampaignUpdate,
     FlowStep,
     NewAgent,
     NewCallCampaign,
     NewFlow,
+    NewMessage,
     NewRecipient,
     NewSmsCampaign,
     Outreach,
@@ -18,7 +21,9 @@ from outreach import (
 from outreach.errors import CannotStart
 from outreach.models.campaign import CampaignCreated
 from outreach.services.contacts import MAX_NAMES, VariableNameCollector, prepare_recipient
-from tests.engine.rig import given_workspace
+from outreach.storage.sqlite.memory import MemoryStorage
+from tests.engine.calling import CALLS, given_agent, given_calls
+from tests.engine.rig import dispatching, given_campaign, given_workspace, reaches, until
 
 pytestmark = pytest.mark.virtual_time
 
@@ -114,6 +119,81 @@ async def test_the_placeholders_of_an_agent_are_looked_at_too(engine: Outreach) 
     any_agent = await engine.agents.create(workspace.id, NewAgent(name="Bob"))
     new = NewCallCampaign(name="Calls", agent_id=any_agent.id)
     assert (await engine.campaigns.create_call(workspace.id, new, PEOPLE)).unknown_placeholders == ()
+
+
+LISTED = [
+    NewRecipient(phone_number="+14155550101", first_name="Ann", custom_variables={"Plan": "pro"}),
+    NewRecipient(phone_number="+14155550102", custom_variables={"Plan": "pro"}),
+]
+
+
+@pytest.mark.parametrize("flow", [False, True])
+async def test_a_text_names_the_columns_that_fields_came_from(flow: bool) -> None:
+    """As the campaign keeps them; what is sent, tried and foreseen is the same."""
+    async with dispatching(MemoryStorage()) as rig:
+        workspace = await given_workspace(rig.engine)
+        text = "Hallo {{Vorname|du}}, {{Plan}}"
+        steps = [FlowStep(kind="send", body=text)]
+        made_flow = await rig.engine.flows.create(workspace.id, NewFlow(name="F", steps=steps))
+        source: dict[str, Any] = {"message_source": "flow", "flow_id": made_flow.id, "body": None} if flow else {}
+        campaign = await given_campaign(
+            rig.engine, workspace, LISTED, csv_column_headers=("Telefon", "Vorname", "Plan"), **{"body": text, **source}
+        )
+        foreseen = await rig.engine.campaigns.preflight(workspace.id, campaign.id)
+        assert (foreseen.unknown_placeholders, foreseen.placeholder_problems) == ((), ())
+        texts = [one.messages[0].text for one in foreseen.samples]
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+        assert [one.body for one in rig.carrier.requests] == texts
+        assert [one.splitlines()[0] for one in texts] == ["Hallo Ann, pro", "Hallo du, pro"]
+
+
+async def test_an_agent_gets_the_columns_that_it_expects() -> None:
+    """By their own names, beside the names of the fields; who has none is counted before the start."""
+    async with dispatching(MemoryStorage(), config=CALLS) as rig:
+        workspace = await given_workspace(rig.engine)
+        agent = await given_agent(rig.engine, workspace, placeholders=["Vorname", "Plan"])
+        campaign = await given_calls(
+            rig.engine, workspace, LISTED, agent_id=agent, csv_column_headers=("Telefon", "Vorname", "Plan")
+        )
+        foreseen = await rig.engine.campaigns.preflight(workspace.id, campaign.id)
+        checked = await rig.engine.campaigns.check_start(workspace.id, campaign.id)
+        for problems in (foreseen.placeholder_problems, checked.placeholder_problems):
+            assert [(one.name, one.count) for one in problems] == [("Vorname", 1)]
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+
+        async def placed() -> bool:
+            return len(rig.voice.requests) == len(LISTED)
+
+        await until(placed)
+        assert [one.variables.get("Vorname") for one in rig.voice.requests] == ["Ann", None]
+
+
+async def test_texts_and_contacts_of_a_program_are_composed(engine: Outreach) -> None:
+    """Also where the program is no list: names, values, headers and the text."""
+    workspace = await given_workspace(engine)
+    people = [
+        NewRecipient(
+            phone_number="+14155550101",
+            first_name="Jose\u0301",
+            custom_variables={"Gro\u0308\u00dfe": ["Pen\u0303a\n\u0303", {"e\u0301": 1}]},
+        )
+    ]
+    campaign = await given_campaign(
+        engine, workspace, people, body="{{Gr\u00f6\u00dfe}} e\u0301", csv_column_headers=("Gro\u0308\u00dfe",)
+    )
+    assert campaign.body == "{{Gr\u00f6\u00dfe}} \u00e9"
+    assert campaign.csv_column_headers == ("Gr\u00f6\u00dfe",)
+    assert campaign.variable_names == ("Gr\u00f6\u00dfe",)
+    (contact,) = [one async for one in engine.campaigns.iter_recipients(workspace.id, campaign.id)]
+    assert contact.first_name == "Jos\u00e9"
+    assert contact.custom_variables == {"Gr\u00f6\u00dfe": ["Pe\u00f1a\n\u0303", {"\u00e9": 1}]}
+    changed = await engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(body="e\u0301"))
+    assert changed.body == "\u00e9"
+    message = await engine.messages.send(
+        workspace.id, NewMessage(to="+14155550102", body="e\u0301", from_number="+14155550199", carrier="twilio")
+    )
+    assert (message.body, message.segments) == ("\u00e9", 1)
 
 
 def test_too_many_names_are_not_known() -> None:
