@@ -26,6 +26,7 @@ from outreach.policy.flows import current_send_step
 from outreach.policy.placeholders import template_of
 from outreach.policy.rendering import compose, values_of
 from outreach.policy.segments import Encoding, count_segments
+from outreach.policy.spellings import person_key
 
 UNCLEAR_REPLY: Final = "unclear_reply"
 """The reason of a recipient whose number is under review."""
@@ -147,16 +148,17 @@ def decide_loading(contact: PreparedRecipient, stopped: AbstractSet[str], seen: 
     Args:
         contact: The contact.
         stopped: The numbers on the register for the campaign's channel.
-        seen: The numbers of earlier contacts; one that is loaded is added.
+        seen: The persons at the numbers of earlier contacts, by their keys; one that is loaded is added.
     """
     phone = contact.phone
     if phone is None:
         return "invalid_number"
     if phone in stopped:
         return "opted_out"
-    if phone in seen:
+    key = person_key(phone)
+    if key in seen:
         return "duplicate"
-    seen.add(phone)
+    seen.add(key)
     return "load"
 
 

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Final
 
+from outreach.policy.spellings import spellings
+
 NANP: Final = re.compile(r"\+1[2-9][0-9]{9}")
 
 
@@ -22,7 +24,8 @@ def number_zones(phone: str) -> tuple[str, ...]:
     """
     if NANP.fullmatch(phone):
         return _zones_of_thousand(phone[:-3])
-    return look_up_zones(phone)
+    # The table has one spelling of a line.
+    return next((zones for each in spellings(phone) if (zones := look_up_zones(each))), ())
 
 
 # A list of contacts in North America has many numbers of the same thousand.

@@ -15,13 +15,14 @@ import attrs
 from outreach.policy.spellings import spellings
 
 if TYPE_CHECKING:
-    from phonenumbers import PhoneNumber
+    from phonenumbers import PhoneMetadata, PhoneNumber
 
 _E164: Final = re.compile(r"\+[1-9][0-9]{6,14}")
 
 _MEXICAN_MOBILE: Final = re.compile(r"\+521([0-9]{10})")
 """The form of Mexican mobile numbers until 2019, which messaging channels still use."""
 
+_NANP_CODE: Final = 1
 _MAX_PASSES: Final = 8
 
 NumberKind = Literal["mobile", "landline", "unknown"]
@@ -86,6 +87,32 @@ def with_first_zero(number: str, region: str) -> str | None:
         possible = trunk is None or trunk.end() > 1
     phone = local_readings("0" + number, region)[0] if possible else None
     return phone if phone is not None and number_kind(phone) != "unknown" else None
+
+
+def former_readings(phone: str, region: str) -> tuple[str, ...]:
+    """Return what earlier versions read in a region where a number was written without a plus sign, or with `00`.
+
+    It has only those that are another number: they read these digits as a national number, or behind the number of an
+    operator, wherever that was possible.
+    """
+    region = region.upper()
+    plan = _plan_of_region(region)
+    digits = phone[1:]
+    if plan is None or (plan.code == _NANP_CODE and digits[0] == "1"):
+        return ()
+    if plan.begins_unlike_a_number(digits):
+        found = [_former_reading(digits, region)]
+    else:
+        found = [f"+{plan.code}{digits}"] if len(digits) in plan.lengths else []
+    if plan.has_own_prefix:
+        found.append(_former_reading("00" + digits, region))
+    return tuple(each for each in found if each is not None and each != phone)
+
+
+@functools.lru_cache(maxsize=4096)
+def _former_reading(number: str, region: str) -> str | None:
+    phone = _possible(_parse(number, region))
+    return None if phone is None else international(phone[1:])
 
 
 def number_kind(phone: str) -> NumberKind:
@@ -182,12 +209,31 @@ def country_code(region: str) -> int:
     return _supported_country_code(region) if is_region(region) else 0
 
 
-@attrs.frozen
+@attrs.frozen(kw_only=True)
 class _NumberingPlan:
-    """The numbering plan of a country code: the prefix removed or rewritten in national numbers, and their lengths."""
+    """The numbering plan of a country code, or of one region that shares it with others.
 
+    Attributes:
+        code: The country code.
+        trunk_prefix: What is removed or rewritten in national numbers.
+        international_prefix: What stands before a country code, where there is no plus sign.
+        lengths: The lengths of national numbers.
+    """
+
+    code: int
     trunk_prefix: re.Pattern[str] | None
+    international_prefix: re.Pattern[str]
     lengths: frozenset[int]
+
+    @property
+    def has_own_prefix(self) -> bool:
+        """Return whether the international prefix is another one than `00`."""
+        return self.international_prefix.pattern != "00"
+
+    def begins_unlike_a_number(self, digits: str) -> bool:
+        """Return whether digits begin with what is removed or rewritten."""
+        patterns = (self.trunk_prefix, self.international_prefix)
+        return any(pattern is not None and pattern.match(digits) is not None for pattern in patterns)
 
 
 @functools.cache
@@ -197,12 +243,30 @@ def _numbering_plan(code: int) -> _NumberingPlan | None:
     if code not in phonenumbers.COUNTRY_CODE_TO_REGION_CODE:
         return None
     region = phonenumbers.region_code_for_country_code(code)
-    metadata = phonenumbers.PhoneMetadata.metadata_for_region_or_calling_code(code, region)
+    return _plan(phonenumbers.PhoneMetadata.metadata_for_region_or_calling_code(code, region))
+
+
+@functools.cache
+def _plan_of_region(region: str) -> _NumberingPlan | None:
+    import phonenumbers
+
+    plan = _plan(phonenumbers.PhoneMetadata.metadata_for_region(region)) if is_region(region) else None
+    main = None if plan is None else _numbering_plan(plan.code)
+    if plan is None or main is None:
+        return plan
+    # Whether a length is possible, the library reads in the plan of the main region.
+    return attrs.evolve(plan, lengths=plan.lengths | main.lengths)
+
+
+def _plan(metadata: PhoneMetadata | None) -> _NumberingPlan | None:
     if metadata is None or metadata.general_desc is None:
         return None
     prefix = metadata.national_prefix_for_parsing
     return _NumberingPlan(
-        trunk_prefix=re.compile(prefix) if prefix else None, lengths=frozenset(metadata.general_desc.possible_length)
+        code=int(metadata.country_code or 0),
+        trunk_prefix=re.compile(prefix) if prefix else None,
+        international_prefix=re.compile(metadata.international_prefix or "00"),
+        lengths=frozenset(metadata.general_desc.possible_length),
     )
 
 

@@ -32,6 +32,7 @@ from outreach.policy.opening import opening_state
 from outreach.policy.phones import normalise
 from outreach.policy.preflight import PreflightTally
 from outreach.policy.report_figures import cost_of, depends_on_country, expected_minutes
+from outreach.policy.stored_numbers import stored_forms
 from outreach.services.contacts import RecipientSource, VariableNameCollector, chunks
 from outreach.services.context import ServiceContext
 from outreach.services.validation import require_text
@@ -234,7 +235,7 @@ def _tally(setup: Setup, at: datetime, contact: str | None) -> PreflightTally:
     if contact is not None:
         require_text("contact", contact)
         phone = normalise(contact, setup.plan.workspace.default_region)
-        asked = {contact} if phone is None else {contact, phone}
+        asked = {contact} if phone is None else {contact, *stored_forms(phone, setup.plan.workspace.default_region)}
     channel = setup.plan.campaign.channel
     return PreflightTally(setup.plan, at, by_country=depends_on_country(setup.prices, channel), asked=frozenset(asked))
 

@@ -148,6 +148,7 @@ async def _load(
     advance: Callable[[], None],
 ) -> Loaded:
     new, stream = await _read(engine, workspace_id, wanted, contacts, rejects, advance)
+    _show_columns(contacts)
     if isinstance(new, NewSmsCampaign):
         stream = await _with_sendable_text(engine, workspace_id, new, stream)
         made = await engine.campaigns.create_sms(workspace_id, new, stream, actor=actor())
@@ -184,7 +185,6 @@ async def _read(
     """Return the campaign that is wanted, and its contacts as they are read."""
     workspace = await engine.workspaces.get(workspace_id)
     contacts.numbers.region = contacts.numbers.region or workspace.default_region
-    _show_columns(contacts)
     new = attrs.evolve(await wanted.campaign(engine, workspace), csv_column_headers=contacts.columns.headers)
     contacts.use_texts(*await _texts(engine, workspace_id, new))
     chunks = contacts.chunks(rejects)
@@ -192,6 +192,7 @@ async def _read(
         first = next(chunks, None)
     if first is None:
         # Checked before anything is created, so that nothing has to be undone.
+        _show_columns(contacts)
         rejects.report(hint="--rejects FILE.csv writes all of them")
         raise click.ClickException(f"None of the {contacts.rows} rows can be loaded. Nothing was created.")
     return new, _stream(first, chunks, advance)
@@ -265,6 +266,7 @@ def _show_preview(
         echo_json_with(document, "rejected", rejects.items())
         return
     show_warnings(contacts.numbers.warnings(sms=found.channel == "sms"))
+    _show_columns(contacts)
     show_preflight(found, contact)
     _show_rows(contacts, rejects, rejects_file)
     left_out = {one.rule: one.count for one in found.left_out}

@@ -125,10 +125,11 @@ def _answer(done: UnsubscribeImport | None, workspace_id: str, found: OptOutFile
         note(text)
     show_numbers(numbers)
     if rejects.count:
-        note(f"{rejects.count} rows are not numbers to unsubscribe:")
+        many = "1 row is not a number" if rejects.count == 1 else f"{rejects.count:,} rows are not numbers"
+        note(f"{many} to unsubscribe:")
         rejects.report(hint="--json names all of them")
     if done is None:
-        click.echo(f"{numbers.total:,} numbers would be added. Nothing was written.")
+        click.echo(f"{numbers.total:,} number{'s' * (numbers.total != 1)} would be added. Nothing was written.")
         return
     click.echo(f"Added {done.added}.")
     if done.known:

@@ -100,9 +100,9 @@ def undo(workspace_id: str, import_id: str) -> None:
     if state().as_json:
         echo_json({"import_id": import_id, **documents.plain(undone)})
         return
-    click.echo(f"Removed {undone.removed:,} numbers of import {import_id}.")
+    click.echo(f"Removed {undone.removed:,} of {undone.removed + undone.kept:,} numbers of import {import_id}.")
     if undone.kept:
-        note(f"{undone.kept:,} of its numbers stay: something else says too that their people opted out.")
+        note("The others stay: something else says too that their people opted out.")
     note("Contacts that were skipped meanwhile stay skipped.")
 
 

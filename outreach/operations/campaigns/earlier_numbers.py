@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from outreach.policy.spellings import person_key
+
 _PLACES: Final = 1 << 22
 _LAST: Final = _PLACES - 1
 
 
 class EarlierNumbers:
-    """The numbers of one load's earlier chunks, by their hashes in 4 MiB.
+    """The numbers of one load's earlier chunks, by the hashes of their persons' keys in 4 MiB.
 
     A number that was added is always found. Another one may be found too: of 100,000 contacts one in eighty, of a
     million one in nine, of many millions most. So what is found has to be looked up.
@@ -23,9 +25,10 @@ class EarlierNumbers:
         """Note numbers; None is the absence of one."""
         places = self._places
         for phone in phones:
-            places[hash(phone) & _LAST] = 1
+            if phone is not None:
+                places[hash(person_key(phone)) & _LAST] = 1
 
     def candidates(self, phones: Iterable[str]) -> set[str]:
         """Return those of the numbers that may have been added."""
         places = self._places
-        return {phone for phone in phones if places[hash(phone) & _LAST]}
+        return {phone for phone in phones if places[hash(person_key(phone)) & _LAST]}

@@ -16,6 +16,7 @@ from outreach.operations.campaigns import trail
 from outreach.operations.campaigns.earlier_numbers import EarlierNumbers
 from outreach.operations.common import record_audit
 from outreach.policy.deciding import decide_loading
+from outreach.policy.spellings import person_key
 from outreach.working_set import Transaction
 
 LOADING_LEASE: Final = timedelta(minutes=2)
@@ -62,7 +63,8 @@ def load_chunk(
     phones = {recipient.phone for recipient in chunk if recipient.phone is not None}
     stopped = tx.register.stopped(workspace_id, campaign.channel, phones)
     repeated = earlier.candidates(phones - stopped) if earlier else None
-    seen = set(tx.recipients.known_phones(workspace_id, campaign.id, repeated)) if repeated else set()
+    known = tx.recipients.known_phones(workspace_id, campaign.id, repeated) if repeated else ()
+    seen = {person_key(phone) for phone in known}
     rows: list[tuple[int, PreparedRecipient, RecipientStatus, str | None]] = []
     excluded = pending = 0
     for recipient in chunk:

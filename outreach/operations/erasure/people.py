@@ -63,6 +63,7 @@ def purge_person(
     if entry is not None:
         # What may have been an opt-out is one for good: nobody can be asked any more.
         kept = attrs.evolve(entry, scope="all", source=KEYWORD) if entry.scope == HELD else entry
+        tx.register.delete(workspace_id, phone)
         name = tx.register.hash_number(kept, salt=salt)
     tx.erasures.erase_person(workspace_id, phone, found, name=name)
     for operation, key in found.answers:

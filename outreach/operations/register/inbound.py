@@ -70,7 +70,11 @@ def receive(
         now: The time of the commit.
     """
     parsed = parse_inbound_sender(text.from_number, workspace.default_region)
-    sender = parsed.phone or storable(text.from_number[:_MAX_NUMBER_LENGTH])
+    if parsed.phone is None:
+        sender = storable(text.from_number[:_MAX_NUMBER_LENGTH])
+    else:
+        # So that the reply belongs to the request that it answers.
+        sender = tx.dispatches.dialled_spelling(workspace.id, parsed.phone)
     entry = tx.register.get(workspace.id, sender)
     opted_out_by_keyword = entry is not None and entry.source == KEYWORD
     reading = _read(text, opted_out_by_keyword=opted_out_by_keyword)

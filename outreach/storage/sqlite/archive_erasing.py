@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from outreach.models.archive import Archive, ArchivedErasure
+from outreach.policy.stored_numbers import stored_forms
 from outreach.storage.sqlite.archive_file import transaction, write_archive
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.sql import statement
@@ -61,9 +62,11 @@ def erase_person(raw: sqlite3.Connection, workspace_id: str, phone: str, *, name
         erasures = session.transaction.erasures
         found = erasures.rows_of_person(workspace_id, phone, limit=_MAX_ROWS)
         erasures.erase_person(workspace_id, phone, found, name=name)
-        raw.execute(
-            "UPDATE OR REPLACE unsubscribes SET phone = :name, evidence = NULL "
-            "WHERE workspace_id = :workspace_id AND phone = :phone",
-            {"name": name, "workspace_id": workspace_id, "phone": phone},
-        )
+        workspace = session.transaction.workspaces.get(workspace_id)
+        for form in stored_forms(phone, None if workspace is None else workspace.default_region):
+            raw.execute(
+                "UPDATE OR REPLACE unsubscribes SET phone = :name, evidence = NULL "
+                "WHERE workspace_id = :workspace_id AND phone = :phone",
+                {"name": name, "workspace_id": workspace_id, "phone": form},
+            )
     return {"contacts": len(found.recipients), "calls": len(found.calls)}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from outreach.convert.columns import Value, json_text
-from outreach.working_set.kinds import Kind
+from outreach.policy.stored_numbers import stored_forms
+from outreach.working_set.backend import Row
+from outreach.working_set.kinds import WORKSPACES, Kind
 from outreach.working_set.working_set import WorkingSet
 
 M = TypeVar("M")
@@ -28,6 +30,19 @@ class Table:
     def _entries(self, kind: Kind[M], name: str, **values: Value) -> list[M]:
         """Return the models that a named query of rows without a key returns."""
         return self._rows.models(kind, self._rows.query(name, kind, **values))
+
+    def _forms(self, workspace_id: str, phone: str) -> tuple[str, ...]:
+        """Return all forms in which the number of a person may stand in the tables of a workspace, itself first."""
+        workspace = self._rows.get(WORKSPACES, (workspace_id,))
+        return stored_forms(phone, None if workspace is None else workspace.default_region)
+
+    def _query_forms(self, name: str, kind: Kind[Any], workspace_id: str, phone: str, **values: Value) -> list[Row]:
+        """Return the rows of a query by the parameter `phone`, for each form of a number."""
+        return [
+            row
+            for form in self._forms(workspace_id, phone)
+            for row in self._rows.query(name, kind, workspace_id=workspace_id, phone=form, **values)
+        ]
 
     def _one(self, kind: Kind[M], name: str, **values: Value) -> M | None:
         found = self._list(kind, name, **values)

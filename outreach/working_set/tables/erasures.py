@@ -154,23 +154,28 @@ class Erasures(Table):
         return bool(self._rows.query("erasure.loading", workspace_id=workspace_id, now=format_timestamp(now)))
 
     def rows_of_person(self, workspace_id: str, phone: str, *, limit: int) -> PersonRows:
-        """Return where a number stands, at most `limit` rows of each kind.
+        """Return where the number of a person stands, in all its forms: at most `limit` rows of each kind.
 
         It reads all messages, calls, events and stored answers.
         """
-        given: dict[str, Value] = {"workspace_id": workspace_id, "limit": limit}
-        messages = self._rows.query("erasure.messages_of_person", MESSAGES, phone=phone, **given)
-        calls = self._rows.query("erasure.calls_of_person", CALLS, phone=phone, **given)
-        digits = phone.removeprefix("+")
-        callbacks = self._rows.query("erasure.callbacks_of_person", CALLBACKS, digits=digits, **given)
-        answers = self._rows.query("erasure.answers_of_person", IDEMPOTENCY_KEYS, digits=digits, **given)
+        recipients = self._query_forms("erasure.recipients_of_person", RECIPIENTS, workspace_id, phone, limit=limit)
+        messages = self._query_forms("erasure.messages_of_person", MESSAGES, workspace_id, phone, limit=limit)
+        calls = self._query_forms("erasure.calls_of_person", CALLS, workspace_id, phone, limit=limit)
+        callbacks: dict[int, None] = {}
+        answers: dict[tuple[str, str], None] = {}
+        for form in self._forms(workspace_id, phone):
+            given: dict[str, Value] = {"workspace_id": workspace_id, "limit": limit, "digits": form.removeprefix("+")}
+            found = self._rows.query("erasure.callbacks_of_person", CALLBACKS, **given)
+            callbacks |= dict.fromkeys(row[0] for row in found)
+            found = self._rows.query("erasure.answers_of_person", IDEMPOTENCY_KEYS, **given)
+            answers |= dict.fromkeys((row[0], row[1]) for row in found)
         return PersonRows(
-            recipients=self._list(RECIPIENTS, "erasure.recipients_of_person", phone=phone, **given),
+            recipients=self._rows.cache_rows(RECIPIENTS, recipients),
             messages=[row[0] for row in messages],
             calls=[row[0] for row in calls],
             open_singles=sum(row[1] for row in messages) + sum(row[1] for row in calls),
-            callbacks=[row[0] for row in callbacks],
-            answers=[(row[0], row[1]) for row in answers],
+            callbacks=list(callbacks),
+            answers=list(answers),
         )
 
     def erase_person(self, workspace_id: str, phone: str, found: PersonRows, *, name: str) -> None:
@@ -180,11 +185,12 @@ class Erasures(Table):
             self._rows.execute_on(
                 RECIPIENTS, "erasure.person_in_recipients", number=number, position=recipient.position, name=name
             )
-        person = {"workspace_id": workspace_id, "phone": phone, "name": name}
-        self._rows.execute_on(DISPATCHES, "erasure.person_in_dispatches", **person)
-        self._rows.execute_on(INBOUND, "erasure.person_in_inbound", **person)
-        self._rows.execute("erasure.person_in_trail", **person)
-        self._rows.execute("erasure.person_in_figures", **person)
+        for form in self._forms(workspace_id, phone):
+            person = {"workspace_id": workspace_id, "phone": form, "name": name}
+            self._rows.execute_on(DISPATCHES, "erasure.person_in_dispatches", **person)
+            self._rows.execute_on(INBOUND, "erasure.person_in_inbound", **person)
+            self._rows.execute("erasure.person_in_trail", **person)
+            self._rows.execute("erasure.person_in_figures", **person)
         self.erase_singles(workspace_id, messages=found.messages, calls=found.calls, name=name)
         if found.callbacks:
             self._rows.execute_on(

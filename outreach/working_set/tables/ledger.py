@@ -14,6 +14,8 @@ from outreach.models.call import Call
 from outreach.models.dispatch import Dispatch, DispatchCount, RecentRequest, UnknownDispatchCount
 from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
 from outreach.models.states import DispatchState, MessageStatus
+from outreach.policy.spellings import spellings
+from outreach.working_set.backend import Row
 from outreach.working_set.journal import AlreadyExists
 from outreach.working_set.kinds import CALLS, DISPATCHES, INBOUND, MESSAGES
 from outreach.working_set.tables.base import LAST, Table, json_list
@@ -129,19 +131,32 @@ class Dispatches(Table):
         return self._list(DISPATCHES, "dispatches.of_message", workspace_id=workspace_id, message_id=message_id)
 
     def sent_to(self, workspace_id: str, phone: str, *, since: datetime) -> Sequence[RecentRequest]:
-        """Return dispatches to a number created at or after `since`, oldest first.
+        """Return dispatches to the person at a number created at or after `since`, oldest first.
 
         Those that certainly reached nobody (not sent, withdrawn, deferred) and replies to keywords are left out.
         """
-        rows = self._rows.query(
-            "dispatches.sent_to",
-            DISPATCHES,
-            MESSAGES,
-            workspace_id=workspace_id,
-            phone=phone,
-            since=format_timestamp(since),
-        )
-        return [RecentRequest(parse_timestamp(created_at), bool(in_flight)) for created_at, in_flight in rows]
+        rows = [
+            row
+            for form in self._forms(workspace_id, phone)
+            for row in self._rows.query(
+                "dispatches.sent_to",
+                DISPATCHES,
+                MESSAGES,
+                workspace_id=workspace_id,
+                phone=form,
+                since=format_timestamp(since),
+            )
+        ]
+        found = [RecentRequest(parse_timestamp(created_at), bool(in_flight)) for created_at, in_flight in rows]
+        return sorted(found, key=lambda one: one.at)
+
+    def dialled_spelling(self, workspace_id: str, phone: str) -> str:
+        """Return the spelling of a number that was dialled last; the number itself if none was."""
+        known = spellings(phone)
+        if len(known) == 1:
+            return phone
+        rows = self._rows.query("dispatches.dialled", DISPATCHES, workspace_id=workspace_id, phones=json_list(known))
+        return rows[0][0] if rows else phone
 
     def recent(self, workspace_id: str, campaign_id: str, *, since: datetime, limit: int) -> Sequence[Dispatch]:
         """Return a campaign's settled or unknown dispatches created at or after `since`.
@@ -263,8 +278,15 @@ class Calls(Table):
         return self._one(CALLS, "calls.open_of_agent", workspace_id=workspace_id, agent_id=agent_id)
 
     def open_call_between(self, workspace_id: str, agent_id: str, to: str) -> Call | None:
-        """Return the oldest open call, by (created_at, id), of this agent to this number."""
-        return self._one(CALLS, "calls.open_call_between", workspace_id=workspace_id, agent_id=agent_id, to_number=to)
+        """Return the oldest open call, by (created_at, id), of this agent to the person at this number."""
+        found = [
+            call
+            for form in self._forms(workspace_id, to)
+            for call in self._list(
+                CALLS, "calls.open_call_between", workspace_id=workspace_id, agent_id=agent_id, to_number=form
+            )
+        ]
+        return min(found, key=lambda call: (call.created_at, call.id), default=None)
 
 
 class Messages(Table):
@@ -291,15 +313,15 @@ class Messages(Table):
         self, workspace_id: str, phone: str, purpose: ReplyPurpose, *, until: datetime | None = None
     ) -> datetime | None:
         """Return when the newest reply with this purpose to a number was created, up to `until`; None without one."""
-        [[created_at]] = self._rows.query(
+        rows = self._query_forms(
             "messages.last_reply",
             MESSAGES,
-            workspace_id=workspace_id,
-            phone=phone,
+            workspace_id,
+            phone,
             purpose=purpose,
             until=None if until is None else format_timestamp(until),
         )
-        return None if created_at is None else parse_timestamp(created_at)
+        return _latest(rows)
 
 
 class Inbound(Table):
@@ -311,15 +333,11 @@ class Inbound(Table):
 
     def last_keyword(self, workspace_id: str, phone: str, keyword: Keyword) -> datetime | None:
         """Return when a number last wrote a keyword, by `written_at`, or None."""
-        [[written_at]] = self._rows.query(
-            "inbound.last_keyword", INBOUND, workspace_id=workspace_id, phone=phone, keyword=keyword
-        )
-        return None if written_at is None else parse_timestamp(written_at)
+        return _latest(self._query_forms("inbound.last_keyword", INBOUND, workspace_id, phone, keyword=keyword))
 
     def last_unclear(self, workspace_id: str, phone: str) -> datetime | None:
         """Return when a number last wrote an unclear message, by `written_at`, or None."""
-        [[written_at]] = self._rows.query("inbound.last_unclear", INBOUND, workspace_id=workspace_id, phone=phone)
-        return None if written_at is None else parse_timestamp(written_at)
+        return _latest(self._query_forms("inbound.last_unclear", INBOUND, workspace_id, phone))
 
     def get(self, workspace_id: str, message_id: str) -> InboundMessage | None:
         """Return a message."""
@@ -340,18 +358,23 @@ class Inbound(Table):
 
     def senders_among(self, workspace_id: str, phones: Collection[str], *, since: datetime) -> frozenset[str]:
         """Return those of the numbers (at most 5,000) that have written at or after a moment."""
+        forms = {phone: self._forms(workspace_id, phone) for phone in phones}
         rows = self._rows.query(
             "inbound.senders_among",
             INBOUND,
             workspace_id=workspace_id,
-            phones=json_list(phones),
+            phones=json_list({form for each in forms.values() for form in each}),
             since=format_timestamp(since),
         )
-        return frozenset(row[0] for row in rows)
+        wrote = {row[0] for row in rows}
+        return frozenset(phone for phone, each in forms.items() if not wrote.isdisjoint(each))
 
     def replied_since(self, workspace_id: str, phone: str, since: datetime) -> bool:
         """Return whether a number has written at or after a moment."""
-        rows = self._rows.query(
-            "inbound.replied_since", INBOUND, workspace_id=workspace_id, phone=phone, since=format_timestamp(since)
-        )
-        return bool(rows)
+        at = format_timestamp(since)
+        return bool(self._query_forms("inbound.replied_since", INBOUND, workspace_id, phone, since=at))
+
+
+def _latest(rows: Sequence[Row]) -> datetime | None:
+    """Return the latest of the times in some rows, each of which has one or None."""
+    return max((parse_timestamp(row[0]) for row in rows if row[0] is not None), default=None)

@@ -13,6 +13,7 @@ from outreach.models.campaign import Counters, contribution
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientCount
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, RecipientStatus
 from outreach.policy.call_settlement import DOUBLE_DIAL
+from outreach.policy.spellings import person_key, spellings
 from outreach.working_set.journal import AlreadyExists
 from outreach.working_set.kinds import CAMPAIGNS, RECIPIENTS, UNSUBSCRIBES
 from outreach.working_set.tables.base import LAST, Table, json_list
@@ -72,25 +73,33 @@ class Recipients(Table):
             self._rows.evict(RECIPIENTS, (campaign_id, position))
 
     def known_phones(self, workspace_id: str, campaign_id: str, phones: Collection[str]) -> frozenset[str]:
-        """Return those of the numbers (at most 5,000) that the campaign already has."""
+        """Return those of the numbers (at most 5,000) that the campaign already has, in any spelling."""
         rows = self._rows.query(
             "recipients.known_phones",
             RECIPIENTS,
             number=self._rows.number(workspace_id, campaign_id),
-            phones=json_list(phones),
+            phones=json_list({each for phone in phones for each in spellings(phone)}),
         )
-        return frozenset(row[0] for row in rows)
+        known = {person_key(row[0]) for row in rows}
+        return frozenset(phone for phone in phones if person_key(phone) in known)
 
     def delete_stopped_since(self, workspace_id: str, campaign_id: str, channel: Channel, since: datetime) -> Counters:
-        """Delete recipients whose number came onto the register at or after `since`; return what they counted."""
-        rows = self._rows.query(
-            "recipients.stopped_since",
-            RECIPIENTS,
+        """Delete recipients whose number, in any spelling, came onto the register at or after `since`.
+
+        Returns what they counted.
+        """
+        stopped = self._rows.query(
+            "register.stopped_since",
             UNSUBSCRIBES,
             workspace_id=workspace_id,
-            number=self._rows.number(workspace_id, campaign_id),
             channel=channel,
             since=format_timestamp(since),
+        )
+        rows = self._rows.query(
+            "recipients.with_phones",
+            RECIPIENTS,
+            number=self._rows.number(workspace_id, campaign_id),
+            phones=json_list({each for row in stopped for each in spellings(row[0])}),
         )
         counted = Counters()
         for it in self._rows.cache_rows(RECIPIENTS, rows):
@@ -207,8 +216,9 @@ class Recipients(Table):
         return self._of("postponed", workspace_id, campaign_id, reason=reason, now=format_timestamp(now), limit=limit)
 
     def waiting_for_phone(self, workspace_id: str, phone: str) -> Sequence[Recipient]:
-        """Return the waiting recipients with this number in all campaigns of a workspace, by (campaign, position)."""
-        return self._list(RECIPIENTS, "recipients.waiting_for_phone", workspace_id=workspace_id, phone=phone)
+        """Return the waiting recipients at this number in all campaigns of a workspace, by (campaign, position)."""
+        rows = self._query_forms("recipients.waiting_for_phone", RECIPIENTS, workspace_id, phone)
+        return sorted(self._rows.cache_rows(RECIPIENTS, rows), key=lambda one: (one.campaign_id, one.position))
 
     def in_flight(self, workspace_id: str, campaign_id: str) -> int:
         """Return how many are dispatching, in progress or unknown."""
@@ -243,8 +253,13 @@ class Recipients(Table):
         return [StoredContact._make(row) for row in rows]
 
     def by_phone(self, workspace_id: str, campaign_id: str, phone: str) -> Sequence[Recipient]:
-        """Return the recipients with this number, by position."""
-        return self._of("by_phone", workspace_id, campaign_id, phone=phone)
+        """Return the recipients at this number, by position."""
+        found = [
+            one
+            for form in self._forms(workspace_id, phone)
+            for one in self._of("by_phone", workspace_id, campaign_id, phone=form)
+        ]
+        return sorted(found, key=lambda one: one.position)
 
     def without_phone(self, workspace_id: str, campaign_id: str, phone_number: str) -> Sequence[Recipient]:
         """Return the recipients that were supplied with this invalid number, by position."""

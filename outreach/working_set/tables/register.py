@@ -12,6 +12,7 @@ from outreach.clock import format_timestamp
 from outreach.models.base import Channel
 from outreach.models.unsubscribe import HELD, RegisterSalt, Unsubscribe
 from outreach.policy.phones import is_pseudonym, register_hash
+from outreach.policy.spellings import spellings
 from outreach.working_set.kinds import REGISTER_SALTS, UNSUBSCRIBES
 from outreach.working_set.tables.base import LAST, Table, json_list
 
@@ -19,42 +20,50 @@ from outreach.working_set.tables.base import LAST, Table, json_list
 class Register(Table):
     """The unsubscribe register; (workspace, phone) is unique.
 
-    A number of an erased person is stored as a hash. It is found by the number all the same, as if it stood there.
+    A number of an erased person is stored as a hash. It is found by the number all the same, as if it stood there. So
+    is an entry under another form of the same person's number (`policy.stored_numbers`); several are one.
     """
 
     def get(self, workspace_id: str, phone: str) -> Unsubscribe | None:
-        """Return the entry of a number."""
-        entry = self._rows.get(UNSUBSCRIBES, (workspace_id, phone))
-        if entry is None and (hashed := self._hashed(workspace_id, phone)) is not None:
-            entry = self._rows.get(UNSUBSCRIBES, (workspace_id, hashed))
-            return None if entry is None else attrs.evolve(entry, phone=phone)
-        return entry
+        """Return the entry of the person at a number, under this number."""
+        found: Unsubscribe | None = None
+        for name in self._names(workspace_id, phone):
+            entry = self._rows.get(UNSUBSCRIBES, (workspace_id, name))
+            if entry is not None:
+                entry = entry if name == phone else attrs.evolve(entry, phone=phone)
+                found = entry if found is None else found.merged(entry)
+        return found
 
     def stored_name(self, workspace_id: str, phone: str) -> str | None:
         """Return the hash by which the register has a number; None if it does not have it, or as it is."""
-        hashed = self._hashed(workspace_id, phone)
-        if hashed is None or self._rows.get(UNSUBSCRIBES, (workspace_id, hashed)) is None:
-            return None
-        return hashed
+        hashes = (self._hashed(workspace_id, form) for form in self._forms(workspace_id, phone))
+        known = (name for name in hashes if name is not None)
+        return next((name for name in known if self._rows.get(UNSUBSCRIBES, (workspace_id, name)) is not None), None)
 
     def prefetch(self, workspace_and_phone: Iterable[tuple[str, str]]) -> None:
         """Read the entries of many numbers in one go, for `get`."""
-        wanted = list(workspace_and_phone)
-        names = ((workspace_id, self._hashed(workspace_id, phone)) for workspace_id, phone in wanted)
-        self._rows.prefetch(UNSUBSCRIBES, [*wanted, *(name for name in names if name[1] is not None)])
+        self._rows.prefetch(
+            UNSUBSCRIBES,
+            [
+                (workspace_id, name)
+                for workspace_id, phone in workspace_and_phone
+                for name in self._names(workspace_id, phone)
+            ],
+        )
 
     def put(self, entry: Unsubscribe) -> None:
-        """Insert or replace a number's entry; this counts as a stop."""
+        """Insert or replace the entry of a number and of its other spellings; this counts as a stop."""
         self._rows.count_stop()
-        if (hashed := self._hashed(entry.workspace_id, entry.phone)) is not None:
-            self._rows.delete(UNSUBSCRIBES, (entry.workspace_id, hashed))
+        # An entry under a former reading stays: its number may be somebody else's.
+        for name in self._with_hashes(entry.workspace_id, spellings(entry.phone)):
+            if name != entry.phone:
+                self._rows.delete(UNSUBSCRIBES, (entry.workspace_id, name))
         self._rows.put(UNSUBSCRIBES, UNSUBSCRIBES.key_of(entry), entry)
 
     def delete(self, workspace_id: str, phone: str) -> bool:
-        """Remove a number; return whether it was there."""
-        found = self._rows.delete(UNSUBSCRIBES, (workspace_id, phone))
-        hashed = self._hashed(workspace_id, phone)
-        return (hashed is not None and self._rows.delete(UNSUBSCRIBES, (workspace_id, hashed))) or found
+        """Remove all entries of the person at a number; return whether there were any."""
+        found = [self._rows.delete(UNSUBSCRIBES, (workspace_id, name)) for name in self._names(workspace_id, phone)]
+        return any(found)
 
     def hash_number(self, entry: Unsubscribe, *, salt: str) -> str:
         """Store an entry by the hash of its number, without its evidence; return the hash.
@@ -86,6 +95,14 @@ class Register(Table):
         """Return the hash of a number; None if the workspace's register has no hashes."""
         salt = self._rows.get(REGISTER_SALTS, (workspace_id,))
         return None if salt is None or is_pseudonym(phone) else register_hash(salt.salt, phone)
+
+    def _names(self, workspace_id: str, phone: str) -> Sequence[str]:
+        """Return the names under which the register may have the person at a number, this number first."""
+        return self._with_hashes(workspace_id, self._forms(workspace_id, phone))
+
+    def _with_hashes(self, workspace_id: str, forms: Sequence[str]) -> Sequence[str]:
+        hashes = (self._hashed(workspace_id, form) for form in forms)
+        return [*forms, *(name for name in hashes if name is not None)]
 
     def list(self, workspace_id: str, *, after: str = "", limit: int = 1000) -> Sequence[Unsubscribe]:
         """Return entries by number from `after` on, at most `limit`."""
@@ -127,18 +144,19 @@ class Register(Table):
         """Return what `restrictions` returns by one query, without caching: for numbers that are asked for once."""
         if not phones:
             return {}
-        names = {phone: phone for phone in phones}
+        numbers: dict[str, list[str]] = {}
         for phone in phones:
-            if (hashed := self._hashed(workspace_id, phone)) is None:
-                break
-            names[hashed] = phone
-        rows = self._rows.query("register.scopes", UNSUBSCRIBES, workspace_id=workspace_id, phones=json_list(names))
-        stops = {"all", channel}
-        return {
-            names[phone]: "held" if scope == HELD else "stopped"
-            for phone, scope in rows
-            if scope == HELD or scope in stops
-        }
+            for name in self._names(workspace_id, phone):
+                numbers.setdefault(name, []).append(phone)
+        rows = self._rows.query("register.scopes", UNSUBSCRIBES, workspace_id=workspace_id, phones=json_list(numbers))
+        found: dict[str, Literal["stopped", "held"]] = {}
+        for name, scope in rows:
+            if scope == HELD:
+                # An opt-out under another form of the number outranks it.
+                found.update({phone: "held" for phone in numbers[name] if phone not in found})
+            elif scope in {"all", channel}:
+                found.update(dict.fromkeys(numbers[name], "stopped"))
+        return found
 
     def restrictions(
         self, workspace_id: str, channel: Channel, phones: Collection[str]

@@ -49,8 +49,13 @@ class Trail(Table):
         return self._entries(TRAIL, "trail.of_workspace", workspace_id=workspace_id, limit=limit)[::-1]
 
     def of_number(self, workspace_id: str, phone: str, *, limit: int) -> Sequence[TrailEntry]:
-        """Return the latest `limit` entries of a phone number, by number."""
-        return self._entries(TRAIL, "trail.of_number", workspace_id=workspace_id, phone=phone, limit=limit)[::-1]
+        """Return the latest `limit` entries of the person at a phone number, by number."""
+        entries = [
+            entry
+            for form in self._forms(workspace_id, phone)
+            for entry in self._entries(TRAIL, "trail.of_number", workspace_id=workspace_id, phone=form, limit=limit)
+        ]
+        return sorted(entries, key=lambda entry: entry.number)[-limit:]
 
     def between(self, workspace_id: str | None, after: int, until: int) -> Sequence[TrailEntry]:
         """Return those of a workspace, or all, numbered above `after` and up to `until`, by number."""

@@ -58,6 +58,13 @@ WHERE workspace_id = :workspace_id
     )
 ORDER BY created_at
 
+-- dialled --
+-- The spelling of a number that a workspace used last.
+SELECT to_number FROM dispatches
+WHERE workspace_id = :workspace_id AND to_number IN (SELECT value FROM json_array_elements_text(:phones::json) AS wanted (value))
+ORDER BY created_at DESC
+LIMIT 1
+
 -- recent --
 -- A campaign's latest outcomes, read after each failure, in the order of the index: many share a time, and sorting them
 -- all would take longer.

@@ -21,18 +21,14 @@ CROSS JOIN LATERAL (
     LIMIT 1
 ) AS recipients
 
--- stopped_since --
--- From the few new register entries to their recipients: never over all recipients.
+-- with_phones --
+-- From a few numbers to their recipients: never over all recipients.
 SELECT {recipients}
-FROM unsubscribes
+FROM json_array_elements_text(:phones::json) AS wanted (value)
 CROSS JOIN LATERAL (
     SELECT * FROM recipients
-    WHERE recipients.phone = unsubscribes.phone AND recipients.campaign_number = :number
-    OFFSET 0
+    WHERE recipients.phone = wanted.value AND recipients.campaign_number = :number
 ) AS recipients
-WHERE unsubscribes.workspace_id = :workspace_id
-    AND unsubscribes.created_at >= :since
-    AND unsubscribes.scope IN ('all', :channel)
 
 -- due_waiting_for --
 -- For many campaigns, each in the order of the index `recipients_waiting_for`; few are sorted.

@@ -17,6 +17,11 @@ CROSS JOIN LATERAL (
     LIMIT 1
 ) AS unsubscribes
 
+-- stopped_since --
+-- The few entries that came while a campaign was loaded.
+SELECT phone FROM unsubscribes
+WHERE workspace_id = :workspace_id AND created_at >= :since AND scope IN ('all', :channel)
+
 -- held --
 -- Numbers under review, the latest first; few, with an index of their own.
 SELECT {unsubscribes} FROM unsubscribes

@@ -19,15 +19,12 @@ FROM json_each(:phones) AS wanted
 CROSS JOIN recipients ON recipients.phone = wanted.value
     AND recipients.campaign_number = :number
 
--- stopped_since --
--- From the few new register entries to their recipients: never over all recipients.
+-- with_phones --
+-- From a few numbers to their recipients: never over all recipients.
 SELECT {recipients}
-FROM unsubscribes
-CROSS JOIN recipients INDEXED BY recipients_by_phone ON recipients.phone = unsubscribes.phone
+FROM json_each(:phones) AS wanted
+CROSS JOIN recipients INDEXED BY recipients_by_phone ON recipients.phone = wanted.value
     AND recipients.campaign_number = :number
-WHERE unsubscribes.workspace_id = :workspace_id
-    AND unsubscribes.created_at >= :since
-    AND unsubscribes.scope IN ('all', :channel)
 
 -- due_waiting_for --
 -- For many campaigns, each in the order of the index `recipients_waiting_for`; few are sorted.

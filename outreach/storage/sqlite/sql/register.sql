@@ -13,6 +13,11 @@ SELECT unsubscribes.phone, unsubscribes.scope
 FROM json_each(:phones) AS wanted
 CROSS JOIN unsubscribes ON unsubscribes.workspace_id = :workspace_id AND unsubscribes.phone = wanted.value
 
+-- stopped_since --
+-- The few entries that came while a campaign was loaded.
+SELECT phone FROM unsubscribes INDEXED BY unsubscribes_by_time
+WHERE workspace_id = :workspace_id AND created_at >= :since AND scope IN ('all', :channel)
+
 -- held --
 -- Numbers under review, the latest first; few, with an index of their own.
 SELECT {unsubscribes} FROM unsubscribes
