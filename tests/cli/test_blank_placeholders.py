@@ -6,6 +6,7 @@ import json
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -142,7 +143,7 @@ def test_a_mapped_column_wins_over_the_usual_one(cli: Cli, workspace_id: str, cs
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 def test_names_and_values_are_composed_when_they_come_in(
-    cli: Cli, workspace_id: str, csv_file: Write, form: str
+    cli: Cli, workspace_id: str, csv_file: Write, form: Literal["NFC", "NFD"]
 ) -> None:
     """A list as a Mac writes it, and a text as it is typed anywhere, meet in one form, in one segment."""
     rows = "Téléphone\u00a0,Prénom,Créneau\u200b\n+14155550101,José Peña,à 8 h\n"

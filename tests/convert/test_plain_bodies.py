@@ -16,7 +16,22 @@ from outreach.models import PreparedRecipient
 from outreach.server_support import prepare_recipient, read_simple_body
 
 REGIONS = [None, "US", "DE"]
-TEXTS = ["", "Ada", "Zoë", "李", "a:b", 'say "x": y', " :", "\x7f", "😀", "a\\b", None]
+TEXTS = [
+    "",
+    "Ada",
+    "Zoë",
+    "Zoe\u0308",
+    "n\n\u0303",
+    "\u2126",
+    "李",
+    "a:b",
+    'say "x": y',
+    " :",
+    "\x7f",
+    "😀",
+    "a\\b",
+    None,
+]
 NUMBERS = ["+14155550102", "4155550102", "+49 (0)30 123456", "0044 20 7946 0958", "x", "1", "+1 415-0 ", "-0"]
 VALUES: list[Any] = [*TEXTS, 0, -1, True, False, 2**63 - 1, -(2**63), [1, {"a": None}], {"a": {"b": 1}}, [], {}]
 SPOILED: list[Any] = [1.5, 1.0, 2**63, 10**30, -(2**63) - 1, [1.5], {"a": {"b": 2**63}}, "\x00", "\ud800", [], {}]
@@ -66,7 +81,7 @@ def a_contact(draw: random.Random, *, spoiled: float) -> Any:
         if draw.random() < 0.5:
             contact[name] = draw.choice(TEXTS)
     if draw.random() < 0.7:
-        names = draw.sample(["plan", "n", "a:b", 'x":', "Zoë"], draw.randrange(4))
+        names = draw.sample(["plan", "n", "a:b", 'x":', "Zoë", "Zoe\u0308"], draw.randrange(4))
         contact["custom_variables"] = {name: draw.choice(VALUES) for name in names}
     if draw.random() < spoiled:
         where = draw.choice([contact, contact.get("custom_variables") or contact])
@@ -153,6 +168,23 @@ def test_what_is_common_is_read_at_once(contact: dict[str, Any]) -> None:
 def test_what_is_wrong_or_unusual_is_left_to_the_long_way(raw: bytes) -> None:
     """Nothing is rounded, dropped or taken that reading value by value keeps or refuses."""
     assert read_simple_body(raw) is None
+
+
+@pytest.mark.parametrize("escaped", [False, True])
+def test_texts_are_composed_whichever_way_they_are_written(escaped: bool) -> None:
+    """As characters and as escapes; numbers stay as they were supplied."""
+    contact = {
+        "phone_number": "+1\u00a04155550102\u0308",
+        "first_name": "Jose\u0301",
+        "custom_variables": {"Gro\u0308ße": ["n\u0303"]},
+    }
+    raw = json.dumps({"name": "n", "message_body": "hi", "recipients": [contact]}, ensure_ascii=escaped).encode()
+    found = at_once(raw, "US")
+    assert found is not None
+    assert found == the_long_way(raw, "US")
+    ((person,),) = (found[1],)
+    assert (person.phone_number, person.first_name) == (contact["phone_number"], "José")
+    assert person.custom_variables == '{"Größe":["ñ"]}'
 
 
 def test_what_nests_more_deeply_than_anything_may_is_left_to_the_long_way() -> None:
