@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 from xml.sax.saxutils import escape
 
-import xlsxwriter  # type: ignore[import-untyped]
+import xlsxwriter
 from openpyxl import Workbook
 
 Cell = str | int | None
