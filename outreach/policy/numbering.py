@@ -98,7 +98,7 @@ def former_readings(phone: str, region: str) -> tuple[str, ...]:
     region = region.upper()
     plan = _plan_of_region(region)
     digits = phone[1:]
-    if plan is None or (plan.code == _NANP_CODE and digits[0] == "1"):
+    if plan is None or (plan.code == _NANP_CODE and digits[:1] == "1"):
         return ()
     if plan.begins_unlike_a_number(digits):
         found = [_former_reading(digits, region)]

@@ -126,15 +126,22 @@ def read_number(raw: str, default_region: str | None) -> NumberReading:
 def canonical_phone(written: str, default_region: str | None) -> str | None:
     """Return the form in which a single number is contacted and registered; None for no number.
 
+    This is what `normalise_single` returns. Digits in the form of E.164 that no numbering plan knows are kept for the
+    provider to judge. Sending and opting out use this rule, so that every number that can be reached can opt out. The
+    result is stable.
+    """
+    phone = normalise_single(written, default_region)
+    return "+" + written.removeprefix("+") if phone is None and is_dialable(written) else phone
+
+
+def normalise_single(written: str, default_region: str | None) -> str | None:
+    """Return the E.164 form of a number that a request or a setting names alone, or None if it is not possible.
+
     This is what `normalise` returns. Digits in the form of E.164 that it refuses are international, also without their
-    plus sign; those that no numbering plan knows are kept for the provider to judge. Sending and opting out use this
-    rule, so that every number that can be reached can opt out. The result is stable.
+    plus sign, as the pattern of POST /calls has it.
     """
     phone = normalise(written, default_region)
-    if phone is None and is_dialable(written):
-        phone = "+" + written.removeprefix("+")
-        return numbering.international(phone[1:]) or phone
-    return phone
+    return numbering.international(written.removeprefix("+")) if phone is None and is_dialable(written) else phone
 
 
 def is_dialable(to: str) -> bool:

@@ -19,7 +19,7 @@ from outreach.operations.common import campaign_of, record_audit, require_availa
 from outreach.operations.register import inbound
 from outreach.operations.waves import singles
 from outreach.policy.flows import MAX_STEPS
-from outreach.policy.phones import canonical_phone, normalise
+from outreach.policy.phones import canonical_phone, normalise_single
 from outreach.policy.segments import count_segments
 from outreach.policy.senders import parse_inbound_sender
 from outreach.policy.texts import composed
@@ -390,7 +390,7 @@ def _route(tx: Transaction, workspace: Workspace, new: NewMessage) -> tuple[str 
     numbers = [number for number in tx.numbers.list(workspace.id) if number.carrier is not None]
     sender = new.from_number or None
     if sender is not None:
-        sender = normalise(sender, workspace.default_region) or sender
+        sender = normalise_single(sender, workspace.default_region) or sender
         known = tx.numbers.by_phone(workspace.id, sender)
         carrier = new.carrier or (known.carrier if known else None)
     else:

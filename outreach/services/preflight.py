@@ -29,7 +29,7 @@ from outreach.operations.common import call_settings_of, campaign_of, provider_o
 from outreach.operations.waves.pace import frequency_capped_until
 from outreach.policy.deciding import Restriction, decide_loading
 from outreach.policy.opening import opening_state
-from outreach.policy.phones import normalise
+from outreach.policy.phones import normalise_single
 from outreach.policy.preflight import PreflightTally
 from outreach.policy.report_figures import cost_of, depends_on_country, expected_minutes
 from outreach.policy.stored_numbers import stored_forms
@@ -234,7 +234,7 @@ def _tally(setup: Setup, at: datetime, contact: str | None) -> PreflightTally:
     asked = set[str]()
     if contact is not None:
         require_text("contact", contact)
-        phone = normalise(contact, setup.plan.workspace.default_region)
+        phone = normalise_single(contact, setup.plan.workspace.default_region)
         asked = {contact} if phone is None else {contact, *stored_forms(phone, setup.plan.workspace.default_region)}
     channel = setup.plan.campaign.channel
     return PreflightTally(setup.plan, at, by_country=depends_on_country(setup.prices, channel), asked=frozenset(asked))

@@ -31,7 +31,7 @@ from outreach.operations.register.entries import (
     skip_waiting_recipients,
     take_off_register,
 )
-from outreach.policy.phones import canonical_phone, normalise
+from outreach.policy.phones import canonical_phone, normalise, read_number
 from outreach.policy.spellings import spellings
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
@@ -480,7 +480,8 @@ def _normalise_all(phones: Sequence[str], region: str | None, field: str = "phon
     for index, raw in enumerate(phones):
         phone = _number(require_text(f"{field}[{index}]", raw), region)
         if phone is None:
-            details.append(ErrorDetail(f"{field}[{index}]", "is not a phone number; write it like +14155550102"))
+            problem = read_number(raw, region).problem
+            details.append(ErrorDetail(f"{field}[{index}]", f"{problem}; write it like +14155550102"))
         else:
             normalised.append(phone)
     if details:

@@ -8,7 +8,7 @@ from typing import Any
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.account import ProviderKind
 from outreach.models.base import Bounds, Length, bounded_fields, optional_fields, set_fields
-from outreach.policy.phones import normalise
+from outreach.policy.phones import read_number
 from outreach.policy.texts import text_problem
 from outreach.providers.registry import Adapters
 
@@ -198,7 +198,7 @@ def check_phone(path: str, raw: object, region: str | None) -> str | None:
     """
     if raw is None:
         return None
-    phone = normalise(require_text(path, raw), region)
-    if phone is None:
-        raise InvalidRequest.at(path, "is not a phone number; write it like +14155550102")
-    return phone
+    reading = read_number(require_text(path, raw), region)
+    if reading.phone is None:
+        raise InvalidRequest.at(path, f"{reading.problem}; write it like +14155550102")
+    return reading.phone

@@ -30,6 +30,14 @@ def test_a_number_has_the_zones_of_its_longest_prefix(phone: str, zones: set[str
     assert set(number_zones(phone)) == zones
 
 
+@pytest.mark.parametrize(
+    ("phone", "zone"), [("+5215512345678", "America/Mexico_City"), ("+551187654321", "America/Sao_Paulo")]
+)
+def test_a_line_has_its_zone_in_every_spelling(phone: str, zone: str) -> None:
+    """The table has one spelling; without a zone the contact would be left out."""
+    assert number_zones(phone) == (zone,)
+
+
 def test_a_number_of_no_place_may_be_anywhere_in_its_country() -> None:
     """Toll-free numbers of North America have all its zones."""
     zones = number_zones("+18002345678")

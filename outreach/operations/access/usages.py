@@ -10,7 +10,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.resources import Number
 from outreach.models.states import TERMINAL_CAMPAIGN_STATUSES, CampaignStatus
 from outreach.operations.common import workspace_of
-from outreach.policy.phones import normalise
+from outreach.policy.phones import normalise_single
 from outreach.working_set import Transaction
 
 _OPEN: Final = frozenset(CampaignStatus) - TERMINAL_CAMPAIGN_STATUSES
@@ -26,7 +26,7 @@ def users_of_number(tx: Transaction, number: Number) -> Sequence[str]:
     def uses(campaign: Campaign) -> bool:
         entries = campaign.cli_group or ()
         own = campaign.from_number
-        if own is not None and number.phone in {own, normalise(own, region)}:
+        if own is not None and number.phone in {own, normalise_single(own, region)}:
             return True
         return any(number.phone == entry.phone or number.id == entry.number_id for entry in entries)
 

@@ -14,7 +14,7 @@ from outreach.models.states import CampaignStatus, DispatchState, RecipientStatu
 from outreach.models.trail import ContactHistory, TrailEntry, TrailRule, TrailStep, TrailStepKind
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.operations.common import campaign_of, workspace_of
-from outreach.policy.phones import normalise
+from outreach.policy.phones import normalise_single
 from outreach.policy.trail_rules import rule_of_outcome, rule_of_recipient
 from outreach.working_set import Transaction
 
@@ -32,7 +32,7 @@ def histories(tx: Transaction, workspace_id: str, campaign_id: str, written: str
     there is no such campaign, or if the number is neither in it nor on the register.
     """
     campaign = campaign_of(tx, workspace_id, campaign_id)
-    phone = normalise(written, workspace_of(tx, workspace_id).default_region)
+    phone = normalise_single(written, workspace_of(tx, workspace_id).default_region)
     rows = with_phone(tx, campaign, written)
     of_number = _register_steps(tx, campaign, phone) if phone is not None else ()
     if rows:
@@ -47,10 +47,9 @@ def histories(tx: Transaction, workspace_id: str, campaign_id: str, written: str
 
 def with_phone(tx: Transaction, campaign: Campaign, written: str) -> Sequence[Recipient]:
     """Return the recipients with a number in any notation, or with a supplied text that is none, by position."""
-    phone = normalise(written, workspace_of(tx, campaign.workspace_id).default_region)
-    if phone is None:
-        return tx.recipients.without_phone(campaign.workspace_id, campaign.id, written)
-    return tx.recipients.by_phone(campaign.workspace_id, campaign.id, phone)
+    phone = normalise_single(written, workspace_of(tx, campaign.workspace_id).default_region)
+    found = () if phone is None else tx.recipients.by_phone(campaign.workspace_id, campaign.id, phone)
+    return found or tx.recipients.without_phone(campaign.workspace_id, campaign.id, written)
 
 
 def history_at(tx: Transaction, workspace_id: str, campaign_id: str, position: int) -> ContactHistory:

@@ -9,12 +9,12 @@ from outreach.errors import Conflict, InvalidRequest, NotFound
 from outreach.models.campaign import Campaign
 from outreach.models.plans import Ending
 from outreach.models.workspace import Workspace
+from outreach.operations.campaigns.histories import with_phone
 from outreach.operations.campaigns.recipients import steps_of
 from outreach.operations.common import settings_of
 from outreach.policy.contact_hours import next_contact, time_zones_of_phone
 from outreach.policy.deciding import RenderedText, render_message, send_steps
 from outreach.policy.opening import opening_state
-from outreach.policy.phones import normalise
 from outreach.working_set import Transaction
 
 
@@ -24,11 +24,7 @@ def text_for_contact(
     """Return a campaign's message, counted from 1, as a contact would get it; see `Messages.send_test` for errors."""
     if campaign.channel == "call":
         raise Conflict("A calling campaign has no messages. Try its agent with a single call instead.")
-    phone = normalise(contact, workspace.default_region)
-    if phone is None:
-        found = tx.recipients.without_phone(workspace.id, campaign.id, contact)
-    else:
-        found = tx.recipients.by_phone(workspace.id, campaign.id, phone)
+    found = with_phone(tx, campaign, contact)
     if not found:
         raise NotFound("recipient", contact)
     messages = send_steps(steps_of(tx, campaign), campaign)

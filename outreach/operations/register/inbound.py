@@ -27,7 +27,7 @@ from outreach.operations.waves.clock_steps import latest_time
 from outreach.operations.waves.singles import create_message
 from outreach.policy.opt_out.keywords import KeywordMatch, carrier_replies_to, keyword_of, may_mean_stop
 from outreach.policy.opt_out.words import words_of
-from outreach.policy.phones import normalise
+from outreach.policy.phones import normalise_single
 from outreach.policy.rendering import CONFIRMATION_DEADLINE, HELP_INTERVAL, reply_text
 from outreach.policy.senders import parse_inbound_sender
 from outreach.policy.texts import quoted, storable
@@ -276,7 +276,7 @@ def _reply_route(
 ) -> tuple[CarrierName | None, str]:
     """Return the carrier and sender of a reply; no carrier if none is known."""
     # A short code is not a phone number and is used as it is.
-    sender = normalise(message.to, workspace.default_region) or message.to
+    sender = normalise_single(message.to, workspace.default_region) or message.to
     if answers_by is not None:
         return answers_by, sender
     number = tx.numbers.by_phone(workspace.id, sender)

@@ -16,7 +16,7 @@ from outreach.operations.waves.clock_steps import latest_time
 from outreach.operations.waves.provider_throttles import throttle_of_campaign
 from outreach.policy.deciding import next_slot, spacing
 from outreach.policy.opening import opening_state
-from outreach.policy.phones import normalise
+from outreach.policy.phones import normalise_single
 from outreach.working_set import Transaction
 
 FREQUENCY_WINDOW: Final = timedelta(hours=24)
@@ -72,7 +72,7 @@ def _number(tx: Transaction, workspace_id: str, written: str) -> Number | None:
 def _phone(tx: Transaction, workspace_id: str, written: str) -> str | None:
     # Campaigns keep the number as supplied, and all its spellings share one pace.
     workspace = tx.workspaces.get(workspace_id)
-    return normalise(written, workspace.default_region if workspace else None)
+    return normalise_single(written, workspace.default_region if workspace else None)
 
 
 def frequency_capped_until(tx: Transaction, workspace_id: str, phone: str, now: datetime) -> datetime | None:

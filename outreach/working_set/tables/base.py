@@ -33,8 +33,11 @@ class Table:
 
     def _forms(self, workspace_id: str, phone: str) -> tuple[str, ...]:
         """Return all forms in which the number of a person may stand in the tables of a workspace, itself first."""
+        return stored_forms(phone, self._region(workspace_id))
+
+    def _region(self, workspace_id: str) -> str | None:
         workspace = self._rows.get(WORKSPACES, (workspace_id,))
-        return stored_forms(phone, None if workspace is None else workspace.default_region)
+        return None if workspace is None else workspace.default_region
 
     def _query_forms(self, name: str, kind: Kind[Any], workspace_id: str, phone: str, **values: Value) -> list[Row]:
         """Return the rows of a query by the parameter `phone`, for each form of a number."""

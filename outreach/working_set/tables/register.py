@@ -13,6 +13,7 @@ from outreach.models.base import Channel
 from outreach.models.unsubscribe import HELD, RegisterSalt, Unsubscribe
 from outreach.policy.phones import is_pseudonym, register_hash
 from outreach.policy.spellings import spellings
+from outreach.policy.stored_numbers import stored_forms
 from outreach.working_set.kinds import REGISTER_SALTS, UNSUBSCRIBES
 from outreach.working_set.tables.base import LAST, Table, json_list
 
@@ -144,10 +145,13 @@ class Register(Table):
         """Return what `restrictions` returns by one query, without caching: for numbers that are asked for once."""
         if not phones:
             return {}
+        region, salt = self._region(workspace_id), self._rows.get(REGISTER_SALTS, (workspace_id,))
         numbers: dict[str, list[str]] = {}
         for phone in phones:
-            for name in self._names(workspace_id, phone):
-                numbers.setdefault(name, []).append(phone)
+            for form in stored_forms(phone, region):
+                numbers.setdefault(form, []).append(phone)
+        if salt is not None:
+            numbers |= {register_hash(salt.salt, form): known for form, known in numbers.items()}
         rows = self._rows.query("register.scopes", UNSUBSCRIBES, workspace_id=workspace_id, phones=json_list(numbers))
         found: dict[str, Literal["stopped", "held"]] = {}
         for name, scope in rows:
