@@ -12,6 +12,7 @@ import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from outreach import Campaign, CampaignCreated, NewCallCampaign, NewSmsCampaign, Outreach
+from outreach.errors import NotFound
 from outreach.http import write_preflight
 from outreach.models import Preflight, PreparedRecipient
 from outreach.server_support import Field, expected_names, holiday_parts
@@ -201,12 +202,16 @@ async def _read(
 async def _texts(
     engine: Outreach, workspace_id: str, new: NewSmsCampaign | NewCallCampaign
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the texts of a campaign, and the names that its agent expects."""
-    if isinstance(new, NewCallCampaign):
-        return (), expected_names(await engine.agents.get(workspace_id, new.agent_id))
-    if new.flow_id is None:
-        return (new.body or "",), ()
-    flow = await engine.flows.get(workspace_id, new.flow_id)
+    """Return the texts of a campaign, and the names that its agent expects; nothing of what is not there."""
+    try:
+        if isinstance(new, NewCallCampaign):
+            return (), expected_names(await engine.agents.get(workspace_id, new.agent_id))
+        if new.flow_id is None:
+            return (new.body or "",), ()
+        flow = await engine.flows.get(workspace_id, new.flow_id)
+    except NotFound:
+        # The creation says what is not there.
+        return (), ()
     return tuple(step.body or "" for step in flow.steps if step.kind == "send"), ()
 
 

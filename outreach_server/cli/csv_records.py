@@ -17,7 +17,10 @@ DELIMITERS: Final = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "
 _CANDIDATES: Final = (",", ";", "\t", "|")
 _QUOTED: Final = re.compile(r'"[^"]*"')
 _NO_DATES: Final[Mapping[int, str]] = MappingProxyType({})
-_LOOKS_LIKE_A_PHONE: Final = re.compile(r"[+(]?(?:[ ()./\u00a0-]*[0-9]){7,15}[ )]*")
+_LOOKS_LIKE_A_PHONE: Final = re.compile(
+    r"['=\"]*(?:[a-z]{1,9}\s?:\s?)?[+(]*(?:[ ()./\u00a0-]*[0-9]){7,15}[ )\"]*(?:(?:x|ext\.?)\s?[0-9]{1,6})?",
+    re.IGNORECASE,
+)
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _FEW_CELLS: Final = 2
 """A text of two lines with a comma in each is ordinary; a row has more cells, or a number."""
@@ -128,7 +131,7 @@ def rows_in_a_cell(cells: Sequence[str], delimiter: str, width: int) -> str | No
         joined = starts_with_a_phone or any(len(one) > 1 for one in parts)
         for line, one in zip(lines, parts, strict=True):
             wide = len(one) >= width and width > _FEW_CELLS
-            if wide or (joined and any(_LOOKS_LIKE_A_PHONE.fullmatch(part.strip(' "')) for part in one)):
+            if wide or (joined and any(_LOOKS_LIKE_A_PHONE.fullmatch(part.strip()) for part in one)):
                 return line
     return None
 

@@ -139,7 +139,7 @@ def _section(code: str) -> _Section | None:
             case "condition":
                 condition = text
             case "currency":
-                symbol, _, locale = text.rpartition("-") if "-" in text else (text, "", "")
+                symbol, _, locale = text.partition("-")
                 separators = _separators(locale) or separators
                 pieces.append(_Piece("literal", symbol))
             case "quoted" | "escaped" | "literal":

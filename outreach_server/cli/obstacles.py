@@ -90,13 +90,13 @@ def explain_values(
         such = ", ".join(cell(each.detail or each.phone_number) for each in one.examples)
         if one.problem == "no_date":
             yield (
-                f"Of {counted}, {one.count:,} {have} a value for {name} that is not read as a date, and is sent as it is "
-                f"({such}). Write dates as 2026-12-08."
+                f"Of {counted}, {one.count:,} {have} a value for {name} that is not read as a date, and is sent as it "
+                f"is ({such}). Write dates as 2026-12-08."
             )
         elif one.name not in unknown:
             yield (
-                f"Of {counted}, {one.count:,} {have} no value for {name}: a blank is sent in its place ({such}). Give it "
-                f"a fallback, such as {{{{{cell(one.name[:_MAX_NAME_LENGTH])}|there}}}}."
+                f"Of {counted}, {one.count:,} {have} no value for {name}: a blank is sent in its place ({such}). Give "
+                f"it a fallback, such as {{{{{cell(one.name[:_MAX_NAME_LENGTH])}|there}}}}."
             )
 
 

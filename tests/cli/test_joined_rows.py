@@ -59,6 +59,8 @@ def test_numbers_of_an_opt_out_list_do_not_vanish_in_a_cell(
         'name;phone;city\n"Ben;0171 1234567;Bonn\nCy;0171 1234568;Ulm";x;y\n',
         'name\tphone\tcity\n"Ben\t(415) 555-0102\tBonn\nCy\t(415) 555-0103"\tx\ty\n',
         'phone,name\n+14155550102,"Ben\n+14155550103"\n',
+        'phone,name\ntel:+1-415-555-0102,"Ben\ntel:+1-415-555-0103,Cy"\n',
+        'phone,name\n415-555-0102 x12,"Ben\n415-555-0103 ext. 12,Cy"\n',
         'phone,name,city\nx,"Ben,Paris,\nunknown,Cy,Oslo\n",Lima\n',
     ],
 )

@@ -217,11 +217,6 @@ def test_a_huge_merged_range_takes_no_memory(tmp_path: Path) -> None:
     assert [record.cells for record in found] == [["a", "b"], ["c", "b"]]
 
 
-def opened(content: str, mapped: str = "") -> list[str]:
-    """Return the arguments that map a column, if one is."""
-    return ["--map", mapped] if mapped else []
-
-
 @pytest.mark.parametrize(
     ("content", "mapped", "row"),
     [
@@ -238,7 +233,7 @@ def test_a_header_below_titles_is_found(
 ) -> None:
     """By the name of its phone column, or by the columns that are mapped; its delimiter counts."""
     args = ("campaigns", "import", workspace_id, csv_file(content), "--name", "C", "--message", "Hi")
-    made = cli.ask(*args, *opened(content, mapped))
+    made = cli.ask(*args, *(("--map", mapped) if mapped else ()))
     assert [note for note in made["notes"] if note.startswith(f"Row {row} looks like the header.")]
     assert (made["rows"], made["total_recipients"], made["rejected"]) == (1, 1, [])
 

@@ -81,6 +81,7 @@ from outreach.models import (
     NewTestMessage,
     NewUnsubscribes,
     NumberUpdate,
+    PlaceholderProblem,
     Preflight,
     Price,
     PriceTable,
@@ -88,6 +89,7 @@ from outreach.models import (
     ReplySettings,
     ReplySettingsUpdate,
     SegmentShare,
+    TextWarning,
 )
 from outreach.models.campaign import AgentSnapshot, CampaignUpdate
 from outreach.models.campaign_report import (
@@ -212,6 +214,8 @@ def test_an_answer_has_the_fields_of_its_schema(schema: str, written: dict[str, 
         ("ContactExample", ContactExample),
         ("LeftOut", LeftOut),
         ("HeldBack", HeldBack),
+        ("PlaceholderProblem", PlaceholderProblem),
+        ("TextWarning", TextWarning),
         ("SegmentShare", SegmentShare),
         ("CostlyCharacter", CostlyCharacter),
         ("Encodings", Encodings),

@@ -48,6 +48,31 @@ def test_a_preflight_says_who_gets_what(tenant: Tenant, path: str) -> None:
     check_envelope(tenant.get(f"{path}/preflight?phone=1"), 400, "invalid_request")
 
 
+@pytest.mark.parametrize("many", [1, 400])
+def test_a_preflight_counts_missing_values_and_names_columns(tenant: Tenant, many: int) -> None:
+    """`csv_column_headers` say where a field came from; a body of any size is composed, and copies keep both."""
+    people = [{"phone_number": f"+1415555{1000 + at}", "first_name": "Jose\u0301"} for at in range(many)]
+    people.append({"phone_number": "+14155550999", "first_name": ""})
+    text = "Hi {{Pre\u0301nom}}, *|LNAME|*"
+    headers = ["Phone", "Pre\u0301nom"]
+    made = tenant.create(**READY, recipients=people, message_body=text, csv_column_headers=headers)
+    assert made["csv_column_headers"] == ["Phone", "Pr\u00e9nom"]
+    copy = tenant.post(f"/manage/campaigns/{made['id']}/clone", {}).json()
+    assert copy["unknown_placeholders"] == []
+    for campaign in (made, copy):
+        found = tenant.get(f"/manage/campaigns/{campaign['id']}/preflight").json()
+        assert found["samples"][0]["messages"][0]["text"].startswith("Hi Jos\u00e9, *|LNAME|*")
+        assert found["placeholder_problems"] == [
+            {
+                "name": "first_name",
+                "problem": "no_value",
+                "count": 1,
+                "examples": [{"position": many, "phone_number": "+14155550999", "detail": None}],
+            }
+        ]
+        assert [one["meant"] for one in found["text_warnings"]] == ["{{last_name}}"]
+
+
 def test_a_forecast_takes_what_it_assumes(tenant: Tenant, path: str) -> None:
     """Every assumption within its bounds, and no other parameter."""
     found = tenant.get(f"{path}/forecast", params={"failure_rate": "0.5", "receipt_seconds": "7"}).json()
