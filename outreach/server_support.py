@@ -12,11 +12,15 @@ from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.convert.exports.rows import escape_formula
 from outreach.convert.fast_bodies import read_simple_body
 from outreach.logged_errors import described, log_error, masked
-from outreach.policy.column_names import LAST_NAMES_BESIDE, NAMES, Field, fields_of_headers, plain
+from outreach.policy.column_names import LAST_NAMES_BESIDE, NAMES, NUMBERS, OWNERS, Field, fields_of_headers, plain
+from outreach.policy.countries import region_of_country
 from outreach.policy.date_formats import DateFormat, date_format
 from outreach.policy.holidays import holiday_parts
+from outreach.policy.numbering import NumberKind, country_code, country_of, number_kind
+from outreach.policy.phones import normalise, read_number
 from outreach.policy.placeholders import PlaceholderTally, expected_names, with_field_names
 from outreach.policy.rendering import placeholders_of, recipient_values
+from outreach.policy.spellings import person_key
 from outreach.policy.spreadsheets import NumberCell, NumberCorrection, is_cell_error, read_cell, read_number_cell
 from outreach.policy.texts import composed, is_blank, name_spellings
 from outreach.services.contacts import prepare_recipient
@@ -28,14 +32,19 @@ if TYPE_CHECKING:
 __all__ = [
     "LAST_NAMES_BESIDE",
     "NAMES",
+    "NUMBERS",
+    "OWNERS",
     "PROGRAM",
     "PUBLIC_URL_VARIABLE",
     "DateFormat",
     "Field",
     "NumberCell",
     "NumberCorrection",
+    "NumberKind",
     "PlaceholderTally",
     "composed",
+    "country_code",
+    "country_of",
     "database_option",
     "date_format",
     "described",
@@ -49,13 +58,18 @@ __all__ = [
     "log_throttle_of",
     "masked",
     "name_spellings",
+    "normalise",
+    "number_kind",
+    "person_key",
     "placeholders_of",
     "plain",
     "prepare_recipient",
     "read_cell",
+    "read_number",
     "read_number_cell",
     "read_simple_body",
     "recipient_values",
+    "region_of_country",
     "with_field_names",
 ]
 

@@ -139,7 +139,13 @@ from outreach.models.status import (
     ThrottledProvider,
 )
 from outreach.models.trail import ContactHistory, TrailRule, TrailStep, TrailStepKind
-from outreach.models.unsubscribe import NewUnsubscribes, Unsubscribe, UnsubscribeImport, UnsubscribeScope
+from outreach.models.unsubscribe import (
+    NewUnsubscribes,
+    Unsubscribe,
+    UnsubscribeImport,
+    UnsubscribeScope,
+    UnsubscribeUndo,
+)
 from outreach.models.work import AuditEntry
 from outreach.models.workspace import (
     API_SCOPES,
@@ -311,6 +317,7 @@ __all__ = [
     "Unsubscribe",
     "UnsubscribeImport",
     "UnsubscribeScope",
+    "UnsubscribeUndo",
     "VoiceProviderName",
     "VoicemailPolicy",
     "Workspace",

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Literal, get_args
 
-Field = Literal["phone_number", "first_name", "last_name", "email", "company", "external_id"]
+Field = Literal["phone_number", "first_name", "last_name", "email", "company", "external_id", "country"]
+"""What a column may be; `country` decides how local numbers are read."""
 
 _PUNCTUATION: Final = re.compile(r"[\W_]+")
 
@@ -20,26 +21,23 @@ def plain(header: str) -> str:
 
 
 _NAMES: Final[Mapping[Field, str]] = {
-    # English first, and in it the plainest name: of several columns the first name here wins.
+    # Mobile phones first, and in each group English first, the plainest name first: of several columns the first wins.
     "phone_number": """
-        phone number|phone|phone no|mobile|mobile number|mobile phone|mobile no|cell|cell phone|cell number|telephone|
-        telephone number|tel|contact number|msisdn|primary phone|phone 1|phone 1 value|e164|whatsapp|
-        home phone|business phone|work phone|
-        Telefonnummer|Telefon|Mobilnummer|Handynummer|Handy|Mobil|Mobiltelefon|Rufnummer|Tel.-Nr.|
-        téléphone|numéro de téléphone|téléphone portable|téléphone mobile|portable|
-        teléfono|número de teléfono|teléfono móvil|móvil|celular|
-        telefone|número de telefone|celular|telemóvel|
-        telefono|numero di telefono|cellulare|numero cellulare|
-        telefoonnummer|telefoon|mobiel|mobiele nummer|gsm|
-        telefonnummer|mobilnummer|mobiltelefon|puhelin|puhelinnumero|matkapuhelin|
-        numer telefonu|telefon komórkowy|komórka|telefonní číslo|telefónne číslo|telefonszám|mobilszám|
-        număr de telefon|telefon numaras\u0131|cep telefonu|gsm no|
-        телефон|номер телефона|мобильный|мобильный телефон|номер телефону|мобільний|телефонен номер|
-        τηλέφωνο|κινητό|αριθμός τηλεφώνου|
-        هاتف|الهاتف|رقم الهاتف|جوال|رقم الجوال|טלפון|מספר טלפון|נייד|
-        फ़ोन|फ़ोन नंबर|मोबाइल|मोबाइल नंबर|nomor telepon|telepon|no hp|nomor hp|số điện thoại|điện thoại|
-        เบอร์โทร|เบอร์โทรศัพท์|โทรศัพท์|
-        電話|電話番号|携帯|携帯電話|携帯番号|电话|电话号码|手机|手机号|手机号码|電話號碼|手機|手機號碼|전화|전화번호|휴대폰|휴대전화|핸드폰|
+        mobile|mobile number|mobile phone|mobile phone number|mobile no|cell|cell phone|cell number|cell phone number|
+        Mobilnummer|Handynummer|Handy|Mobil|Mobiltelefon|téléphone portable|téléphone mobile|portable|
+        teléfono móvil|móvil|celular|telemóvel|cellulare|numero cellulare|mobiel|mobiele nummer|gsm|
+        matkapuhelin|telefon komórkowy|komórka|mobilszám|cep telefonu|gsm no|
+        мобильный|мобильный телефон|мобільний|κινητό|جوال|رقم الجوال|נייד|मोबाइल|मोबाइल नंबर|no hp|nomor hp|
+        携帯|携帯電話|携帯番号|手机|手机号|手机号码|手機|手機號碼|휴대폰|휴대전화|핸드폰|
+        phone number|phone|phone no|telephone|telephone number|tel|contact number|msisdn|primary phone|phone 1|
+        phone 1 value|e164|whatsapp|home phone|business phone|work phone|
+        Telefonnummer|Telefon|Rufnummer|Tel.-Nr.|
+        téléphone|numéro de téléphone|teléfono|número de teléfono|telefone|número de telefone|
+        telefono|numero di telefono|telefoonnummer|telefoon|puhelin|puhelinnumero|
+        numer telefonu|telefonní číslo|telefónne číslo|telefonszám|număr de telefon|telefon numaras\u0131|
+        телефон|номер телефона|номер телефону|телефонен номер|τηλέφωνο|αριθμός τηλεφώνου|
+        هاتف|الهاتف|رقم الهاتف|טלפון|מספר טלפון|फ़ोन|फ़ोन नंबर|nomor telepon|telepon|số điện thoại|điện thoại|
+        เบอร์โทร|เบอร์โทรศัพท์|โทรศัพท์|電話|電話番号|电话|电话号码|電話號碼|전화|전화번호|
         number|numéro|nummer|numer|номер
     """,
     "first_name": """
@@ -69,6 +67,13 @@ _NAMES: Final[Mapping[Field, str]] = {
         компания|организация|компанія|εταιρεία|الشركة|חברה|कंपनी|perusahaan|công ty|บริษัท|会社|会社名|公司|회사
     """,
     "external_id": "external id",
+    "country": """
+        country|country code|country name|country iso|iso country|iso country code|country region|
+        Land|Ländercode|Länderkürzel|Ländername|pays|code pays|país|código de país|código do país|paese|nazione|
+        codice paese|landcode|landsnavn|landskod|maa|kraj|kod kraju|země|kód země|krajina|ország|országkód|țară|ülke|
+        ülke kodu|страна|код страны|країна|код країни|държава|χώρα|البلد|الدولة|מדינה|देश|negara|quốc gia|ประเทศ|
+        国|国名|国家|國家|국가
+    """,
 }
 
 NAMES: Final[Mapping[Field, tuple[str, ...]]] = MappingProxyType(
@@ -81,13 +86,31 @@ LAST_NAMES_BESIDE: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Names that mean a last name only beside this column for the first name; alone they may be whole names."""
 
+OWNERS: Final = (
+    "customer",
+    "client",
+    "patient",
+    "member",
+    "subscriber",
+    "recipient",
+    "guest",
+    "user",
+    "contact",
+    "lead",
+)
+"""Words before a phone column's name that do not change its meaning: `customer_phone`."""
+
+NUMBERS: Final = frozenset(map(plain, ("number", "numéro", "nummer", "numer", "номер")))
+"""Names of a phone column that mean another number behind one of those words: `customer_number`."""
+_OF_CONTACTS: Final[tuple[Field, ...]] = tuple(field for field in get_args(Field) if field != "country")
+
 
 def usual_field(header: str) -> Field | None:
     """Return the field whose column usually has this name; None if it is none's."""
     return _FIELDS_BY_NAME.get(plain(header))
 
 
-_FIELDS_BY_NAME: Final[Mapping[str, Field]] = {name: field for field in get_args(Field) for name in NAMES[field]}
+_FIELDS_BY_NAME: Final[Mapping[str, Field]] = {name: field for field in _OF_CONTACTS for name in NAMES[field]}
 
 
 def fields_of_headers(headers: Sequence[str]) -> Mapping[str, Field]:
@@ -97,7 +120,7 @@ def fields_of_headers(headers: Sequence[str]) -> Mapping[str, Field]:
     """
     names = {plain(header): header for header in reversed(headers)}
     found: dict[str, Field] = {}
-    for field in get_args(Field):
+    for field in _OF_CONTACTS:
         name = next((name for name in NAMES[field] if name in names), None)
         if name is not None:
             found[names[name]] = field

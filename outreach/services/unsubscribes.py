@@ -12,11 +12,16 @@ from outreach.errors import Conflict, ErrorDetail, InvalidRequest, NotFound
 from outreach.models.base import Channel, Page
 from outreach.models.unsubscribe import (
     HELD,
+    IMPORT,
     KEYWORD,
     NewUnsubscribes,
     Unsubscribe,
     UnsubscribeImport,
     UnsubscribeScope,
+    UnsubscribeUndo,
+    import_evidence,
+    is_of_import,
+    without_import,
 )
 from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.common import record_audit, workspace_of
@@ -27,6 +32,7 @@ from outreach.operations.register.entries import (
     take_off_register,
 )
 from outreach.policy.phones import canonical_phone, normalise, read_number
+from outreach.policy.spellings import spellings
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
 from outreach.services.lists import PageRequest, iterate, moment_place
@@ -35,6 +41,8 @@ from outreach.working_set import Transaction
 
 _BATCH: Final = 500
 """Numbers of an import that are checked together."""
+
+_MAX_FILE_NAME: Final = 200
 
 _AT_ONCE: Final = 50
 """Numbers whose waiting recipients are skipped in one transaction: each may wait in many campaigns."""
@@ -137,47 +145,119 @@ class Unsubscribes:
             return finished(tx, entries, once)
 
         entries = await self._context.storage.write(operation)
-        for start in range(_AT_ONCE, len(entries), _AT_ONCE):
-            # The register stops them already; marking their recipients follows in slices.
-            some = [entry.phone for entry in entries[start : start + _AT_ONCE]]
+        await self._skip_waiting(workspace_id, [entry.phone for entry in entries[_AT_ONCE:]])
+        return entries
+
+    async def _skip_waiting(self, workspace_id: str, phones: Sequence[str]) -> None:
+        """Mark the recipients of numbers that the register stops already, in slices."""
+        for start in range(0, len(phones), _AT_ONCE):
+            some = phones[start : start + _AT_ONCE]
             await self._context.storage.write(
                 lambda tx, some=some: skip_waiting_recipients(tx, workspace_id, some, now=self._context.now()),  # type: ignore[misc]
                 bulk=True,
             )
-        return entries
 
     async def import_numbers(
         self,
         workspace_id: str,
-        rows: AsyncIterable[str],
+        rows: AsyncIterable[str | tuple[int, str]],
         *,
         scope: UnsubscribeScope = "all",
+        file_name: str | None = None,
         actor: str = "library",
     ) -> UnsubscribeImport:
-        """Unsubscribe many numbers; invalid rows are reported, the others are written.
+        """Unsubscribe many numbers; invalid rows and the workspace's own numbers are reported, the others are written.
+
+        The evidence of each entry has the import's id, the file's name and the row.
+
+        Args:
+            workspace_id: The workspace.
+            rows: Numbers in any notation, each alone or as (row, number); without it, rows count from 1.
+            scope: The channels that are stopped.
+            file_name: Where the numbers are from, for the evidence.
+            actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: The scope is invalid.
+            InvalidRequest: The scope or the file's name is invalid.
         """
         check_choice("scope", scope, get_args(UnsubscribeScope))
+        if file_name is not None:
+            check_text("file_name", file_name)
+            file_name = file_name[:_MAX_FILE_NAME]
         region = (await self._context.storage.read(lambda tx: workspace_of(tx, workspace_id))).default_region
-        added, rejected = 0, []
-        batch: list[str] = []
-        row = 0
-        async for raw in rows:
-            row += 1
-            phone = _number(require_text(f"rows[{row - 1}]", raw), region)
+        import_id = self._context.ids()
+        put = partial(self._put, workspace_id, import_id, scope=scope, file_name=file_name, actor=actor)
+        done = UnsubscribeImport(id=import_id, added=0, known=0, rejected=())
+        rejected: list[tuple[int, str]] = []
+        batch: list[tuple[int, str]] = []
+        count = 0
+        async for item in rows:
+            count += 1
+            row, raw = item if isinstance(item, tuple) else (count, item)
+            phone = _number(require_text(f"rows[{count - 1}]", raw), region)
             if phone is None:
                 rejected.append((row, raw[:80]))
                 continue
-            batch.append(phone)
+            batch.append((row, phone))
             if len(batch) == _BATCH:
-                added += await self._put(workspace_id, batch, scope, actor)
+                done = await put(done, batch)
                 batch = []
         if batch:
-            added += await self._put(workspace_id, batch, scope, actor)
-        return UnsubscribeImport(added=added, rejected=tuple(rejected))
+            done = await put(done, batch)
+        return attrs.evolve(done, rejected=tuple(sorted([*rejected, *done.rejected])))
+
+    async def undo_import(self, workspace_id: str, import_id: str, *, actor: str = "library") -> UnsubscribeUndo:
+        """Take the numbers of an import off the register again.
+
+        A number stays if something else says too that its person opted out: an entry from before the import, a message,
+        a call, a provider's refusal, an operator or another import. Contacts that were skipped meanwhile stay skipped.
+
+        Raises:
+            NotFound: The workspace does not exist, or its register has no number of this import.
+        """
+        require_text("import_id", import_id)
+        storage, removed, kept = self._context.storage, 0, 0
+        after: str | None = ""
+        while after is not None:
+            page = await storage.read(
+                lambda tx, after=after: tx.register.list(workspace_of(tx, workspace_id).id, after=after, limit=_BATCH)  # type: ignore[misc]
+            )
+            phones = [entry.phone for entry in page if is_of_import(entry, import_id)]
+            if phones:
+                taken = await storage.write(
+                    lambda tx, phones=phones: self._take_back(tx, workspace_id, import_id, phones, actor),  # type: ignore[misc]
+                    bulk=True,
+                )
+                removed, kept = removed + taken, kept + len(phones) - taken
+            after = page[-1].phone if len(page) == _BATCH else None
+        if not removed and not kept:
+            raise NotFound("number on the register of import", import_id)
+        return UnsubscribeUndo(removed=removed, kept=kept)
+
+    def _take_back(self, tx: Transaction, workspace_id: str, import_id: str, phones: Sequence[str], actor: str) -> int:
+        """Take numbers of an import off the register, unless something else keeps them; return how many."""
+        now, removed = self._context.now(), 0
+        # Read again: a person may have written since.
+        for phone in phones:
+            entry = tx.register.get(workspace_id, phone)
+            if entry is None or not is_of_import(entry, import_id):
+                continue
+            left = without_import(entry, import_id)
+            if left is None:
+                removed += take_off_register(tx, workspace_id, phone, now=now, actor=actor)
+            elif left != entry:
+                tx.register.put(left)
+        record_audit(
+            tx,
+            now=now,
+            workspace_id=workspace_id,
+            actor=actor,
+            action="unsubscribes.undo_import",
+            subject=import_id,
+            detail=f"{removed} numbers",
+        )
+        return removed
 
     async def remove(self, workspace_id: str, *phones: str, actor: str = "library") -> int:
         """Remove numbers from the register; return how many were on it.
@@ -338,9 +418,59 @@ class Unsubscribes:
             lambda tx: tx.register.stopped(workspace_of(tx, workspace_id).id, channel, tuple(phones))
         )
 
-    async def _put(self, workspace_id: str, phones: Sequence[str], scope: UnsubscribeScope, actor: str) -> int:
-        entries = await self.add(workspace_id, *phones, scope=scope, source="import", actor=actor)
-        return len(entries)
+    async def _put(
+        self,
+        workspace_id: str,
+        import_id: str,
+        done: UnsubscribeImport,
+        rows: Sequence[tuple[int, str]],
+        *,
+        scope: UnsubscribeScope,
+        file_name: str | None,
+        actor: str,
+    ) -> UnsubscribeImport:
+        """Write the numbers of an import; return what it has done so far."""
+
+        def operation(tx: Transaction) -> tuple[list[str], list[tuple[int, str]], int]:
+            now = self._context.now()
+            tx.numbers.prefetch_by_phone((workspace_id, each) for _, phone in rows for each in spellings(phone))
+            tx.register.prefetch((workspace_id, phone) for _, phone in rows)
+            written: list[str] = []
+            own: list[tuple[int, str]] = []
+            known = 0
+            for row, phone in rows:
+                if any(tx.numbers.by_phone(workspace_id, each) is not None for each in spellings(phone)):
+                    own.append((row, phone))
+                    continue
+                known += tx.register.get(workspace_id, phone) is not None
+                entry = Unsubscribe(
+                    workspace_id=workspace_id,
+                    phone=phone,
+                    scope=scope,
+                    source=IMPORT,
+                    evidence=import_evidence(import_id, row, file_name),
+                    created_at=now,
+                )
+                written.append(put_on_register(tx, entry, actor=actor).phone)
+            record_audit(
+                tx,
+                now=now,
+                workspace_id=workspace_id,
+                actor=actor,
+                action="unsubscribes.import",
+                subject=import_id,
+                detail=f"{len(written)} numbers, {scope}",
+            )
+            return written, own, known
+
+        written, own, known = await self._context.storage.write(operation)
+        await self._skip_waiting(workspace_id, written)
+        return attrs.evolve(
+            done,
+            added=done.added + len(written),
+            known=done.known + known,
+            rejected=(*done.rejected, *own),
+        )
 
 
 def _normalise_all(phones: Sequence[str], region: str | None, field: str = "phones") -> Sequence[str]:

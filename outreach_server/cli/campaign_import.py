@@ -25,14 +25,29 @@ from outreach_server.cli.contacts import ContactFile
 from outreach_server.cli.csv_lines import Encoding
 from outreach_server.cli.csv_records import Delimiter
 from outreach_server.cli.durations import time_text
-from outreach_server.cli.import_report import corrected, corrected_lines, mapping, mapping_table
+from outreach_server.cli.import_report import (
+    corrected,
+    mapping,
+    mapping_table,
+    numbers_document,
+    show_numbers,
+    show_warnings,
+)
 from outreach_server.cli.obstacles import explain_obstacles, explain_placeholders, explain_values
 from outreach_server.cli.output import console, echo_json_with, fields, note
 from outreach_server.cli.rejects import Rejects
 from outreach_server.cli.tables import open_table
-from outreach_server.cli.values import WORKSPACE, name_of
+from outreach_server.cli.values import WORKSPACE, name_of, region_option
 
 _MAX_PARTS: Final = 5
+
+_MAX_LOOKED_AT: Final = 20
+"""Chunks among which one contact is looked for that the text suits, as before a start."""
+
+_UNSENDABLE: Final = {
+    "over_segment_cap": "with the footer it is over the segment cap; shorten it, or raise settings set --max-segments",
+    "empty_message": "it is empty for each of them; write text besides the placeholders",
+}
 
 Chunk = list[PreparedRecipient]
 
@@ -46,8 +61,9 @@ Chunk = list[PreparedRecipient]
     "mapped",
     type=ColumnMapping(),
     multiple=True,
-    help="The column of phone, first_name, last_name, email, company or external_id, by its name or number; repeat.",
+    help="The column of phone, first_name, last_name, email, company, external_id or country: its name or number.",
 )
+@region_option
 @click.option("--sheet", metavar="NAME", help="The sheet of an XLSX file; by default the first visible one.")
 @click.option("--encoding", type=Encoding(), help="The encoding of a text file; by default it is detected.")
 @click.option("--delimiter", type=Delimiter(), default="auto", show_default=True, help="What separates the cells.")
@@ -63,6 +79,7 @@ def import_(
     workspace_id: str,
     file: BinaryIO,
     mapped: Sequence[tuple[Field, str]],
+    region: str | None,
     sheet: str | None,
     encoding: str | None,
     delimiter: str,
@@ -80,7 +97,8 @@ def import_(
 
     What spreadsheets do to numbers is corrected where no digit is lost. Rows with a missing or invalid number and
     malformed rows are reported and not loaded (over HTTP an invalid number is loaded, and skipped). Numbers on the
-    unsubscribe register are excluded; a number that occurs twice is contacted once.
+    unsubscribe register are excluded; a number that occurs twice is contacted once. Local numbers are read in the
+    country of their row, else in --region, else in the workspace's default region.
     """
     wanted = CampaignOptions(**options)
     wanted.check(ctx)
@@ -94,11 +112,7 @@ def import_(
         open_table(file, name=name_of(file), encoding=encoding, delimiter=delimiter, sheet=sheet) as table,
     ):
         contacts = ContactFile.open(table, mapped=dict(mapped))
-        for text in contacts.notes:
-            note(text)
-        if not state().as_json:
-            note(f"{table.name}: {table.described}")
-            console(stderr=True).print(mapping_table(contacts))
+        contacts.numbers.region = region
 
         def advance() -> None:
             progress(table.position())
@@ -136,7 +150,9 @@ async def _load(
     advance: Callable[[], None],
 ) -> Loaded:
     new, stream = await _read(engine, workspace_id, wanted, contacts, rejects, advance)
+    _show_columns(contacts)
     if isinstance(new, NewSmsCampaign):
+        stream = await _with_sendable_text(engine, workspace_id, new, stream)
         made = await engine.campaigns.create_sms(workspace_id, new, stream, actor=actor())
     else:
         made = await engine.campaigns.create_call(workspace_id, new, stream, actor=actor())
@@ -170,13 +186,15 @@ async def _read(
 ) -> tuple[NewSmsCampaign | NewCallCampaign, AsyncIterator[Chunk]]:
     """Return the campaign that is wanted, and its contacts as they are read."""
     workspace = await engine.workspaces.get(workspace_id)
+    contacts.numbers.region = contacts.numbers.region or workspace.default_region
     new = attrs.evolve(await wanted.campaign(engine, workspace), csv_column_headers=contacts.columns.headers)
     contacts.use_texts(*await _texts(engine, workspace_id, new))
-    chunks = contacts.chunks(rejects, default_region=workspace.default_region)
+    chunks = contacts.chunks(rejects)
     with interruptions.reading():
         first = next(chunks, None)
     if first is None:
         # Checked before anything is created, so that nothing has to be undone.
+        _show_columns(contacts)
         rejects.report(hint="--rejects FILE.csv writes all of them")
         raise click.ClickException(f"None of the {contacts.rows} rows can be loaded. Nothing was created.")
     return new, _stream(first, chunks, advance)
@@ -198,6 +216,47 @@ async def _texts(
     return tuple(step.body or "" for step in flow.steps if step.kind == "send"), ()
 
 
+async def _with_sendable_text(
+    engine: Outreach, workspace_id: str, new: NewSmsCampaign, chunks: AsyncIterator[Chunk]
+) -> AsyncIterator[Chunk]:
+    """Return the contacts again if the text can be sent to one of the first ones.
+
+    Raises:
+        click.ClickException: It can be sent to none, so that the campaign could not start.
+    """
+    read: list[Chunk] = []
+    found: Preflight | None = None
+    while len(read) < _MAX_LOOKED_AT and (chunk := await anext(chunks, None)) is not None:
+        read.append(chunk)
+        found = await engine.campaigns.preflight_new(workspace_id, new, [chunk])
+        if found.contacted or not any(one.rule in _UNSENDABLE for one in found.left_out):
+            return _chain(read, chunks)
+    if found is None or len(read) == _MAX_LOOKED_AT:
+        return _chain(read, chunks)
+    why = next(one for one in found.left_out if one.rule in _UNSENDABLE)
+    size = why.examples[0].detail
+    raise click.ClickException(
+        f"The text cannot be sent to any contact{f' ({size})' if size else ''}: {_UNSENDABLE[why.rule]}. "
+        "Nothing was created."
+    )
+
+
+async def _chain(read: Sequence[Chunk], rest: AsyncIterator[Chunk]) -> AsyncIterator[Chunk]:
+    for chunk in read:
+        yield chunk
+    async for chunk in rest:
+        yield chunk
+
+
+def _show_columns(contacts: ContactFile) -> None:
+    table = contacts.table
+    for text in contacts.notes:
+        note(text)
+    if not state().as_json:
+        note(f"{table.name}: {table.described}")
+        console(stderr=True).print(mapping_table(contacts))
+
+
 def _show_preview(
     found: Preflight,
     zone: str,
@@ -208,9 +267,17 @@ def _show_preview(
 ) -> None:
     if state().as_json:
         counts = {"rows": contacts.rows, "rejected_count": rejects.count}
-        document = {"dry_run": True, **write_preflight(found), **_file_document(contacts), **counts}
+        document = {
+            "warnings": contacts.numbers.warnings(sms=found.channel == "sms"),
+            "dry_run": True,
+            **write_preflight(found),
+            **_file_document(contacts),
+            **counts,
+        }
         echo_json_with(document, "rejected", rejects.items())
         return
+    show_warnings(contacts.numbers.warnings(sms=found.channel == "sms"))
+    _show_columns(contacts)
     show_preflight(found, zone, contact)
     _show_rows(contacts, rejects, rejects_file)
     left_out = {one.rule: one.count for one in found.left_out}
@@ -228,15 +295,15 @@ def _file_document(contacts: ContactFile) -> Mapping[str, Any]:
         "read_as": contacts.table.described,
         "notes": [*contacts.notes, *contacts.table.unread()],
         "mapping": mapping(contacts),
-        "corrected": corrected(contacts),
+        "numbers": numbers_document(contacts.numbers),
+        "corrected": corrected(contacts.numbers),
     }
 
 
 def _show_rows(contacts: ContactFile, rejects: Rejects, rejects_file: TextIO | None) -> None:
     for text in contacts.table.unread():
         note(text)
-    for line in corrected_lines(contacts):
-        note(line)
+    show_numbers(contacts.numbers)
     if rejects.count:
         note("These rows are not loaded:")
         where = f"all are in {rejects_file.name}" if rejects_file else "--rejects FILE.csv writes all of them"
@@ -271,8 +338,10 @@ def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_fil
         "rejected_count": rejects.count,
     }
     if state().as_json:
-        echo_json_with({**documents.campaign(campaign), **counts}, "rejected", rejects.items())
+        warnings = contacts.numbers.warnings(sms=campaign.channel == "sms")
+        echo_json_with({"warnings": warnings, **documents.campaign(campaign), **counts}, "rejected", rejects.items())
         return
+    show_warnings(contacts.numbers.warnings(sms=campaign.channel == "sms"))
     document = {
         "id": campaign.id,
         "name": campaign.name,

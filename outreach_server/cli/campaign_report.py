@@ -25,7 +25,8 @@ _NO_PRICES = "unknown: set the workspace's prices with outreach-server settings 
 _INEXACT = {"milliseconds", "seconds"}
 """What people see as minutes."""
 
-_FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".xlsx": "xlsx"}
+_EXPORTS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".xlsx": "xlsx"}
+_REPORTS = {".html": "html", ".htm": "html", ".json": "json", ".txt": "text"}
 
 
 @click.command("report", cls=Command)
@@ -50,8 +51,8 @@ def report_(campaign_id: str, kind: Literal["text", "json", "html"] | None, outp
                 "With --json the report is a JSON document: name a file with --output for another form."
             )
         kind = "json"
+    wanted = kind or _format_of(output, _REPORTS, default="text")
     made = with_engine(work)
-    wanted = kind or {".html": "html", ".htm": "html", ".json": "json"}.get(output.suffix.lower() if output else "")
     if wanted == "html":
         _give(render_report_page(made), output)
     elif wanted == "json":
@@ -64,6 +65,21 @@ def report_(campaign_id: str, kind: Literal["text", "json", "html"] | None, outp
         _show(made, console())
     else:
         _give(rendered(lambda out: _show(made, out)), output)
+
+
+def _format_of(output: Path | None, formats: Mapping[str, str], *, default: str) -> str:
+    """Return the format by the ending of a file's name; the default without a file, or without an ending.
+
+    Raises:
+        click.UsageError: The ending is that of another kind of file.
+    """
+    ending = output.suffix.lower() if output is not None else ""
+    if ending and ending not in formats:
+        known = ", ".join(formats)
+        raise click.UsageError(
+            f"A file named {ending} cannot be written. Name --output with one of {known}, or give --format."
+        )
+    return formats.get(ending, default)
 
 
 def _give(text: str, output: Path | None) -> None:
@@ -154,7 +170,7 @@ def export_(campaign_id: str, kind: ExportFormat | None, output: Path | None) ->
             raise click.UsageError("With --json the contacts are a JSON array: name a file with --output for a format.")
         with_engine(lambda engine: _print_array(engine, campaign_id))
         return
-    chosen: Any = kind or _FORMATS.get(output.suffix.lower() if output else "", "csv")
+    chosen: Any = kind or _format_of(output, _EXPORTS, default="csv")
     if chosen == "xlsx" and output is None and sys.stdout.isatty():
         raise click.UsageError("An XLSX file is not for a terminal: name a file with --output.")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import Final, get_args
@@ -14,14 +14,19 @@ import click
 from outreach.server_support import (
     LAST_NAMES_BESIDE,
     NAMES,
+    NUMBERS,
+    OWNERS,
     Field,
     composed,
     fields_of_headers,
     name_spellings,
     plain,
+    region_of_country,
 )
+from outreach_server.cli.read_numbers import CellNumber, ReadNumbers
 
 _FIELDS: Final = get_args(Field)
+_VARIABLES_TOO: Final = frozenset({"external_id", "country"})
 _LOOKS_LIKE_A_PHONE: Final = re.compile(r"\+?[\d\s().-]{7,}")
 _NOT_MAPPED: Final[Mapping[Field, str]] = MappingProxyType({})
 
@@ -34,7 +39,8 @@ class Columns:
         headers: The column names, in the file's order.
         phone: Index of the phone number.
         fields: (index, field) of the other fields of a contact.
-        variables: (index, name) of custom variables; the column of the external id is one too.
+        variables: (index, name) of custom variables; the columns of the external id and of the country are too.
+        country: Index of the country that local numbers are read in; None if no column has it.
         notes: Hints for people on how the columns were read.
     """
 
@@ -42,6 +48,7 @@ class Columns:
     phone: int
     fields: tuple[tuple[int, Field], ...]
     variables: tuple[tuple[int, str], ...]
+    country: int | None
     notes: tuple[str, ...]
 
     def meaning(self, index: int) -> str | None:
@@ -49,8 +56,19 @@ class Columns:
         if index == self.phone:
             return "phone_number"
         named: list[str] = [field for at, field in self.fields if at == index]
+        if index == self.country:
+            named.append("country")
         named += [f"{{{{{name}}}}}" for at, name in self.variables if at == index]
         return ", ".join(named) or None
+
+    def number(self, cells: Sequence[str], numbers: ReadNumbers) -> CellNumber:
+        """Return the number of a row, which may have fewer cells than the header."""
+        country = _cell(cells, self.country) if self.country is not None else ""
+        return numbers.read(_cell(cells, self.phone), country)
+
+
+def _cell(cells: Sequence[str], index: int) -> str:
+    return cells[index].strip() if index < len(cells) else ""
 
 
 class ColumnMapping(click.ParamType[tuple[Field, str]]):
@@ -113,14 +131,37 @@ def read_columns(cells: Sequence[str], *, mapped: Mapping[Field, str] = _NOT_MAP
         index = next((at for at, header in enumerate(headers) if plain(header) == beside), None)
         if index is not None and index not in chosen.values():
             chosen["last_name"] = index
-    variables, more = _variables(headers, {index for field, index in chosen.items() if field != "external_id"})
+    variables, more = _variables(headers, {index for field, index in chosen.items() if field not in _VARIABLES_TOO})
     return Columns(
         headers=headers,
         phone=chosen["phone_number"],
-        fields=tuple((index, field) for field, index in chosen.items() if field != "phone_number"),
+        fields=tuple((index, field) for field, index in chosen.items() if field not in {"phone_number", "country"}),
         variables=variables,
+        country=chosen.get("country"),
         notes=(*notes, *more),
     )
+
+
+def without_foreign_country(
+    columns: Columns, first_rows: Iterable[Sequence[str]], *, mapped: Mapping[Field, str] = _NOT_MAPPED
+) -> Columns:
+    """Return the columns without a country whose first values are not countries: in some lists `Land` is a state.
+
+    Args:
+        columns: The columns.
+        first_rows: The cells of the first rows.
+        mapped: As for `read_columns`: a column that is named there stays.
+    """
+    if columns.country is None or "country" in mapped:
+        return columns
+    found = [text for cells in first_rows if (text := _cell(cells, columns.country))]
+    if not found or any(region_of_country(text) is not None for text in found):
+        return columns
+    note = (
+        f"{columns.headers[columns.country]!r} is not read as the country of the numbers, because {found[0][:40]!r} "
+        "is not a known country; --map country=COLUMN names another column."
+    )
+    return attrs.evolve(columns, country=None, notes=(*columns.notes, note))
 
 
 def with_named(columns: Columns, names: AbstractSet[str]) -> Columns:
@@ -191,10 +232,24 @@ def _require_one(headers: Sequence[str], matches: Sequence[int]) -> None:
 
 def _all(headers: Sequence[str], field: Field, taken: set[int]) -> Iterator[int]:
     names = [plain(header) for header in headers]
+    # `Phone` before `customer_phone`.
+    forms = [names, [_without_owner(name) for name in names]] if field == "phone_number" else [names]
+    given = set(taken)
     for wanted in NAMES[field]:
-        for index, name in enumerate(names):
-            if name == wanted and index not in taken:
-                yield index
+        for form in forms:
+            for index, name in enumerate(form):
+                if name == wanted and index not in given:
+                    given.add(index)
+                    yield index
+
+
+def _without_owner(name: str) -> str:
+    """Return the name of a phone column without a word for the person in front."""
+    for owner in OWNERS:
+        bare = name.removeprefix(owner)
+        if bare != name and bare not in NUMBERS:
+            return bare
+    return name
 
 
 def _first(headers: Sequence[str], field: Field, taken: set[int]) -> int | None:

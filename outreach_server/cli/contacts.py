@@ -8,27 +8,26 @@ from types import MappingProxyType
 from typing import Final
 
 import attrs
+import click
 
 from outreach import InvalidRequest, NewRecipient
 from outreach.models import PreparedRecipient
 from outreach.server_support import (
     Field,
-    NumberCell,
-    NumberCorrection,
     PlaceholderTally,
     is_cell_error,
     name_spellings,
     placeholders_of,
     prepare_recipient,
     read_cell,
-    read_number_cell,
     recipient_values,
     with_field_names,
 )
 from outreach.server_support import is_blank as is_blank_text
-from outreach_server.cli.contact_columns import Columns, read_columns, with_named
+from outreach_server.cli.contact_columns import Columns, read_columns, with_named, without_foreign_country
 from outreach_server.cli.csv_records import Record
 from outreach_server.cli.header_rows import find_header
+from outreach_server.cli.read_numbers import CellNumber, ReadNumbers
 from outreach_server.cli.rejects import Rejects
 from outreach_server.cli.tables import Table, is_blank
 from outreach_server.cli.xlsx_merges import merged_notes
@@ -39,23 +38,6 @@ MAX_CELL_LENGTH: Final = 4_000
 
 SHOWN_ROWS: Final = 3
 _NOT_MAPPED: Final[Mapping[Field, str]] = MappingProxyType({})
-
-
-@attrs.define(kw_only=True)
-class CorrectedNumbers:
-    """How many numbers were corrected in one way, with the first of them.
-
-    Attributes:
-        row: The row of the first one.
-        before: Its cell.
-        after: The number that was read from it.
-    """
-
-    correction: NumberCorrection
-    count: int
-    row: int
-    before: str
-    after: str
 
 
 @attrs.define(kw_only=True)
@@ -70,7 +52,7 @@ class ContactFile:
         tally: Counts contacts without a value for a placeholder, once the texts are known (`use_texts`).
         dated: The columns whose dates are written in the format of a placeholder.
         rows: Nonempty rows read so far.
-        corrected: What was done to numbers so far, by kind.
+        numbers: The numbers that were taken so far; its region has to be set before.
     """
 
     table: Table
@@ -82,7 +64,7 @@ class ContactFile:
     dated: frozenset[int] = frozenset()
     rows: int = 0
     loaded: int = 0
-    corrected: dict[NumberCorrection, CorrectedNumbers] = attrs.field(factory=dict)
+    numbers: ReadNumbers = attrs.field(factory=ReadNumbers)
 
     @classmethod
     def open(cls, table: Table, *, mapped: Mapping[Field, str] = _NOT_MAPPED) -> ContactFile:
@@ -94,6 +76,9 @@ class ContactFile:
         header = find_header(table.records, name=table.name, mapped=mapped)
         columns = read_columns(header.record.cells, mapped=mapped)
         first = tuple(islice((record for record in header.rest if not is_blank(record)), SHOWN_ROWS))
+        if not first:
+            raise click.ClickException(f"{table.name} has a header and no rows.")
+        columns = without_foreign_country(columns, [record.cells for record in first], mapped=mapped)
         merged = merged_notes(table.merged, header.record.row, len(columns.headers))
         return cls(
             table=table,
@@ -124,49 +109,52 @@ class ContactFile:
 
     def contacts(self, rejects: Rejects) -> Iterator[tuple[Record, NewRecipient]]:
         """Iterate over the contacts, whose numbers may be invalid; report malformed rows."""
+        for record in self._rows(rejects):
+            text = self.number(record.cells).text
+            if text:
+                yield record, self._contact(record, text)
+
+    def chunks(self, rejects: Rejects) -> Iterator[list[PreparedRecipient]]:
+        """Iterate over the prepared contacts with valid numbers, in chunks; report all other rows."""
+        chunk: list[PreparedRecipient] = []
+        for record in self._rows(rejects):
+            number = self.number(record.cells)
+            if number.problem is not None:
+                _reject(rejects, record, self.columns.headers[self.columns.phone], number.problem)
+                continue
+            try:
+                # By the number as it was read, which is not read again.
+                contact = self._contact(record, number.phone or "")
+                prepared = prepare_recipient(contact, None, path="")
+            except InvalidRequest as error:
+                detail = error.details[0]
+                _reject(rejects, record, self._column(detail.path.removeprefix(".")), detail.message)
+                continue
+            self.numbers.count(record.row, number)
+            self._count(record, contact)
+            chunk.append(prepared._replace(phone_number=number.text))
+            if len(chunk) == CHUNK:
+                yield chunk
+                chunk = []
+        if chunk:
+            yield chunk
+
+    def number(self, cells: Sequence[str]) -> CellNumber:
+        """Return the number of a row."""
+        return self.columns.number(cells, self.numbers)
+
+    def _rows(self, rejects: Rejects) -> Iterator[Record]:
+        """Iterate over the rows that are no malformed ones; report the others."""
         rejects.header(self.columns.headers)
         for record in self._records:
             if is_blank(record):
                 continue
             self.rows += 1
             problem = self._problem(record)
-            if problem is not None:
+            if problem is None:
+                yield record
+            else:
                 _reject(rejects, record, *problem)
-                continue
-            number = self._number(record)
-            if number.problem is not None:
-                message = f"{number.text[:40]!r} {number.problem}"
-                _reject(rejects, record, self.columns.headers[self.columns.phone], message)
-                continue
-            if not number.text:
-                _reject(rejects, record, self.columns.headers[self.columns.phone], "there is no phone number")
-                continue
-            yield record, self._contact(record, number.text)
-
-    def chunks(self, rejects: Rejects, *, default_region: str | None) -> Iterator[list[PreparedRecipient]]:
-        """Iterate over the prepared contacts with valid numbers, in chunks; report all other rows."""
-        chunk: list[PreparedRecipient] = []
-        for record, contact in self.contacts(rejects):
-            try:
-                prepared = prepare_recipient(contact, default_region, path="")
-            except InvalidRequest as error:
-                detail = error.details[0]
-                _reject(rejects, record, self._column(detail.path.removeprefix(".")), detail.message)
-                continue
-            if prepared.phone is None:
-                shown = contact.phone_number[:40]
-                message = f"{shown!r} is not a phone number"
-                if default_region is None and not contact.phone_number.startswith("+"):
-                    message += "; write it like +14155550102, or give the workspace a --default-region"
-                _reject(rejects, record, self.columns.headers[self.columns.phone], message)
-                continue
-            self._count(record, contact)
-            chunk.append(prepared)
-            if len(chunk) == CHUNK:
-                yield chunk
-                chunk = []
-        if chunk:
-            yield chunk
 
     def _count(self, record: Record, contact: NewRecipient) -> None:
         values = recipient_values(
@@ -194,20 +182,6 @@ class ContactFile:
             if index < len(record.cells) and is_cell_error(cell := record.cells[index].strip()):
                 return self.columns.headers[index], f"holds a spreadsheet's error, {cell}"
         return None
-
-    def _number(self, record: Record) -> NumberCell:
-        phone = self.columns.phone
-        # A row may have fewer cells than the header.
-        cell = record.cells[phone].strip() if phone < len(record.cells) else ""
-        number = read_number_cell(cell)
-        for correction in number.corrections:
-            known = self.corrected.get(correction)
-            if known is None:
-                first = CorrectedNumbers(correction=correction, count=1, row=record.row, before=cell, after=number.text)
-                self.corrected[correction] = first
-            else:
-                known.count += 1
-        return number
 
     def _contact(self, record: Record, phone_number: str) -> NewRecipient:
         columns, cells = self.columns, record.cells

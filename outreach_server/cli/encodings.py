@@ -17,6 +17,7 @@ _BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+ENCODING_MARKS: Final = tuple(mark for mark, _ in _BYTE_ORDER_MARKS)
 _BLOCK: Final = 1 << 20
 _INVALID: Final = re.compile("[\udc80-\udcff]")
 _VALID: Final = re.compile("[^\x00-\x7f\udc80-\udcff]")
@@ -50,7 +51,7 @@ def _by_zeros(head: bytes) -> str | None:
 
 
 def _is_windows(head: bytes, rest: IO[bytes]) -> bool:
-    """Return whether a file is Windows-1252 rather than damaged UTF-8, which has more letters that are right."""
+    """Return whether a file is Windows-1252: it is not UTF-8, and no letter in it is."""
     try:
         if not rest.seekable():
             return False
@@ -58,18 +59,18 @@ def _is_windows(head: bytes, rest: IO[bytes]) -> bool:
     except (AttributeError, OSError, ValueError):
         return False
     decoder = codecs.getincrementaldecoder(UTF_8)("surrogateescape")
-    right = wrong = 0
+    wrong = False
     block = head
     while block:
         text = decoder.decode(block)
         if not text.isascii():
             found = _INVALID.findall(text)
-            if not _NOT_WINDOWS.isdisjoint(found):
+            # A file with letters in UTF-8 is damaged, or was put together from two: one of them would become `ZoÃ«`.
+            if not _NOT_WINDOWS.isdisjoint(found) or _VALID.search(text) is not None:
                 rest.seek(here)
                 return False
-            wrong += len(found)
-            right += len(_VALID.findall(text))
+            wrong = wrong or bool(found)
         block = rest.read(_BLOCK)
     rest.seek(here)
     # A letter that is cut off at the end was not decoded: a broken download is no other encoding.
-    return wrong > right
+    return wrong

@@ -60,6 +60,8 @@ def purge(workspace_id: str, phone: str, yes: bool) -> None:
         return await engine.erasure.purge(workspace_id, phone, actor=actor())
 
     result = with_engine(work)
+    if result == PurgeResult():
+        raise click.ClickException(f"{phone} is not in this workspace: nothing was erased. Check the number.")
     if state().as_json:
         echo_json(documents.plain(result))
         return

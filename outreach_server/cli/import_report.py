@@ -1,32 +1,26 @@
-"""What an import made of a file: the meaning of its columns, its first rows, and what was corrected."""
+"""What an import made of a file: the meaning of its columns, its first rows, its numbers, and what was corrected."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final, get_args
 
 from rich import box
 from rich.table import Table as Grid
 from rich.text import Text
 
-from outreach.server_support import NumberCorrection, read_cell, read_number_cell
+from outreach.server_support import NumberKind, read_cell
 from outreach_server.cli.contacts import ContactFile
 from outreach_server.cli.documents import Document
-from outreach_server.cli.output import cell
+from outreach_server.cli.output import cell, console, note
+from outreach_server.cli.read_numbers import CellNumber, ReadNumbers, place_of
 
 _MAX_SHOWN: Final = 30
 _LEFT_OUT: Final = "left out"
 
-_WORDS: Final = {
-    NumberCorrection.FORMULA: "formula taken away",
-    NumberCorrection.APOSTROPHE: "apostrophe in front taken away",
-    NumberCorrection.DECIMALS: "zeros behind the decimal point taken away",
-    NumberCorrection.SCIENTIFIC: "written out, as the exponent had kept all digits",
-    NumberCorrection.THOUSANDS: "separators of thousands taken away",
-    NumberCorrection.LABEL: "word in front taken away",
-    NumberCorrection.QUOTES: "quotes taken away",
-    NumberCorrection.SPACES: "remains of non-breaking spaces taken away",
-}
+_MAX_COUNTRIES: Final = 15
+_KINDS: Final = get_args(NumberKind)
 
 
 def mapping_table(contacts: ContactFile) -> Grid:
@@ -61,21 +55,67 @@ def _read(contacts: ContactFile, cells: list[str], index: int) -> str:
     text = cells[index].strip() if index < len(cells) else ""
     if index != contacts.columns.phone:
         return read_cell(text)
-    number = read_number_cell(text)
-    return f"{text} → {number.text}" if number.corrections else text
+    number = contacts.number(cells)
+    return text if number.phone in {None, text} else f"{text} → {number.phone}"
 
 
-def corrected(contacts: ContactFile) -> list[Document]:
-    """Return what was done to how many numbers, with the first of each kind."""
+def numbers_document(numbers: ReadNumbers) -> Document:
+    """Return the numbers as they will be dialled: the first ones, and all by country and kind."""
+    return {
+        "count": numbers.total,
+        "first": [_first(row, number) for row, number in numbers.first],
+        "by_country": [
+            {"country": country, "count": sum(kinds.values()), **{kind: kinds[kind] for kind in _KINDS}}
+            for country, kinds in _by_country(numbers)
+        ],
+    }
+
+
+def _first(row: int, number: CellNumber) -> Document:
+    country, kind = place_of(number.phone or "")
+    return {"row": row, "cell": number.cell, "phone": number.phone, "country": country, "kind": kind}
+
+
+def corrected(numbers: ReadNumbers) -> list[Document]:
+    """Return what was done to how many numbers, with the first of each kind; the most frequent first."""
     return [
-        {"what": one.correction.value, "count": one.count, "row": one.row, "before": one.before, "after": one.after}
-        for one in contacts.corrected.values()
+        {"what": one.what, "count": one.count, "row": one.row, "before": one.before, "after": one.after}
+        for one in numbers.by_frequency()
     ]
 
 
-def corrected_lines(contacts: ContactFile) -> Iterator[str]:
-    """Yield a line for each thing that was done to numbers."""
-    for one in contacts.corrected.values():
+def show_warnings(warnings: Iterable[str]) -> None:
+    """Show people what to look at before anything else."""
+    for text in warnings:
+        note(f"Look at this first: {text}")
+
+
+def show_numbers(numbers: ReadNumbers) -> None:
+    """Show people the numbers as they will be dialled, and what was corrected in them."""
+    if not numbers.total:
+        return
+    note("Numbers as they will be stored and dialled:")
+    for row, number in numbers.first:
+        note(f"  row {row}: {cell(number.cell[:_MAX_SHOWN])} → {number.phone}")
+    table = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("country", "numbers", *_KINDS):
+        table.add_column(name, justify="left" if name == "country" else "right")
+    countries = _by_country(numbers)
+    for country, kinds in countries[:_MAX_COUNTRIES]:
+        table.add_row(country or "unknown", f"{sum(kinds.values()):,}", *(f"{kinds[kind]:,}" for kind in _KINDS))
+    if len(countries) > _MAX_COUNTRIES:
+        rest = sum((kinds for _, kinds in countries[_MAX_COUNTRIES:]), Counter[NumberKind]())
+        others = f"{len(countries) - _MAX_COUNTRIES} others"
+        table.add_row(others, f"{sum(rest.values()):,}", *(f"{rest[kind]:,}" for kind in _KINDS))
+    console(stderr=True).print(table)
+    for one in numbers.by_frequency():
         many = "1 number was" if one.count == 1 else f"{one.count:,} numbers were"
-        first = f"row {one.row}: {cell(one.before[:40])} → {cell(one.after)}"
-        yield f"{many} corrected: {_WORDS[one.correction]} ({first})."
+        note(f"{many} corrected: {one.words}.")
+
+
+def _by_country(numbers: ReadNumbers) -> list[tuple[str | None, Counter[NumberKind]]]:
+    """Return how many numbers of each kind a country has, the country with the most first."""
+    found: dict[str | None, Counter[NumberKind]] = {}
+    for (country, kind), count in numbers.places.items():
+        found.setdefault(country, Counter())[kind] += count
+    return sorted(found.items(), key=lambda one: (-one[1].total(), one[0] or ""))

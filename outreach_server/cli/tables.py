@@ -17,13 +17,13 @@ import click
 from outreach.server_support import is_blank as is_blank_text
 from outreach_server.cli.csv_lines import Source
 from outreach_server.cli.csv_records import Record, named_delimiter, records
-from outreach_server.cli.encodings import WINDOWS
+from outreach_server.cli.encodings import ENCODING_MARKS, WINDOWS
 from outreach_server.cli.header_rows import HEADER_WITHIN, delimiter_of_header
 from outreach_server.cli.xlsx_merges import Merged
 from outreach_server.cli.xlsx_records import open_sheet
 
 AUTO: Final = "auto"
-_HEAD: Final = 8
+_HEAD: Final = 12
 _IN_MEMORY: Final = 1 << 20
 _ZIP: Final = b"PK\x03\x04"
 _NOT_LISTS: Final = (
@@ -32,7 +32,22 @@ _NOT_LISTS: Final = (
     (b"{\\rtf", "a text document"),
     (b"<!DOCTYPE", "a web page"),
     (b"<html", "a web page"),
+    (b"\xff\xd8\xff", "a photo"),
+    (b"\x89PNG", "a picture"),
+    (b"GIF8", "a picture"),
+    (b"II*\0", "a picture"),
+    (b"MM\0*", "a picture"),
+    (b"\x1f\x8b", "a compressed file"),
+    (b"7z\xbc\xaf", "a compressed file"),
+    (b"Rar!", "a compressed file"),
+    (b"SQLite format", "a database"),
 )
+_LATER_MARKS: Final = ((b"ftyp", 4, "a photo or a film"), (b"WEBP", 8, "a picture"))
+"""Marks that stand behind the first bytes."""
+
+_CONTROL_BYTES: Final = frozenset(range(1, 32)) - frozenset(b"\t\n\v\f\r\x1b")
+"""Bytes that begin no text. NUL is not among them: UTF-16 without a mark has it."""
+
 _DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
 
@@ -78,9 +93,9 @@ def open_table(
     with ExitStack() as opened:
         head = file.read(_HEAD)
         whole = _from_start(file, head)
-        for mark, kind in _NOT_LISTS:
-            if head.lower().startswith(mark.lower()[:_HEAD]):
-                raise click.ClickException(f"{name} is {kind}, not a list. Save the list as .xlsx or CSV.")
+        kind = _foreign_kind(head, encoding)
+        if kind is not None:
+            raise click.ClickException(f"{name} is {kind}, not a list. Save the list as .xlsx or CSV.")
         if head.startswith(_ZIP):
             if not whole.seekable():
                 whole = opened.enter_context(_copied(whole))
@@ -101,6 +116,18 @@ def open_table(
         if sheet is not None:
             raise click.ClickException(f"{name} is a text file, which has no sheets.")
         yield open_csv(Source(whole, name=name, encoding=encoding), delimiter=delimiter)
+
+
+def _foreign_kind(head: bytes, encoding: str | None) -> str | None:
+    """Return what a file is that is neither text nor an XLSX file; None if it may be one."""
+    for mark, kind in _NOT_LISTS:
+        if head.lower().startswith(mark.lower()[:_HEAD]):
+            return kind
+    for mark, at, kind in _LATER_MARKS:
+        if head[at:].startswith(mark):
+            return kind
+    is_text = encoding is not None or head.startswith((_ZIP, *ENCODING_MARKS))
+    return None if is_text or _CONTROL_BYTES.isdisjoint(head) else "a binary file"
 
 
 def open_csv(source: Source, *, delimiter: str = AUTO) -> Table:

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from typing import Any, BinaryIO, Literal
-
-import anyio
 import click
 
-from outreach import InvalidRequest, NewRecipient, Outreach
-from outreach.models import UnsubscribeImport
-from outreach.server_support import prepare_recipient, read_number_cell
-from outreach_server.cli import documents, interruptions
+from outreach import Outreach
+from outreach.models import UnsubscribeScope
+from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, collect, state, with_engine
-from outreach_server.cli.contact_columns import find_phone_columns
-from outreach_server.cli.csv_lines import Encoding
-from outreach_server.cli.output import echo_json, echo_json_with, note, show_list, stream_array, stream_lines
-from outreach_server.cli.rejects import Rejects
-from outreach_server.cli.tables import Table, is_blank, open_table
-from outreach_server.cli.values import SCOPE, WORKSPACE, Text, name_of
-
-Scope = Literal["all", "sms", "call"]
+from outreach_server.cli.output import echo_json, note, show_list, stream_array, stream_lines
+from outreach_server.cli.unsubscribe_import import import_
+from outreach_server.cli.values import SCOPE, WORKSPACE, Text
 
 _COLUMNS = ("phone", "scope", "source", "evidence", "created_at")
 _WIDTHS = {"phone": 16, "scope": 5, "source": 10, "created_at": 27, "evidence": 0}
@@ -36,7 +26,7 @@ def unsubscribes() -> None:
 @click.argument("phones", metavar="PHONE...", nargs=-1, required=True)
 @click.option("--scope", type=SCOPE, default="all", show_default=True, help="Which channels are stopped.")
 @click.option("--evidence", type=Text(0, 1000), help="Why: free text that is kept with the numbers.")
-def add(workspace_id: str, phones: tuple[str, ...], scope: Scope, evidence: str | None) -> None:
+def add(workspace_id: str, phones: tuple[str, ...], scope: UnsubscribeScope, evidence: str | None) -> None:
     """Unsubscribe numbers, with immediate effect in every campaign."""
     entries = with_engine(
         lambda engine: engine.unsubscribes.add(workspace_id, *phones, scope=scope, evidence=evidence, actor=actor())
@@ -98,76 +88,22 @@ def resolve(workspace_id: str, phone: str, meaning: str | None) -> None:
         click.echo(f"{phone} is on the register." if opted_out else f"Campaigns continue with {phone}.")
 
 
-@unsubscribes.command("import")
+@unsubscribes.command()
 @click.argument("workspace_id", type=WORKSPACE)
-@click.argument("file", type=click.File("rb"))
-@click.option("--scope", type=SCOPE, default="all", show_default=True, help="Which channels are stopped.")
-@click.option("--sheet", metavar="NAME", help="The sheet of an XLSX file; by default the first visible one.")
-@click.option("--encoding", type=Encoding(), help="The encoding of a text file; by default it is detected.")
-def import_(workspace_id: str, file: BinaryIO, scope: Scope, sheet: str | None, encoding: str | None) -> None:
-    """Unsubscribe the numbers of a file; - is stdin.
+@click.argument("import_id", metavar="IMPORT_ID")
+def undo(workspace_id: str, import_id: str) -> None:
+    """Take the numbers of an import off the register again.
 
-    One number a line, or an XLSX or CSV file: with a header that names the phone column, else the first column counts.
-    Numbers are corrected as for campaigns; invalid rows are reported, and the others are written.
+    Numbers stay that something else has put there too: a message, a call, a provider, a command, or another import.
     """
-    with Rejects() as rejects, open_table(file, name=name_of(file), encoding=encoding, sheet=sheet) as table:
-        for text in table.notes:
-            note(text)
-
-        async def work(engine: Outreach) -> UnsubscribeImport:
-            region = (await engine.workspaces.get(workspace_id)).default_region
-            numbers = _possible(table, rejects, region)
-            return await engine.unsubscribes.import_numbers(workspace_id, _async(numbers), scope=scope, actor=actor())
-
-        added = with_engine(work).added
-        if added == 0 and rejects.count:
-            rejects.report(hint="--json names all of them")
-            raise click.ClickException(f"No row of {table.name} is a phone number; nothing was added.")
-        if state().as_json:
-            echo_json_with({"added": added, "rejected_count": rejects.count}, "rejected", rejects.items())
-        else:
-            click.echo(f"Added {added}.")
-            if rejects.count:
-                note(f"{rejects.count} rows are not phone numbers:")
-                rejects.report(hint="--json names all of them")
+    undone = with_engine(lambda engine: engine.unsubscribes.undo_import(workspace_id, import_id, actor=actor()))
+    if state().as_json:
+        echo_json({"import_id": import_id, **documents.plain(undone)})
+        return
+    click.echo(f"Removed {undone.removed:,} of {undone.removed + undone.kept:,} numbers of import {import_id}.")
+    if undone.kept:
+        note("The others stay: something else says too that their people opted out.")
+    note("Contacts that were skipped meanwhile stay skipped.")
 
 
-def _possible(table: Table, rejects: Rejects, region: str | None) -> Iterator[str]:
-    """Iterate over the numbers of a file; report invalid rows."""
-    column: int | None = None
-    for record in table.records:
-        if is_blank(record):
-            continue
-        if column is None:
-            header = find_phone_columns(record.cells)
-            column = header[0] if header else 0
-            if len(header) > 1:
-                used, *others = (repr(record.cells[index].strip()) for index in header)
-                note(f"Only {used} is read; {' and '.join(others)} may hold numbers too: import these on their own.")
-            if header:
-                continue
-        number = read_number_cell(record.cells[column].strip() if column < len(record.cells) else "")
-        unknown = f"{number.text[:40]!r} {number.problem}" if number.problem is not None else None
-        problem = record.problem or unknown or _problem(number.text, region)
-        if problem is None:
-            yield number.text
-        else:
-            rejects.add(row=record.row, line=record.line, column=None, message=problem)
-
-
-def _problem(raw: str, region: str | None) -> str | None:
-    try:
-        prepared = prepare_recipient(NewRecipient(phone_number=raw), region, path="")
-    except InvalidRequest as error:
-        return error.details[0].message if raw else "there is no phone number"
-    return f"{raw[:40]!r} is not a phone number" if prepared.phone is None else None
-
-
-async def _async(items: Iterator[Any]) -> AsyncIterator[Any]:
-    while True:
-        with interruptions.reading():
-            item = next(items, None)
-        if item is None:
-            return
-        yield item
-        await anyio.lowlevel.checkpoint()
+unsubscribes.add_command(import_)

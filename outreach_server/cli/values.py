@@ -14,6 +14,7 @@ from zoneinfo import available_timezones
 import click
 
 from outreach.models import bounds_of
+from outreach.server_support import region_of_country
 from outreach_server.cli.names import KINDS, Named
 
 
@@ -204,6 +205,26 @@ class ProviderName(click.Choice[str]):
         found = Outreach.open("memory://", config=EngineConfig()).accounts.providers()
         return (*self._also, *(one.name for one in found if self._kind in {None, one.kind}))
 
+
+class Region(click.ParamType[str]):
+    """The region of local numbers: its code, its calling code, or the name of its country."""
+
+    name = "region"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the ISO 3166 alpha-2 code."""
+        region = region_of_country(value)
+        if region is None:
+            self.fail(f"{value!r} is not a region of phone numbers; write it like US or DE.", param, ctx)
+        return region
+
+
+region_option = click.option(
+    "--region",
+    type=Region(),
+    metavar="REGION",
+    help="The region of this file's local numbers, such as US; by default the workspace's.",
+)
 
 WORKSPACE: Final = Identifier("workspace")
 ACCOUNT: Final = Identifier("account")

@@ -23,6 +23,7 @@ RUNNING = {"serve", "worker", "sandbox", "demo"}
 
 ELSEWHERE = {
     "unsubscribes resolve",
+    "unsubscribes undo",
     "calls show",
     "dispatches resolve",
     "accounts fields",
@@ -93,7 +94,8 @@ DESIGNED = {
     "unsubscribes list": set(),
     "unsubscribes held": set(),
     "unsubscribes resolve": {"--opted-out", "--not-opted-out"},
-    "unsubscribes import": set(),
+    "unsubscribes import": {"--map", "--region", "--dry-run", "--sheet", "--encoding", "--delimiter"},
+    "unsubscribes undo": set(),
     "campaigns import": {
         "--name", "--message", "--from", "--carrier", "--rate", "--flow", "--channel", "--agent", "--hours",
         "--timezone", "--holidays", "--holiday", "--schedule-at", "--expires-at", "--dry-run", "--contact",
@@ -322,6 +324,7 @@ CALLS = {
 
 
 ONCE = {
+    "purge",
     "campaigns start",
     "campaigns resume",
     "campaigns cancel",

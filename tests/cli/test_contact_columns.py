@@ -68,17 +68,35 @@ def test_a_name_alone_may_be_a_whole_one() -> None:
     assert dict(read_columns(["Phone", "Name", "First name"]).fields) == {2: "first_name"}
 
 
-def test_of_several_phone_columns_the_plainest_name_wins() -> None:
-    """The others are variables, which is said; --map decides otherwise."""
+def test_of_several_phone_columns_the_mobile_one_wins() -> None:
+    """Then the plainest name. The others are variables, which is said; --map decides otherwise."""
     header = ["Number", "Mobile", "Phone"]
     columns = read_columns(header)
-    assert columns.phone == 2
+    assert columns.phone == 1
     assert columns.notes == (
-        "'Phone' is the phone number; 'Mobile' and 'Number' may be one too: --map phone=COLUMN chooses.",
+        "'Mobile' is the phone number; 'Phone' and 'Number' may be one too: --map phone=COLUMN chooses.",
     )
-    columns = read_columns(header, mapped={"phone_number": "mobile"})
-    assert (columns.phone, columns.notes) == (1, ())
-    assert columns.variables == ((0, "Number"), (2, "Phone"))
+    columns = read_columns(header, mapped={"phone_number": "phone"})
+    assert (columns.phone, columns.notes) == (2, ())
+    assert columns.variables == ((0, "Number"), (1, "Mobile"))
+    assert read_columns(["Home phone", "Number", "Phone"]).phone == 2
+
+
+def test_a_word_for_the_person_does_not_hide_a_phone_column() -> None:
+    """A number of the customer is another number."""
+    assert read_columns(["customer_id", "customer_phone"]).phone == 1
+    assert read_columns(["customer phone", "Phone"]).phone == 1
+    assert read_columns(["Home Phone", "Client Mobile"]).phone == 1
+    with pytest.raises(click.ClickException, match="No column is the phone number"):
+        read_columns(["customer number", "user"])
+
+
+def test_a_country_decides_how_numbers_are_read_and_is_a_variable_too() -> None:
+    """Unless --map says that no column is one."""
+    columns = read_columns(["Phone", "Land"])
+    assert (columns.country, columns.variables, columns.meaning(1)) == (1, ((1, "Land"),), "country, {{Land}}")
+    assert read_columns(["Phone", "Land"], mapped={"country": ""}).country is None
+    assert read_columns(["Phone", "Where"], mapped={"country": "where"}).country == 1
 
 
 def test_columns_are_mapped_by_name_or_number() -> None:

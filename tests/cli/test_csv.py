@@ -184,7 +184,7 @@ def test_a_file_is_read_no_further_than_needed() -> None:
     source = Source(io.BytesIO(content), name="it", encoding=None)
     contacts = ContactFile.open(open_csv(source))
     with Rejects() as rejects:
-        chunk = next(contacts.chunks(rejects, default_region=None))
+        chunk = next(contacts.chunks(rejects))
     assert len(chunk) == CHUNK
     assert source.position < len(content) / 2
 

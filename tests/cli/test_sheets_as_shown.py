@@ -125,7 +125,9 @@ def test_a_generated_sheet_is_read_as_it_is_shown(rows: list[list[tuple[Any, str
 
 def contacts_of(cli: Cli, workspace_id: str, path: Path, message: str, *more: str) -> tuple[Any, list[Any]]:
     """Import a file; return the answer and the contacts."""
-    made = cli.ask("campaigns", "import", workspace_id, str(path), "--name", "C", "--message", message, *more)
+    made = cli.ask(
+        "campaigns", "import", workspace_id, str(path), "--name", "C", "--message", message, "--region", "US", *more
+    )
     return made, cli.ask("campaigns", "recipients", made["id"])
 
 

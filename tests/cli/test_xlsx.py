@@ -111,7 +111,8 @@ def test_a_stored_value_of_a_formula_counts(xlsx: Callable[..., Path], stored: s
 def test_a_workbook_becomes_a_campaign(cli: Cli, workspace_id: str, xlsx: Callable[..., Path]) -> None:
     """Numbers that are numbers there are whole, what is lost is named, and rows are those of the sheet."""
     path = xlsx(People=ROWS)
-    made = cli.ask("campaigns", "import", workspace_id, str(path), "--name", "C", "--message", "Hi")
+    args = ("campaigns", "import", workspace_id, str(path), "--name", "C", "--message", "Hi", "--region", "US")
+    made = cli.ask(*args)
     assert made["read_as"] == "sheet 'People'"
     people = cli.ask("campaigns", "recipients", made["id"])
     assert [(one["phone"], one["first_name"], one["custom_variables"]) for one in people] == [
@@ -126,7 +127,8 @@ def test_a_workbook_becomes_a_campaign(cli: Cli, workspace_id: str, xlsx: Callab
 def test_a_workbook_comes_through_a_pipe(cli: Cli, workspace_id: str, xlsx: Callable[..., Path]) -> None:
     """What it is shows from its content."""
     content = xlsx(People=ROWS).read_bytes()
-    made = cli.ask("campaigns", "import", workspace_id, "-", "--name", "C", "--message", "Hi", stdin=content)
+    args = ("campaigns", "import", workspace_id, "-", "--name", "C", "--message", "Hi", "--region", "US")
+    made = cli.ask(*args, stdin=content)
     assert made["total_recipients"] == 3
 
     class Pipe(io.BytesIO):
@@ -158,9 +160,10 @@ def test_the_first_visible_sheet_is_read_unless_another_is_named(
 def test_numbers_to_unsubscribe_come_from_a_sheet(cli: Cli, workspace_id: str, xlsx: Callable[..., Path]) -> None:
     """With and without a header."""
     path = xlsx(People=ROWS)
-    assert cli.ask("unsubscribes", "import", workspace_id, str(path))["added"] == 4
+    assert cli.ask("unsubscribes", "import", workspace_id, str(path), "--region", "US")["added"] == 4
     bare = xlsx(One=[[14155550111]], Two=[[14155550112]])
-    assert cli.ask("unsubscribes", "import", workspace_id, str(bare), "--sheet", "Two")["added"] == 1
+    args = ("unsubscribes", "import", workspace_id, str(bare), "--region", "US", "--sheet", "Two")
+    assert cli.ask(*args)["added"] == 1
 
 
 def archive(**files: bytes) -> bytes:

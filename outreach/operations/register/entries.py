@@ -34,8 +34,14 @@ def put_on_register(tx: Transaction, entry: Unsubscribe, *, actor: str = ENGINE)
     after = entry if known is None else known.merged(entry)
     if after != known:
         tx.register.put(after)
+    if _is_new(known, after):
         trail.record_opt_out(tx, after, actor=actor)
     return after
+
+
+def _is_new(before: Unsubscribe | None, after: Unsubscribe) -> bool:
+    """Return whether an entry is new or another one, not the same with more evidence."""
+    return before is None or attrs.evolve(after, evidence=before.evidence) != before
 
 
 def take_off_register(tx: Transaction, workspace_id: str, phone: str, *, now: datetime, actor: str = ENGINE) -> bool:
@@ -52,12 +58,13 @@ def take_off_register(tx: Transaction, workspace_id: str, phone: str, *, now: da
 
 def hold_number(tx: Transaction, workspace_id: str, phone: str, evidence: str, now: datetime) -> None:
     """Hold a number for review: campaigns do not contact it until somebody decides. An existing entry stays."""
-    if tx.register.get(workspace_id, phone) is None:
-        tx.register.put(
-            Unsubscribe(
-                workspace_id=workspace_id, phone=phone, scope=HELD, source=UNCLEAR, evidence=evidence, created_at=now
-            )
-        )
+    held = Unsubscribe(
+        workspace_id=workspace_id, phone=phone, scope=HELD, source=UNCLEAR, evidence=evidence, created_at=now
+    )
+    known = tx.register.get(workspace_id, phone)
+    after = held if known is None else known.merged(held)
+    if after != known:
+        tx.register.put(after)
 
 
 def is_number_held(tx: Transaction, workspace_id: str, phone: str | None) -> bool:
@@ -132,7 +139,8 @@ def _add_opt_out(tx: Transaction, dispatch: Dispatch, source: str, evidence: str
             created_at=now,
         ),
     )
-    if after != before:
+    is_new = _is_new(before, after)
+    if is_new:
         skip_waiting_recipients(tx, dispatch.workspace_id, [dispatch.to], now=now)
         record_audit(
             tx,
@@ -143,7 +151,7 @@ def _add_opt_out(tx: Transaction, dispatch: Dispatch, source: str, evidence: str
             subject=dispatch.id,
             detail=source,
         )
-    return after != before
+    return is_new
 
 
 _CONTINUING: Final = frozenset({CampaignStatus.ACTIVE, CampaignStatus.PAUSED})

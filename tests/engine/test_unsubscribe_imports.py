@@ -1,0 +1,134 @@
+"""Lists of people who opted out: their evidence, the workspace's own numbers, and taking an import back."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from outreach import NewNumber, NotFound, Outreach
+from outreach.models import UnsubscribeImport, UnsubscribeUndo
+from tests.engine.rig import given_workspace
+
+pytestmark = pytest.mark.virtual_time
+
+ANN, BEN, CLEO = "+14155550101", "+14155550102", "+14155550103"
+OURS = "+14155550199"
+
+
+async def load(engine: Outreach, workspace_id: str, *rows: Any, **more: Any) -> UnsubscribeImport:
+    """Import numbers."""
+
+    async def each() -> AsyncIterator[Any]:
+        for row in rows:
+            yield row
+
+    return await engine.unsubscribes.import_numbers(workspace_id, each(), **more)
+
+
+async def say(engine: Outreach, workspace_id: str, phone: str, body: str) -> None:
+    """Have a person write to the workspace."""
+    await engine.messages.receive(workspace_id, from_number=phone, to=OURS, body=body, provider="twilio")
+
+
+async def register(engine: Outreach, workspace_id: str) -> dict[str, str | None]:
+    """Return the evidence of each number on the register."""
+    return {entry.phone: entry.evidence async for entry in engine.unsubscribes.iter_all(workspace_id)}
+
+
+async def test_an_entry_names_its_import_with_file_and_row(engine: Outreach) -> None:
+    """Rows count from 1, or carry their own number."""
+    workspace = await given_workspace(engine)
+    named = await load(engine, workspace.id, (7, ANN), (9, BEN), (10, BEN), file_name="stop: list.csv")
+    plain = await load(engine, workspace.id, "no number", CLEO)
+    assert (named.added, named.known, plain.added, plain.rejected) == (3, 1, 1, ((1, "no number"),))
+    assert await register(engine, workspace.id) == {
+        ANN: f"import {named.id}: stop: list.csv, row 7",
+        BEN: f"import {named.id}: stop: list.csv, row 9",
+        CLEO: f"import {plain.id}: row 2",
+    }
+
+
+async def test_an_import_refuses_the_workspaces_own_numbers(engine: Outreach) -> None:
+    """A column of senders was read for the recipients."""
+    workspace = await given_workspace(engine)
+    own = await engine.numbers.create(workspace.id, NewNumber(phone="+14155550188"))
+    await engine.numbers.create(workspace.id, NewNumber(phone="+525512345678"))
+    other_spelling = "+5215512345678"
+    done = await load(engine, workspace.id, ANN, own.phone, other_spelling)
+    assert (done.added, done.rejected) == (1, ((2, own.phone), (3, other_spelling)))
+    assert set(await register(engine, workspace.id)) == {ANN}
+
+
+async def test_an_import_is_taken_back(engine: Outreach) -> None:
+    """Its numbers alone leave the register, and only in its own workspace."""
+    workspace, other = await given_workspace(engine), await given_workspace(engine)
+    await engine.unsubscribes.add(workspace.id, CLEO)
+    numbers = [f"+1415555{n:04d}" for n in range(2000, 3200)]
+    done = await load(engine, workspace.id, *numbers)
+    for workspace_id, import_id in ((other.id, done.id), (workspace.id, "import"), (workspace.id, "")):
+        with pytest.raises(NotFound):
+            await engine.unsubscribes.undo_import(workspace_id, import_id)
+    assert await engine.unsubscribes.undo_import(workspace.id, done.id) == UnsubscribeUndo(removed=1200, kept=0)
+    assert set(await register(engine, workspace.id)) == {CLEO}
+    with pytest.raises(NotFound):
+        await engine.unsubscribes.undo_import(workspace.id, done.id)
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before the import", "after the import"])
+@pytest.mark.parametrize("what", ["keyword", "unclear", "carrier", "operator", "import"])
+async def test_undo_keeps_a_number_that_something_else_confirms(engine: Outreach, what: str, before: bool) -> None:
+    """Nobody who opted out by themselves is contacted again because a list was wrong."""
+    workspace = await given_workspace(engine)
+
+    async def confirm() -> None:
+        if what in {"keyword", "unclear"}:
+            await say(engine, workspace.id, ANN, "STOP" if what == "keyword" else "wrong number")
+        else:
+            await engine.unsubscribes.add(workspace.id, ANN, source=what)
+
+    if before:
+        await confirm()
+    done = await load(engine, workspace.id, ANN, BEN, file_name="list.csv")
+    if not before:
+        await confirm()
+    undone = await engine.unsubscribes.undo_import(workspace.id, done.id)
+    assert undone.removed == 1
+    assert set(await register(engine, workspace.id)) == {ANN}
+
+
+async def test_undo_keeps_a_number_of_another_import_until_that_is_undone_too(engine: Outreach) -> None:
+    """A wrong list that was loaded twice is taken back whole, in either order."""
+    workspace = await given_workspace(engine)
+    for turn in (1, -1):
+        first = await load(engine, workspace.id, ANN, BEN, file_name="a.csv")
+        second = await load(engine, workspace.id, ANN, file_name="b.csv")
+        last, then = (first, second)[::turn]
+        assert (await engine.unsubscribes.undo_import(workspace.id, last.id)).kept == 1
+        assert set(await register(engine, workspace.id)) == ({ANN} if turn == 1 else {ANN, BEN})
+        await engine.unsubscribes.undo_import(workspace.id, then.id)
+        assert await register(engine, workspace.id) == {}
+
+
+async def test_the_evidence_of_an_import_stays_short_however_often_it_is_confirmed(engine: Outreach) -> None:
+    """A list that is loaded every night names some of its imports, and the number then stays."""
+    workspace = await given_workspace(engine)
+    first = await load(engine, workspace.id, ANN, file_name="list.csv")
+    imports = [await load(engine, workspace.id, ANN) for _ in range(20)]
+    await engine.unsubscribes.add(workspace.id, ANN)
+    evidence = (await register(engine, workspace.id))[ANN]
+    assert evidence is not None
+    assert len(evidence) < 400
+    for one in (first, *imports[:5]):
+        await engine.unsubscribes.undo_import(workspace.id, one.id)
+    assert set(await register(engine, workspace.id)) == {ANN}
+
+
+async def test_a_start_does_not_lift_an_import_that_a_keyword_confirmed(engine: Outreach) -> None:
+    """The list said so first, and only an operator takes it back."""
+    workspace = await given_workspace(engine)
+    await load(engine, workspace.id, ANN)
+    await say(engine, workspace.id, ANN, "STOP")
+    await say(engine, workspace.id, ANN, "START")
+    assert set(await register(engine, workspace.id)) == {ANN}
