@@ -14,7 +14,7 @@ from outreach_server.endpoints.manage.routes import MANAGE_ROUTES
 from outreach_server.endpoints.messages import Messages
 from outreach_server.endpoints.settings import SmsSettings
 from outreach_server.endpoints.sms_campaigns import SmsCampaigns
-from outreach_server.webhooks.receiving import Webhooks
+from outreach_server.webhooks.receiving import MisdirectedWebhooks, Webhooks
 
 ROUTES: Final = (
     Route("/calls", Calls),
@@ -30,5 +30,8 @@ ROUTES: Final = (
     Route("/docs", Docs),
     Route("/docs/{name}", DocsFile),
     Route("/webhooks/{account}", Webhooks),
+    # As people enter it at a provider, which then signs it so.
+    Route("/webhooks/{account}/", Webhooks),
+    Route("/webhooks/{account}/{rest:path}", MisdirectedWebhooks),
 )
 """The operations of openapi.yaml, paths without a key, and providers' callbacks."""

@@ -7,7 +7,7 @@ import asyncio
 from loft import Loft
 from outreach_pigeon import ADAPTER
 
-from outreach import NewRecipient, NewSmsCampaign, NewWorkspace, Outreach, WorkspaceMode
+from outreach import NewNumber, NewRecipient, NewSmsCampaign, NewWorkspace, Outreach, WorkspaceMode
 from outreach.events import CampaignStatusChanged
 from outreach.testing.fault_server import FaultServer
 
@@ -28,6 +28,7 @@ async def main() -> None:
         )
         checked = await engine.accounts.check(workspace.id, account.id)
         print("account in order:", checked.ok)
+        await engine.numbers.create(workspace.id, NewNumber(phone="+14155550199", carrier="pigeon"))
         campaign = NewSmsCampaign(
             name="Spring", body="Hi {{first_name}}!", carrier="pigeon", from_number="+14155550199"
         )

@@ -44,6 +44,7 @@ EngineCode = Literal[
     "archive_missing",
     "behind",
     "callback_elsewhere",
+    "callback_misdirected",
     "callback_not_set",
     "callback_setting_wrong",
     "campaign_overdue",

@@ -14,13 +14,13 @@ from anyio import to_thread
 
 from outreach.errors import CallbackRejected, NotFound
 from outreach.logged_errors import masked
-from outreach.models.account import CallbackRecord, StoredAccount
+from outreach.models.account import CallbackRecord, Misdirection, StoredAccount
 from outreach.models.base import Page
 from outreach.models.dispatch import Dispatch
 from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.operations.common import workspace_of
 from outreach.operations.settling import callbacks, ledger
-from outreach.operations.settling.callbacks import CallbackContext
+from outreach.operations.settling.callbacks import MISDIRECTIONS, CallbackContext
 from outreach.protocols.adapter import Adapter, Callback, CallbackEvent, CallbackRefused, Connection
 from outreach.protocols.voice import Analyser
 from outreach.providers.connections import AccountConnections
@@ -96,8 +96,11 @@ class Callbacks:
         known = context.adapters.adapter(account.provider)
         if len(body) > known.max_callback_bytes:
             raise self._refused(account, f"The body is larger than {known.max_callback_bytes} bytes.")
-        _, mark, query = url.partition("?")
+        path, mark, query = url.partition("?")
         known_url = self._connections.callback_url(account.id)
+        if known_url and path.endswith("/"):
+            # As it was entered at the provider, which signs it so.
+            known_url += "/"
         callback = Callback(
             url=f"{known_url}{mark}{query}" if known_url else url,
             headers={name.lower(): value for name, value in headers.items()},
@@ -111,6 +114,30 @@ class Callbacks:
             tell_of_report(context.instrumentation, context.log_throttle, dispatch, report, context.now())
         _log_unreadable(account, events, {record.event_id for record in new})
         return new
+
+    async def misdirected(self, account_id: str, how: Misdirection) -> None:
+        """Log and record that something came to an account's address by a wrong method or with a wrong path.
+
+        It was not read, because nothing shows who sent it; if it was the provider, a STOP may have been in it.
+
+        Raises:
+            NotFound: The account does not exist.
+        """
+        account = await self._account(account_id)
+        self._context.log_throttle.problem(
+            ("callbacks", account.id),
+            f"misdirected: {how}",
+            "a callback for account %s was not read, because %s: it may be a STOP. At %s, enter the account's callback "
+            "URL as it is, with POST.",
+            account.id,
+            MISDIRECTIONS[how],
+            account.provider,
+            action="callback_misdirected",
+            account_id=account.id,
+        )
+        await self._context.storage.write(
+            lambda tx: callbacks.record_misdirection(tx, account, how, now=self._context.now())
+        )
 
     async def _read(self, account: StoredAccount, adapter: Adapter, callback: Callback) -> tuple[Connection, object]:
         """Verify a callback, and return what its adapter reads in it, with the connection that it is signed for.

@@ -324,6 +324,16 @@ async def _(system: System, _: Patch) -> None:
     system.provider.sms_url = "https://demo.twilio.com/welcome/sms/reply"
 
 
+@fault("callback_misdirected")
+async def _(system: System, _: Patch) -> None:
+    await system.within(lambda engine: engine.callbacks.misdirected(system.account_id, "method"))
+
+
+@fault("callback_misdirected", name="a longer path")
+async def _(system: System, _: Patch) -> None:
+    await system.within(lambda engine: engine.callbacks.misdirected(system.account_id, "path"))
+
+
 @fault("callback_not_set")
 async def _(system: System, _: Patch) -> None:
     system.provider.sms_url = ""

@@ -116,6 +116,8 @@ ONLY_SHOWN: Final = {
     "adapter_not_usable",
     "behind",
     "callback_elsewhere",
+    "callback_misdirected",
+    "callback_misdirected-a-longer-path",
     "callback_not_set",
     "campaign_overdue",
     "certificate_key_mismatch",

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 import anyio
 import attrs
 
-from outreach import EngineConfig, NewRecipient, NewSmsCampaign, NewWorkspace, Outreach
+from outreach import EngineConfig, NewNumber, NewRecipient, NewSmsCampaign, NewWorkspace, Outreach, WorkspaceMode
 from outreach.clock import Clock
 from outreach.dispatch.in_process import InProcessDispatcher
 from outreach.ids import UuidV7Source
@@ -192,6 +192,12 @@ async def given_campaign(
         **changes,
     }
     people = contacts(recipients) if isinstance(recipients, int) else recipients
+    sender = fields["from_number"]
+    if workspace.mode is WorkspaceMode.LIVE and sender:
+        # A live campaign sends from a number of its workspace.
+        owned = {number.phone async for number in engine.numbers.iter_all(workspace.id)}
+        if sender not in owned:
+            await engine.numbers.create(workspace.id, NewNumber(phone=sender))
     return (await engine.campaigns.create_sms(workspace.id, NewSmsCampaign(**fields), people)).campaign
 
 

@@ -272,8 +272,8 @@ async def test_everything_that_is_in_the_way_of_a_start_is_named(storage: Storag
     campaign = await given_campaign(storage, campaign=make_campaign(scheduled_expires_at=NOW - SECOND))
     with pytest.raises(CannotStart) as caught:
         await _do(storage, moves.start, campaign)
-    assert len(caught.value.reasons) == 2
-    assert [detail.path for detail in caught.value.details] == ["scheduled_expires_at", "account.twilio"]
+    assert len(caught.value.reasons) == 3
+    assert [detail.path for detail in caught.value.details] == ["scheduled_expires_at", "account.twilio", "from_number"]
     assert "outreach-server" not in caught.value.message
     assert (await reread(storage, campaign)).status is S.READY
 
@@ -282,6 +282,7 @@ async def test_a_live_campaign_starts_once_its_workspace_has_an_account(storage:
     """docs/rules.md#sandbox: a live workspace sends by real providers, and without an account it does not start."""
     await storage.write(lambda tx: tx.workspaces.update(make_workspace(mode=WorkspaceMode.LIVE)))
     campaign = await given_campaign(storage)
+    await storage.write(lambda tx: tx.numbers.insert(make_number(phone=campaign.from_number)))
     await storage.write(lambda tx: tx.accounts.insert(make_account(provider="telnyx")))
     with pytest.raises(CannotStart, match="no account at twilio"):
         await _do(storage, moves.start, campaign)

@@ -12,13 +12,13 @@ from typing import Final
 import attrs
 import psycopg
 
-from outreach import NewWorkspace, Outreach, WorkspaceMode
+from outreach import NewNumber, NewWorkspace, Outreach, WorkspaceMode
 from outreach.models import API_SCOPES
 from tests import postgres
 from tests.cutting_proxy import CuttingProxy
 from tests.process.books import Books
 from tests.process.carrier import CREDENTIALS
-from tests.process.place import Place
+from tests.process.place import SENDER, Place
 from tests.process.server import EngineProcess, ServerProcess, start_module, start_server
 from tests.process.waiting import wait_for
 
@@ -181,6 +181,7 @@ async def _furnish(engine: Outreach, carrier_url: str, request_limit: int) -> tu
         )
     )
     await engine.accounts.connect(sending.id, "twilio", {**CREDENTIALS, "api_base": carrier_url})
+    await engine.numbers.create(sending.id, NewNumber(phone=SENDER))
     asking = await engine.workspaces.create(NewWorkspace(name="Asking", request_limit=request_limit))
     keys = [await engine.api_keys.create(one.id, scopes=API_SCOPES) for one in (sending, asking)]
     return sending.id, keys[0].api_key, keys[1].api_key

@@ -16,6 +16,7 @@ from outreach import (
     EngineConfig,
     NewAgent,
     NewCallCampaign,
+    NewNumber,
     NewRecipient,
     NewSmsCampaign,
     NewWorkspace,
@@ -73,6 +74,7 @@ class Rig:
                 from_number=SENDER,
                 rate_per_minute=600,
             )
+            await self._own(SENDER)
             made = (await self.engine.campaigns.create_sms(self.workspace_id, sms, person)).campaign
         else:
             agent = await self.engine.agents.create(
@@ -82,6 +84,12 @@ class Rig:
             call = NewCallCampaign(name="Calls", agent_id=agent.id, batch_concurrency=40)
             made = (await self.engine.campaigns.create_call(self.workspace_id, call, person)).campaign
         return await self.engine.campaigns.start(self.workspace_id, made.id)
+
+    async def _own(self, phone: str) -> None:
+        """Add a number to the workspace, if it has it not."""
+        owned = {number.phone async for number in self.engine.numbers.iter_all(self.workspace_id)}
+        if phone not in owned:
+            await self.engine.numbers.create(self.workspace_id, NewNumber(phone=phone))
 
     @property
     def posts(self) -> list[str]:

@@ -97,3 +97,51 @@ def test_what_cannot_be_opened_is_asked_for_again(
     told = record.getMessage()
     assert all(part in told for part in (caller.account.id, "twilio", "another key", "OUTREACH_SECRET_KEY"))
     assert not [value for value in CREDENTIALS.values() if value in told]
+
+
+def test_an_address_with_a_slash_at_its_end_is_the_accounts(caller: Caller) -> None:
+    """The provider signs the address as it was entered there."""
+    assert caller.call({"id": "e1"}, path=f"{caller.path}/").status_code == 204
+    check_envelope(caller.call({"id": "e2"}, path=f"{caller.path}/", secret="other"), 403, "callback_rejected")
+    assert caller.kept() == ["e1"]
+
+
+@pytest.mark.parametrize(
+    ("method", "rest", "status", "code", "how"),
+    [
+        ("GET", "?Body=STOP", 405, "method_not_allowed", "POST"),
+        ("PUT", "", 405, "method_not_allowed", "POST"),
+        ("GET", "/", 405, "method_not_allowed", "POST"),
+        ("POST", "/sms", 404, "not_found", "path"),
+        ("GET", "/sms/status?Body=STOP", 404, "not_found", "path"),
+    ],
+)
+def test_a_misdirected_callback_is_warned_of(
+    caller: Caller, caplog: pytest.LogCaptureFixture, method: str, rest: str, status: int, code: str, how: str
+) -> None:
+    """In the log and for `doctor`, once: a STOP may have been in it. Its content is not told."""
+    with caplog.at_level(logging.WARNING, "outreach"):
+        for _ in range(3):
+            check_envelope(caller.service.client.request(method, caller.path + rest), status, code)
+    (line,) = [record for record in caplog.records if getattr(record, "action", "") == "callback_misdirected"]
+    told = line.getMessage()
+    assert caller.account.id in told
+    assert how in told
+    assert "Body" not in told
+    (kept,) = caller.kept()
+    assert kept.startswith("misdirected:")
+    found = caller.service.run(caller.service.engine.diagnose, network=False)
+    assert [one.where for one in found.findings if one.code == "callback_misdirected"] == [
+        f"account {caller.account.id}"
+    ]
+
+
+def test_what_no_provider_sends_is_not_warned_of(caller: Caller, caplog: pytest.LogCaptureFixture) -> None:
+    """Probes, and addresses of no account."""
+    with caplog.at_level(logging.WARNING, "outreach"):
+        for method in ("HEAD", "OPTIONS"):
+            caller.service.client.request(method, caller.path)
+            caller.service.client.request(method, f"{caller.path}/sms")
+        check_envelope(caller.service.client.get("/webhooks/x/sms"), 404, "not_found")
+    assert caplog.records == []
+    assert caller.kept() == []

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Final, TypeGuard
 
 import attrs
 
 from outreach.ids import IdSource
-from outreach.models.account import CallbackRecord, CallbackResult, StoredAccount
+from outreach.models.account import CallbackRecord, CallbackResult, Misdirection, StoredAccount
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.trail import TrailRule
@@ -88,6 +89,53 @@ def process_events(
             tx.callbacks.update(record)
             new.append(record)
     return new
+
+
+MISDIRECTIONS: Final[Mapping[Misdirection, str]] = MappingProxyType(
+    {
+        "method": "it did not come by POST",
+        "path": "its path goes on after the account's id",
+    }
+)
+"""What is wrong with the address of a callback, as a part of a sentence."""
+
+LATELY_DAYS: Final = 7
+"""For how many days a misdirected callback is told of: one with a STOP may come seldom."""
+
+
+def record_misdirection(tx: Transaction, account: StoredAccount, how: Misdirection, *, now: datetime) -> None:
+    """Record that a callback was misdirected: the first of an account, a kind and a day."""
+    event_id = _misdirection_id(how, now)
+    if tx.callbacks.get(account.workspace_id, account.id, event_id) is None:
+        tx.callbacks.insert(
+            CallbackRecord(
+                workspace_id=account.workspace_id,
+                account_id=account.id,
+                event_id=event_id,
+                result="misdirected",
+                body=b"",
+                received_at=now,
+            )
+        )
+
+
+def misdirected_lately(tx: Transaction, account: StoredAccount, now: datetime) -> Iterator[CallbackRecord]:
+    """Yield the latest recorded misdirected callback of each kind within the last days."""
+    for how in MISDIRECTIONS:
+        days = (_misdirection_id(how, now - timedelta(days=ago)) for ago in range(LATELY_DAYS))
+        found = (tx.callbacks.get(account.workspace_id, account.id, event_id) for event_id in days)
+        latest = next((record for record in found if record is not None), None)
+        if latest is not None:
+            yield latest
+
+
+def misdirection_of(record: CallbackRecord) -> str:
+    """Return what is wrong with the address of a misdirected callback, as a part of a sentence."""
+    return next(words for how, words in MISDIRECTIONS.items() if record.event_id.startswith(f"misdirected:{how}:"))
+
+
+def _misdirection_id(how: Misdirection, at: datetime) -> str:
+    return f"misdirected:{how}:{at:%Y-%m-%d}"
 
 
 def _is_of_erased(tx: Transaction, content: object) -> bool:

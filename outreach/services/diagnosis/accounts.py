@@ -10,10 +10,12 @@ from urllib.parse import SplitResult, urlsplit
 import anyio
 import attrs
 
+from outreach.clock import format_timestamp
 from outreach.errors import ConfigError
 from outreach.logged_errors import log_error
 from outreach.models.account import ProviderKind, StoredAccount
 from outreach.models.diagnosis import DiagnosisFinding, EngineCode
+from outreach.operations.settling.callbacks import misdirection_of
 from outreach.protocols.adapter import AccountCheck, CheckFault
 from outreach.protocols.diagnosis import CallbackSetting, CallbackSettings
 from outreach.providers.connections import AccountConnections
@@ -146,6 +148,23 @@ def _of_check(account: StoredAccount, check: AccountCheck) -> DiagnosisFinding:
         commands=[connecting] if code == "account_refused" else [],
         looks=[checking],
     )
+
+
+def of_misdirected(accounts: Sequence[LiveAccount]) -> Iterator[DiagnosisFinding]:
+    """Yield which accounts lately got callbacks that could not be read because of their address."""
+    for live in accounts:
+        account = live.account
+        for record in live.misdirected:
+            yield DiagnosisFinding(
+                code="callback_misdirected",
+                severity="warning",
+                why=f"A callback of {account.provider} at {format_timestamp(record.received_at)} was not read, because "
+                f"{misdirection_of(record)}. A STOP may have been in it. Enter the account's callback URL there, "
+                "as it is, with POST.",
+                where=f"account {account.id}",
+                workspace_id=account.workspace_id,
+                looks=[f"outreach-server accounts list {account.workspace_id}"],
+            )
 
 
 def of_setting(

@@ -19,7 +19,7 @@ from outreach.protocols.storage import Storage
 from outreach.providers.connections import AccountConnections
 from outreach.services.context import ServiceContext
 from outreach.services.diagnosis import surroundings, work
-from outreach.services.diagnosis.accounts import AccountExaminer
+from outreach.services.diagnosis.accounts import AccountExaminer, of_misdirected
 from outreach.services.diagnosis.clock import DateWatch, of_clock
 from outreach.services.diagnosis.snapshot import MAX_ACCOUNTS, Snapshot, take_snapshot
 from outreach.services.status import StatusQuery
@@ -131,6 +131,7 @@ class DiagnosisQuery:
             *surroundings.of_key_file(self._vault.exposed_file()),
             *self._of_rekeying(snapshot),
             *surroundings.of_senders(snapshot.named_senders),
+            *of_misdirected(snapshot.live),
         ]
 
     def _of_rekeying(self, snapshot: Snapshot) -> Iterator[DiagnosisFinding]:

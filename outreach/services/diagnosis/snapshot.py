@@ -9,13 +9,14 @@ from typing import Final
 
 import attrs
 
-from outreach.models.account import StoredAccount
+from outreach.models.account import CallbackRecord, StoredAccount
 from outreach.models.archive import ListedArchive
 from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignStatus, WorkspaceMode, WorkspaceStatus
 from outreach.models.work import Claim, DatabaseHome, HighWaterMark
 from outreach.operations.archives.reading import list_archives
 from outreach.operations.common import workspace_of
+from outreach.operations.settling.callbacks import misdirected_lately
 from outreach.operations.waves.leases import is_behind
 from outreach.working_set import Transaction
 
@@ -39,11 +40,13 @@ class LiveAccount:
     Attributes:
         senders: The numbers that its workspace sends from there.
         agents: The provider's ids of the active agents that its workspace has there.
+        misdirected: The latest callbacks that could not be read because of their address, one of each kind.
     """
 
     account: StoredAccount
     senders: Sequence[str]
     agents: Sequence[str]
+    misdirected: Sequence[CallbackRecord] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -76,7 +79,7 @@ class Snapshot:
 def take_snapshot(tx: Transaction, *, mark: HighWaterMark | None, now: datetime) -> Snapshot:
     """Read a snapshot; `mark` is the one beside the database."""
     known = tx.accounts.any_workspace(None, limit=_MAX_READ)
-    accounts = list(itertools.islice(_live_accounts(tx, known), MAX_ACCOUNTS + 1))
+    accounts = list(itertools.islice(_live_accounts(tx, known, now), MAX_ACCOUNTS + 1))
     campaigns = tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED})
     named = (one for one in campaigns if _has_named_sender(one) and _is_live(tx, one.workspace_id))
     return Snapshot(
@@ -92,7 +95,7 @@ def take_snapshot(tx: Transaction, *, mark: HighWaterMark | None, now: datetime)
     )
 
 
-def _live_accounts(tx: Transaction, known: Sequence[StoredAccount]) -> Iterator[LiveAccount]:
+def _live_accounts(tx: Transaction, known: Sequence[StoredAccount], now: datetime) -> Iterator[LiveAccount]:
     for account in known:
         if not _is_live(tx, account.workspace_id):
             continue
@@ -102,6 +105,7 @@ def _live_accounts(tx: Transaction, known: Sequence[StoredAccount]) -> Iterator[
             account=account,
             senders=[number.phone for number in numbers if number.carrier == account.provider],
             agents=[agent.provider_agent_id for agent in there if agent.provider_agent_id][:MAX_LISTED],
+            misdirected=list(misdirected_lately(tx, account, now)),
         )
 
 

@@ -18,6 +18,7 @@ from outreach import (
     EngineConfig,
     NewAgent,
     NewCallCampaign,
+    NewNumber,
     NewRecipient,
     NewSmsCampaign,
     NewWorkspace,
@@ -83,6 +84,7 @@ async def test_a_campaign_of_texts_and_one_of_calls(tmp_path: Path) -> None:
         account = await engine.accounts.connect(workspace.id, "heron", credentials)
         await engine.accounts.connect(workspace.id, "heron-voice", credentials)
         assert (await engine.accounts.check(workspace.id, account.id)).ok
+        await engine.numbers.create(workspace.id, NewNumber(phone="+12125550199", carrier="heron"))
         people = [NewRecipient(phone_number=f"+1212555010{n}", first_name="Ada") for n in range(3)]
         texts = await engine.campaigns.create_sms(
             workspace.id,
