@@ -21,7 +21,9 @@ PROVIDERS: Final[dict[str, ProviderKind]] = {
 }
 """The kinds of the providers that the engine brings adapters for; the simulators need no account."""
 
-CallbackResult = Literal["merged", "unchanged", "unmatched", "mismatched", "received", "ignored", "outdated", "misdirected"]
+CallbackResult = Literal[
+    "merged", "unchanged", "unmatched", "mismatched", "received", "ignored", "outdated", "misdirected"
+]
 """The effect of an event: it changed the ledger, changed nothing, matches no dispatch, names another number than its
 dispatch, was an inbound message, is of a kind that is only logged, or is too old to change anything but an opt-out;
 `misdirected` came by another method than POST or to another path, and was not read."""
