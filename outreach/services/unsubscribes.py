@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
-from typing import Final, get_args
+from typing import get_args
 
 import attrs
 
@@ -12,16 +12,10 @@ from outreach.errors import Conflict, ErrorDetail, InvalidRequest, NotFound
 from outreach.models.base import Channel, Page
 from outreach.models.unsubscribe import (
     HELD,
-    IMPORT,
     KEYWORD,
     NewUnsubscribes,
     Unsubscribe,
-    UnsubscribeImport,
     UnsubscribeScope,
-    UnsubscribeUndo,
-    import_evidence,
-    is_of_import,
-    without_import,
 )
 from outreach.models.work import IdempotentRequest, StoredAnswer
 from outreach.operations.common import record_audit, workspace_of
@@ -31,24 +25,16 @@ from outreach.operations.register.entries import (
     skip_waiting_recipients,
     take_off_register,
 )
-from outreach.policy.phones import canonical_phone, normalise, read_number
-from outreach.policy.spellings import spellings
+from outreach.policy.phones import read_number
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
 from outreach.services.lists import PageRequest, iterate, moment_place
+from outreach.services.unsubscribe_imports import AT_ONCE, UnsubscribeImports, register_form
 from outreach.services.validation import check_bounds, check_choice, check_flags, check_kind, check_text, require_text
 from outreach.working_set import Transaction
 
-_BATCH: Final = 500
-"""Numbers of an import that are checked together."""
 
-_MAX_FILE_NAME: Final = 200
-
-_AT_ONCE: Final = 50
-"""Numbers whose waiting recipients are skipped in one transaction: each may wait in many campaigns."""
-
-
-class Unsubscribes:
+class Unsubscribes(UnsubscribeImports):
     """The unsubscribe registers of workspaces."""
 
     def __init__(self, context: ServiceContext) -> None:
@@ -141,123 +127,12 @@ class Unsubscribes:
                 subject=workspace_id,
                 detail=f"{len(entries)} numbers, {scope}",
             )
-            skip_waiting_recipients(tx, workspace_id, normalised[:_AT_ONCE], now=now)
+            skip_waiting_recipients(tx, workspace_id, normalised[:AT_ONCE], now=now)
             return finished(tx, entries, once)
 
         entries = await self._context.storage.write(operation)
-        await self._skip_waiting(workspace_id, [entry.phone for entry in entries[_AT_ONCE:]])
+        await self._skip_waiting(workspace_id, [entry.phone for entry in entries[AT_ONCE:]])
         return entries
-
-    async def _skip_waiting(self, workspace_id: str, phones: Sequence[str]) -> None:
-        """Mark the recipients of numbers that the register stops already, in slices."""
-        for start in range(0, len(phones), _AT_ONCE):
-            some = phones[start : start + _AT_ONCE]
-            await self._context.storage.write(
-                lambda tx, some=some: skip_waiting_recipients(tx, workspace_id, some, now=self._context.now()),  # type: ignore[misc]
-                bulk=True,
-            )
-
-    async def import_numbers(
-        self,
-        workspace_id: str,
-        rows: AsyncIterable[str | tuple[int, str]],
-        *,
-        scope: UnsubscribeScope = "all",
-        file_name: str | None = None,
-        actor: str = "library",
-    ) -> UnsubscribeImport:
-        """Unsubscribe many numbers; invalid rows and the workspace's own numbers are reported, the others are written.
-
-        The evidence of each entry has the import's id, the file's name and the row.
-
-        Args:
-            workspace_id: The workspace.
-            rows: Numbers in any notation, each alone or as (row, number); without it, rows count from 1.
-            scope: The channels that are stopped.
-            file_name: Where the numbers are from, for the evidence.
-            actor: Recorded in the audit trail.
-
-        Raises:
-            NotFound: The workspace does not exist.
-            InvalidRequest: The scope or the file's name is invalid.
-        """
-        check_choice("scope", scope, get_args(UnsubscribeScope))
-        if file_name is not None:
-            check_text("file_name", file_name)
-            file_name = file_name[:_MAX_FILE_NAME]
-        region = (await self._context.storage.read(lambda tx: workspace_of(tx, workspace_id))).default_region
-        import_id = self._context.ids()
-        put = partial(self._put, workspace_id, import_id, scope=scope, file_name=file_name, actor=actor)
-        done = UnsubscribeImport(id=import_id, added=0, known=0, rejected=())
-        rejected: list[tuple[int, str]] = []
-        batch: list[tuple[int, str]] = []
-        count = 0
-        async for item in rows:
-            count += 1
-            row, raw = item if isinstance(item, tuple) else (count, item)
-            phone = _number(require_text(f"rows[{count - 1}]", raw), region)
-            if phone is None:
-                rejected.append((row, raw[:80]))
-                continue
-            batch.append((row, phone))
-            if len(batch) == _BATCH:
-                done = await put(done, batch)
-                batch = []
-        if batch:
-            done = await put(done, batch)
-        return attrs.evolve(done, rejected=tuple(sorted([*rejected, *done.rejected])))
-
-    async def undo_import(self, workspace_id: str, import_id: str, *, actor: str = "library") -> UnsubscribeUndo:
-        """Take the numbers of an import off the register again.
-
-        A number stays if something else says too that its person opted out: an entry from before the import, a message,
-        a call, a provider's refusal, an operator or another import. Contacts that were skipped meanwhile stay skipped.
-
-        Raises:
-            NotFound: The workspace does not exist, or its register has no number of this import.
-        """
-        require_text("import_id", import_id)
-        storage, removed, kept = self._context.storage, 0, 0
-        after: str | None = ""
-        while after is not None:
-            page = await storage.read(
-                lambda tx, after=after: tx.register.list(workspace_of(tx, workspace_id).id, after=after, limit=_BATCH)  # type: ignore[misc]
-            )
-            phones = [entry.phone for entry in page if is_of_import(entry, import_id)]
-            if phones:
-                taken = await storage.write(
-                    lambda tx, phones=phones: self._take_back(tx, workspace_id, import_id, phones, actor),  # type: ignore[misc]
-                    bulk=True,
-                )
-                removed, kept = removed + taken, kept + len(phones) - taken
-            after = page[-1].phone if len(page) == _BATCH else None
-        if not removed and not kept:
-            raise NotFound("number on the register of import", import_id)
-        return UnsubscribeUndo(removed=removed, kept=kept)
-
-    def _take_back(self, tx: Transaction, workspace_id: str, import_id: str, phones: Sequence[str], actor: str) -> int:
-        """Take numbers of an import off the register, unless something else keeps them; return how many."""
-        now, removed = self._context.now(), 0
-        # Read again: a person may have written since.
-        for phone in phones:
-            entry = tx.register.get(workspace_id, phone)
-            if entry is None or not is_of_import(entry, import_id):
-                continue
-            left = without_import(entry, import_id)
-            if left is None:
-                removed += take_off_register(tx, workspace_id, phone, now=now, actor=actor)
-            elif left != entry:
-                tx.register.put(left)
-        record_audit(
-            tx,
-            now=now,
-            workspace_id=workspace_id,
-            actor=actor,
-            action="unsubscribes.undo_import",
-            subject=import_id,
-            detail=f"{removed} numbers",
-        )
-        return removed
 
     async def remove(self, workspace_id: str, *phones: str, actor: str = "library") -> int:
         """Remove numbers from the register; return how many were on it.
@@ -346,7 +221,7 @@ class Unsubscribes:
 
         def operation(tx: Transaction) -> Unsubscribe:
             now = self._context.now()
-            normalised = _number(require_text("phone", phone), workspace_of(tx, workspace_id).default_region)
+            normalised = register_form(require_text("phone", phone), workspace_of(tx, workspace_id).default_region)
             entry = None if normalised is None else tx.register.get(workspace_id, normalised)
             if normalised is None or entry is None:
                 raise NotFound("number on the register", phone)
@@ -380,7 +255,7 @@ class Unsubscribes:
         """
 
         def operation(tx: Transaction) -> Unsubscribe | None:
-            normalised = _number(phone, workspace_of(tx, workspace_id).default_region)
+            normalised = register_form(phone, workspace_of(tx, workspace_id).default_region)
             return None if normalised is None else tx.register.get(workspace_id, normalised)
 
         require_text("phone", phone)
@@ -418,65 +293,11 @@ class Unsubscribes:
             lambda tx: tx.register.stopped(workspace_of(tx, workspace_id).id, channel, tuple(phones))
         )
 
-    async def _put(
-        self,
-        workspace_id: str,
-        import_id: str,
-        done: UnsubscribeImport,
-        rows: Sequence[tuple[int, str]],
-        *,
-        scope: UnsubscribeScope,
-        file_name: str | None,
-        actor: str,
-    ) -> UnsubscribeImport:
-        """Write the numbers of an import; return what it has done so far."""
-
-        def operation(tx: Transaction) -> tuple[list[str], list[tuple[int, str]], int]:
-            now = self._context.now()
-            tx.numbers.prefetch_by_phone((workspace_id, each) for _, phone in rows for each in spellings(phone))
-            tx.register.prefetch((workspace_id, phone) for _, phone in rows)
-            written: list[str] = []
-            own: list[tuple[int, str]] = []
-            known = 0
-            for row, phone in rows:
-                if any(tx.numbers.by_phone(workspace_id, each) is not None for each in spellings(phone)):
-                    own.append((row, phone))
-                    continue
-                known += tx.register.get(workspace_id, phone) is not None
-                entry = Unsubscribe(
-                    workspace_id=workspace_id,
-                    phone=phone,
-                    scope=scope,
-                    source=IMPORT,
-                    evidence=import_evidence(import_id, row, file_name),
-                    created_at=now,
-                )
-                written.append(put_on_register(tx, entry, actor=actor).phone)
-            record_audit(
-                tx,
-                now=now,
-                workspace_id=workspace_id,
-                actor=actor,
-                action="unsubscribes.import",
-                subject=import_id,
-                detail=f"{len(written)} numbers, {scope}",
-            )
-            return written, own, known
-
-        written, own, known = await self._context.storage.write(operation)
-        await self._skip_waiting(workspace_id, written)
-        return attrs.evolve(
-            done,
-            added=done.added + len(written),
-            known=done.known + known,
-            rejected=(*done.rejected, *own),
-        )
-
 
 def _normalise_all(phones: Sequence[str], region: str | None, field: str = "phones") -> Sequence[str]:
     normalised, details = [], []
     for index, raw in enumerate(phones):
-        phone = _number(require_text(f"{field}[{index}]", raw), region)
+        phone = register_form(require_text(f"{field}[{index}]", raw), region)
         if phone is None:
             problem = read_number(raw, region).problem
             details.append(ErrorDetail(f"{field}[{index}]", f"{problem}; write it like +14155550102"))
@@ -485,12 +306,3 @@ def _normalise_all(phones: Sequence[str], region: str | None, field: str = "phon
     if details:
         raise InvalidRequest(details=details)
     return normalised
-
-
-def _number(raw: str, region: str | None) -> str | None:
-    """Return the register's form of a number; None for an invalid one.
-
-    A number with a plus sign is taken even if the numbering plans do not know it: its owner may have opted out. Without
-    one, a digit or the country code is more likely to be missing.
-    """
-    return canonical_phone(raw, region) if raw.lstrip().startswith("+") else normalise(raw, region)

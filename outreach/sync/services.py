@@ -699,47 +699,6 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
             )
         )
 
-    def import_numbers(
-        self,
-        workspace_id: str,
-        rows: Iterable[str | tuple[int, str]],
-        *,
-        scope: UnsubscribeScope = "all",
-        file_name: str | None = None,
-        actor: str = "library",
-    ) -> UnsubscribeImport:
-        """Unsubscribe many numbers; invalid rows and the workspace's own numbers are reported, the others are written.
-
-        The evidence of each entry has the import's id, the file's name and the row.
-
-        Args:
-            workspace_id: The workspace.
-            rows: Numbers in any notation, each alone or as (row, number); without it, rows count from 1.
-            scope: The channels that are stopped.
-            file_name: Where the numbers are from, for the evidence.
-            actor: Recorded in the audit trail.
-
-        Raises:
-            NotFound: The workspace does not exist.
-            InvalidRequest: The scope or the file's name is invalid.
-        """
-        return self._supply(
-            lambda service, each: service.import_numbers(
-                workspace_id, each(rows), scope=scope, file_name=file_name, actor=actor
-            )
-        )
-
-    def undo_import(self, workspace_id: str, import_id: str, *, actor: str = "library") -> UnsubscribeUndo:
-        """Take the numbers of an import off the register again.
-
-        A number stays if something else says too that its person opted out: an entry from before the import, a message,
-        a call, a provider's refusal, an operator or another import. Contacts that were skipped meanwhile stay skipped.
-
-        Raises:
-            NotFound: The workspace does not exist, or its register has no number of this import.
-        """
-        return self._call(lambda service: service.undo_import(workspace_id, import_id, actor=actor))
-
     def remove(self, workspace_id: str, *phones: str, actor: str = "library") -> int:
         """Remove numbers from the register; return how many were on it.
 
@@ -810,6 +769,47 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
             InvalidRequest: The channel is unknown.
         """
         return self._call(lambda service: service.filter_unsubscribed(workspace_id, channel, phones))
+
+    def import_numbers(
+        self,
+        workspace_id: str,
+        rows: Iterable[str | tuple[int, str]],
+        *,
+        scope: UnsubscribeScope = "all",
+        file_name: str | None = None,
+        actor: str = "library",
+    ) -> UnsubscribeImport:
+        """Unsubscribe many numbers; invalid rows and the workspace's own numbers are reported, the others are written.
+
+        The evidence of each entry has the import's id, the file's name and the row.
+
+        Args:
+            workspace_id: The workspace.
+            rows: Numbers in any notation, each alone or as (row, number); without it, rows count from 1.
+            scope: The channels that are stopped.
+            file_name: Where the numbers are from, for the evidence.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: The scope or the file's name is invalid.
+        """
+        return self._supply(
+            lambda service, each: service.import_numbers(
+                workspace_id, each(rows), scope=scope, file_name=file_name, actor=actor
+            )
+        )
+
+    def undo_import(self, workspace_id: str, import_id: str, *, actor: str = "library") -> UnsubscribeUndo:
+        """Take the numbers of an import off the register again.
+
+        A number stays if something else says too that its person opted out: an entry from before the import, a message,
+        a call, a provider's refusal, an operator or another import. Contacts that were skipped meanwhile stay skipped.
+
+        Raises:
+            NotFound: The workspace does not exist, or its register has no number of this import.
+        """
+        return self._call(lambda service: service.undo_import(workspace_id, import_id, actor=actor))
 
 
 class Erasure(Service[AsyncErasure]):
