@@ -148,6 +148,11 @@ class DateFormat(NamedTuple):
     parts: tuple[_Part, ...]
     language: str
 
+    @property
+    def is_of_time(self) -> bool:
+        """Whether it writes nothing of the day, so that a time alone is enough."""
+        return not any(part.kind in {"y", "m", "d"} for part in self.parts)
+
     def write(self, moment: datetime, elapsed: timedelta | None = None) -> str:
         """Return a date as the format writes it.
 
@@ -275,10 +280,12 @@ def _named(number: int, size: int, long: str, short: str, *, initial: bool = Tru
     return long[0] if initial and size == _MONTH_INITIAL else long
 
 
-_TIME: Final = (
-    r"(?:[T,\s]+(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})(?:[.,][0-9]+)?)?"
-    r"(?:\s*(?P<noon>[ap])\.?m\.?)?(?:\s*(?:Z|UTC|[+-][0-9]{2}:?[0-9]{2}))?)?"
+_CLOCK: Final = (
+    r"(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})(?:[.,][0-9]+)?)?(?:\s*(?P<noon>[ap])\.?m\.?)?"
 )
+_TIME: Final = rf"(?:[T,\s]+{_CLOCK}(?:\s*(?:Z|UTC|[+-][0-9]{{2}}:?[0-9]{{2}}))?)?"
+_TIME_ALONE: Final = re.compile(_CLOCK, re.IGNORECASE)
+_DAY_ZERO: Final = {"year": "1900", "month": "1", "day": "1"}
 _DATES: Final = tuple(
     re.compile(pattern + _TIME, re.IGNORECASE)
     for pattern in (
@@ -314,6 +321,12 @@ def read_date(text: str) -> datetime | None:
         if found is not None:
             return _moment(found.groupdict())
     return None
+
+
+def read_time(text: str) -> datetime | None:
+    """Return the time that a text holds, `14:05` or `2:05 PM`, on some day; None if it is none."""
+    found = _TIME_ALONE.fullmatch(text.strip()) if len(text) <= _MOST_LETTERS else None
+    return None if found is None else _moment(_DAY_ZERO | found.groupdict())
 
 
 def _moment(parts: Mapping[str, str | None]) -> datetime | None:

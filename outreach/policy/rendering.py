@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from outreach.models.message import ReplyPurpose
 from outreach.models.recipient import Recipient
 from outreach.models.settings import ReplySettings, ReplyText
-from outreach.policy.date_formats import date_format, read_date
+from outreach.policy.date_formats import date_format, read_date, read_time
 from outreach.policy.segments import count_segments
 from outreach.policy.texts import JSON, as_text, composed, is_blank, name_spellings
 
@@ -105,9 +105,12 @@ def _first(names: tuple[str, ...], values: Mapping[str, str]) -> str | None:
 
 
 def in_date_format(value: str, code: str) -> str | None:
-    """Return a date in a format; None if the value is no date, or the format is not understood."""
-    moment, wanted = read_date(value), date_format(code)
-    return None if moment is None or wanted is None else wanted.write(moment)
+    """Return a date, or a time for a format of times, in the format; None if it is none or that is not understood."""
+    wanted = date_format(code)
+    if wanted is None:
+        return None
+    moment = read_date(value) or (read_time(value) if wanted.is_of_time else None)
+    return None if moment is None else wanted.write(moment)
 
 
 def value_of(placeholder: Placeholder, values: Mapping[str, str]) -> str | None:

@@ -17,7 +17,7 @@ DELIMITERS: Final = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "
 _CANDIDATES: Final = (",", ";", "\t", "|")
 _QUOTED: Final = re.compile(r'"[^"]*"')
 _NO_DATES: Final[Mapping[int, str]] = MappingProxyType({})
-_LOOKS_LIKE_A_PHONE: Final = re.compile(
+LOOKS_LIKE_A_PHONE: Final = re.compile(
     r"['=\"]*(?:[a-z]{1,9}\s?:\s?)?[+(]*(?:[ ()./\u00a0-]*[0-9]){7,15}[ )\"]*(?:(?:x|ext\.?)\s?[0-9]{1,6})?",
     re.IGNORECASE,
 )
@@ -122,7 +122,7 @@ def rows_in_a_cell(cells: Sequence[str], delimiter: str, width: int) -> str | No
     if not any("\n" in cell or "\r" in cell for cell in cells):
         return None
     split = re.compile(rf"{re.escape(delimiter)}(?![ \u00a0])").split
-    starts_with_a_phone = bool(cells) and _LOOKS_LIKE_A_PHONE.fullmatch(cells[0]) is not None
+    starts_with_a_phone = bool(cells) and LOOKS_LIKE_A_PHONE.fullmatch(cells[0]) is not None
     for cell in cells:
         lines = _LINE_END.split(cell)
         if len(lines) == 1:
@@ -131,7 +131,7 @@ def rows_in_a_cell(cells: Sequence[str], delimiter: str, width: int) -> str | No
         joined = starts_with_a_phone or any(len(one) > 1 for one in parts)
         for line, one in zip(lines, parts, strict=True):
             wide = len(one) >= width and width > _FEW_CELLS
-            if wide or (joined and any(_LOOKS_LIKE_A_PHONE.fullmatch(part.strip()) for part in one)):
+            if wide or (joined and any(LOOKS_LIKE_A_PHONE.fullmatch(part.strip()) for part in one)):
                 return line
     return None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
@@ -13,12 +12,11 @@ import click
 
 from outreach.server_support import Field, is_blank, name_spellings, read_number_cell
 from outreach_server.cli.contact_columns import find_phone_columns
-from outreach_server.cli.csv_records import Record, detect_delimiter
+from outreach_server.cli.csv_records import LOOKS_LIKE_A_PHONE, Record, detect_delimiter
 
 HEADER_WITHIN: Final = 10
 """The header is one of so many first rows that are not empty."""
 
-_LOOKS_LIKE_A_PHONE: Final = re.compile(r"['+(]*(?:[\s().\-/]*[0-9]){7,15}[\s)]*")
 _SEVERAL: Final = 2
 
 
@@ -97,7 +95,7 @@ def _filled(record: Record) -> int:
 
 def _holds_a_number(record: Record) -> bool:
     return any(
-        _LOOKS_LIKE_A_PHONE.fullmatch(cell.strip()) and read_number_cell(cell.strip()).problem is None
+        LOOKS_LIKE_A_PHONE.fullmatch(cell.strip()) and read_number_cell(cell.strip()).problem is None
         for cell in record.cells
     )
 

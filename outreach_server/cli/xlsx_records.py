@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import date
+from datetime import date, time
 from typing import IO, TYPE_CHECKING, Any, Final
 from xml.etree.ElementTree import ParseError
 from zipfile import BadZipFile, ZipFile
@@ -165,7 +165,7 @@ class _Reader:
             known = self._formats[style] = CellFormat(cell.number_format, number)
         if type(value) is str and known.is_plain:
             return value
-        if isinstance(value, date):
+        if isinstance(value, date | time):
             dates[cell.column - 1] = plain_text(value)
         return known.text(value, cell)
 

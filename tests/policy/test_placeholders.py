@@ -119,6 +119,8 @@ def test_contacts_without_a_value_are_counted_with_examples() -> None:
         ("{{slot|date:d. mmmm, h:mm}}", "8. December, 8:00"),
         ("{{slot|date:[de]d. mmmm|bald}}", "8. Dezember"),
         ("{{ slot | date: d/m }}", "8/12"),
+        ("{{time|date:h:mm AM/PM}}", "2:05 PM"),
+        ("{{time|date:d. mmmm}}", "14:05"),
         ("{{none|date:d. mmmm|soon}}", "soon"),
         ("{{none|date:d. mmmm}}", ""),
         ("{{text|date:d. mmmm}}", "on Monday"),
@@ -127,7 +129,7 @@ def test_contacts_without_a_value_are_counted_with_examples() -> None:
 )
 def test_a_date_takes_a_format_beside_its_fallback(template: str, expected: str) -> None:
     """A value that is no date, and a format that is not understood, leave the value as it is."""
-    assert render(template, {"slot": "2026-12-08 08:00", "text": "on Monday"}) == expected
+    assert render(template, {"slot": "2026-12-08 08:00", "time": "14:05", "text": "on Monday"}) == expected
 
 
 @pytest.mark.parametrize(
