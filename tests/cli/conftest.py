@@ -164,7 +164,7 @@ def cli(database: str) -> Cli:
 @pytest.fixture
 def workspace_id(cli: Cli) -> str:
     """Return a sandbox workspace that has a number."""
-    identifier: str = cli.ask("workspaces", "create", "Acme")["id"]
+    identifier: str = cli.ask("workspaces", "create", "Acme", "--default-region", "US")["id"]
     cli.ask("numbers", "create", identifier, "+14155550100", "--carrier", "twilio")
     return identifier
 

@@ -97,7 +97,7 @@ def test_what_is_wrong_is_named_row_by_row_and_the_rest_is_loaded(
     messages = " ".join(bad["message"] for bad in made["rejected"])
     for words in (
         "no phone number",
-        "'12' has no country code",
+        "'12' is not a possible number",
         "3 cells, the header names 2",
         "is never closed",
         "NUL",

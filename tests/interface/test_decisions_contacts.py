@@ -52,6 +52,39 @@ def test_the_same_number(service: Service) -> None:
     assert (created["sms_opted_out_excluded"], created["total_recipients"]) == (2, 1)
 
 
+@pytest.mark.sentence("row same number")
+def test_digits_without_a_region(sending: Sending) -> None:
+    """Row "same number": no country is guessed in a list; the pattern of POST /sms and POST /calls makes + optional."""
+    tenant = sending.service.tenant(default_region=None)
+    created = tenant.create(recipients=people("+14155550102", "6465550102", "14155550103", "0044 7400 123456"), **READY)
+    sending.completed(tenant, created)
+    assert [reason for _, reason in outcomes(sending, tenant, created)] == [
+        None,
+        "invalid_number",
+        "invalid_number",
+        None,
+    ]
+    assert [entry["to"] for entry in sending.accepted()] == ["+14155550102", "+447400123456"]
+    sent = tenant.post("/sms", {"to": "14155550104", "body": "x"})
+    assert sent.status_code == 201
+    placed = tenant.post("/calls", {"agent_id": tenant.agent.id, "to": "14155550104"})
+    assert placed.status_code == 201
+
+
+@pytest.mark.sentence("row same number")
+def test_a_number_that_lost_its_plus(sending: Sending) -> None:
+    """Row "same number": the region's calling code is recognised, in lists, on the register and in POST /sms."""
+    service, tenant = sending.service, sending.service.tenant(default_region="DE")
+    service.run(service.engine.unsubscribes.add, tenant.workspace.id, "4915123456701")
+    created = tenant.create(recipients=people("4915123456702", "14155550102", "015123456701"), **READY)
+    assert (created["sms_opted_out_excluded"], created["total_recipients"]) == (1, 2)
+    sending.completed(tenant, created)
+    assert [entry["to"] for entry in sending.accepted()] == ["+4915123456702"]
+    assert outcomes(sending, tenant, created)[1] == ("skipped", "invalid_number")
+    answer = tenant.post("/sms", {"to": "4915123456701", "body": "x"})
+    check_envelope(answer, 409, "recipient_unsubscribed")
+
+
 @pytest.mark.sentence("row register")
 def test_the_register(sending: Sending) -> None:
     """Row "register": all, sms or call; it stops campaigns, POST /sms and POST /calls, also after the loading."""
