@@ -177,6 +177,7 @@ async def test_two_that_open_a_new_file_at_once_both_succeed(database: Path) -> 
         "0026_messages_of_workspace",
         "0027_removed_agents",
         "0028_retry_voicemail",
+        "0029_inbound_media",
     ]
 
 
