@@ -64,6 +64,7 @@ class InboundMessage:
         to: Our number, as the carrier gave it.
         provider: The carrier that delivered it; None if a program passed it in without one.
         provider_id: The carrier's id, which makes the message unique; None if none.
+        media: The links to its media, as the carrier gave them: most need the account's credentials to be opened.
         keyword: The recognised keyword; None for any other text.
         unclear: Whether a person has to read it: it has a word of opting out but is not a keyword, or is a START that
             the carrier does not know, from somebody who opted out by a keyword.
@@ -79,6 +80,7 @@ class InboundMessage:
     body: str
     provider: str | None = None
     provider_id: str | None = None
+    media: tuple[str, ...] = ()
     keyword: Keyword | None = None
     unclear: bool = False
     written_at: datetime

@@ -105,6 +105,7 @@ class InboundMessageEvent:
         at: When it was written, by the carrier's clock.
         keyword: The keyword that the carrier recognised, if it says.
         replied_by_carrier: Whether the carrier says that it has replied to the keyword itself.
+        media: The links to its media, if any.
     """
 
     provider_id: str
@@ -114,6 +115,7 @@ class InboundMessageEvent:
     at: datetime
     keyword: Keyword | None = None
     replied_by_carrier: bool = False
+    media: Sequence[str] = ()
 
 
 @attrs.frozen(kw_only=True)

@@ -132,6 +132,9 @@ def _recordable_message(message: InboundMessageEvent) -> InboundMessageEvent:
     # It may have media alone, and an adapter may write that as None.
     changes |= {name: "" for name in ("provider_id", "body") if getattr(message, name) is None}
     changes |= _other_time(message)
+    media: object = message.media
+    if not isinstance(media, list | tuple) or not all(isinstance(one, str) for one in media):
+        changes["media"] = ()
     if message.keyword is not None and message.keyword not in _KEYWORDS:
         changes["keyword"] = None
     return attrs.evolve(message, **changes) if changes else message

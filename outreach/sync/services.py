@@ -14,7 +14,7 @@ from outreach.clock import Clock
 from outreach.config import EngineConfig, SimulatorConfig
 from outreach.engine import Outreach as AsyncOutreach
 from outreach.errors import ErrorDetail
-from outreach.models.account import Account, AdapterProblem, CallbackRecord, Provider, RekeyResult
+from outreach.models.account import Account, AdapterProblem, CallbackRecord, Misdirection, Provider, RekeyResult
 from outreach.models.archive import PurgeResult, RetentionResult
 from outreach.models.base import CarrierName, Channel, JsonPage, Page
 from outreach.models.call import Call, NewCall
@@ -1938,6 +1938,16 @@ class Callbacks(Service[AsyncCallbacks]):
             ConfigError: The account's credentials cannot be decrypted, or its adapter is not installed here.
         """
         return self._call(lambda service: service.receive(account_id, url=url, headers=headers, body=body))
+
+    def misdirected(self, account_id: str, how: Misdirection) -> None:
+        """Log and record that something came to an account's address by a wrong method or with a wrong path.
+
+        It was not read, because nothing shows who sent it; if it was the provider, a STOP may have been in it.
+
+        Raises:
+            NotFound: The account does not exist.
+        """
+        return self._call(lambda service: service.misdirected(account_id, how))
 
     def get(self, workspace_id: str, account_id: str, event_id: str) -> CallbackRecord:
         """Return an event by its account and the id that the provider gave it.

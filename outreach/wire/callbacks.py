@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -60,6 +61,12 @@ def object_in(event: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def objects_in(event: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
+    """Return the objects of a list; none if it is not a list."""
+    value = event.get(name)
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
 def first_in(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """Return the first object of a list, or the object itself if it is not a list; empty if there is none."""
     value = event.get(name)
@@ -80,6 +87,19 @@ def address_in(event: Mapping[str, Any], name: str) -> str | None:
     """Return a number or a name: a string, or a JSON number of the same digits; None if it is absent."""
     value = event.get(name)
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else text_in(event, name)
+
+
+MAX_MEDIA: Final = 20
+"""The most links to media that are kept of one message; carriers allow ten."""
+
+_MAX_LINK_LENGTH: Final = 2000
+
+
+def media_links(found: Iterable[object]) -> tuple[str, ...]:
+    """Return the links to media among some values; what is no link is left out, so that the message still counts."""
+    links = (one.replace("\0", "") for one in found if isinstance(one, str))
+    kept = (one for one in links if one.startswith("https://") and len(one) <= _MAX_LINK_LENGTH)
+    return tuple(itertools.islice(kept, MAX_MEDIA))
 
 
 def require_id(event: Mapping[str, Any], name: str) -> str:

@@ -41,6 +41,6 @@ def inbound(workspace_id: str, unclear: bool, limit: int) -> None:
     found = with_engine(lambda engine: collect(engine.messages.iter_inbound(workspace_id, unclear=unclear), limit))
     show_list(
         [documents.inbound(item) for item in found],
-        ("id", "provider", "from_number", "to", "keyword", "unclear", "body", "received_at"),
+        ("id", "provider", "from_number", "to", "keyword", "unclear", "body", "media", "received_at"),
         empty="There are no messages.",
     )

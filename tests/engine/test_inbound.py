@@ -654,3 +654,13 @@ async def test_answers_do_not_count_against_the_frequency_cap(storage: Storage) 
     (reply,) = await answers(storage)
     assert await commit_at(storage, reply, NOW + SECOND) is not None
     assert list(await storage.read(lambda tx: tx.dispatches.sent_to(THIS_WORKSPACE, PERSON, since=NOW))) == []
+
+
+async def test_the_links_to_media_are_kept_with_the_message(storage: Storage) -> None:
+    """An MMS may have nothing else."""
+    link = "https://media.example.com/1.jpg"
+    message = await write(storage, "", media=(link,))
+    stored = await storage.read(lambda tx: tx.inbound.get(message.workspace_id, message.id))
+    assert stored is not None
+    assert (stored.media, stored.body) == ((link,), "")
+    assert (await write(storage, "Hello", provider_id="p2")).media == ()

@@ -178,6 +178,7 @@ async def test_two_that_open_a_new_file_at_once_both_succeed(database: Path) -> 
         "0027_removed_agents",
         "0028_country_of_erased",
         "0029_retry_voicemail",
+        "0030_inbound_media",
     ]
 
 

@@ -23,7 +23,16 @@ from outreach.protocols.adapter import (
     InboundMessageEvent,
     Keyword,
 )
-from outreach.wire.callbacks import first_in, json_event, moment_in, object_in, require_id, text_in
+from outreach.wire.callbacks import (
+    first_in,
+    json_event,
+    media_links,
+    moment_in,
+    object_in,
+    objects_in,
+    require_id,
+    text_in,
+)
 from outreach.wire.signatures import from_base64, require_header, require_recent
 
 if TYPE_CHECKING:
@@ -146,4 +155,5 @@ def _inbound(
         at=moment_in(payload, "received_at", otherwise=occurred_at),
         keyword=keyword,
         replied_by_carrier=keyword is not None,
+        media=media_links(item.get("url") for item in objects_in(payload, "media")),
     )

@@ -11,7 +11,7 @@ must match a pattern that no such split matches. Patterns of free text (senders,
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from outreach.carriers.base import DISPATCH_PARAMETER, seconds_to_reset
@@ -28,7 +28,7 @@ from outreach.protocols.adapter import (
     InboundMessageEvent,
     Keyword,
 )
-from outreach.wire.callbacks import require_id, text_in
+from outreach.wire.callbacks import MAX_MEDIA, media_links, require_id, text_in
 
 STATUSES: Final[Mapping[str, MessageStatus]] = {
     "accepted": MessageStatus.ACCEPTED,
@@ -68,6 +68,11 @@ _NAME: Final = r"(?!.+From)(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9 &+_.-]{0,10}"
 
 https://www.twilio.com/docs/glossary/what-alphanumeric-sender-id. After a shorter one, only `FromCity` and the like fit
 before `MessageSid`."""
+
+_MEDIA: Final = re.compile(
+    r"https://[a-z0-9.-]{1,100}/2010-04-01/Accounts/AC[0-9a-f]{32}/Messages/(?:MM|SM)[0-9a-f]{32}/Media/ME[0-9a-f]{32}"
+)
+"""https://www.twilio.com/docs/messaging/api/media-resource."""
 
 _SENDER: Final = re.compile(rf"{_NAME}|{_ADDRESS.pattern}")
 
@@ -127,7 +132,16 @@ def _inbound(connection: Connection, fields: Mapping[str, Any], sid: str) -> Inb
         at=connection.clock.now(),
         keyword=keyword,
         replied_by_carrier=keyword is not None,
+        media=media_links(_media(fields)),
     )
+
+
+def _media(fields: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the links to media; one that does not match their pattern may come from a different split."""
+    for number in range(MAX_MEDIA):
+        link = text_in(fields, f"MediaUrl{number}")
+        if link is not None and _MEDIA.fullmatch(link):
+            yield link
 
 
 def _code(fields: Mapping[str, Any]) -> str | None:

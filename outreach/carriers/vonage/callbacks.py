@@ -13,7 +13,16 @@ from outreach.carriers.vonage.tokens import verify_callback
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, Connection, InboundMessageEvent
-from outreach.wire.callbacks import MAX_ID_LENGTH, address_in, json_event, moment_in, object_in, require_id, text_in
+from outreach.wire.callbacks import (
+    MAX_ID_LENGTH,
+    address_in,
+    json_event,
+    media_links,
+    moment_in,
+    object_in,
+    require_id,
+    text_in,
+)
 
 STATUSES: Final[Mapping[str, MessageStatus]] = {
     "submitted": MessageStatus.SENT,
@@ -30,6 +39,9 @@ _SMS: Final = "sms"
 _MMS: Final = "mms"
 _BY_NUMBER: Final = frozenset({_SMS, _MMS, "rcs", "whatsapp", "viber_service"})
 """Channels by phone number, in which a STOP counts; messages are sent by SMS alone."""
+
+_MEDIA: Final = ("image", "audio", "video", "file", "vcard")
+"""The fields of an inbound message that hold media."""
 
 _NUMBER: Final = re.compile(r"[1-9][0-9]{6,14}")
 
@@ -96,6 +108,7 @@ def _inbound(connection: Connection, event: Mapping[str, Any], uuid: str) -> Inb
         to=before + _e164(to),
         body=text_in(event, "text") or "",
         at=moment_in(event, "timestamp", otherwise=connection.clock.now()),
+        media=media_links(object_in(event, kind).get("url") for kind in _MEDIA),
     )
 
 

@@ -104,6 +104,7 @@ def receive(
         body=storable(text.body),
         provider=provider,
         provider_id=storable(text.provider_id[:_MAX_ID_LENGTH]) or None,
+        media=tuple(storable(link) for link in text.media),
         keyword=None if reading is None else reading.keyword,
         unclear=reading is None and (may_mean_stop(text.body) or (lifts_nothing and opted_out_by_keyword)),
         # A sender's clock that is fast must not make a later keyword look older.

@@ -290,7 +290,7 @@ class ErasuresContract(ContractBase):
         theirs = await given_campaign(storage, contact, campaign=make_campaign(workspace_id=OTHER_WORKSPACE))
         message, waiting = given_message(to=phone), make_message(to=phone)
         event = make_callback(body=f'{{"from":"{phone}"}}'.encode())
-        inbound = make_inbound(from_number=phone)
+        inbound = make_inbound(from_number=phone, media=("https://media.example.com/1.jpg",))
         answers = [
             make_stored_request(workspace_id=owner, key=key, answer=answer)
             for owner, key, answer in (
@@ -331,7 +331,7 @@ class ErasuresContract(ContractBase):
             assert (dispatch.to, dispatch.body) == (name, None)
             assert tx.messages.get(THIS_WORKSPACE, message.id) == attrs.evolve(message, to=name, body="")
             written = tx.inbound.get(THIS_WORKSPACE, inbound.id)
-            assert written == attrs.evolve(inbound, from_number=name, body="")
+            assert written == attrs.evolve(inbound, from_number=name, body="", media=())
             [known] = tx.callbacks.list(THIS_WORKSPACE)
             assert known.body == b""
             [entry] = tx.trail.between(THIS_WORKSPACE, 0, 1000)

@@ -242,3 +242,24 @@ def test_a_text_with_half_a_surrogate_pair_is_taken_in() -> None:
     content = _read(signed(event)).content
     assert isinstance(content, InboundMessageEvent)
     assert content.body == "STOP \ufffd"
+
+
+@pytest.mark.parametrize(
+    ("media", "links"),
+    [
+        (
+            [{"url": "https://media.example.com/1.jpg", "content_type": "image/jpeg"}],
+            ("https://media.example.com/1.jpg",),
+        ),
+        ([{"url": "javascript:alert(1)"}, {"url": None}, "x", {}], ()),
+        ({"url": "https://media.example.com/1.jpg"}, ()),
+        (None, ()),
+    ],
+)
+def test_the_links_to_media_are_kept(media: object, links: tuple[str, ...]) -> None:
+    """What is no link is left out, and the message counts all the same."""
+    event = json.loads(json.dumps(INBOUND))
+    event["data"]["payload"]["media"] = media
+    content = _read(signed(event)).content
+    assert isinstance(content, InboundMessageEvent)
+    assert content.media == links

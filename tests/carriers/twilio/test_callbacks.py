@@ -438,3 +438,17 @@ def test_what_twilio_has_not_signed_is_refused(changes: dict[str, Any]) -> None:
         _read(attrs.evolve(signed(STATUS, url=WITH_DISPATCH), **changes))
     with pytest.raises(CallbackRefused):
         _read(signed(STATUS, secret="another token"))
+
+
+MEDIA_URL = f"https://api.twilio.com/2010-04-01/Accounts/{ACCOUNT_SID}/Messages/MM{'0' * 32}/Media/ME{'1' * 32}"
+
+
+def test_the_links_to_media_are_kept() -> None:
+    """In order; a link of another form, which another split of the signed text may have made, is left out."""
+    fields = {**INBOUND, "NumMedia": "3", "MediaUrl0": MEDIA_URL, "MediaUrl1": MEDIA_URL[:-1] + "2"}
+    content = _read(signed({**fields, "MediaUrl2": f"{MEDIA_URL}MessageSid{SID}", "Body": ""})).content
+    assert isinstance(content, InboundMessageEvent)
+    assert (content.media, content.body) == ((MEDIA_URL, MEDIA_URL[:-1] + "2"), "")
+    plain = _read(signed(INBOUND)).content
+    assert isinstance(plain, InboundMessageEvent)
+    assert plain.media == ()

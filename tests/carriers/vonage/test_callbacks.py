@@ -300,3 +300,13 @@ def test_a_text_with_half_a_surrogate_pair_is_taken_in() -> None:
     content = _read(signed(event)).content
     assert isinstance(content, InboundMessageEvent)
     assert content.body == "STOP \ufffd"
+
+
+@pytest.mark.parametrize("kind", ["image", "audio", "video", "file", "vcard"])
+def test_the_links_to_media_are_kept(kind: str) -> None:
+    """An MMS has a text beside it, or none."""
+    link = "https://api.nexmo.com/v3/media/1b456509"
+    event = {**INBOUND, "channel": "mms", "message_type": kind, kind: {"url": link}}
+    content = _read(signed(event)).content
+    assert isinstance(content, InboundMessageEvent)
+    assert content.media == (link,)

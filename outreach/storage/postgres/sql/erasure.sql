@@ -248,7 +248,7 @@ WHERE to_number = :phone AND workspace_id = :workspace_id
 
 -- person_in_inbound --
 -- What the person wrote.
-UPDATE inbound_messages SET from_number = :name, body = ''
+UPDATE inbound_messages SET from_number = :name, body = '', media = '[]'
 WHERE workspace_id = :workspace_id AND from_number = :phone
 
 -- person_in_trail --

@@ -1,0 +1,2 @@
+-- The links to the media of messages that people write back.
+ALTER TABLE inbound_messages ADD COLUMN media TEXT COLLATE "C" NOT NULL DEFAULT '[]';
