@@ -1,4 +1,4 @@
-"""The build hook: put the contract into the server's package, in wheels only."""
+"""The build hook: put the contract and the pages of the documentation into the packages, in wheels only."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class ContractHook(BuildHookInterface):
-    """Ship `openapi.yaml`, which lies at the root of the repository, as `outreach_server/openapi.yaml`.
+    """Ship `openapi.yaml` as `outreach_server/openapi.yaml`, and `docs`, to which docstrings point, as `outreach/docs`.
 
-    The setting `force-include` would do it too, but it applies to editable installations as well and leaves
-    a copy there that is stale from the next edit on.
+    Both lie at the root of the repository. The setting `force-include` would do it too, but it applies to editable
+    installations as well and leaves copies there that are stale from the next edit on.
     """
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add the file to a wheel; the build stops when it is missing."""
+        """Add the files to a wheel; the build stops when they are missing."""
         if self.target_name == "wheel" and version != "editable":
-            build_data["force_include"]["openapi.yaml"] = "outreach_server/openapi.yaml"
+            build_data["force_include"] |= {"openapi.yaml": "outreach_server/openapi.yaml", "docs": "outreach/docs"}

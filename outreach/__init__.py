@@ -3,6 +3,9 @@
 What most programs need is named here. The rest of what is public stands in `outreach.models`, `errors`, `events`,
 `protocols`, `adapters`, `backends`, `http`, `reasons`, `database`, `metrics`, `tracing`, `sync` and `testing`;
 everything else may change without notice (docs/embedding.md). A name is imported when it is first used.
+
+Docstrings name pages of the documentation, as `docs/embedding.md`. An installed package has them in its directory `docs`,
+a checkout at its root.
 """
 
 from __future__ import annotations

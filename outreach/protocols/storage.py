@@ -104,6 +104,16 @@ class ReplicatedStorage(Protocol):
         ...
 
 
+@runtime_checkable
+class RemoteStorage(Protocol):
+    """A storage whose server may be out of reach."""
+
+    @property
+    def unreachable(self) -> str | None:
+        """Why no connection can be made now, in the words of the driver; None where one can, or none was tried."""
+        ...
+
+
 class Storage(Protocol):
     """A database. Open it with `async with`; it may be used from one event loop."""
 

@@ -9,10 +9,11 @@ from typing import Final
 import anyio
 
 from outreach.clock import Clock
-from outreach.errors import StorageError
+from outreach.errors import StorageError, StorageUnreachable
 from outreach.log_throttle import DATABASE, LogThrottle
+from outreach.logged_errors import masked
 from outreach.models.status import DispatcherHealth, Readiness
-from outreach.protocols.storage import Storage
+from outreach.protocols.storage import RemoteStorage, Storage
 from outreach.providers.registry import Adapters
 from outreach.services.context import LoopGuard
 
@@ -63,6 +64,7 @@ class ReadinessProbe:
         self._looked_at = float("-inf")
         self._seconds: float | None = None
         self._error: str | None = None
+        self._unreachable: str | None = None
 
     async def __call__(self) -> Readiness:
         """Write a little, and return the readiness; takes little more than `WRITE_SECONDS`.
@@ -96,7 +98,18 @@ class ReadinessProbe:
         except StorageError as error:
             self._error = str(getattr(error.__cause__, "sqlite_errorname", error.code))
             self._log_throttle.failure("readiness_failed", error, "database not writable")
-        if self._error == _LOCKED:
+        self._unreachable = self._storage.unreachable if isinstance(self._storage, RemoteStorage) else None
+        if self._error == _LOCKED and self._unreachable is not None:
+            self._error = StorageUnreachable.code
+            self._log_throttle.problem(
+                DATABASE,
+                StorageUnreachable.code,
+                "database unreachable: %s",
+                masked(self._unreachable),
+                level=logging.ERROR,
+                action="not_ready",
+            )
+        elif self._error == _LOCKED:
             self._log_throttle.problem(
                 DATABASE,
                 _LOCKED,
@@ -115,6 +128,8 @@ class ReadinessProbe:
     def _storage_reasons(self) -> Sequence[str]:
         if self._error is None:
             return ()
+        if self._unreachable is not None:
+            return (f"The database is unreachable: {self._unreachable}",)
         if self._error in _GONE:
             return (_GONE[self._error],)
         if self._error == _LOCKED:

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 from psycopg_pool.base import AttemptWithBackoff
 
+from outreach import Outreach
 from outreach.errors import StorageBusy, StorageError, StorageFull, StorageUnreachable
 from outreach.models.work import AuditEntry, DatabaseHome
 from outreach.protocols.instrumentation import Instrumentation
@@ -25,6 +26,7 @@ from outreach.storage.postgres.connect import PostgresConnection, connect, conni
 from outreach.storage.postgres.pool import configure
 from outreach.storage.postgres.transactions import FencedTransactions
 from outreach.testing.builders import make_audit_entry, make_workspace
+from outreach.testing.waiting import until
 from outreach.working_set import Transaction
 from tests import postgres
 from tests.cutting_proxy import CuttingProxy
@@ -587,3 +589,45 @@ def test_a_full_disk_is_an_error_of_its_own() -> None:
     full = postgres_errors.translate(psycopg.errors.DiskFull("could not extend file"))
     assert type(full) is StorageFull
     assert "Make room" in full.message
+
+
+async def test_a_server_that_is_down_is_reported_as_unreachable(
+    url: str, proxy: CuttingProxy, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By readiness and the log, with the driver's words: not as a lock or a slow disk; and no more when it is back."""
+    storage = opened(url.replace(f":{postgres.server().port}/", f":{proxy.port}/"))
+    async with Outreach(storage) as engine:
+        assert (await engine.readiness()).ready
+        proxy.refusing = True
+        proxy.cut_all()
+
+        async def unreachable() -> bool:
+            return any("unreachable" in reason for reason in (await engine.readiness()).reasons)
+
+        async def ready() -> bool:
+            return (await engine.readiness()).ready
+
+        await until(unreachable)
+        found = await engine.readiness()
+        [reason] = found.reasons
+        assert "connection" in reason
+        assert "takes over" not in reason
+        assert found.write_error == "storage_unreachable"
+        assert "database unreachable: " in caplog.text
+        assert "slow" not in caplog.text
+        proxy.refusing = False
+        await until(ready)
+
+
+async def test_a_pool_that_cannot_be_opened_says_why_and_logs_no_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever opens it gets the driver's words; the pool's own lines are at the level debug."""
+    monkeypatch.setattr(pool, "_OPEN_SECONDS", 0.5)
+    for level, count in ((logging.WARNING, 0), (logging.DEBUG, 1)):
+        caplog.clear()
+        with caplog.at_level(level, logger="psycopg.pool"), pytest.raises(psycopg.OperationalError, match="refused"):
+            await asyncio.to_thread(pool.open_pool, conninfo_of("postgresql://u@127.0.0.1:1/x"), size=2)
+        told = [record for record in caplog.records if "error connecting" in record.message]
+        assert {record.levelno for record in told} <= {logging.DEBUG}
+        assert (len(told) > 0) is (count > 0)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from typing import Any, Final
+from typing import Any, Final, Self
 from weakref import WeakSet
 
 import psycopg
 from psycopg.types.numeric import Int8Dumper
-from psycopg_pool import ConnectionPool
+from psycopg_pool import ConnectionPool, PoolTimeout
 
 from outreach.models.work import DatabaseHome
 from outreach.storage.postgres import schema
 from outreach.storage.postgres.connect import BUSY_SECONDS, OPEN_KEY, TIMELINE, PostgresConnection, ServerHangs, home_of
+from outreach.storage.postgres.errors import first_line
 
 # Commits have to survive a crash, whatever the server's default is. The timeline tells a failover.
 _CONFIGURE: Final = f"""
@@ -23,17 +25,39 @@ _CONFIGURE: Final = f"""
         {TIMELINE}
 """
 
+_NAME: Final = "outreach"
+"""The pool's name in its lines in the log."""
+
+_pool_log = logging.getLogger("psycopg.pool")
+
 _MIGRATIONS: Final = "SELECT name FROM migrations ORDER BY name"
 
 
 class Pool(ConnectionPool[PostgresConnection]):
-    """A pool that can end the connections that are in use, too."""
+    """A pool that can end the connections that are in use, too, and knows why it cannot make one.
+
+    Attributes:
+        problem: What the driver said of the last attempt to connect; None if it went well.
+    """
 
     def __init__(self, *given: Any, home: DatabaseHome | None, **more: Any) -> None:
         self._home = home
         self._made: WeakSet[PostgresConnection] = WeakSet()
         self._guard = threading.Lock()
-        super().__init__(*given, configure=self._prepare, **more)
+        self.problem: str | None = None
+        kind = type("PoolConnection", (_PoolConnection,), {"pool": self})
+        super().__init__(*given, connection_class=kind, configure=self._prepare, **more)
+
+    def getconn(self, timeout: float | None = None) -> PostgresConnection:
+        """Return a connection; may raise `psycopg.OperationalError`, with what the driver said."""
+        try:
+            return super().getconn(timeout)
+        except PoolTimeout as error:
+            raise self.explained(error) from None
+
+    def explained(self, error: PoolTimeout) -> PoolTimeout:
+        """Return the error of a wait for a connection, with the reason why none is made."""
+        return error if self.problem is None else PoolTimeout(f"{self.problem} ({error})")
 
     def cut(self) -> None:
         """End all of its connections, whatever their servers are doing."""
@@ -52,7 +76,38 @@ class Pool(ConnectionPool[PostgresConnection]):
     def _prepare(self, connection: PostgresConnection) -> None:
         with self._guard:
             self._made.add(connection)
-        configure(connection, home=self._home)
+        try:
+            configure(connection, home=self._home)
+        except psycopg.Error as error:
+            self.problem = first_line(error)
+            raise
+        self.problem = None
+
+
+class _PoolConnection(PostgresConnection):
+    """A connection whose pool gets to know why it could not be made."""
+
+    pool: Pool
+
+    @classmethod
+    def connect(cls, *given: Any, **more: Any) -> Self:
+        """Connect; may raise `psycopg.OperationalError`."""
+        try:
+            return super().connect(*given, **more)
+        except psycopg.Error as error:
+            cls.pool.problem = first_line(error)
+            raise
+
+
+class _WhileOpening(logging.Filter):
+    """Has what the pool says of its first connections at the level `debug`: whoever opens it gets the error."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the line is written."""
+        if record.args and record.args[0] == _NAME and record.levelno == logging.WARNING:  # type: ignore[index]
+            record.levelno, record.levelname = logging.DEBUG, "DEBUG"
+            return _pool_log.isEnabledFor(logging.DEBUG)
+        return True
 
 
 _OPEN_SECONDS: Final = 2 * BUSY_SECONDS
@@ -70,7 +125,6 @@ def open_pool(conninfo: str, *, size: int, home: DatabaseHome | None = None) -> 
     pool = Pool(
         conninfo,
         home=home,
-        connection_class=PostgresConnection,
         kwargs={"autocommit": True, "prepare_threshold": 3},
         min_size=2,
         max_size=size,
@@ -78,14 +132,21 @@ def open_pool(conninfo: str, *, size: int, home: DatabaseHome | None = None) -> 
         # A connection is tried for after pauses that double: after this long whoever asks has one tried for at once.
         reconnect_timeout=2 * BUSY_SECONDS,
         num_workers=2,
-        name="outreach",
+        name=_NAME,
         open=False,
     )
+    quiet = _WhileOpening()
+    _pool_log.addFilter(quiet)
     try:
         pool.open(wait=True, timeout=_OPEN_SECONDS)
+    except PoolTimeout as error:
+        pool.close(timeout=0)
+        raise pool.explained(error) from None
     except BaseException:
         pool.close(timeout=0)
         raise
+    finally:
+        _pool_log.removeFilter(quiet)
     return pool
 
 

@@ -112,6 +112,11 @@ class PostgresStorage:
         """How often another server has taken over since it was opened; see `outreach.protocols.storage`."""
         return 0 if self._open is None else self._open.control.server_changes
 
+    @property
+    def unreachable(self) -> str | None:
+        """Why no connection can be made now; see `outreach.protocols.storage.RemoteStorage`."""
+        return None if self._open is None else self._open.pool.problem
+
     def listen(self, notify: Callable[[str], None]) -> None:
         """Call this with the topic of each change; see `outreach.protocols.wake_ups.NotifyingStorage`."""
         self._notify = notify
@@ -201,7 +206,7 @@ class _Open:
         lock: PostgresDispatchLock,
     ) -> None:
         self.asker = asker
-        self._pool = pool
+        self.pool = pool
         session = Session(types)
         self.control = FencedTransactions(pool, session, on_loss=lock.note_loss)
         self._writer = Worker("outreach-postgres-writer")
@@ -226,10 +231,10 @@ class _Open:
             if not reader.worker.join(_READ_CLOSE_SECONDS):
                 reader.cancel()
                 ended = reader.worker.join(_READ_CLOSE_SECONDS) and ended
-        self._pool.close(timeout=1)
+        self.pool.close(timeout=1)
         if not ended:
             # Whoever waits gets an error: the server may give no answer for ever.
-            self._pool.cut()
+            self.pool.cut()
             _log.error(
                 "The database was not closed, because its server does not respond. Committed data is safe.",
                 extra={"action": "not_closed"},
