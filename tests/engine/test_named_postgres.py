@@ -15,7 +15,7 @@ from outreach import Outreach
 from outreach.events import OptedOut
 from tests import postgres
 from tests.cutting_proxy import CuttingProxy
-from tests.engine.rig import QUICK, given_workspace
+from tests.engine.rig import QUICK, given_workspace, until
 from tests.engine.test_named_events import opt_out, take
 from tests.engine.test_replicas import SETTINGS, both, replicated
 
@@ -87,6 +87,10 @@ async def test_what_a_killed_holder_did_not_acknowledge_comes_again_to_the_next_
         assert (found.behind, found.active) == (0, False)
 
 
+async def _is_ready(engine: Outreach) -> bool:
+    return (await engine.readiness()).ready
+
+
 async def test_a_subscription_goes_on_with_a_standby_that_takes_over() -> None:
     """By the URL that names both, in the same process, from where it was acknowledged."""
     primary = postgres.Server(SETTINGS)
@@ -103,9 +107,7 @@ async def test_a_subscription_goes_on_with_a_standby_that_takes_over() -> None:
                     await replicated(primary, standby)
                     primary.stop(signal.SIGQUIT)
                     standby.execute("SELECT pg_promote()")
-                    with anyio.fail_after(90):
-                        while not (await engine.readiness()).ready:
-                            await anyio.sleep(0.2)
+                    await until(lambda: _is_ready(engine), timeout_seconds=90)
                     await opt_out(engine, workspace, 4)
                     assert await take(stream, 2) == [3, 4]
                     assert await stream.ack()
