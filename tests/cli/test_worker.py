@@ -64,7 +64,7 @@ def test_a_worker_waits_for_a_database_that_is_away(start: Callable[..., Process
     """It says so once, begins as soon as the database is there, and ends cleanly where it is to end before."""
     url = server.url("postgres")
     server.stop()
-    given_up, process = start("worker", OUTREACH_DATABASE_URL=url), start("worker", "--json", OUTREACH_DATABASE=url)
+    given_up, process = start("worker", OUTREACH_DATABASE_URL=url), start("worker", "--json", OUTREACH_DATABASE_URL=url)
     for one in (given_up, process):
         one.says("Waiting for the database")
     given_up.signal(signal.SIGTERM)
@@ -87,10 +87,10 @@ def test_a_worker_does_not_wait_for_a_database_that_refuses_it(
     assert "no_such_database" in process.stderr
 
 
-def test_a_worker_of_jobs_writes_one_line_while_its_database_is_read_only(
+def test_a_worker_of_jobs_logs_no_tracebacks_while_its_database_is_read_only(
     start: Callable[..., Process], server: postgres.Server
 ) -> None:
-    """Procrastinate's own lines would be tracebacks, several a second; afterwards the worker goes on."""
+    """One of each that writes, where there were tracebacks, several a second; afterwards the worker goes on."""
     server.execute("CREATE DATABASE jobs")
     process = start(
         *("worker", "--metrics", "127.0.0.1:0", "--json"),
@@ -106,7 +106,7 @@ def test_a_worker_of_jobs_writes_one_line_while_its_database_is_read_only(
     server.execute("ALTER SYSTEM SET default_transaction_read_only = on")
     server.execute("SELECT pg_reload_conf()")
     try:
-        process.says("PostgreSQL takes no writes")
+        process.says("takes no writes")
         time.sleep(5)  # several heartbeats of Procrastinate's worker, and of ours
     finally:
         with psycopg.connect(server.url("postgres"), autocommit=True) as connection:
@@ -116,5 +116,6 @@ def test_a_worker_of_jobs_writes_one_line_while_its_database_is_read_only(
     until(dispatching, "the right to dispatch")
     process.signal(signal.SIGTERM)
     assert process.wait() == 0
-    assert process.stderr.count("PostgreSQL takes no writes") == 1
     assert "Traceback" not in process.stderr
+    told = [line for line in process.stderr.splitlines() if "read-only" in line]
+    assert 1 <= len(told) <= 3, told

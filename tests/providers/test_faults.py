@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections import Counter
@@ -297,3 +298,33 @@ async def test_a_refusal_that_repeats_the_request_leaves_no_secret_in_the_ledger
         assert "[removed]" in stored
         assert sent[:12] not in stored
         assert not [one for one in part_of.credentials.values() if len(one) > 12 and one[:12] in stored]
+
+
+@PARTS
+async def test_a_tls_handshake_that_stalls_sends_nothing(storage: Storage, part_of: type[Part]) -> None:
+    """The connection was never there: nobody is unknown, and the contact is reached when the provider is back."""
+    stalled: list[asyncio.StreamWriter] = []
+    server = await asyncio.start_server(lambda _, writer: stalled.append(writer), "127.0.0.1", 0)
+    address = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with rig(storage, part_of(), IMPATIENT) as here:
+        account = (await here.engine.accounts.list(here.workspace_id)).items[0]
+        credentials = {**part_of.credentials, "api_base": address}
+        await here.engine.accounts.connect(here.workspace_id, account.provider, credentials)
+        campaign = await here.start()
+        (dispatch, *_) = await here.settled(campaign)
+        assert (dispatch.state, dispatch.reason, dispatch.error_code) == ("not_sent", "not_connected", "ConnectTimeout")
+        assert stalled
+        credentials = {**part_of.credentials, "api_base": here.provider.url}
+        await here.engine.accounts.connect(here.workspace_id, account.provider, credentials)
+
+        async def accepted() -> bool:
+            return (await here.dispatches(campaign))[-1].state is DispatchState.ACCEPTED
+
+        await until(accepted)
+        states = [one.state for one in await here.dispatches(campaign)]
+        assert {*states[:-1]} == {DispatchState.NOT_SENT}
+        assert len(here.posts) == 1
+    for writer in stalled:
+        writer.close()
+    server.close()
+    await server.wait_closed()

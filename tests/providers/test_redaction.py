@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 import pytest
@@ -66,7 +66,7 @@ def test_answers_and_reports_are_redacted_where_they_hold_words_of_the_provider(
     )
     assert REDACTION.outcome(refused).error_message == "[removed]!"
     assert REDACTION.outcome(refused).error_code == "7"
-    told = {"workspace_id": "w", "provider": "p", "dispatch_id": None, "provider_id": "1"}
+    told: dict[str, Any] = {"workspace_id": "w", "provider": "p", "dispatch_id": None, "provider_id": "1"}
     at = datetime(2026, 1, 1, tzinfo=UTC)
     call = CallReport(**told, status=CallStatus.FAILED, at=at, error=SECRET, summary=f"Said {SECRET}")
     message = MessageReport(**told, status=MessageStatus.FAILED, at=at, error_code=SECRET)

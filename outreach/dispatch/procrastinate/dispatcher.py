@@ -55,17 +55,25 @@ _KEPT_HOURS: Final = 24 * 7
 """For how long jobs that were cancelled or failed can be looked at."""
 
 
+_NO_WRITES: Final = "The database takes no writes: its server is a standby, or hands over to one."
+_NO_ROOM: Final = "The disk of the database server is full. Make room; nothing that was committed is lost."
+
+
 def _as_storage_error(error: Exception) -> Exception:
-    """Return a lost connection as a `StorageError`, which is logged once; any other error as it is."""
+    """Return what the database does not do for now as a `StorageError`, which is logged once; others as they are."""
     cause = error.__cause__
-    if not isinstance(error, procrastinate.exceptions.ConnectorException) or not isinstance(
-        cause, psycopg.OperationalError
-    ):
+    if not isinstance(error, procrastinate.exceptions.ConnectorException) or not isinstance(cause, psycopg.Error):
         return error
-    if cause.sqlstate is not None and not cause.sqlstate.startswith(("08", "57P0")):
+    if isinstance(cause, psycopg.errors.ReadOnlySqlTransaction):
+        words = _NO_WRITES
+    elif isinstance(cause, psycopg.errors.DiskFull):
+        words = _NO_ROOM
+    elif isinstance(cause, psycopg.OperationalError) and (cause.sqlstate or "08").startswith(("08", "57P0")):
+        words = "The connection to the database was lost."
+    else:
         return error
     first = next(iter(str(cause).splitlines()), "")
-    translated = StorageError(f"The connection to the database was lost. ({type(cause).__name__}: {first})")
+    translated = StorageError(f"{words} ({type(cause).__name__}: {first})")
     translated.__cause__ = cause
     return translated
 
