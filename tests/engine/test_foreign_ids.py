@@ -12,7 +12,7 @@ from tests.fake_provider import CREDENTIALS
 pytestmark = pytest.mark.virtual_time
 
 WITHOUT = {"callbacks.receive", "callbacks.max_body_bytes", "callbacks.misdirected"}
-"""The address that a provider calls names the account alone; what is read is signed, and what is misdirected is not read."""
+"""The address that a provider calls names the account alone. What is read is signed; what is misdirected is not read."""
 
 
 def test_every_method_that_takes_an_identifier_takes_the_workspace() -> None:
