@@ -12,7 +12,7 @@ from tests.fake_provider import CREDENTIALS
 pytestmark = pytest.mark.virtual_time
 
 WITHOUT = {"callbacks.receive", "callbacks.max_body_bytes", "callbacks.misdirected"}
-"""The address that a provider calls names the account alone. What is read is signed; what is misdirected is not read."""
+"""A provider calls an address that names the account alone. Misdirected callbacks are not read; all others are signed."""
 
 
 def test_every_method_that_takes_an_identifier_takes_the_workspace() -> None:
