@@ -12,7 +12,7 @@ from tests.fake_provider import CREDENTIALS
 pytestmark = pytest.mark.virtual_time
 
 WITHOUT = {"callbacks.receive", "callbacks.max_body_bytes", "callbacks.misdirected"}
-"""A provider calls an address that names the account alone. Misdirected callbacks are not read; all others are signed."""
+"""A provider calls an address that names the account alone; `misdirected` is for what comes to a wrong address there."""
 
 
 def test_every_method_that_takes_an_identifier_takes_the_workspace() -> None:
