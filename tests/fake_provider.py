@@ -75,7 +75,7 @@ def sign(url: str, body: bytes, secret: str = CREDENTIALS["signing_secret"]) -> 
 
 
 def _event(connection: Connection, event: Mapping[str, Any]) -> CallbackEvent:
-    at = datetime.fromisoformat(event.get("at", "2026-03-02T09:31:00+00:00"))
+    at = datetime.fromisoformat(event["at"]) if "at" in event else connection.clock.now()
     match event.get("kind"):
         case "report":
             report = MessageReport(

@@ -261,7 +261,7 @@ class _Scripted(Generic[RequestT]):
         self._check(step)
         self.requests.append(request)
         self.requested_at.append(clock_of_loop().now())
-        provider_id = f"{self._name}-{next(self._numbers)}"
+        provider_id = f"{self._name}-{next(self._numbers)}-{dispatch_id}"
         if step.reaches_contact:
             self.reached.append(request)
             self._known[dispatch_id] = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)

@@ -15,7 +15,7 @@ from outreach import Campaign, CampaignCreated, NewCallCampaign, NewSmsCampaign,
 from outreach.errors import NotFound
 from outreach.http import write_preflight
 from outreach.models import Preflight, PreparedRecipient
-from outreach.server_support import Field, expected_names, holiday_parts
+from outreach.server_support import Field, expected_names, holiday_parts, is_blank
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.campaign_options import CampaignOptions, campaign_options
@@ -152,7 +152,9 @@ async def _load(
     new, stream = await _read(engine, workspace_id, wanted, contacts, rejects, advance)
     _show_columns(contacts)
     if isinstance(new, NewSmsCampaign):
-        stream = await _with_sendable_text(engine, workspace_id, new, stream)
+        # A blank text makes a draft.
+        if new.flow_id is not None or not is_blank(new.body or ""):
+            stream = await _with_sendable_text(engine, workspace_id, new, stream)
         made = await engine.campaigns.create_sms(workspace_id, new, stream, actor=actor())
     else:
         made = await engine.campaigns.create_call(workspace_id, new, stream, actor=actor())
@@ -268,7 +270,7 @@ def _show_preview(
     if state().as_json:
         counts = {"rows": contacts.rows, "rejected_count": rejects.count}
         document = {
-            "warnings": contacts.numbers.warnings(sms=found.channel == "sms"),
+            "number_warnings": contacts.numbers.warnings(sms=found.channel == "sms"),
             "dry_run": True,
             **write_preflight(found),
             **_file_document(contacts),
@@ -339,7 +341,9 @@ def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_fil
     }
     if state().as_json:
         warnings = contacts.numbers.warnings(sms=campaign.channel == "sms")
-        echo_json_with({"warnings": warnings, **documents.campaign(campaign), **counts}, "rejected", rejects.items())
+        echo_json_with(
+            {"number_warnings": warnings, **documents.campaign(campaign), **counts}, "rejected", rejects.items()
+        )
         return
     show_warnings(contacts.numbers.warnings(sms=campaign.channel == "sms"))
     document = {

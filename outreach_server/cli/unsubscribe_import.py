@@ -107,7 +107,7 @@ def _answer(done: UnsubscribeImport | None, workspace_id: str, found: OptOutFile
         if done is not None:
             result = {"import_id": done.id, "added": done.added, "known": done.known}
         document = {
-            "warnings": warnings,
+            "number_warnings": warnings,
             **result,
             "rows": found.rows,
             "read_as": found.table.described,

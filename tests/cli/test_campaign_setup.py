@@ -268,7 +268,9 @@ def test_a_start_says_how_many_will_fail_and_refuses_where_all_will(
     assert "Of 2 contacts, 1 will fail: 1 with a text over the segment cap" in cli.tell(
         "campaigns", "start", made["id"]
     )
+    cli.ask("settings", "set", workspace_id, "--max-segments", "2")
     made = load(cli, workspace_id, file, "--message", "x" * 161, "--from", SENDER)
+    cli.ask("settings", "set", workspace_id, "--max-segments", "1")
     told = cli.refuse("campaigns", "start", made["id"])
     assert "over the segment cap (max_segments) for every contact" in told
     assert f"outreach-server campaigns update {made['id']} --message TEXT" in told

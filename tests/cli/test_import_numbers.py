@@ -69,10 +69,10 @@ def test_a_correction_of_more_than_a_tenth_of_a_list_stands_first(
         file = csv_file("phone\n" + right + "".join(f"4915123457{n:03d}\n" for n in range(corrected)))
         return cli.ask(*arguments(workspace_id, file, *DE, *dry_run))
 
-    assert found(10)["warnings"] == []
+    assert found(10)["number_warnings"] == []
     many = found(11)
-    assert next(iter(many)) == "warnings"
-    assert [text.partition(":")[0] for text in many["warnings"]] == [
+    assert next(iter(many)) == "number_warnings"
+    assert [text.partition(":")[0] for text in many["number_warnings"]] == [
         "11 of 101 numbers (10 %) were corrected in the same way"
     ]
     told = cli.run(*arguments(workspace_id, csv_file(GERMAN), *DE, *dry_run)).output
@@ -85,10 +85,10 @@ def test_landlines_are_a_warning_for_texts_and_none_for_calls(cli: Cli, workspac
     """With the rows of the first ones."""
     file = csv_file("Telefon\n+4915123456701\n030 1234567\n030 1234568\n")
     made = cli.ask(*arguments(workspace_id, file, *DE))
-    assert made["warnings"] == ["2 numbers are landlines, and hardly any landline takes texts (rows 3, 4)."]
+    assert made["number_warnings"] == ["2 numbers are landlines, and hardly any landline takes texts (rows 3, 4)."]
     agent = cli.ask("agents", "create", workspace_id, "Ada", "--provider", "vapi")["id"]
     call = ("campaigns", "import", workspace_id, file, "--name", "C", "--channel", "call", "--agent", agent, *DE)
-    assert cli.ask(*call)["warnings"] == []
+    assert cli.ask(*call)["number_warnings"] == []
 
 
 def test_local_numbers_are_read_in_the_region_of_the_import(cli: Cli, csv_file: Write) -> None:

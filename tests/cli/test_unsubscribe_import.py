@@ -144,7 +144,7 @@ def test_the_workspaces_own_numbers_are_refused(cli: Cli, workspace_id: str, csv
     assert "nothing was added" in refused
     file = csv_file(f"From,To,Error\n{OWN},{ANN},30003\n{BEN},{OWN},\n")
     done = load(cli, workspace_id, file, "--map", "phone=From")
-    assert done["warnings"] == [
+    assert done["number_warnings"] == [
         "1 row holds a number of this workspace itself: 'From' (column 1) may be the wrong column."
     ]
     assert registered(cli, workspace_id) == [BEN]
@@ -157,7 +157,7 @@ def test_a_correction_of_much_of_a_list_stands_first(cli: Cli, workspace_id: str
     assert told.stderr.startswith("Look at this first: 2 of 3 numbers (66 %) were corrected in the same way: ")
     assert "(row 2: 4915123456701 → +4915123456701)" in told.stderr.splitlines()[0]
     found = load(cli, workspace_id, file, "--region", "DE", "--dry-run")
-    assert next(iter(found)) == "warnings"
+    assert next(iter(found)) == "number_warnings"
     assert [(one["what"], one["count"]) for one in found["corrected"]] == [("calling_code", 2)]
 
 

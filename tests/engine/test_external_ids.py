@@ -139,11 +139,11 @@ async def test_the_same_key_with_other_ids_is_refused(engine: Outreach) -> None:
         await create("b")
 
 
-def test_a_body_of_the_interface_has_no_such_field() -> None:
-    """Like any field that it does not know, it is ignored."""
+def test_a_body_of_the_interface_keeps_it() -> None:
+    """Both readers of bodies do."""
     body = b'{"name":"C","message_body":"Hi","recipients":[{"phone_number":"+14155550101","external_id":"x"}]}'
     _, [recipient] = read_sms_campaign(parse_json(body), this_year=2026)
-    assert recipient.external_id is None
+    assert recipient.external_id == "x"
     quickly = read_simple_body(body)
     assert quickly is not None
     [[prepared]] = quickly.chunks(None, size=10)

@@ -12,7 +12,7 @@ from tests.fake_provider import CREDENTIALS
 pytestmark = pytest.mark.virtual_time
 
 WITHOUT = {"callbacks.receive", "callbacks.max_body_bytes", "callbacks.misdirected"}
-"""A provider calls an address that names the account alone; `misdirected` is for what comes to a wrong address there."""
+"""A provider calls an address that names the account alone; `misdirected` is for what comes to a wrong address."""
 
 
 def test_every_method_that_takes_an_identifier_takes_the_workspace() -> None:

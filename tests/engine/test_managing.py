@@ -139,14 +139,13 @@ async def test_recipients_are_paged_by_state_and_reason(engine: Outreach) -> Non
     people = [*contacts(3), contacts(1)[0]]
     campaign = await given_campaign(engine, workspace, people)
     pages = engine.campaigns.list_recipients
-    assert [one.position for one in await pages(workspace.id, campaign.id, limit=2)] == [0, 1]
-    assert [one.position for one in await pages(workspace.id, campaign.id, after="1")] == [2, 3]
+    first = await pages(workspace.id, campaign.id, limit=2)
+    assert [one.position for one in first] == [0, 1]
+    rest = await pages(workspace.id, campaign.id, after=first.next)
+    assert [one.position for one in rest] == [2, 3]
     assert [one.position for one in await pages(workspace.id, campaign.id, status=RecipientStatus.SKIPPED)] == [3]
     assert [one.position for one in await pages(workspace.id, campaign.id, reason="duplicate")] == [3]
-    assert (
-        await engine.campaigns.get_recipient(workspace.id, campaign.id, 3)
-        == (await pages(workspace.id, campaign.id, after="2")).items[0]
-    )
+    assert await engine.campaigns.get_recipient(workspace.id, campaign.id, 3) == rest.items[1]
     history = await engine.campaigns.recipient_history(workspace.id, campaign.id, 3)
     assert (history.position, history.reason) == (3, "duplicate")
     by_phone = await engine.campaigns.contact_history(workspace.id, campaign.id, people[0].phone_number)
@@ -178,8 +177,9 @@ async def test_recipients_are_found_by_number_and_by_the_applications_id(engine:
 
     written = first.phone_number.removeprefix("+")
     assert await found(phone=first.phone_number) == await found(phone=f"{written[:1]} {written[1:]}") == [0, 2]
-    assert await found(phone=first.phone_number, after="0") == [2]
-    assert await found(phone=first.phone_number, limit=1) == [0]
+    page = await engine.campaigns.list_recipients(workspace.id, campaign.id, phone=first.phone_number, limit=1)
+    assert [one.position for one in page] == [0]
+    assert await found(phone=first.phone_number, after=page.next) == [2]
     assert await found(phone=first.phone_number, status=RecipientStatus.SKIPPED) == [2]
     assert await found(phone=first.phone_number, external_id="crm-2") == [2]
     assert await found(phone="nonsense") == [3]
@@ -197,8 +197,9 @@ async def test_calls_and_inbound_messages_are_paged_newest_first(engine: Outreac
     workspace = await given_workspace(engine)
     agent = await engine.agents.create(workspace.id, NewAgent(name="Ada"))
     calls = [await engine.calls.create(workspace.id, NewCall(agent_id=agent.id, to=f"+1415555010{n}")) for n in "123"]
-    assert [one.id for one in await engine.calls.list(workspace.id, limit=2)] == [calls[2].id, calls[1].id]
-    assert [one.id for one in await engine.calls.list(workspace.id, after=calls[1].id)] == [calls[0].id]
+    page_of_calls = await engine.calls.list(workspace.id, limit=2)
+    assert [one.id for one in page_of_calls] == [calls[2].id, calls[1].id]
+    assert [one.id for one in await engine.calls.list(workspace.id, after=page_of_calls.next)] == [calls[0].id]
     campaign = await given_campaign(engine, workspace, contacts(1))
     assert list(await engine.calls.list(workspace.id, campaign_id=campaign.id)) == []
     with pytest.raises(NotFound):

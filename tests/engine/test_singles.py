@@ -79,7 +79,8 @@ async def test_a_message_is_sent_once_without_a_footer(open_storage: OpenStorage
         done = await until(lambda: _message(rig.engine, sent, MessageStatus.ACCEPTED))
         await anyio.sleep(0.1)
         assert [(message.to, message.body) for message in rig.carrier.requests] == [(TO, "Your code")]
-        assert (done.provider_id, done.attempts) == ("scripted-1", 1)
+        assert (done.provider_id or "").startswith("scripted-1-")
+    assert done.attempts == 1
 
 
 async def test_a_message_on_its_way_is_not_looked_at_in_a_loop(open_storage: OpenStorage) -> None:
