@@ -4,8 +4,8 @@ What most programs need is named here. The rest of what is public stands in `out
 `protocols`, `adapters`, `backends`, `http`, `reasons`, `database`, `metrics`, `tracing`, `sync` and `testing`;
 everything else may change without notice (docs/embedding.md). A name is imported when it is first used.
 
-Docstrings name pages of the documentation, as `docs/embedding.md`. An installed package has them in its directory `docs`,
-a checkout at its root.
+Docstrings name pages of the documentation, as `docs/embedding.md`. An installed package has them in its directory
+`docs`, a checkout at its root.
 """
 
 from __future__ import annotations
