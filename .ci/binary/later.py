@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,16 @@ PARTS = {
     "tzdata": ("tzdata/",),
 }
 """The package whose import unpacks it, and the places of its files."""
+
+
+_NO_SPACE = (
+    "There is no space in {place} to unpack what is needed now. Make room there, name another directory by the "
+    "variable TMPDIR, or take the executable as a directory, which unpacks nothing."
+)
+
+
+class NoSpaceError(OSError):
+    """There is no space to unpack a package."""
 
 
 class UnpackLater(MetaPathFinder):
@@ -44,8 +55,13 @@ class UnpackLater(MetaPathFinder):
             # The server and its helper processes have the same directory.
             fcntl.flock(lock, fcntl.LOCK_EX)
             if archive.exists():
-                with zipfile.ZipFile(archive) as opened:
-                    opened.extractall(self._unpacked)
+                try:
+                    with zipfile.ZipFile(archive) as opened:
+                        opened.extractall(self._unpacked)
+                except OSError as error:
+                    if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+                        raise
+                    raise NoSpaceError(error.errno, _NO_SPACE.format(place=self._unpacked.parent)) from None
                 archive.unlink()
 
 

@@ -459,7 +459,8 @@ class Numbers(Service[AsyncNumbers]):
 
         Raises:
             NotFound: The workspace or the trunk does not exist.
-            InvalidRequest: The number is invalid or exists already, or the key was used with other content.
+            InvalidRequest: The number is invalid, or the key was used with other content.
+            Conflict: The workspace has the number already.
             RequestInProgress: The first call with this key is still running.
         """
         return self._call(

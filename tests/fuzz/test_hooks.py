@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 import pytest
+import schemathesis
 
 from tests.fuzz import hooks
 
@@ -86,3 +87,11 @@ def test_a_rule_changes_what_it_is_for(known: hooks.Known, body: dict[str, Any],
 def test_every_rule_has_its_reason() -> None:
     """What Schemathesis is told has a reason beside it."""
     assert all("Reason: " in (rule.__doc__ or "") for rule in hooks.TRAIL_RULES)
+
+
+def test_the_idempotency_key_is_left_out() -> None:
+    """The other parameters of an operation stay."""
+    key, other = {"$ref": hooks.KEY}, {"$ref": "#/components/parameters/CampaignId"}
+    schema: dict[str, Any] = {"paths": {"/a": {"post": {"parameters": [other, key]}, "get": {}}}}
+    hooks.before_load_schema(schemathesis.HookContext(), schema)
+    assert schema["paths"]["/a"]["post"]["parameters"] == [other]
