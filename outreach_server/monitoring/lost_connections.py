@@ -23,10 +23,9 @@ _NONE_FREE: Final = (
     "There was no connection to PostgreSQL: %s. Either all were in use, or the server did not answer; more are tried."
 )
 
-_LOST: Final = ("connections_lost", "Connections to PostgreSQL were lost, and are made again: %s")
+_LOST: Final = "Connections to PostgreSQL were lost, and are made again: %s"
 _READ_ONLY: Final = (
-    "database_read_only",
-    "PostgreSQL takes no writes, and is tried again: %s. It may be a standby, or a server that hands over to one.",
+    "PostgreSQL takes no writes, and is tried again: %s. It may be a standby, or a server that hands over to one."
 )
 
 _QUIET_SECONDS: Final = 5.0
@@ -63,13 +62,13 @@ class LostConnections(logging.Filter):
             going_on = now - self._seen_at < _AGAIN_SECONDS
             if going_on and str(record.msg).startswith(_GIVEN_UP):
                 return False
-            why, told = "the server has closed them", _LOST
+            why, read_only = "the server has closed them", False
             if not str(record.msg).startswith(_FOUND_BROKEN):
                 lost = next((one for one in _errors_of(record) if _is_lost(one)), None)
                 if lost is None:
                     return True
                 why = next(iter(str(lost).splitlines()), type(lost).__name__)
-                told = _READ_ONLY if _is_read_only(lost) else _LOST
+                read_only = _is_read_only(lost)
                 if _is_wait(lost) and not going_on:
                     # Lines that tell more may follow.
                     self._seen_at = now
@@ -80,8 +79,10 @@ class LostConnections(logging.Filter):
             if not anew and now - self._logged_at < _AGAIN_SECONDS:
                 return False
             self._logged_at = now
-        action, words = told
-        _log.warning(words, why, extra={"action": action})
+        if read_only:
+            _log.warning(_READ_ONLY, why, extra={"action": "database_read_only"})
+        else:
+            _log.warning(_LOST, why, extra={"action": "connections_lost"})
         return False
 
 

@@ -404,11 +404,15 @@ def test_a_lost_connection_is_the_databases_trouble() -> None:
         error.__cause__ = cause
         return error
 
-    for lost in (psycopg.OperationalError("refused"), psycopg.errors.AdminShutdown("ended\nmore")):
+    for lost in (
+        psycopg.OperationalError("refused"),
+        psycopg.errors.AdminShutdown("ended\nmore"),
+        psycopg.errors.DiskFull("full"),
+    ):
         told = _as_storage_error(wrapped(lost))
         assert isinstance(told, StorageError)
         assert "more" not in told.message
-    for other in (wrapped(psycopg.errors.DiskFull("full")), wrapped(psycopg.ProgrammingError("x")), ValueError("x")):
+    for other in (wrapped(psycopg.ProgrammingError("x")), ValueError("x")):
         assert _as_storage_error(other) is other
 
 

@@ -125,6 +125,7 @@ async def told(engine: Outreach, campaign: Campaign) -> dict[str, Any]:
     """Return all that an engine tells of a campaign's contacts."""
     campaigns, where = engine.campaigns, (THIS_WORKSPACE, campaign.id)
     exported = [one async for one in campaigns.iter_export(*where)]
+    first = await campaigns.list_recipients(*where, limit=5)
     numbers = [one.recipient.phone for one in exported if one.recipient.phone]
     report = await campaigns.report(*where)
     return {
@@ -136,7 +137,7 @@ async def told(engine: Outreach, campaign: Campaign) -> dict[str, Any]:
         "history": await campaigns.recipient_history(*where, 8),
         "failures": [await campaigns.recipient_failures(*where, position) for position in range(12)],
         "recipients": [one async for one in campaigns.iter_recipients(*where)],
-        "listed": await campaigns.list_recipients(*where, after="4", limit=6),
+        "listed": await campaigns.list_recipients(*where, after=first.next, limit=6),
         "one": await campaigns.get_recipient(*where, 5),
         "counts": await campaigns.count_recipients(*where),
         "recount": await campaigns.recount(*where),

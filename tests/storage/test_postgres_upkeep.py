@@ -43,7 +43,7 @@ def bare_url() -> Iterator[str]:
 @pytest.fixture
 def newer(monkeypatch: pytest.MonkeyPatch) -> Mapping[str, str]:
     """One migration more than the database has."""
-    more = {**schema.migrations(), "0002_more": "CREATE TABLE outreach.more (id BIGINT)"}
+    more = {**schema.migrations(), "0098_more": "CREATE TABLE outreach.more (id BIGINT)"}
     monkeypatch.setattr(schema, "migrations", lambda: more)
     return more
 
@@ -70,7 +70,9 @@ async def test_the_schema_is_made_where_it_is_asked_for(bare_url: str) -> None:
         for _ in range(3):
             group.create_task(open_and_close(bare_url))
     name = bare_url.rpartition("/")[2]
-    assert postgres.server().execute("SELECT name FROM outreach.migrations", name) == [("0001_first",)]
+    assert postgres.server().execute("SELECT name FROM outreach.migrations", name) == [
+        (migration,) for migration in schema.migrations()
+    ]
     assert postgres.server().execute("SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'public'", name) == [(0,)]
 
 
@@ -85,14 +87,15 @@ async def test_an_older_database_is_migrated_by_its_only_user(url: str, newer: M
     """Who does not dispatch leaves it alone, and so does everybody while another has it open."""
     with postgres.server().database(template=postgres.template()) as name:
         older = postgres.server().url(name)
-        assert list(check_database(older).pending_migrations) == ["0002_more"]
-        await refuse(opened(older, migrate=False), DatabaseOlder, "0002_more are pending")
+        assert list(check_database(older).pending_migrations) == ["0098_more"]
+        await refuse(opened(older, migrate=False), DatabaseOlder, "0098_more are pending")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(schema, "migrations", lambda: {"0001_first": newer["0001_first"]})
+            known = {name: script for name, script in newer.items() if name != "0098_more"}
+            patch.setattr(schema, "migrations", lambda: known)
             async with opened(older):
                 patch.undo()
                 await refuse(opened(older), DatabaseInUse, "another process has it open")
-        assert migrate_database(older) == ["0002_more"]
+        assert migrate_database(older) == ["0098_more"]
         assert migrate_database(older) == ()
         await open_and_close(older)
 
@@ -102,7 +105,7 @@ async def test_a_migration_that_fails_changes_nothing(
     newer: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All pending ones are one transaction."""
-    monkeypatch.setattr(schema, "migrations", lambda: {**newer, "0003_broken": "SELECT 1 / 0"})
+    monkeypatch.setattr(schema, "migrations", lambda: {**newer, "0099_broken": "SELECT 1 / 0"})
     with postgres.server().database(template=postgres.template()) as name:
         with pytest.raises(StorageError, match="division by zero"):
             migrate_database(postgres.server().url(name))

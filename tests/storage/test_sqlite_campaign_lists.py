@@ -87,7 +87,11 @@ async def test_an_existing_file_gets_its_lists(database: Path, monkeypatch: pyte
     """What was there before is counted and found, and what comes afterwards too."""
     earlier = Migrations("outreach")
     for migration in schema.MIGRATIONS.pending(Database(memory=True)):
-        if migration.name < "0012" or migration.name in {"0015_campaign_columns", "0019_archive_and_erasure"}:
+        if migration.name < "0012" or migration.name in {
+            "0015_campaign_columns",
+            "0019_archive_and_erasure",
+            "0029_retry_voicemail",
+        }:
             earlier(name=migration.name)(migration.fn)
     with monkeypatch.context() as patched:
         patched.setattr(schema, "MIGRATIONS", earlier)
