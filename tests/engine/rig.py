@@ -180,9 +180,17 @@ async def given_workspace(engine: Outreach, **changes: Any) -> Workspace:
 
 
 async def given_campaign(
-    engine: Outreach, workspace: Workspace, recipients: int | Sequence[NewRecipient] = 3, **changes: Any
+    engine: Outreach,
+    workspace: Workspace,
+    recipients: int | Sequence[NewRecipient] = 3,
+    *,
+    add_sender: bool = True,
+    **changes: Any,
 ) -> Campaign:
-    """Create a campaign that is ready, at the highest rate."""
+    """Create a campaign that is ready, at the highest rate.
+
+    A live campaign sends from a number of its workspace: it is added, unless `add_sender` is false.
+    """
     fields: dict[str, Any] = {
         "name": "Spring",
         "body": "Hello {{first_name}}",
@@ -193,8 +201,7 @@ async def given_campaign(
     }
     people = contacts(recipients) if isinstance(recipients, int) else recipients
     sender = fields["from_number"]
-    if workspace.mode is WorkspaceMode.LIVE and sender:
-        # A live campaign sends from a number of its workspace.
+    if add_sender and workspace.mode is WorkspaceMode.LIVE and sender:
         owned = {number.phone async for number in engine.numbers.iter_all(workspace.id)}
         if sender not in owned:
             await engine.numbers.create(workspace.id, NewNumber(phone=sender))

@@ -292,7 +292,7 @@ async def test_agents_trunks_numbers_and_flows_are_kept_as_they_were_given(engin
         workspace.id, NewNumber(phone="415 555 0101", carrier="telnyx", trunk_id=trunk.id)
     )
     assert number.phone == "+14155550101"
-    with pytest.raises(InvalidRequest, match="already"):
+    with pytest.raises(Conflict, match="already"):
         await engine.numbers.create(workspace.id, NewNumber(phone="+14155550101"))
     with pytest.raises(InvalidRequest):
         await engine.numbers.create(workspace.id, NewNumber(phone="nobody"))

@@ -12,6 +12,7 @@ from outreach import (
     NewAgent,
     NewCallCampaign,
     NewFlow,
+    NewNumber,
     NewRecipient,
     Outreach,
     SmsSettingsUpdate,
@@ -30,8 +31,9 @@ LONG = "x" * 200
 
 
 async def given(engine: Outreach, people: int | Sequence[NewRecipient], **changes: Any) -> tuple[Workspace, Campaign]:
-    """Make a campaign in a workspace whose messages may take one segment."""
+    """Make a campaign in a workspace that has its sending number, and whose messages may take one segment."""
     workspace = await given_workspace(engine)
+    await engine.numbers.create(workspace.id, NewNumber(phone="+14155550199"))
     await engine.sms_settings.update(workspace.id, SmsSettingsUpdate(max_segments=1))
     return workspace, await given_campaign(engine, workspace, people, **changes)
 

@@ -26,11 +26,11 @@ TWILIO = {"account_sid": "AC" + "0" * 32, "auth_token": "token"}
 
 
 async def given(engine: Outreach, mode: WorkspaceMode, **changes: Any) -> tuple[Workspace, Campaign]:
-    """Make a campaign of a workspace, which has an account where it is live."""
+    """Make a campaign of a workspace without numbers, which has an account where it is live."""
     workspace = await given_workspace(engine, mode=mode, contact_hours=False)
     if mode is WorkspaceMode.LIVE:
         await engine.accounts.connect(workspace.id, "twilio", TWILIO)
-    return workspace, await given_campaign(engine, workspace, **changes)
+    return workspace, await given_campaign(engine, workspace, add_sender=False, **changes)
 
 
 async def warned(engine: Outreach, workspace: Workspace, campaign: Campaign) -> list[str]:

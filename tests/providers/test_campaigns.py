@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from outreach import NewRecipient, NewSmsCampaign
+from outreach import NewNumber, NewRecipient, NewSmsCampaign
 from tests.process.place import Place
 from tests.providers.carriers import CARRIERS, SENDER, CarrierPart
 from tests.providers.parts import Taken
@@ -48,6 +48,7 @@ async def test_a_campaign_goes_out_once_is_receipted_and_hears_a_stop(place: Pla
 
     async with staged(place, part_of(), take) as stage:
         engine, workspace_id = stage.engine, stage.workspace_id
+        await engine.numbers.create(workspace_id, NewNumber(phone=SENDER))
         new = NewSmsCampaign(
             name="Spring",
             body="Hi {{first_name}}!",

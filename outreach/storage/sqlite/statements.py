@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from importlib import resources
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
 
 from outreach.convert.columns import Value
+from outreach.storage.base.schema import migration_files
 from outreach.storage.sqlite import schema
 from outreach.storage.sqlite.sql import statement
 from outreach.working_set.backend import Change
@@ -60,12 +60,10 @@ def write(kind: Kind[Any], change: Change) -> tuple[str, Arrange]:
 @cache
 def migrations() -> Mapping[str, Sequence[str]]:
     """Return the statements of each migration by its name, oldest first."""
-    files = sorted(resources.files(schema).iterdir(), key=lambda file: file.name)
     return MappingProxyType(
         {
             file.name.removesuffix(".sql"): tuple(schema.statements(file.read_text(encoding="utf-8")))
-            for file in files
-            if file.name.endswith(".sql")
+            for file in migration_files(schema.__name__)
         }
     )
 
