@@ -265,13 +265,13 @@ def is_zone(name: str) -> bool:
     return name in zone_names()
 
 
-@functools.lru_cache(maxsize=1024)
 def local_text(moment: datetime, zone: str) -> str:
     """Return a time for people by the clocks of a zone, which is named; by UTC where this machine lacks it."""
     zone = zone if is_zone(zone) else "UTC"
     return f"{moment.astimezone(load_zone(zone)):%Y-%m-%d %H:%M} {zone}"
 
 
+@functools.lru_cache(maxsize=1024)
 def load_zone(name: str) -> ZoneInfo:
     """Return a time zone checked by `is_zone`; `ZoneInfoNotFoundError` if this machine's database lacks it."""
     return ZoneInfo(name)

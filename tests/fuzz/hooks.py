@@ -1,7 +1,7 @@
 """What only the server can know, told to Schemathesis. Everything else is said by openapi.yaml itself.
 
-Only bodies that Schemathesis takes for valid are touched. What it has broken on purpose is sent as it is, and no
-check is left out: one failure of one check is accepted. Each rule has its reason beside it.
+Only what Schemathesis takes for valid is touched. What it has broken on purpose is sent as it is, and no check is
+left out: one failure of one check is accepted. Each rule has its reason beside it.
 
 `schemathesis.toml` names this module, so that `st run openapi.yaml …` in a checkout uses it too. There the rules
 know of no agent and no flow, unless the environment names them (see `Known`).
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import uuid
-import zoneinfo
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -24,6 +23,7 @@ from schemathesis.core.failures import Failure
 from schemathesis.core.parameters import ParameterLocation
 from schemathesis.openapi.checks import UseAfterFree
 
+from outreach.policy.opening import zone_names
 from tests.fuzz import managing
 
 Body = dict[str, Any]
@@ -62,8 +62,9 @@ KNOWN: Final = Known()
 KEY: Final = "#/components/parameters/IdempotencyKey"
 
 
-# Which time zones there are, the server's database knows: of texts made up by the pattern next to none exists.
-schemathesis.openapi.format("iana-time-zone", st.sampled_from(sorted(zoneinfo.available_timezones())))
+# Which time zones there are, the server knows: of texts made up by the pattern next to none exists, and of the files
+# of the database (`zoneinfo.available_timezones`) some are no zones.
+schemathesis.openapi.format("iana-time-zone", st.sampled_from(sorted(zone_names())))
 
 
 def use(known: Known) -> None:
@@ -153,6 +154,14 @@ def use_a_trunk_of_the_workspace(body: Body) -> None:
         body["sip_trunk_id"] = KNOWN.trunk_id
 
 
+def begin_with_the_first_page(query: Body) -> None:
+    """Take the place of a page in a list out.
+
+    Reason: a place that the list has not given is a 400, and no schema can hold the places that it has given.
+    """
+    query.pop("after", None)
+
+
 # Two other answers that only the server can know need no rule. "All contacts opted out" needs a number that is on
 # the register: none of the numbers of openapi.yaml is, and no generator guesses one. "Undeclared variable" needs
 # an agent that declares its placeholders: the one that is known declares none.
@@ -189,9 +198,11 @@ def map_path_parameters(context: schemathesis.HookContext, path_parameters: Body
 
 @schemathesis.hook
 def before_call(context: Any, case: schemathesis.Case, kwargs: dict[str, Any]) -> None:
-    """Apply the rules to a body that is meant to be valid."""
+    """Apply the rules to a query and a body that are meant to be valid."""
     if case.meta is None:
         return
+    if not case.meta.is_negative_at(ParameterLocation.QUERY):
+        begin_with_the_first_page(case.query)
     if isinstance(case.body, dict) and not case.meta.is_negative_at(ParameterLocation.BODY):
         for rule in TRAIL_RULES:
             rule(case.body)

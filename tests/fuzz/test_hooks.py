@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import attrs
@@ -86,7 +87,17 @@ def test_a_rule_changes_what_it_is_for(known: hooks.Known, body: dict[str, Any],
 
 def test_every_rule_has_its_reason() -> None:
     """What Schemathesis is told has a reason beside it."""
-    assert all("Reason: " in (rule.__doc__ or "") for rule in hooks.TRAIL_RULES)
+    rules = (*hooks.TRAIL_RULES, hooks.begin_with_the_first_page)
+    assert all("Reason: " in (rule.__doc__ or "") for rule in rules)
+
+
+@pytest.mark.parametrize(("negative", "left"), [(False, {"limit": 5}), (True, {"after": "x", "limit": 5})])
+def test_a_valid_query_begins_with_the_first_page(negative: bool, left: dict[str, Any]) -> None:
+    """A place in a list is taken out of a query, unless the query is broken on purpose."""
+    query = {"after": "x", "limit": 5}
+    case: Any = SimpleNamespace(meta=SimpleNamespace(is_negative_at=lambda location: negative), query=query, body=None)
+    hooks.before_call(None, case, {})
+    assert query == left
 
 
 def test_the_idempotency_key_is_left_out() -> None:
