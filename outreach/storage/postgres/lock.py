@@ -235,8 +235,9 @@ class PostgresDispatchLock:
         return self._mark
 
     def record_high_water(self, mark: HighWaterMark, *, ended: bool = False) -> None:
-        """Keep the database's state in this process."""
-        self._mark = mark
+        """Keep the database's state in this process; after `note_loss` only that of the next worker."""
+        if self._mark is None or mark.epoch >= self._mark.epoch:
+            self._mark = mark
 
     def note_loss(self) -> None:
         """Have this process's next worker pause what runs: the database has lost transactions."""
