@@ -70,7 +70,7 @@ class DispatchLock(Protocol):
         ...
 
     def high_water(self) -> HighWaterMark | None:
-        """Return the high-water mark recorded outside the database, if any."""
+        """Return the high-water mark recorded outside the database, beside it or in this process, if any."""
         ...
 
     def record_high_water(self, mark: HighWaterMark, *, ended: bool = False) -> None:

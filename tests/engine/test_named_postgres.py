@@ -34,7 +34,7 @@ async def main():
             async for number, event in aenumerate(stream):
                 print(event.phone[-4:], flush=True)
                 if number < 2:
-                    await stream.ack()
+                    await stream.ack(at_once=True)
 
 async def aenumerate(stream):
     number = 0
