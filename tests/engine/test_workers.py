@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import timedelta
+from typing import Any
 
 import anyio
 import attrs
@@ -358,7 +359,7 @@ async def test_only_what_workers_without_a_lease_left_is_abandoned(storage: Stor
 # ------------------------------------------------------------------------------------------- two engines
 
 
-async def _given_campaigns(one: Rig, count: int, recipients: int, **changes: object) -> list[Campaign]:
+async def _given_campaigns(one: Rig, count: int, recipients: int, **changes: Any) -> list[Campaign]:
     workspace = await given_workspace(one.engine)
     return [
         await rig.given_campaign(one.engine, workspace, rig.contacts(recipients, first=100 * number), **changes)
