@@ -158,7 +158,8 @@ CLUSTERS: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     ),
     "no transaction takes the fence": (
         take_no_fence,
-        "at the end|committed|recount|A recipient is|begins|in flight|had ended|UNIQUE constraint failed|of .* it has",
+        "at the end|committed|recount|A recipient is|begins|in flight|had ended|UNIQUE constraint failed|of .* it has"
+        "|moved from accepted",
     ),
     "each worker has all permits": (grant_what_others_have, "together more than"),
     "permits are not given back": (go_by_an_earlier_portion, "intents without an outcome; it may have"),

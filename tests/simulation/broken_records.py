@@ -77,9 +77,10 @@ def drop_what_comes_late(patch: pytest.MonkeyPatch) -> None:
     """Throw away what a worker was answered that has been replaced meanwhile."""
     settle = Worker.settle
 
-    async def dropping(self: Worker, dispatch: Dispatch, outcome: DispatchOutcome) -> None:
+    async def dropping(self: Worker, dispatch: Dispatch, outcome: DispatchOutcome) -> DispatchOutcome:
         if await self._storage.read(lambda tx: tx.workers.get(dispatch.epoch)) is not None:
-            await settle(self, dispatch, outcome)
+            return await settle(self, dispatch, outcome)
+        return outcome
 
     patch.setattr(Worker, "settle", dropping)
 
