@@ -21,6 +21,7 @@ from outreach.server_support import (
     fields_of_headers,
     name_spellings,
     plain,
+    read_number_cell,
     region_of_country,
 )
 from outreach_server.cli.read_numbers import CellNumber, ReadNumbers
@@ -213,7 +214,7 @@ def _phone_column(headers: Sequence[str], taken: set[int]) -> tuple[int, Sequenc
     if not found:
         hint = (
             " The first line looks like a contact; it must name the columns."
-            if any(_LOOKS_LIKE_A_PHONE.fullmatch(header) for header in headers)
+            if any(_LOOKS_LIKE_A_PHONE.fullmatch(cell) and read_number_cell(cell).problem is None for cell in headers)
             else " Name it with --map phone=COLUMN."
         )
         raise click.ClickException(f"No column is the phone number. The columns are: {_listed(headers)}.{hint}")

@@ -20,6 +20,7 @@ from outreach_server.cli.tables import Table, is_blank
 from outreach_server.cli.xlsx_merges import merged_notes
 
 _NUMBER: Final = re.compile(r"[+\uff0b]?[\d\s().\-/]{7,}")
+_SHORT_DATE: Final = re.compile(r"\d{1,2}([-/.])\d{1,2}\1\d{2}")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _FIRST_ROWS: Final = 3
 
@@ -138,7 +139,10 @@ def _without_header(table: Table, first: Record, mapped: str | None) -> Columns 
 
 def _is_number(cell: str) -> bool:
     found = read_number_cell(cell)
-    return bool(_NUMBER.fullmatch(found.text)) or "numbers" in (found.problem or "")
+    if found.problem is not None:
+        # A cell with several numbers is reported as a row. Dates and errors are no numbers.
+        return "numbers" in found.problem
+    return bool(_NUMBER.fullmatch(found.text)) and not _SHORT_DATE.fullmatch(found.text)
 
 
 def _other_columns(columns: Columns, mapped: Mapping[Field, str]) -> Iterator[str]:

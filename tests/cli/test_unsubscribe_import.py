@@ -34,9 +34,11 @@ def load(cli: Cli, workspace_id: str, file: str, *more: str) -> Any:
         f"{ANN}\n{BEN}\n",
         f"\n{ANN},Ann\n{BEN},Ben\n",
         f"Ann,,{ANN}\nBen,,{BEN}\n",
+        f"{ANN};STOP;2026-01-01\n{BEN};STOP;2026-01-02\n",
+        f"01/02/26,{ANN}\n02.01.2026,{BEN}\n",
         f"Nr.,Home phone,Cell\n1,4155550199,{ANN}\n2,,{BEN}\n",
     ],
-    ids=["customer", "before an id", "bare", "bare with names", "behind names", "mobile preferred"],
+    ids=["customer", "before an id", "bare", "bare with names", "behind names", "before a date", "behind a date", "mobile preferred"],
 )
 def test_the_column_of_the_numbers_is_found(cli: Cli, workspace_id: str, csv_file: Write, content: str) -> None:
     """By its name, or in a list without a header by its number; never a column of ids."""
@@ -51,6 +53,7 @@ def test_the_column_of_the_numbers_is_found(cli: Cli, workspace_id: str, csv_fil
         (f"From,To,Error\n{OWN},{ANN},30003\n", "The columns are: 'From', 'To', 'Error'."),
         (f"customer_number\n{ANN}\n", "The columns are: 'customer_number'."),
         (f"4155550199,Ann,{ANN}\n", "columns 1 and 3 look like phone numbers"),
+        (f"2026-01-01,4155550199,{ANN}\n", "Say which one it is: --map phone=2"),
         ("customer,ref\nAnn,\n", "The columns are: 'customer', 'ref'."),
     ],
 )
