@@ -36,9 +36,15 @@ _CLAIMS: Final = re.compile(r"(import [^:]*): ")
 """How the evidence of an import's entry begins: what says that the person opted out, the import first."""
 
 _ALSO: Final = ", also "
+_IMPORT: Final = "import "
 _MAX_CLAIMS: Final = 6
+_MAX_LENGTH: Final = 1000
+"""Characters of the evidence of an import."""
+
 _MAX_SOURCE: Final = 20
 _OTHERS: Final = "others"
+"""Stands for claims that were left out, because the evidence was too long."""
+
 _NOT_A_WORD: Final = re.compile(r"[\W_]+")
 
 _STRENGTH: Final = {CARRIER: 0, KEYWORD: 1}
@@ -77,7 +83,8 @@ class Unsubscribe:
         The scope only grows, and growing renews `created_at`. The first source and evidence stay, so that an operator's
         entry is never weakened; but any other source replaces one of a keyword or carrier, so that START does not lift
         it. Of these two the keyword wins, because the carrier's refusal only repeats it. The evidence of an import
-        names what else says the same, so that taking the import back leaves the entry.
+        names what else says the same, so that taking the import back leaves the entry, and other imports keep their
+        files and rows.
         """
         if other.scope == HELD:
             return _confirmed(self, other)
@@ -97,43 +104,75 @@ class Unsubscribe:
 
 def import_evidence(import_id: str, row: int, file_name: str | None) -> str:
     """Return the evidence of a number that an import adds."""
-    return f"import {import_id}: {f'{file_name}, ' if file_name else ''}row {row}"
-
-
-def claims_of(entry: Unsubscribe) -> tuple[str, ...]:
-    """Return what says that a person opted out, by the evidence of an import: `import ID`, or a source and its date."""
-    found = _CLAIMS.match(entry.evidence or "") if entry.source == IMPORT else None
-    return () if found is None else tuple(found[1].split(_ALSO))
+    return f"{_IMPORT}{import_id}: {f'{file_name}, ' if file_name else ''}row {row}"
 
 
 def is_of_import(entry: Unsubscribe, import_id: str) -> bool:
-    """Return whether an import is among the claims of an entry."""
-    return f"import {import_id}" in claims_of(entry)
+    """Return whether the evidence of an entry names an import."""
+    return f"{_IMPORT}{import_id}" in _claims_of(entry)
 
 
 def without_import(entry: Unsubscribe, import_id: str) -> Unsubscribe | None:
     """Return an entry of an import as it is without it; None if nothing else says that the person opted out."""
-    left = [claim for claim in claims_of(entry) if claim != f"import {import_id}"]
-    if not left:
+    claims = _claims_of(entry)
+    claims.pop(f"{_IMPORT}{import_id}", None)
+    if not claims:
         return None
-    if not all(claim.startswith("import ") for claim in left):
+    if not any(claim.startswith(_IMPORT) for claim in claims):
         return entry
-    return attrs.evolve(entry, evidence=f"{_ALSO.join(left)}: also in import {import_id}, which was taken back")
+    return attrs.evolve(entry, evidence=_evidence_of(claims))
+
+
+def _claims_of(entry: Unsubscribe) -> dict[str, str]:
+    """Return what says that a person opted out, by the evidence of an import.
+
+    The keys are `import ID`, or a source and its date, or `others`; the values are the file and row of an import.
+    """
+    found = _CLAIMS.match(entry.evidence or "") if entry.source == IMPORT else None
+    if found is None:
+        return {}
+    claims = dict.fromkeys(found[1].split(_ALSO), "")
+    last, *further = claims
+    rest = (entry.evidence or "")[found.end() :]
+    # The oldest import first: the name of its file cannot hold the id of a later import.
+    for claim in further:
+        before, sign, after = rest.partition(f"; {claim}: ")
+        if sign:
+            claims[last] = before
+            last, rest = claim, after
+    claims[last] = rest
+    return claims
+
+
+def _evidence_of(claims: dict[str, str]) -> str:
+    """Return the evidence with these claims, the imports first; if it is too long, the middle imports are left out."""
+    imports = [claim for claim in claims if claim.startswith(_IMPORT)]
+    further = [claim for claim in claims if not claim.startswith(_IMPORT) and claim != _OTHERS]
+    are_left_out = _OTHERS in claims
+    while True:
+        first, *later = imports
+        head = _ALSO.join([*imports, *further, *([_OTHERS] if are_left_out else [])])
+        places = [claims[first], *(f"{claim}: {claims[claim]}" for claim in later)]
+        evidence = f"{head}: {'; '.join(places)}"
+        spare = imports[1:-1] or further
+        if (len(imports) + len(further) <= _MAX_CLAIMS and len(evidence) <= _MAX_LENGTH) or not spare:
+            return evidence
+        (imports if len(imports) > 2 else further).remove(spare[0])  # noqa: PLR2004 - the first and the newest stay
+        are_left_out = True
 
 
 def _confirmed(entry: Unsubscribe, by: Unsubscribe) -> Unsubscribe:
     """Return an import's entry with another entry for the same number among its claims."""
-    claims, others = claims_of(entry), claims_of(by)
-    if others:
-        claim = kind = others[0]
-    else:
-        kind = _NOT_A_WORD.sub(" ", by.source[:_MAX_SOURCE]).strip() if by.source != IMPORT else "another import"
-        claim = f"{kind} {by.created_at:%Y-%m-%d}"
-    if not claims or claims[-1] == _OTHERS or any(known == kind or known.startswith(f"{kind} ") for known in claims):
+    claims, more = _claims_of(entry), _claims_of(by)
+    if not claims:
         return entry
-    more = claim if len(claims) < _MAX_CLAIMS else _OTHERS
-    rest = (entry.evidence or "").partition(": ")[2]
-    return attrs.evolve(entry, evidence=f"{_ALSO.join((*claims, more))}: {rest}")
+    if not more:
+        kind = _NOT_A_WORD.sub(" ", by.source[:_MAX_SOURCE]).strip() if by.source != IMPORT else "another import"
+        if not any(known == kind or known.startswith(f"{kind} ") for known in claims):
+            more = {f"{kind} {by.created_at:%Y-%m-%d}": ""}
+    if more.keys() <= claims.keys():
+        return entry
+    return attrs.evolve(entry, evidence=_evidence_of({**claims, **more}))
 
 
 @attrs.frozen(kw_only=True)

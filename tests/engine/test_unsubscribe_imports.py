@@ -111,16 +111,54 @@ async def test_undo_keeps_a_number_of_another_import_until_that_is_undone_too(en
         assert await register(engine, workspace.id) == {}
 
 
-async def test_the_evidence_of_an_import_stays_short_however_often_it_is_confirmed(engine: Outreach) -> None:
-    """A list that is loaded every night names some of its imports, and the number then stays."""
+@pytest.mark.parametrize("turn", [1, -1], ids=["the first is undone", "the second is undone"])
+async def test_each_import_keeps_its_file_and_row(engine: Outreach, turn: int) -> None:
+    """While both stand, and when either is taken back, whatever the files are called."""
     workspace = await given_workspace(engine)
-    first = await load(engine, workspace.id, ANN, file_name="list.csv")
-    imports = [await load(engine, workspace.id, ANN) for _ in range(20)]
+    first = await load(engine, workspace.id, (2, ANN), file_name="a; import x: 1.csv")
+    second = await load(engine, workspace.id, (5, ANN), (6, ANN), file_name=f"also import {first.id}: b.csv")
+    places = {
+        first.id: "a; import x: 1.csv, row 2",
+        second.id: f"also import {first.id}: b.csv, row 5",
+    }
+    assert await register(engine, workspace.id) == {
+        ANN: f"import {first.id}, also import {second.id}: {places[first.id]}; import {second.id}: {places[second.id]}"
+    }
+    undone, left = (first, second)[::turn]
+    await engine.unsubscribes.undo_import(workspace.id, undone.id)
+    assert await register(engine, workspace.id) == {ANN: f"import {left.id}: {places[left.id]}"}
+
+
+async def test_an_import_keeps_its_file_and_row_beside_a_message(engine: Outreach) -> None:
+    """The message stays named when the other import is taken back."""
+    workspace = await given_workspace(engine)
+    first = await load(engine, workspace.id, (2, ANN), file_name="a.csv")
+    await say(engine, workspace.id, ANN, "STOP")
+    second = await load(engine, workspace.id, (5, ANN), file_name="b.csv")
+    assert (await engine.unsubscribes.undo_import(workspace.id, first.id)).kept == 1
+    evidence = (await register(engine, workspace.id))[ANN] or ""
+    assert evidence.startswith(f"import {second.id}, also keyword ")
+    assert evidence.endswith(": b.csv, row 5")
+
+
+@pytest.mark.parametrize("file_name", ["list.csv", "n" * 200])
+async def test_the_evidence_of_an_import_stays_short_however_often_it_is_confirmed(
+    engine: Outreach, file_name: str
+) -> None:
+    """A list that is loaded every night names the first and the newest of its imports, and the number then stays."""
+    workspace = await given_workspace(engine)
+    first = await load(engine, workspace.id, ANN, file_name=file_name)
     await engine.unsubscribes.add(workspace.id, ANN)
+    imports = [await load(engine, workspace.id, (n, ANN), file_name=file_name) for n in range(20)]
     evidence = (await register(engine, workspace.id))[ANN]
     assert evidence is not None
-    assert len(evidence) < 400
-    for one in (first, *imports[:5]):
+    assert len(evidence) <= 1000
+    assert evidence.startswith(f"import {first.id}, also import ")
+    assert ", also operator " in evidence
+    assert ", also others: " in evidence
+    assert f": {file_name}, row 1; import " in evidence
+    assert evidence.endswith(f"import {imports[-1].id}: {file_name}, row 19")
+    for one in (first, *imports[-2:]):
         await engine.unsubscribes.undo_import(workspace.id, one.id)
     assert set(await register(engine, workspace.id)) == {ANN}
 
