@@ -157,7 +157,7 @@ def _evidence_of(claims: dict[str, str]) -> str:
         spare = imports[1:-1] or further
         if (len(imports) + len(further) <= _MAX_CLAIMS and len(evidence) <= _MAX_LENGTH) or not spare:
             return evidence
-        (imports if len(imports) > 2 else further).remove(spare[0])  # noqa: PLR2004 - the first and the newest stay
+        (imports if len(imports) > 2 else further).remove(spare[0])
         are_left_out = True
 
 

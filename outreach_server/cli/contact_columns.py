@@ -94,13 +94,16 @@ class ColumnMapping(click.ParamType[tuple[Field, str]]):
         return field, column.strip()
 
 
-def read_columns(cells: Sequence[str], *, mapped: Mapping[Field, str] = _NOT_MAPPED) -> Columns:
+def read_columns(
+    cells: Sequence[str], *, mapped: Mapping[Field, str] = _NOT_MAPPED, several_phones: bool = False
+) -> Columns:
     """Return the meaning of the columns by their header.
 
     Args:
         cells: The header row.
         mapped: The columns of fields, by name or by number from 1; an empty one is no column. Other fields go by the
             usual names.
+        several_phones: Whether several columns may have the same name of a phone number; the first one is taken.
 
     Raises:
         click.ClickException: Not exactly one column is the phone number, a mapped column is not there or mapped twice,
@@ -117,7 +120,7 @@ def read_columns(cells: Sequence[str], *, mapped: Mapping[Field, str] = _NOT_MAP
             raise click.ClickException(f"Column {headers[at]!r} is mapped to two fields.")
     notes = []
     if "phone_number" not in chosen:
-        chosen["phone_number"], others = _phone_column(headers, set(chosen.values()))
+        chosen["phone_number"], others = _phone_column(headers, set(chosen.values()), several_phones)
         if others:
             notes.append(
                 f"{headers[chosen['phone_number']]!r} is the phone number; "
@@ -208,7 +211,7 @@ def _named(headers: Sequence[str], column: str) -> int:
     return matches[0]
 
 
-def _phone_column(headers: Sequence[str], taken: set[int]) -> tuple[int, Sequence[int]]:
+def _phone_column(headers: Sequence[str], taken: set[int], several: bool) -> tuple[int, Sequence[int]]:
     """Return the column of the phone number by its name, and the others that may be one too."""
     found = list(_all(headers, "phone_number", taken))
     if not found:
@@ -218,7 +221,9 @@ def _phone_column(headers: Sequence[str], taken: set[int]) -> tuple[int, Sequenc
             else " Name it with --map phone=COLUMN."
         )
         raise click.ClickException(f"No column is the phone number. The columns are: {_listed(headers)}.{hint}")
-    _require_one(headers, [index for index, header in enumerate(headers) if plain(header) == plain(headers[found[0]])])
+    name = plain(headers[found[0]])
+    if not several:
+        _require_one(headers, [index for index, header in enumerate(headers) if plain(header) == name])
     return found[0], found[1:]
 
 

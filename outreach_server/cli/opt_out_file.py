@@ -1,9 +1,9 @@
-"""A list of people who opted out: which column has their numbers, and the numbers."""
+"""A list of people who opted out: which columns have their numbers, and the numbers."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import chain, islice
 from typing import Final
 
@@ -14,7 +14,7 @@ from outreach.server_support import Field, person_key, read_number_cell
 from outreach_server.cli.contact_columns import Columns, find_phone_columns, read_columns, without_foreign_country
 from outreach_server.cli.csv_records import Record
 from outreach_server.cli.header_rows import find_header
-from outreach_server.cli.read_numbers import ReadNumbers
+from outreach_server.cli.read_numbers import CellNumber, ReadNumbers
 from outreach_server.cli.rejects import Rejects
 from outreach_server.cli.tables import Table, is_blank
 from outreach_server.cli.xlsx_merges import merged_notes
@@ -31,7 +31,7 @@ class OptOutFile:
 
     Attributes:
         table: The list.
-        column: The column of the numbers, in words.
+        column: The columns of the numbers, in words.
         notes: Hints for people on how the columns were read.
         numbers: The numbers that were taken so far; its region has to be set before.
         own: The workspace's own numbers, as `person_key` writes them, which are refused.
@@ -42,7 +42,7 @@ class OptOutFile:
     table: Table
     column: str
     notes: tuple[str, ...]
-    _columns: Columns
+    _columns: Sequence[Columns]
     _records: Iterator[Record]
     numbers: ReadNumbers = attrs.field(factory=ReadNumbers)
     own: Set[str] = frozenset()
@@ -51,7 +51,7 @@ class OptOutFile:
 
     @classmethod
     def open(cls, table: Table, *, mapped: Mapping[Field, str]) -> OptOutFile:
-        """Find the column of the numbers.
+        """Find the columns of the numbers: all with the name of one, or the one that is mapped.
 
         Raises:
             click.ClickException: The file is empty, or nothing says which column has the numbers.
@@ -65,39 +65,61 @@ class OptOutFile:
         has_header, header_row, notes = columns is None, first.row - 1, table.notes
         if columns is None:
             header = find_header(found, name=table.name, mapped=mapped)
-            columns = read_columns(header.record.cells, mapped=mapped)
+            columns = read_columns(header.record.cells, mapped=mapped, several_phones=True)
             found, header_row, notes = header.rest, header.record.row, (*notes, *header.notes)
         rows = list(islice((record for record in found if not is_blank(record)), _FIRST_ROWS))
         if not rows:
             raise click.ClickException(f"{table.name} has a header and no rows.")
+        phones = [columns.phone]
+        if has_header and "phone_number" not in mapped:
+            phones = sorted(at for at in find_phone_columns(columns.headers) if at != columns.country)
         # What `read_columns` notes is about contacts and their texts.
-        columns = attrs.evolve(columns, notes=tuple(_other_columns(columns, mapped)))
+        columns = attrs.evolve(columns, notes=tuple(_all_are_read([columns.headers[at] for at in phones])))
         columns = without_foreign_country(columns, [record.cells for record in rows], mapped=mapped)
-        name = f"column {columns.phone + 1}"
+        named = (f"{columns.headers[at]!r} (column {at + 1})" if has_header else f"column {at + 1}" for at in phones)
         return cls(
             table=table,
-            column=f"{columns.headers[columns.phone]!r} ({name})" if has_header else name,
+            column=" and ".join(named),
             notes=(*notes, *columns.notes, *merged_notes(table.merged, header_row, len(columns.headers))),
-            columns=columns,
+            columns=[attrs.evolve(columns, phone=at) for at in phones],
             records=chain(rows, found),
         )
 
+    @property
+    def has_several_columns(self) -> bool:
+        """Whether a row may hold several numbers."""
+        return len(self._columns) > 1
+
     def read(self, rejects: Rejects) -> Iterator[tuple[int, str]]:
-        """Iterate over the numbers with their rows; report invalid rows."""
+        """Iterate over the numbers with their rows; report invalid rows and cells."""
         for record in self._records:
             if is_blank(record):
                 continue
             self.rows += 1
-            number = self._columns.number(record.cells, self.numbers)
-            problem = record.problem or number.problem
-            if number.phone is not None and person_key(number.phone) in self.own:
-                self.refused += 1
-                problem = f"{number.phone} is a number of this workspace itself"
-            if problem is not None:
-                rejects.add(row=record.row, line=record.line, column=None, message=problem)
-            else:
-                self.numbers.count(record.row, number)
-                yield record.row, number.phone or ""
+            if record.problem is not None:
+                rejects.add(row=record.row, line=record.line, column=None, message=record.problem)
+                continue
+            people: set[str] = set()
+            has_own = False
+            for column, number in self._numbers(record):
+                problem, person = number.problem, person_key(number.phone) if number.phone is not None else ""
+                if person in self.own:
+                    has_own = True
+                    problem = f"{number.phone} is a number of this workspace itself"
+                if problem is not None:
+                    rejects.add(row=record.row, line=record.line, column=column, message=problem)
+                elif person not in people:
+                    people.add(person)
+                    self.numbers.count(record.row, number)
+                    yield record.row, number.phone or ""
+            self.refused += has_own
+
+    def _numbers(self, record: Record) -> Sequence[tuple[str | None, CellNumber]]:
+        """Return the numbers of a row with the names of their columns; blank cells only if all of them are."""
+        if not self.has_several_columns:
+            return [(None, self._columns[0].number(record.cells, self.numbers))]
+        found = [(one.headers[one.phone], one.number(record.cells, self.numbers)) for one in self._columns]
+        return [one for one in found if one[1].text] or [(None, found[0][1])]
 
     def warnings(self) -> list[str]:
         """Return what should be looked at before anything else."""
@@ -145,14 +167,8 @@ def _is_number(cell: str) -> bool:
     return bool(_NUMBER.fullmatch(found.text)) and not _SHORT_DATE.fullmatch(found.text)
 
 
-def _other_columns(columns: Columns, mapped: Mapping[Field, str]) -> Iterator[str]:
-    """Yield which further columns may hold numbers."""
-    if "phone_number" in mapped:
-        return
-    others = [index for index in find_phone_columns(columns.headers) if index != columns.phone]
-    if others:
-        named = " and ".join(repr(columns.headers[index]) for index in others)
-        yield (
-            f"Only {columns.headers[columns.phone]!r} is read; {named} may hold numbers too: import these on their "
-            "own, with --map phone=COLUMN."
-        )
+def _all_are_read(headers: Sequence[str]) -> Iterator[str]:
+    """Yield that several columns are read, if there are several."""
+    if len(headers) > 1:
+        named = " and ".join(map(repr, headers))
+        yield f"Every phone column is read, {named}: --map phone=COLUMN reads one alone."

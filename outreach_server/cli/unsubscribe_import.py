@@ -58,9 +58,9 @@ def import_(
 ) -> None:
     """Unsubscribe the numbers of a file; - is stdin.
 
-    One number a line, or an XLSX or CSV file with a header that names the phone column; --map names another one.
-    Numbers are corrected as for campaigns. Invalid rows and the workspace's own numbers are reported, and the others
-    are written once the whole file has been read. "unsubscribes undo" takes an import back.
+    One number a line, or an XLSX or CSV file with a header that names the phone columns: all of them are read, or the
+    one that --map names. Numbers are corrected as for campaigns. Invalid rows and the workspace's own numbers are
+    reported, and the others are written once the whole file has been read. "unsubscribes undo" takes an import back.
     """
     foreign = [field for field, _ in mapped if field not in {"phone_number", "country"}]
     if foreign:
@@ -125,7 +125,8 @@ def _answer(done: UnsubscribeImport | None, workspace_id: str, found: OptOutFile
         note(text)
     show_numbers(numbers)
     if rejects.count:
-        many = "1 row is not a number" if rejects.count == 1 else f"{rejects.count:,} rows are not numbers"
+        what = "cell" if found.has_several_columns else "row"
+        many = f"1 {what} is not a number" if rejects.count == 1 else f"{rejects.count:,} {what}s are not numbers"
         note(f"{many} to unsubscribe:")
         rejects.report(hint="--json names all of them")
     if done is None:

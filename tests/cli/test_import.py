@@ -538,17 +538,6 @@ def test_campaigns_of_calls_and_flows_are_loaded_in_the_same_way(
         assert [each["first_name"] for each in people] == ["Zoë", "Cleo", "Dan"]
 
 
-def test_a_second_column_of_numbers_to_unsubscribe_is_named(cli: Cli, workspace_id: str, csv_file: Write) -> None:
-    """Whoever is meant by it has not opted out yet, and the operator should know."""
-    file = csv_file("name,mobile,phone\nAnn,+14155550102,+14155550101\n")
-    told = cli.run("unsubscribes", "import", workspace_id, file)
-    assert told.stdout.strip() == "Added 1."
-    assert "Only 'mobile' is read; 'phone' may hold numbers too" in told.stderr
-    assert [each["phone"] for each in cli.ask("unsubscribes", "list", workspace_id)] == ["+14155550102"]
-    alone = cli.run("unsubscribes", "import", workspace_id, csv_file("name,mobile\nAnn,+14155550102\n"))
-    assert "may hold numbers too" not in alone.stderr
-
-
 def test_numbers_to_unsubscribe_are_mended_too(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """Whoever opted out is not lost because of a spreadsheet; what cannot be known is named."""
     told = cli.ask("unsubscribes", "import", workspace_id, csv_file(SPOILED), "--region", "US")

@@ -36,9 +36,8 @@ def load(cli: Cli, workspace_id: str, file: str, *more: str) -> Any:
         f"Ann,,{ANN}\nBen,,{BEN}\n",
         f"{ANN};STOP;2026-01-01\n{BEN};STOP;2026-01-02\n",
         f"01/02/26,{ANN}\n02.01.2026,{BEN}\n",
-        f"Nr.,Home phone,Cell\n1,4155550199,{ANN}\n2,,{BEN}\n",
     ],
-    ids=["customer", "before an id", "bare", "bare with names", "behind names", "before a date", "behind a date", "mobile preferred"],
+    ids=["customer", "before an id", "bare", "bare with names", "behind names", "before a date", "behind a date"],
 )
 def test_the_column_of_the_numbers_is_found(cli: Cli, workspace_id: str, csv_file: Write, content: str) -> None:
     """By its name, or in a list without a header by its number; never a column of ids."""
@@ -78,6 +77,41 @@ def test_map_names_the_phone_column(cli: Cli, workspace_id: str, csv_file: Write
     for wrong in ("first_name=1", "phone="):
         cli.refuse("unsubscribes", "import", workspace_id, named, "--map", wrong, code=2)
     assert "no column 'Handy'" in cli.refuse("unsubscribes", "import", workspace_id, named, "--map", "phone=Handy")
+
+
+@pytest.mark.parametrize("header", ["Nr.,Home phone,Cell", "Nr.,Phone,Phone"], ids=["two names", "one name twice"])
+def test_every_phone_column_is_read(cli: Cli, workspace_id: str, csv_file: Write, header: str) -> None:
+    """A blank cell is no reject beside a number, a number that stands twice in a row counts once, and it is said."""
+    home = "+14155550103"
+    file = csv_file(f"{header}\n1,{home},{ANN}\n2,,{BEN}\n3,12,+14155550104\n4,(415) 555-0105,+14155550105\n5,,\n")
+    _, first, second = header.split(",")
+    found = load(cli, workspace_id, file, "--region", "US", "--dry-run")
+    assert (found["rows"], found["would_add"]) == (5, 5)
+    assert found["column"] == f"'{first}' (column 2) and '{second}' (column 3)"
+    assert [(bad["row"], bad["column"]) for bad in found["rejected"]] == [(4, first), (6, None)]
+    told = cli.tell("unsubscribes", "import", workspace_id, file, "--region", "US")
+    assert f"the numbers are in {found['column']}." in told
+    assert "2 cells are not numbers to unsubscribe" in told
+    assert f"Every phone column is read, '{first}' and '{second}': --map phone=COLUMN reads one alone." in told
+    assert registered(cli, workspace_id) == [ANN, BEN, home, "+14155550104", "+14155550105"]
+    evidence = [entry["evidence"].partition(", ")[2] for entry in cli.ask("unsubscribes", "list", workspace_id)]
+    assert evidence == ["row 2", "row 3", "row 2", "row 4", "row 5"]
+
+
+def test_map_reads_one_of_several_phone_columns(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """The blank cells of that column are rejected then, and nothing is said of one that is the only one."""
+    file = csv_file(f"phone,mobile\n{ANN},+14155550103\n,{BEN}\n")
+    done = load(cli, workspace_id, file, "--map", "phone=phone")
+    assert (done["column"], done["added"], done["rejected_count"], done["notes"]) == ("'phone' (column 1)", 1, 1, [])
+    assert load(cli, workspace_id, csv_file(f"mobile\n{ANN}\n"))["notes"] == []
+    assert registered(cli, workspace_id) == [ANN]
+
+
+def test_own_numbers_are_refused_in_every_phone_column(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """The person's number beside it is read."""
+    done = load(cli, workspace_id, csv_file(f"phone,mobile\n{OWN},{ANN}\n{OWN},{OWN}\n"))
+    assert done["number_warnings"][0].startswith("2 rows hold a number of this workspace itself")
+    assert registered(cli, workspace_id) == [ANN]
 
 
 def test_a_first_row_that_lost_digits_is_a_row_and_no_header(cli: Cli, workspace_id: str, csv_file: Write) -> None:
