@@ -122,7 +122,7 @@ def import_(
                 found = with_engine(
                     lambda engine: _preview(engine, workspace_id, wanted, contacts, rejects, advance, contact)
                 )
-            _show_preview(found, wanted.zone, contacts, rejects, rejects_file, contact)
+            _show_preview(*found, wanted.zone, contacts, rejects, rejects_file, contact)
             return
         with _progress(size) as progress:
             loaded = with_engine(lambda engine: _load(engine, workspace_id, wanted, contacts, rejects, advance))
@@ -151,10 +151,10 @@ async def _load(
 ) -> Loaded:
     new, stream = await _read(engine, workspace_id, wanted, contacts, rejects, advance)
     _show_columns(contacts)
+    stream, unsendable = await _check_text(engine, workspace_id, new, stream)
+    if unsendable is not None:
+        raise unsendable
     if isinstance(new, NewSmsCampaign):
-        # A blank text makes a draft.
-        if new.flow_id is not None or not is_blank(new.body or ""):
-            stream = await _with_sendable_text(engine, workspace_id, new, stream)
         made = await engine.campaigns.create_sms(workspace_id, new, stream, actor=actor())
     else:
         made = await engine.campaigns.create_call(workspace_id, new, stream, actor=actor())
@@ -173,9 +173,11 @@ async def _preview(
     rejects: Rejects,
     advance: Callable[[], None],
     contact: str | None,
-) -> Preflight:
+) -> tuple[Preflight, click.ClickException | None]:
+    """Return what the import would do, and the error that it would end with, if any."""
     new, stream = await _read(engine, workspace_id, wanted, contacts, rejects, advance)
-    return await engine.campaigns.preflight_new(workspace_id, new, stream, contact=contact)
+    stream, unsendable = await _check_text(engine, workspace_id, new, stream)
+    return await engine.campaigns.preflight_new(workspace_id, new, stream, contact=contact), unsendable
 
 
 async def _read(
@@ -218,26 +220,28 @@ async def _texts(
     return tuple(step.body or "" for step in flow.steps if step.kind == "send"), ()
 
 
-async def _with_sendable_text(
-    engine: Outreach, workspace_id: str, new: NewSmsCampaign, chunks: AsyncIterator[Chunk]
-) -> AsyncIterator[Chunk]:
-    """Return the contacts again if the text can be sent to one of the first ones.
+async def _check_text(
+    engine: Outreach, workspace_id: str, new: NewSmsCampaign | NewCallCampaign, chunks: AsyncIterator[Chunk]
+) -> tuple[AsyncIterator[Chunk], click.ClickException | None]:
+    """Return the contacts again, and an error if the text can be sent to none, so that the campaign could not start.
 
-    Raises:
-        click.ClickException: It can be sent to none, so that the campaign could not start.
+    The first contacts are looked at. A blank text is none: it makes a draft.
     """
+    if not isinstance(new, NewSmsCampaign) or (new.flow_id is None and is_blank(new.body or "")):
+        return chunks, None
     read: list[Chunk] = []
     found: Preflight | None = None
     while len(read) < _MAX_LOOKED_AT and (chunk := await anext(chunks, None)) is not None:
         read.append(chunk)
         found = await engine.campaigns.preflight_new(workspace_id, new, [chunk])
         if found.contacted or not any(one.rule in _UNSENDABLE for one in found.left_out):
-            return _chain(read, chunks)
+            return _chain(read, chunks), None
+    again = _chain(read, chunks)
     if found is None or len(read) == _MAX_LOOKED_AT:
-        return _chain(read, chunks)
+        return again, None
     why = next(one for one in found.left_out if one.rule in _UNSENDABLE)
     size = why.examples[0].detail
-    raise click.ClickException(
+    return again, click.ClickException(
         f"The text cannot be sent to any contact{f' ({size})' if size else ''}: {_UNSENDABLE[why.rule]}. "
         "Nothing was created."
     )
@@ -261,12 +265,14 @@ def _show_columns(contacts: ContactFile) -> None:
 
 def _show_preview(
     found: Preflight,
+    unsendable: click.ClickException | None,
     zone: str,
     contacts: ContactFile,
     rejects: Rejects,
     rejects_file: TextIO | None,
     contact: str | None,
 ) -> None:
+    """Show what an import would do; raise the error that it would end with."""
     if state().as_json:
         counts = {"rows": contacts.rows, "rejected_count": rejects.count}
         document = {
@@ -277,11 +283,15 @@ def _show_preview(
             **counts,
         }
         echo_json_with(document, "rejected", rejects.items())
+        if unsendable is not None:
+            raise unsendable
         return
     show_warnings(contacts.numbers.warnings(sms=found.channel == "sms"))
     _show_columns(contacts)
     show_preflight(found, zone, contact)
     _show_rows(contacts, rejects, rejects_file)
+    if unsendable is not None:
+        raise unsendable
     left_out = {one.rule: one.count for one in found.left_out}
     opted_out, duplicates = left_out.get("opted_out", 0), left_out.get("duplicate", 0)
     said = f"Of {contacts.rows:,} rows {contacts.rows - rejects.count - opted_out:,} would be loaded"

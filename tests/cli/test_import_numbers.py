@@ -158,6 +158,22 @@ def test_a_text_over_the_cap_for_everybody_is_refused_at_once(cli: Cli, workspac
     assert cli.ask(*arguments(workspace_id, tall, message="{{note}}" + "x" * 400))["total_recipients"] == 1201
 
 
+def test_a_dry_run_ends_with_the_refusal_of_the_import(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """Its preview is shown before; a draft and a text that suits somebody are accepted."""
+    file = csv_file("phone,note\n+14155550101,\n+14155550102," + "x" * 600 + "\n")
+    tall = arguments(workspace_id, file, "--dry-run", message="x" * 1600)
+    real = cli.refuse(*arguments(workspace_id, file, message="x" * 1600))
+    for more in ((), ("--json",), ("--contact", "+14155550102")):
+        refused = cli.run(*tall, *more)
+        assert refused.exit_code == 1
+        assert refused.stderr.endswith(real.splitlines()[-1] + "\n")
+        assert "would be loaded" not in refused.stderr
+        assert "over_segment_cap" in refused.stdout
+    for message in ("", "{{note}}" + "x" * 400):
+        told = cli.tell(*arguments(workspace_id, file, "--dry-run", message=message))
+        assert "Of 2 rows 2 would be loaded" in told
+
+
 def test_a_text_that_is_empty_for_everybody_is_refused_at_once(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """As it would be at the start."""
     cli.ask("settings", "set", workspace_id, "--no-footer")
