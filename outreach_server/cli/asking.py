@@ -8,6 +8,8 @@ from typing import Final
 
 import click
 
+from outreach_server.cli.base import EXIT_FAILED
+
 _ANSWER: Final = len(" [y/N]: y")
 
 YES: Final = click.option("--yes", is_flag=True, help="Do not ask.")
@@ -18,11 +20,14 @@ def confirm(question: str, yes: bool) -> None:
 
     Raises:
         click.UsageError: Nobody can be asked.
-        click.Abort: The answer is no.
+        click.exceptions.Exit: The answer is no.
+        click.Abort: There is no answer.
     """
     if yes:
         return
     if not sys.stdin.isatty():
         raise click.UsageError("This cannot be undone: add --yes.")
     asked = click.wrap_text(f"{question} This cannot be undone.", shutil.get_terminal_size().columns - _ANSWER)
-    click.confirm(asked, abort=True, err=True)
+    if not click.confirm(asked, err=True):
+        click.echo("Nothing was changed.", err=True)
+        raise click.exceptions.Exit(EXIT_FAILED)
