@@ -11,7 +11,7 @@ from outreach import Campaign, Outreach
 from outreach.models import CampaignCreated, FollowUpCreated, NewFollowUp
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, actor, state, with_engine
-from outreach_server.cli.output import echo_json, note
+from outreach_server.cli.output import amount, echo_json, note
 from outreach_server.cli.values import CAMPAIGN, Text
 
 
@@ -88,8 +88,8 @@ def _show_created(created: CampaignCreated, more: documents.Document) -> None:
         excluded = {"sms_opted_out_excluded": created.opted_out_excluded, "missing": missing}
         echo_json({**documents.campaign(campaign), **excluded, **more})
         return
-    contacts = campaign.counters.total
-    click.echo(f"Campaign {campaign.name!r} is {campaign.status}, with {contacts:,} contacts: {campaign.id}")
+    contacts = amount(campaign.counters.total, "contact")
+    click.echo(f"Campaign {campaign.name!r} is {campaign.status}, with {contacts}: {campaign.id}")
     if created.opted_out_excluded:
         note(f"{created.opted_out_excluded:,} are on the unsubscribe register and were left out.")
     note(f"Start it with: outreach-server campaigns start {campaign.id}")

@@ -13,7 +13,7 @@ from outreach.models import BindingRule, Forecast, ForecastAssumptions, Forecast
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.durations import time_text
-from outreach_server.cli.output import console, echo_json, listing
+from outreach_server.cli.output import amount, console, echo_json, listing
 from outreach_server.cli.values import CAMPAIGN
 
 _RULES: Final[dict[BindingRule, str]] = {
@@ -69,7 +69,7 @@ def forecast_(campaign_id: str, **given: float | None) -> None:
     for line in (*forecast_lines(found, zone), _assumptions(found)):
         out.print(line)
     if found.shared_with:
-        out.print(f"It takes turns at its sending number with {found.shared_with} other campaigns.")
+        out.print(f"It takes turns at its sending number with {amount(found.shared_with, 'other campaign')}.")
     rows = _rows(found, zone, _BAR if out.width >= _WIDE else _SHORT_BAR)
     if rows:
         out.print(listing(rows, ("from", "to", "requests", "", "limited by"), zone))
@@ -92,9 +92,9 @@ def forecast_lines(forecast: Forecast, zone: str) -> list[str]:
     at = None if forecast.ends_at is None else time_text(forecast.ends_at, zone, seconds=False)
     ends = "not done within 400 days" if at is None else f"done at {at}"
     if forecast.expires:
-        ends = f"expires at {at} before it is done, {forecast.unreached} contacts not reached"
-    line = f"Forecast: {forecast.requests} {what} to go, {begun}{ends}; limited mostly by {_limit(forecast)}."
-    return [line]
+        ends = f"expires at {at} before it is done, {amount(forecast.unreached, 'contact')} not reached"
+    requests = amount(forecast.requests, what.removesuffix("s"))
+    return [f"Forecast: {requests} to go, {begun}{ends}; limited mostly by {_limit(forecast)}."]
 
 
 def _until(forecast: Forecast) -> str:

@@ -34,7 +34,7 @@ from outreach_server.cli.import_report import (
     show_warnings,
 )
 from outreach_server.cli.obstacles import explain_obstacles, explain_placeholders, explain_values
-from outreach_server.cli.output import console, echo_json_with, fields, note
+from outreach_server.cli.output import amount, console, echo_json_with, fields, note
 from outreach_server.cli.rejects import Rejects
 from outreach_server.cli.tables import open_table
 from outreach_server.cli.values import WORKSPACE, name_of, region_option
@@ -200,7 +200,8 @@ async def _read(
         # Checked before anything is created, so that nothing has to be undone.
         _show_columns(contacts)
         rejects.report(hint="--rejects FILE.csv writes all of them")
-        raise click.ClickException(f"None of the {contacts.rows} rows can be loaded. Nothing was created.")
+        none = "The only row cannot" if contacts.rows == 1 else f"None of the {contacts.rows:,} rows can"
+        raise click.ClickException(f"{none} be loaded. Nothing was created.")
     return new, _stream(first, chunks, advance)
 
 
@@ -294,7 +295,7 @@ def _show_preview(
         raise unsendable
     left_out = {one.rule: one.count for one in found.left_out}
     opted_out, duplicates = left_out.get("opted_out", 0), left_out.get("duplicate", 0)
-    said = f"Of {contacts.rows:,} rows {contacts.rows - rejects.count - opted_out:,} would be loaded"
+    said = f"Of {amount(contacts.rows, 'row')} {contacts.rows - rejects.count - opted_out:,} would be loaded"
     if duplicates:
         said += f", {duplicates:,} of them {'a duplicate' if duplicates == 1 else 'duplicates'}"
     if opted_out:
@@ -372,7 +373,7 @@ def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_fil
     _show_rows(contacts, rejects, rejects_file)
     if made.unknown_placeholders:
         note(explain_placeholders(made.unknown_placeholders, campaign))
-    counted = f"{contacts.loaded:,} rows"
+    counted = amount(contacts.loaded, "row")
     for line in explain_values(contacts.tally.problems(), counted, unknown=made.unknown_placeholders):
         note(line)
     for warning in made.text_warnings:

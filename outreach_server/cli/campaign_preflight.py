@@ -13,7 +13,7 @@ from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.durations import time_text
 from outreach_server.cli.obstacles import explain_values
-from outreach_server.cli.output import cell, console, echo_json, fields, listing, note
+from outreach_server.cli.output import amount, cell, console, echo_json, fields, listing, note
 from outreach_server.cli.prices import cost_text
 from outreach_server.cli.values import CAMPAIGN
 
@@ -81,7 +81,7 @@ def show_preflight(found: Preflight, zone: str, contact: str | None = None) -> N
     if found.unknown_placeholders:
         names = ", ".join(f"{{{{{name}}}}}" for name in found.unknown_placeholders)
         note(f"Nothing fills {names}: a blank is sent in its place.")
-    counted = f"{found.contacted:,} contacts that will be contacted"
+    counted = f"{amount(found.contacted, 'contact')} that will be contacted"
     for line in explain_values(found.placeholder_problems, counted, unknown=found.unknown_placeholders):
         note(line)
     for suspicious in found.text_warnings:
@@ -89,9 +89,7 @@ def show_preflight(found: Preflight, zone: str, contact: str | None = None) -> N
 
 
 def _summary(found: Preflight) -> documents.Document:
-    shares = ", ".join(
-        f"{one.messages} with {one.segments} segment{'s' if one.segments > 1 else ''}" for one in found.segment_shares
-    )
+    shares = ", ".join(f"{one.messages} with {amount(one.segments, 'segment')}" for one in found.segment_shares)
     summary = {
         "contacts": found.contacts,
         "will be contacted": found.contacted,
@@ -112,7 +110,7 @@ def _show_characters(found: Preflight) -> None:
     if not encodings.ucs2_messages:
         return
     have = "message has" if encodings.ucs2_messages == 1 else "messages have"
-    saved = f"{encodings.saves} segment{'' if encodings.saves == 1 else 's'}" if encodings.saves else "no segment here"
+    saved = amount(encodings.saves, "segment") if encodings.saves else "no segment here"
     click.echo(
         f"\n{encodings.ucs2_messages} {have} characters outside GSM-7, so that 70 instead of 160 characters are "
         f"a segment. Replacing these saves {saved}:"

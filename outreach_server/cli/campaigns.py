@@ -30,7 +30,7 @@ from outreach_server.cli.durations import time_text
 from outreach_server.cli.erasing import delete_
 from outreach_server.cli.no_dispatcher import no_dispatcher_text
 from outreach_server.cli.obstacles import contacts_checked, explain_failing, explain_start, explain_values, started_late
-from outreach_server.cli.output import echo_json, note, show_list
+from outreach_server.cli.output import amount, echo_json, note, show_list
 from outreach_server.cli.values import CAMPAIGN, WORKSPACE
 
 _COLUMNS = ("id", "name", "channel", "effective_status", "recipients", "pending", "completed")
@@ -202,10 +202,11 @@ def cancel(campaign_id: str, yes: bool) -> None:
     if not yes:
         before = with_engine(lambda engine: engine.campaigns.get_anywhere(campaign_id))
         if before.status in _RUNNING:
-            left, total = before.counters.open, before.counters.total
+            left, total = before.counters.open, amount(before.counters.total, "contact")
+            are = "is" if left == 1 else "are"
             confirm(
-                f"Cancel campaign {before.name!r}, which is {before.status}? {left:,} of its {total:,} contacts are "
-                "open, and are not contacted any more.",
+                f"Cancel campaign {before.name!r}, which is {before.status}? {left:,} of its {total} {are} "
+                f"open, and {are} not contacted any more.",
                 yes,
             )
 

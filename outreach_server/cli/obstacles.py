@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from outreach_server.cli.output import cell
+from outreach_server.cli.output import amount, cell
 
 if TYPE_CHECKING:
     from outreach import Campaign
@@ -117,8 +117,8 @@ def explain_failing(checked: StartCheck, campaign: Campaign) -> str:
 def contacts_checked(checked: StartCheck) -> str:
     """Return how many contacts were checked, in words."""
     if checked.checked >= checked.contacts:
-        return f"{checked.checked:,} contacts"
-    return f"the first {checked.checked:,} of {checked.contacts:,} contacts"
+        return amount(checked.checked, "contact")
+    return f"the first {checked.checked:,} of {amount(checked.contacts, 'contact')}"
 
 
 def started_late(campaign: Campaign) -> bool:

@@ -10,7 +10,7 @@ from outreach import Campaign, Outreach
 from outreach.models import AuditEntry
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, actor, collect, state, with_engine
-from outreach_server.cli.output import console, echo_json, listing, note, show_list
+from outreach_server.cli.output import amount, console, echo_json, listing, note, show_list
 from outreach_server.cli.values import WORKSPACE
 
 
@@ -30,7 +30,7 @@ def stop(workspace_id: str | None) -> None:
         return
     if paused:
         console().print(listing(paused, ("id", "workspace_id", "name", "status")))
-    note(f"Paused {len(paused)} campaign{'' if len(paused) == 1 else 's'}.")
+    note(f"Paused {amount(len(paused), 'campaign')}.")
 
 
 @click.command(cls=Command)

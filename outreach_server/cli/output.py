@@ -101,6 +101,11 @@ def cell(value: object, zone: str = UTC_NAME) -> str:
             )
 
 
+def amount(number: int, noun: str) -> str:
+    """Return a number with its noun, such as `1 row` or `2,000 rows`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def note(text: str) -> None:
     """Print a hint for people on stderr."""
     if not state().as_json:

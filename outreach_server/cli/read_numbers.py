@@ -18,6 +18,7 @@ from outreach.server_support import (
     read_number_cell,
     region_of_country,
 )
+from outreach_server.cli.output import amount
 from outreach_server.cli.output import cell as shown
 
 FIRST: Final = 5
@@ -184,8 +185,9 @@ class ReadNumbers:
         total, found = self.total, []
         for one in self.by_frequency():
             if one.count * _MUCH > total:
-                share = f"{one.count:,} of {total:,} numbers ({100 * one.count // total} %)"
-                found.append(f"{share} were corrected in the same way: {one.words}. Check that this is what they mean.")
+                share = f"{one.count:,} of {amount(total, 'number')} ({100 * one.count // total} %)"
+                same = f"{'was' if one.count == 1 else 'were'} corrected in the same way"
+                found.append(f"{share} {same}: {one.words}. Check that this is what they mean.")
         landlines = sum(count for (_, kind), count in self.places.items() if kind == "landline")
         if sms and landlines:
             rows = ", ".join(map(str, self.landlines)) + (", …" if landlines > len(self.landlines) else "")

@@ -21,7 +21,7 @@ from outreach_server.cli.csv_records import Delimiter
 from outreach_server.cli.documents import Document
 from outreach_server.cli.import_report import corrected, numbers_document, show_numbers, show_warnings
 from outreach_server.cli.opt_out_file import OptOutFile
-from outreach_server.cli.output import echo_json_with, note
+from outreach_server.cli.output import amount, echo_json_with, note
 from outreach_server.cli.rejects import Rejects
 from outreach_server.cli.tables import open_table
 from outreach_server.cli.values import SCOPE, WORKSPACE, name_of, region_option
@@ -130,7 +130,7 @@ def _answer(done: UnsubscribeImport | None, workspace_id: str, found: OptOutFile
         note(f"{many} to unsubscribe:")
         rejects.report(hint="--json names all of them")
     if done is None:
-        click.echo(f"{numbers.total:,} number{'s' * (numbers.total != 1)} would be added. Nothing was written.")
+        click.echo(f"{amount(numbers.total, 'number')} would be added. Nothing was written.")
         return
     click.echo(f"Added {done.added}.")
     if done.known:

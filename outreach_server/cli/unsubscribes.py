@@ -8,7 +8,7 @@ from outreach import Outreach
 from outreach.models import UnsubscribeScope
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, collect, state, with_engine
-from outreach_server.cli.output import echo_json, note, show_list, stream_array, stream_lines
+from outreach_server.cli.output import amount, echo_json, note, show_list, stream_array, stream_lines
 from outreach_server.cli.unsubscribe_import import import_
 from outreach_server.cli.values import SCOPE, WORKSPACE, Text
 
@@ -100,7 +100,7 @@ def undo(workspace_id: str, import_id: str) -> None:
     if state().as_json:
         echo_json({"import_id": import_id, **documents.plain(undone)})
         return
-    click.echo(f"Removed {undone.removed:,} of {undone.removed + undone.kept:,} numbers of import {import_id}.")
+    click.echo(f"Removed {undone.removed:,} of {amount(undone.removed + undone.kept, 'number')} of import {import_id}.")
     if undone.kept:
         note("The others stay: something else says too that their people opted out.")
     note("Contacts that were skipped meanwhile stay skipped.")

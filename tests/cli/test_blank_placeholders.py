@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -174,3 +175,25 @@ def test_a_date_that_cannot_be_read_for_certain_is_counted(cli: Cli, workspace_i
         "See you on 8 December",
         "See you on 12/8/2026",
     ]
+
+
+def test_one_row_and_one_contact_are_singular(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """In everything that is said of a list with one row, from its import to its start."""
+    row = csv_file("phone,first_name\n+14155550101,\n")
+    said = [cli.tell(*args(workspace_id, row, "Hi {{first_name}}"), *more) for more in (("--dry-run",), ())]
+    made = cli.ask("campaigns", "list", workspace_id)[0]["id"]
+    said += [cli.tell("campaigns", *command, made) for command in (["preflight"], ["clone"], ["forecast"], ["start"])]
+    said.append(cli.refuse(*args(workspace_id, csv_file("phone\n12\n"), "Hi")))
+    listed = csv_file("4155550102\n")
+    said += [cli.tell("unsubscribes", "import", workspace_id, listed, "--region", "US") for _ in range(2)]
+    told = "\n".join(said)
+    for words in (
+        "Of 1 row 1 would be loaded",
+        "Of 1 contact that will be contacted, 1 has no value for {{first_name}}",
+        "Of 1 row, 1 has no value for {{first_name}}",
+        "Of 1 contact, 1 has no value for {{first_name}}",
+        ", with 1 contact: ",
+        "The only row cannot be loaded",
+    ):
+        assert words in told
+    assert not re.search(r"(?<![\d,.])1 (rows|contacts|numbers)\b", told)
