@@ -16,6 +16,7 @@ from outreach.server_support import (
     Field,
     PlaceholderTally,
     is_cell_error,
+    moment_name,
     name_spellings,
     placeholders_of,
     prepare_recipient,
@@ -50,7 +51,8 @@ class ContactFile:
         notes: Hints for people on how it is read.
         first_rows: Its first rows, for people.
         tally: Counts contacts without a value for a placeholder, once the texts are known (`use_texts`).
-        dated: The columns whose dates are written in the format of a placeholder.
+        dated: The columns whose dates are written in the format of a placeholder: a contact has such a date twice, as it
+            is shown and as ISO 8601 (`moment_name`).
         rows: Nonempty rows read so far.
         numbers: The numbers that were taken so far; its region has to be set before.
     """
@@ -185,12 +187,13 @@ class ContactFile:
 
     def _contact(self, record: Record, phone_number: str) -> NewRecipient:
         columns, cells = self.columns, record.cells
-        if not self.dated.isdisjoint(record.dates):
-            dates = {at: text for at, text in record.dates.items() if at in self.dated}
-            cells = [dates.get(at, cell) for at, cell in enumerate(cells)]
         width = len(cells)
         fields = {name: text for index, name in columns.fields if index < width and (text := _text(cells[index]))}
         variables = {name: text for index, name in columns.variables if index < width and (text := _text(cells[index]))}
+        if not self.dated.isdisjoint(record.dates):
+            for index, name in chain(columns.fields, columns.variables):
+                if index in self.dated and (moment := record.dates.get(index)) not in {None, cells[index]}:
+                    variables[moment_name(name)] = moment
         return NewRecipient(phone_number=phone_number, **fields, custom_variables=variables)
 
     def _column(self, path: str) -> str | None:

@@ -158,8 +158,8 @@ def test_files_of_other_programs_are_read_as_they_are_shown(
     assert "Row 3 looks like the header. Row 1 above it is not read." in made["notes"]
     assert made["unknown_placeholders"] == made["placeholder_problems"] == made["text_warnings"] == []
     assert [(one["phone"], one["first_name"], one["custom_variables"]) for one in people] == [
-        ("+14155550101", "José", {"Discount": "15%", "Slot": "2026-12-08 08:00"}),
-        ("+14155550102", "Peña", {"Discount": "20%", "Slot": "2026-12-09 12:00"}),
+        ("+14155550101", "José", {"Discount": "15%", "Slot": "8.12.2026 8:00", "Slot|date:": "2026-12-08 08:00"}),
+        ("+14155550102", "Peña", {"Discount": "20%", "Slot": "9.12.2026 12:00", "Slot|date:": "2026-12-09 12:00"}),
     ]
     preview = cli.ask("campaigns", "preflight", made["id"])
     assert preview["samples"][0]["messages"][0]["text"].startswith("Hi José, 15% off on 8 Dec, 8:00")
@@ -287,6 +287,29 @@ def test_a_date_of_a_sheet_takes_the_format_of_its_placeholder(cli: Cli, workspa
     assert made["placeholder_problems"] == []
     preview = cli.ask("campaigns", "preflight", made["id"])
     assert preview["samples"][0]["messages"][0]["text"].startswith("8. Dezember, 8:00 12/8/2026")
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ("On {{slot}}", "On 8. December 2026"),
+        ("On {{slot}} at {{slot|date:h:mm}}", "On 8. December 2026 at 8:00"),
+        ("{{slot|date:[de]d. mmmm}}: {{ slot | soon }}", "8. Dezember: 8. December 2026"),
+        ("{{Firma}} at {{Firma|date:h:mm}}", "8.12.26 at 8:00"),
+    ],
+)
+def test_a_placeholder_without_a_format_shows_a_date_as_its_cell_does(
+    cli: Cli, workspace_id: str, tmp_path: Path, message: str, text: str
+) -> None:
+    """Whichever formats other placeholders of the same column have; also where the column is a contact's field."""
+    rows: list[list[tuple[Any, str]]] = [
+        [("phone", ""), ("slot", ""), ("Firma", "")],
+        [("+14155550101", ""), (SLOT, "d. mmmm yyyy"), (SLOT, "d.m.yy")],
+    ]
+    made, _ = contacts_of(cli, workspace_id, with_openpyxl(tmp_path / "a.xlsx", rows), message)
+    assert made["unknown_placeholders"] == made["placeholder_problems"] == made["text_warnings"] == []
+    preview = cli.ask("campaigns", "preflight", made["id"])
+    assert preview["samples"][0]["messages"][0]["text"].splitlines()[0] == text
 
 
 def test_a_pipe_is_read_as_a_file_is(tmp_path: Path) -> None:
