@@ -47,7 +47,7 @@ class Placeholder(NamedTuple):
         name: The part before the first bar, in the same spellings; the whole without a bar.
         fallback: What stands for a missing value; None without one.
         date: The format of a date; None without one.
-        moment: The names of the date itself, where a contact has it beside a value that shows it; none without a format.
+        moment: The names of the date itself (`moment_name`); none without a format.
     """
 
     whole: tuple[str, ...]

@@ -51,8 +51,8 @@ class ContactFile:
         notes: Hints for people on how it is read.
         first_rows: Its first rows, for people.
         tally: Counts contacts without a value for a placeholder, once the texts are known (`use_texts`).
-        dated: The columns whose dates are written in the format of a placeholder: a contact has such a date twice, as it
-            is shown and as ISO 8601 (`moment_name`).
+        dated: The columns whose dates are written in the format of a placeholder. A contact has such a date twice: as
+            it is shown, and as ISO 8601 (`moment_name`).
         rows: Nonempty rows read so far.
         numbers: The numbers that were taken so far; its region has to be set before.
     """
