@@ -112,7 +112,7 @@ class ContactFile:
     def contacts(self, rejects: Rejects) -> Iterator[tuple[Record, NewRecipient]]:
         """Iterate over the contacts, whose numbers may be invalid; report malformed rows."""
         for record in self._rows(rejects):
-            text = self.number(record.cells).text
+            text = self.number(record).text
             if text:
                 yield record, self._contact(record, text)
 
@@ -120,7 +120,7 @@ class ContactFile:
         """Iterate over the prepared contacts with valid numbers, in chunks; report all other rows."""
         chunk: list[PreparedRecipient] = []
         for record in self._rows(rejects):
-            number = self.number(record.cells)
+            number = self.number(record)
             if number.problem is not None:
                 _reject(rejects, record, self.columns.headers[self.columns.phone], number.problem)
                 continue
@@ -141,9 +141,9 @@ class ContactFile:
         if chunk:
             yield chunk
 
-    def number(self, cells: Sequence[str]) -> CellNumber:
+    def number(self, record: Record) -> CellNumber:
         """Return the number of a row."""
-        return self.columns.number(cells, self.numbers)
+        return self.columns.number(record, self.numbers)
 
     def _rows(self, rejects: Rejects) -> Iterator[Record]:
         """Iterate over the rows that are no malformed ones; report the others."""

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from outreach.server_support import NumberKind, read_cell
 from outreach_server.cli.contacts import ContactFile
+from outreach_server.cli.csv_records import Record
 from outreach_server.cli.documents import Document
 from outreach_server.cli.output import cell, console, note
 from outreach_server.cli.read_numbers import CellNumber, ReadNumbers, place_of
@@ -45,17 +46,17 @@ def mapping(contacts: ContactFile) -> list[Document]:
             "number": index + 1,
             "column": header,
             "is": columns.meaning(index),
-            "first": [_read(contacts, record.cells, index) for record in contacts.first_rows],
+            "first": [_read(contacts, record, index) for record in contacts.first_rows],
         }
         for index, header in enumerate(columns.headers)
     ]
 
 
-def _read(contacts: ContactFile, cells: list[str], index: int) -> str:
-    text = cells[index].strip() if index < len(cells) else ""
+def _read(contacts: ContactFile, record: Record, index: int) -> str:
+    text = record.cells[index].strip() if index < len(record.cells) else ""
     if index != contacts.columns.phone:
         return read_cell(text)
-    number = contacts.number(cells)
+    number = contacts.number(record)
     return text if number.phone in {None, text} else f"{text} → {number.phone}"
 
 

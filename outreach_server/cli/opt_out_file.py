@@ -87,7 +87,7 @@ class OptOutFile:
             if is_blank(record):
                 continue
             self.rows += 1
-            number = self._columns.number(record.cells, self.numbers)
+            number = self._columns.number(record, self.numbers)
             problem = record.problem or number.problem
             if number.phone is not None and person_key(number.phone) in self.own:
                 self.refused += 1
@@ -116,7 +116,7 @@ def _without_header(table: Table, first: Record, mapped: str | None) -> Columns 
     cells = [cell.strip() for cell in first.cells]
     if mapped is not None and mapped.isdecimal() and mapped not in cells and 1 <= int(mapped) <= len(cells):
         at = int(mapped) - 1
-        is_data = _is_number(cells[at]) or not _LETTER.search(cells[at])
+        is_data = at in first.numbers or _is_number(cells[at]) or not _LETTER.search(cells[at])
     elif mapped is not None or find_phone_columns(cells):
         return None
     else:

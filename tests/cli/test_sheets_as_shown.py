@@ -312,6 +312,53 @@ def test_a_placeholder_without_a_format_shows_a_date_as_its_cell_does(
     assert preview["samples"][0]["messages"][0]["text"].splitlines()[0] == text
 
 
+NUMBER = 14155550102
+PHONE_FORMATS = ('"Tel. "0', "0000000000000", "$#,##0.00", "0%", "#'##0", "#,##0,", "0.00E+00", "+0", "# ?/?", "0.0")
+
+
+@pytest.mark.parametrize("code", PHONE_FORMATS)
+def test_a_phone_cell_that_is_a_whole_number_is_read_whatever_its_format(
+    cli: Cli, workspace_id: str, tmp_path: Path, code: str
+) -> None:
+    """What is shown may be an amount, a share or thousands; merged rows too, and lists of opt-outs."""
+    rows: list[list[tuple[Any, str]]] = [
+        [("phone", ""), ("zip", ""), ("price", "")],
+        [(NUMBER, code), (2134, "00000"), (5, '"$"0.00')],
+        [(None, ""), (2135, "00000"), (6, '"$"0.00')],
+    ]
+    path = with_openpyxl(tmp_path / "a.xlsx", rows, ["A2:A3"])
+    made, people = contacts_of(cli, workspace_id, path, "Hi")
+    assert (made["rejected"], made["duplicates"]) == ([], 1)
+    assert [(one["phone"], one["custom_variables"]) for one in people] == [
+        (f"+{NUMBER}", {"zip": "02134", "price": "$5.00"}),
+        (f"+{NUMBER}", {"zip": "02135", "price": "$6.00"}),
+    ]
+    added = cli.ask("unsubscribes", "import", workspace_id, str(path), "--region", "US")
+    assert added["rejected"] == []
+    bare = with_openpyxl(tmp_path / "b.xlsx", [[(NUMBER, code), ("asked", "")], [(NUMBER + 1, code), ("asked", "")]])
+    headless = cli.ask("unsubscribes", "import", workspace_id, str(bare), "--region", "US", "--map", "phone=1")
+    assert (headless["rows"], headless["rejected"]) == (2, [])
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "region", "phone"),
+    [
+        (15123456701, "000000000000", "DE", "+4915123456701"),
+        (15123456701, '"+49 "0', "US", "+4915123456701"),
+        (4155550102, "(###) ###-####", "US", "+14155550102"),
+        (14155550102, '"00"0', "DE", "+14155550102"),
+    ],
+)
+def test_a_format_that_completes_a_number_counts(
+    cli: Cli, workspace_id: str, tmp_path: Path, value: int, code: str, region: str, phone: str
+) -> None:
+    """Leading zeros and a country code in front; the cell is named as it is shown."""
+    path = with_openpyxl(tmp_path / "a.xlsx", [[("phone", "")], [(value, code)]])
+    made, people = contacts_of(cli, workspace_id, path, "Hi", "--region", region)
+    assert [one["phone"] for one in people] == [phone]
+    assert made["numbers"]["first"][0]["cell"] == table(path)[0][1].cells[0]
+
+
 def test_a_pipe_is_read_as_a_file_is(tmp_path: Path) -> None:
     """Merged cells and formats are looked for in a copy."""
     path = with_openpyxl(tmp_path / "a.xlsx", [[("a", ""), (0.15, "0%")], [("b", ""), (None, "")]], ["B1:B2"])
