@@ -31,7 +31,7 @@ from outreach_server.cli.header_rows import find_header
 from outreach_server.cli.read_numbers import CellNumber, ReadNumbers
 from outreach_server.cli.rejects import Rejects
 from outreach_server.cli.tables import Table, is_blank
-from outreach_server.cli.xlsx_merges import merged_notes
+from outreach_server.cli.xlsx_merges import header_notes, merged_header, merged_notes
 
 CHUNK: Final = 500
 MAX_CELL_LENGTH: Final = 4_000
@@ -62,6 +62,7 @@ class ContactFile:
     notes: tuple[str, ...]
     first_rows: tuple[Record, ...]
     _records: Iterator[Record]
+    _width: int
     tally: PlaceholderTally = attrs.field(factory=lambda: PlaceholderTally(()))
     dated: frozenset[int] = frozenset()
     rows: int = 0
@@ -81,11 +82,19 @@ class ContactFile:
         if not first:
             raise click.ClickException(f"{table.name} has a header and no rows.")
         columns = without_foreign_country(columns, [record.cells for record in first], mapped=mapped)
-        merged = merged_notes(table.merged, header.record.row, len(columns.headers))
+        width = len(columns.headers)
+        merged = merged_header(table.merged, header.record.row, width)
         return cls(
             table=table,
             columns=columns,
-            notes=(*table.notes, *header.notes, *columns.notes, *merged),
+            notes=(
+                *table.notes,
+                *header.notes,
+                *columns.notes,
+                *header_notes(merged),
+                *merged_notes(table.merged, header.record.row, width),
+            ),
+            width=max([width, *(one.last_column for one in merged)]),
             first_rows=first,
             records=chain(first, header.rest),
         )
@@ -172,11 +181,11 @@ class ContactFile:
 
     def _problem(self, record: Record) -> tuple[str | None, str] | None:
         """Return what is wrong with a row besides its number, after the column, if it is one's."""
-        width = len(self.columns.headers)
+        width = self._width
         if record.problem is not None:
             return None, record.problem
         if len(record.cells) > width and any(cell.strip() for cell in record.cells[width:]):
-            return None, f"it has {len(record.cells)} cells, the header names {width}; quote a cell that holds commas"
+            return None, f"it has {len(record.cells)} cells, the header names {width}; {self.table.wide_row}"
         for header, cell in zip(self.columns.headers, record.cells, strict=False):
             if len(cell) > MAX_CELL_LENGTH:
                 return header, f"has {len(cell)} characters; at most {MAX_CELL_LENGTH} are loaded"

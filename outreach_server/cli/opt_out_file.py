@@ -17,7 +17,7 @@ from outreach_server.cli.header_rows import find_header
 from outreach_server.cli.read_numbers import ReadNumbers
 from outreach_server.cli.rejects import Rejects
 from outreach_server.cli.tables import Table, is_blank
-from outreach_server.cli.xlsx_merges import merged_notes
+from outreach_server.cli.xlsx_merges import header_notes, merged_header, merged_notes
 
 _NUMBER: Final = re.compile(r"[+\uff0b]?[\d\s().\-/]{7,}")
 _LETTER: Final = re.compile(r"[^\W\d_]")
@@ -65,7 +65,9 @@ class OptOutFile:
         if columns is None:
             header = find_header(found, name=table.name, mapped=mapped)
             columns = read_columns(header.record.cells, mapped=mapped)
-            found, header_row, notes = header.rest, header.record.row, (*notes, *header.notes)
+            found, header_row = header.rest, header.record.row
+            merged = merged_header(table.merged, header_row, len(columns.headers))
+            notes = (*notes, *header.notes, *header_notes(merged))
         rows = list(islice((record for record in found if not is_blank(record)), _FIRST_ROWS))
         if not rows:
             raise click.ClickException(f"{table.name} has a header and no rows.")

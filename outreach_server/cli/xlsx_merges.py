@@ -120,6 +120,32 @@ def merged_notes(merged: Sequence[Merged], header_row: int, width: int) -> Itera
         )
 
 
+def merged_header(merged: Sequence[Merged], header_row: int, width: int) -> Sequence[Merged]:
+    """Return the merged cells of a header that lie over several columns.
+
+    Args:
+        merged: The merged cells of the sheet.
+        header_row: The header's row.
+        width: How many cells the header has.
+    """
+    return [
+        one
+        for one in merged
+        if one.first_row <= header_row <= one.last_row and one.first_column <= width
+        if one.last_column > one.first_column
+    ]
+
+
+def header_notes(merged: Sequence[Merged]) -> Iterator[str]:
+    """Yield what is done with the merged cells of a header."""
+    if merged:
+        cells, name, their = ("cell", "names", "its") if len(merged) == 1 else ("cells", "name", "their")
+        yield (
+            f"The merged {cells} {_listed([one.address for one in merged])} of the header {name} only the first of "
+            f"{their} columns: the others are left out. Unmerge the header and name each column to load them."
+        )
+
+
 def _listed(addresses: Sequence[str]) -> str:
     more = f" and {len(addresses) - _SHOWN:,} more" if len(addresses) > _SHOWN else ""
     return ", ".join(addresses[:_SHOWN]) + more

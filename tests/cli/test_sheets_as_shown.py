@@ -312,6 +312,49 @@ def test_a_placeholder_without_a_format_shows_a_date_as_its_cell_does(
     assert preview["samples"][0]["messages"][0]["text"].splitlines()[0] == text
 
 
+def merged_header(path: Path, headers: Sequence[str | None], merged: str) -> Path:
+    """Write a list with a title, a header with a merged cell in row 3, and three rows of four cells."""
+    rows: dict[int, Sequence[Cell | None]] = {
+        1: [("s", "Customers of May", 0)],
+        3: [None if text is None else ("s", text, 0) for text in headers],
+    }
+    for at in range(4, 7):
+        rows[at] = [("s", text, 0) for text in (f"+1415555010{at}", "Ann", "Lee", "Rome")]
+    return write_sheet(path, rows, merged=[merged])
+
+
+@pytest.mark.parametrize(
+    ("merged", "headers", "values"),
+    [
+        ("B3:D3", ["phone", "name"], {"name": "Ann"}),
+        ("B3:D3", ["phone", "name", None, None], {"name": "Ann"}),
+        ("B3:C3", ["phone", "name", None, "city"], {"name": "Ann", "city": "Rome"}),
+        ("B3:XFD3", ["phone", "name"], {"name": "Ann"}),
+    ],
+)
+def test_a_merged_header_names_its_first_column(
+    cli: Cli, workspace_id: str, tmp_path: Path, merged: str, headers: list[str | None], values: Mapping[str, str]
+) -> None:
+    """Its address is named, and the rows are loaded without its other columns."""
+    path = merged_header(tmp_path / "a.xlsx", headers, merged)
+    made, people = contacts_of(cli, workspace_id, path, "Hi {{name}}")
+    assert made["rejected"] == []
+    assert [one["custom_variables"] for one in people] == [values] * 3
+    (note,) = (note for note in made["notes"] if merged in note)
+    assert "names only the first of its columns" in note
+    added = cli.ask("unsubscribes", "import", workspace_id, str(path))
+    assert note in added["notes"]
+
+
+def test_a_cell_of_a_sheet_beside_the_named_columns_is_rejected_with_advice(
+    cli: Cli, workspace_id: str, tmp_path: Path
+) -> None:
+    """A sheet has no commas to quote."""
+    path = merged_header(tmp_path / "a.xlsx", ["phone", "name"], "B3:C3")
+    told = cli.refuse("campaigns", "import", workspace_id, str(path), "--name", "C", "--message", "Hi")
+    assert "it has 4 cells, the header names 3; name the column in the header, or empty its cells" in told
+
+
 NUMBER = 14155550102
 PHONE_FORMATS = ('"Tel. "0', "0000000000000", "$#,##0.00", "0%", "#'##0", "#,##0,", "0.00E+00", "+0", "# ?/?", "0.0")
 
