@@ -77,7 +77,8 @@ def _parsed(template: str) -> tuple[tuple[str, ...], tuple[Placeholder, ...]]:
 
 def _placeholder(inner: str) -> Placeholder:
     name, bar, rest = inner.partition("|")
-    date, moment = None, ()
+    date = None
+    moment: tuple[str, ...] = ()
     if rest.lstrip().startswith(_DATE):
         moment = tuple(map(moment_name, name_spellings(name)))
         date, bar, rest = rest.lstrip().removeprefix(_DATE).partition("|")
