@@ -19,7 +19,7 @@ from outreach.policy.holidays import holiday_parts
 from outreach.policy.numbering import NumberKind, country_code, country_of, number_kind
 from outreach.policy.phones import normalise, read_number
 from outreach.policy.placeholders import PlaceholderTally, expected_names, with_field_names
-from outreach.policy.rendering import placeholders_of, recipient_values
+from outreach.policy.rendering import moment_name, placeholders_of, recipient_values
 from outreach.policy.spellings import person_key
 from outreach.policy.spreadsheets import NumberCell, NumberCorrection, is_cell_error, read_cell, read_number_cell
 from outreach.policy.texts import composed, is_blank, name_spellings
@@ -57,6 +57,7 @@ __all__ = [
     "log_error",
     "log_throttle_of",
     "masked",
+    "moment_name",
     "name_spellings",
     "normalise",
     "number_kind",

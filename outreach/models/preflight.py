@@ -131,11 +131,13 @@ class PlaceholderProblem:
         name: The placeholder's name.
         problem: `no_value`: they have no value for it, and it has no fallback. `no_date`: their value is not read as a
             date, and is sent as it is.
+        date: The date format of the placeholder, the first one of several; None without one.
         examples: The first few.
     """
 
     name: str
     problem: Literal["no_value", "no_date"]
+    date: str | None
     count: int
     examples: tuple[ContactExample, ...]
 

@@ -103,7 +103,9 @@ def _field_columns(headers: tuple[str, ...], variables: tuple[str, ...]) -> Mapp
 
 
 class PlaceholderTally:
-    """Counts, for each placeholder, the contacts without a value, and those whose value is not the date that it wants.
+    """Counts, for each name, the contacts without a value, and those whose value is not the date that a text wants.
+
+    A date format that is not understood counts nothing: `text_warnings` names it.
 
     Args:
         templates: The texts.
@@ -113,8 +115,13 @@ class PlaceholderTally:
     def __init__(self, templates: Iterable[str], expected: Iterable[str] = ()) -> None:
         found = [one for template in templates for one in placeholders_of(template)]
         found += [Placeholder(name_spellings(name), name_spellings(name), None, None) for name in expected]
-        self._needed = tuple({one.written: one for one in found if one.fallback is None}.values())
-        self._dates = tuple(one for one in dict.fromkeys(found) if one.date is not None)
+        self._needed: dict[str, Placeholder] = {}
+        self._dates: dict[str, list[Placeholder]] = {}
+        for one in dict.fromkeys(found):
+            if one.fallback is None:
+                self._needed.setdefault(one.written, one)
+            if one.date is not None and date_format(one.date) is not None:
+                self._dates.setdefault(one.written, []).append(one)
         self._counts: dict[tuple[str, str], int] = {}
         self._examples: dict[tuple[str, str], list[ContactExample]] = {}
 
@@ -127,15 +134,16 @@ class PlaceholderTally:
             phone_number: Its number as supplied.
             detail: Where it is, in words.
         """
-        for placeholder in self._needed:
+        for name, placeholder in self._needed.items():
             if value_of(placeholder, values) is None:
-                self._add("no_value", placeholder.written, position, phone_number, detail)
-        for placeholder in self._dates:
-            value = value_of(placeholder, values)
-            if value is not None and in_date_format(value, placeholder.date or "") is None:
-                shown = repr(value[:40])
+                self._add("no_value", name, position, phone_number, detail)
+        for name, placeholders in self._dates.items():
+            found = ((value_of(one, values), one.date or "") for one in placeholders)
+            wrong = next((value for value, code in found if value and in_date_format(value, code) is None), None)
+            if wrong is not None:
+                shown = repr(wrong[:40])
                 more = shown if detail is None else f"{detail}: {shown}"
-                self._add("no_date", placeholder.written, position, phone_number, more)
+                self._add("no_date", name, position, phone_number, more)
 
     def _add(self, problem: str, name: str, position: int, phone_number: str, detail: str | None) -> None:
         key = (problem, name)
@@ -150,6 +158,7 @@ class PlaceholderTally:
             PlaceholderProblem(
                 name=name,
                 problem="no_value" if problem == "no_value" else "no_date",
+                date=self._needed[name].date if problem == "no_value" else self._dates[name][0].date,
                 count=count,
                 examples=tuple(self._examples[problem, name]),
             )

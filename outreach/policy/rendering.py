@@ -47,12 +47,14 @@ class Placeholder(NamedTuple):
         name: The part before the first bar, in the same spellings; the whole without a bar.
         fallback: What stands for a missing value; None without one.
         date: The format of a date; None without one.
+        moment: The names of the date itself (`moment_name`); none without a format.
     """
 
     whole: tuple[str, ...]
     name: tuple[str, ...]
     fallback: str | None
     date: str | None
+    moment: tuple[str, ...] = ()
 
     @property
     def written(self) -> str:
@@ -76,14 +78,25 @@ def _parsed(template: str) -> tuple[tuple[str, ...], tuple[Placeholder, ...]]:
 def _placeholder(inner: str) -> Placeholder:
     name, bar, rest = inner.partition("|")
     date = None
+    moment: tuple[str, ...] = ()
     if rest.lstrip().startswith(_DATE):
+        moment = tuple(map(moment_name, name_spellings(name)))
         date, bar, rest = rest.lstrip().removeprefix(_DATE).partition("|")
     return Placeholder(
         name_spellings(inner),
         name_spellings(name),
         rest.strip() if bar else None,
         None if date is None else date.strip(),
+        moment,
     )
+
+
+def moment_name(name: str) -> str:
+    """Return the name of the variable that keeps a date as ISO 8601 beside the value of `name`, which shows it.
+
+    A placeholder with a date format takes it first; `{{name}}` takes the value as it is shown.
+    """
+    return f"{name}|{_DATE}"
 
 
 def _value(placeholder: Placeholder, values: Mapping[str, str]) -> str:
@@ -91,7 +104,7 @@ def _value(placeholder: Placeholder, values: Mapping[str, str]) -> str:
     if value is not None:
         # Also a blank one: a name without a fallback shows what the contact has.
         return value
-    value = _first(placeholder.name, values)
+    value = _first(placeholder.moment + placeholder.name, values)
     if value is None or is_blank(value):
         return placeholder.fallback or ""
     return value if placeholder.date is None else in_date_format(value, placeholder.date) or value
@@ -117,7 +130,7 @@ def value_of(placeholder: Placeholder, values: Mapping[str, str]) -> str | None:
     """Return the contact's value of a placeholder; None if it has none that shows."""
     value = _first(placeholder.whole, values)
     if value is None:
-        value = _first(placeholder.name, values)
+        value = _first(placeholder.moment + placeholder.name, values)
     return None if value is None or is_blank(value) else value
 
 

@@ -24,6 +24,7 @@ from outreach.server_support import (
     read_number_cell,
     region_of_country,
 )
+from outreach_server.cli.csv_records import Record
 from outreach_server.cli.read_numbers import CellNumber, ReadNumbers
 
 _FIELDS: Final = get_args(Field)
@@ -62,10 +63,20 @@ class Columns:
         named += [f"{{{{{name}}}}}" for at, name in self.variables if at == index]
         return ", ".join(named) or None
 
-    def number(self, cells: Sequence[str], numbers: ReadNumbers) -> CellNumber:
-        """Return the number of a row, which may have fewer cells than the header."""
-        country = _cell(cells, self.country) if self.country is not None else ""
-        return numbers.read(_cell(cells, self.phone), country)
+    def number(self, record: Record, numbers: ReadNumbers) -> CellNumber:
+        """Return the number of a row, which may have fewer cells than the header.
+
+        A cell that holds a number is read as it is shown if its format only puts something in front of the digits or
+        between them, and if that is a phone number; else by its digits.
+        """
+        country = _cell(record.cells, self.country) if self.country is not None else ""
+        shown, digits = _cell(record.cells, self.phone), record.numbers.get(self.phone)
+        if digits is None:
+            return numbers.read(shown, country)
+        texts = [shown, digits] if re.sub(r"\D", "", shown).endswith(digits) else [digits]
+        readings = [numbers.read(text, country) for text in texts]
+        found = next((one for one in readings if one.problem is None), readings[0])
+        return attrs.evolve(found, cell=shown)
 
 
 def _cell(cells: Sequence[str], index: int) -> str:

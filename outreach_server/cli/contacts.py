@@ -16,6 +16,7 @@ from outreach.server_support import (
     Field,
     PlaceholderTally,
     is_cell_error,
+    moment_name,
     name_spellings,
     placeholders_of,
     prepare_recipient,
@@ -30,7 +31,7 @@ from outreach_server.cli.header_rows import find_header
 from outreach_server.cli.read_numbers import CellNumber, ReadNumbers
 from outreach_server.cli.rejects import Rejects
 from outreach_server.cli.tables import Table, is_blank
-from outreach_server.cli.xlsx_merges import merged_notes
+from outreach_server.cli.xlsx_merges import header_notes, merged_header, merged_notes
 
 CHUNK: Final = 500
 MAX_CELL_LENGTH: Final = 4_000
@@ -50,7 +51,8 @@ class ContactFile:
         notes: Hints for people on how it is read.
         first_rows: Its first rows, for people.
         tally: Counts contacts without a value for a placeholder, once the texts are known (`use_texts`).
-        dated: The columns whose dates are written in the format of a placeholder.
+        dated: The columns whose dates are written in the format of a placeholder. A contact has such a date twice: as
+            it is shown, and as ISO 8601 (`moment_name`).
         rows: Nonempty rows read so far.
         numbers: The numbers that were taken so far; its region has to be set before.
     """
@@ -60,6 +62,7 @@ class ContactFile:
     notes: tuple[str, ...]
     first_rows: tuple[Record, ...]
     _records: Iterator[Record]
+    _width: int
     tally: PlaceholderTally = attrs.field(factory=lambda: PlaceholderTally(()))
     dated: frozenset[int] = frozenset()
     rows: int = 0
@@ -79,11 +82,19 @@ class ContactFile:
         if not first:
             raise click.ClickException(f"{table.name} has a header and no rows.")
         columns = without_foreign_country(columns, [record.cells for record in first], mapped=mapped)
-        merged = merged_notes(table.merged, header.record.row, len(columns.headers))
+        width = len(columns.headers)
+        merged = merged_header(table.merged, header.record.row, width)
         return cls(
             table=table,
             columns=columns,
-            notes=(*table.notes, *header.notes, *columns.notes, *merged),
+            notes=(
+                *table.notes,
+                *header.notes,
+                *columns.notes,
+                *header_notes(merged),
+                *merged_notes(table.merged, header.record.row, width),
+            ),
+            width=max([width, *(one.last_column for one in merged)]),
             first_rows=first,
             records=chain(first, header.rest),
         )
@@ -110,7 +121,7 @@ class ContactFile:
     def contacts(self, rejects: Rejects) -> Iterator[tuple[Record, NewRecipient]]:
         """Iterate over the contacts, whose numbers may be invalid; report malformed rows."""
         for record in self._rows(rejects):
-            text = self.number(record.cells).text
+            text = self.number(record).text
             if text:
                 yield record, self._contact(record, text)
 
@@ -118,7 +129,7 @@ class ContactFile:
         """Iterate over the prepared contacts with valid numbers, in chunks; report all other rows."""
         chunk: list[PreparedRecipient] = []
         for record in self._rows(rejects):
-            number = self.number(record.cells)
+            number = self.number(record)
             if number.problem is not None:
                 _reject(rejects, record, self.columns.headers[self.columns.phone], number.problem)
                 continue
@@ -139,9 +150,9 @@ class ContactFile:
         if chunk:
             yield chunk
 
-    def number(self, cells: Sequence[str]) -> CellNumber:
+    def number(self, record: Record) -> CellNumber:
         """Return the number of a row."""
-        return self.columns.number(cells, self.numbers)
+        return self.columns.number(record, self.numbers)
 
     def _rows(self, rejects: Rejects) -> Iterator[Record]:
         """Iterate over the rows that are no malformed ones; report the others."""
@@ -170,11 +181,11 @@ class ContactFile:
 
     def _problem(self, record: Record) -> tuple[str | None, str] | None:
         """Return what is wrong with a row besides its number, after the column, if it is one's."""
-        width = len(self.columns.headers)
+        width = self._width
         if record.problem is not None:
             return None, record.problem
         if len(record.cells) > width and any(cell.strip() for cell in record.cells[width:]):
-            return None, f"it has {len(record.cells)} cells, the header names {width}; quote a cell that holds commas"
+            return None, f"it has {len(record.cells)} cells, the header names {width}; {self.table.wide_row}"
         for header, cell in zip(self.columns.headers, record.cells, strict=False):
             if len(cell) > MAX_CELL_LENGTH:
                 return header, f"has {len(cell)} characters; at most {MAX_CELL_LENGTH} are loaded"
@@ -185,12 +196,13 @@ class ContactFile:
 
     def _contact(self, record: Record, phone_number: str) -> NewRecipient:
         columns, cells = self.columns, record.cells
-        if not self.dated.isdisjoint(record.dates):
-            dates = {at: text for at, text in record.dates.items() if at in self.dated}
-            cells = [dates.get(at, cell) for at, cell in enumerate(cells)]
         width = len(cells)
         fields = {name: text for index, name in columns.fields if index < width and (text := _text(cells[index]))}
         variables = {name: text for index, name in columns.variables if index < width and (text := _text(cells[index]))}
+        if not self.dated.isdisjoint(record.dates):
+            for index, name in chain(columns.fields, columns.variables):
+                if index in self.dated and (moment := record.dates.get(index)) not in {None, cells[index]}:
+                    variables[moment_name(name)] = moment
         return NewRecipient(phone_number=phone_number, **fields, custom_variables=variables)
 
     def _column(self, path: str) -> str | None:

@@ -16,7 +16,7 @@ from outreach_server.cli.csv_lines import MAX_LINE_LENGTH
 DELIMITERS: Final = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "\\t": "\t"}
 _CANDIDATES: Final = (",", ";", "\t", "|")
 _QUOTED: Final = re.compile(r'"[^"]*"')
-_NO_DATES: Final[Mapping[int, str]] = MappingProxyType({})
+_NONE: Final[Mapping[int, str]] = MappingProxyType({})
 LOOKS_LIKE_A_PHONE: Final = re.compile(
     r"['=\"]*(?:[a-z]{1,9}\s?:\s?)?[+(]*(?:[ ()./\u00a0-]*[0-9]){7,15}[ )\"]*(?:(?:x|ext\.?)\s?[0-9]{1,6})?",
     re.IGNORECASE,
@@ -37,13 +37,15 @@ class Record(NamedTuple):
         cells: Its cells; for a row that cannot be cut into cells, its first line.
         problem: Why it is malformed, if it is.
         dates: What a date is, as `2026-12-08 08:00`, by the index of its cell, where the file knows it.
+        numbers: The digits of a whole number, by the index of its cell, where its format shows it otherwise.
     """
 
     row: int
     line: int
     cells: list[str]
     problem: str | None
-    dates: Mapping[int, str] = _NO_DATES
+    dates: Mapping[int, str] = _NONE
+    numbers: Mapping[int, str] = _NONE
 
 
 class Delimiter(click.ParamType[str]):

@@ -8,12 +8,12 @@ from typing import Final, get_args
 
 from rich import box
 from rich.table import Table as Grid
-from rich.text import Text
 
 from outreach.server_support import NumberKind, read_cell
 from outreach_server.cli.contacts import ContactFile
+from outreach_server.cli.csv_records import Record
 from outreach_server.cli.documents import Document
-from outreach_server.cli.output import cell, console, note
+from outreach_server.cli.output import Listing, cell, console, listing, note
 from outreach_server.cli.read_numbers import CellNumber, ReadNumbers, place_of
 
 _MAX_SHOWN: Final = 30
@@ -23,18 +23,22 @@ _MAX_COUNTRIES: Final = 15
 _KINDS: Final = get_args(NumberKind)
 
 
-def mapping_table(contacts: ContactFile) -> Grid:
+def mapping_table(contacts: ContactFile) -> Listing:
     """Return what each column is, with its first values, as a table for people."""
-    table = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("column", overflow="fold")
-    table.add_column("is")
-    for record in contacts.first_rows:
-        table.add_column(f"row {record.row}", overflow="ellipsis", no_wrap=True, max_width=_MAX_SHOWN)
-    for document in mapping(contacts):
-        column = document["column"] or f"(column {document['number']})"
-        shown = [Text(cell(value)) for value in document["first"]]
-        table.add_row(Text(cell(column)), Text(document["is"] or _LEFT_OUT), *shown)
-    return table
+    rows = [f"row {record.row}" for record in contacts.first_rows]
+    documents = [
+        {
+            "column": document["column"] or f"(column {document['number']})",
+            "is": document["is"] or _LEFT_OUT,
+            **{row: _shortened(value) for row, value in zip(rows, document["first"], strict=True)},
+        }
+        for document in mapping(contacts)
+    ]
+    return listing(documents, ("column", "is", *rows))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
 
 
 def mapping(contacts: ContactFile) -> list[Document]:
@@ -45,17 +49,17 @@ def mapping(contacts: ContactFile) -> list[Document]:
             "number": index + 1,
             "column": header,
             "is": columns.meaning(index),
-            "first": [_read(contacts, record.cells, index) for record in contacts.first_rows],
+            "first": [_read(contacts, record, index) for record in contacts.first_rows],
         }
         for index, header in enumerate(columns.headers)
     ]
 
 
-def _read(contacts: ContactFile, cells: list[str], index: int) -> str:
-    text = cells[index].strip() if index < len(cells) else ""
+def _read(contacts: ContactFile, record: Record, index: int) -> str:
+    text = record.cells[index].strip() if index < len(record.cells) else ""
     if index != contacts.columns.phone:
         return read_cell(text)
-    number = contacts.number(cells)
+    number = contacts.number(record)
     return text if number.phone in {None, text} else f"{text} → {number.phone}"
 
 

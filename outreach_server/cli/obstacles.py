@@ -94,9 +94,10 @@ def explain_values(
                 f"is ({such}). Write dates as 2026-12-08."
             )
         elif one.name not in unknown:
+            kept = "" if one.date is None else f"|date:{cell(one.date)}"
             yield (
                 f"Of {counted}, {one.count:,} {have} no value for {name}: a blank is sent in its place ({such}). Give "
-                f"it a fallback, such as {{{{{cell(one.name[:_MAX_NAME_LENGTH])}|there}}}}."
+                f"it a fallback, such as {{{{{cell(one.name[:_MAX_NAME_LENGTH])}{kept}|there}}}}."
             )
 
 

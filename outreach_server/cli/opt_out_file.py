@@ -17,7 +17,7 @@ from outreach_server.cli.header_rows import find_header
 from outreach_server.cli.read_numbers import CellNumber, ReadNumbers
 from outreach_server.cli.rejects import Rejects
 from outreach_server.cli.tables import Table, is_blank
-from outreach_server.cli.xlsx_merges import merged_notes
+from outreach_server.cli.xlsx_merges import header_notes, merged_header, merged_notes
 
 _NUMBER: Final = re.compile(r"[+\uff0b]?[\d\s().\-/]{7,}")
 _SHORT_DATE: Final = re.compile(r"\d{1,2}([-/.])\d{1,2}\1\d{2}")
@@ -66,7 +66,9 @@ class OptOutFile:
         if columns is None:
             header = find_header(found, name=table.name, mapped=mapped)
             columns = read_columns(header.record.cells, mapped=mapped, several_phones=True)
-            found, header_row, notes = header.rest, header.record.row, (*notes, *header.notes)
+            found, header_row = header.rest, header.record.row
+            merged = merged_header(table.merged, header_row, len(columns.headers))
+            notes = (*notes, *header.notes, *header_notes(merged))
         rows = list(islice((record for record in found if not is_blank(record)), _FIRST_ROWS))
         if not rows:
             raise click.ClickException(f"{table.name} has a header and no rows.")
@@ -117,8 +119,8 @@ class OptOutFile:
     def _numbers(self, record: Record) -> Sequence[tuple[str | None, CellNumber]]:
         """Return the numbers of a row with the names of their columns; blank cells only if all of them are."""
         if not self.has_several_columns:
-            return [(None, self._columns[0].number(record.cells, self.numbers))]
-        found = [(one.headers[one.phone], one.number(record.cells, self.numbers)) for one in self._columns]
+            return [(None, self._columns[0].number(record, self.numbers))]
+        found = [(one.headers[one.phone], one.number(record, self.numbers)) for one in self._columns]
         return [one for one in found if one[1].text] or [(None, found[0][1])]
 
     def warnings(self) -> list[str]:
@@ -139,7 +141,7 @@ def _without_header(table: Table, first: Record, mapped: str | None) -> Columns 
     cells = [cell.strip() for cell in first.cells]
     if mapped is not None and mapped.isdecimal() and mapped not in cells and 1 <= int(mapped) <= len(cells):
         at = int(mapped) - 1
-        is_data = _is_number(cells[at]) or not _LETTER.search(cells[at])
+        is_data = at in first.numbers or _is_number(cells[at]) or not _LETTER.search(cells[at])
     elif mapped is not None or find_phone_columns(cells):
         return None
     else:

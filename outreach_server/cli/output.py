@@ -268,7 +268,8 @@ async def stream_array(documents: AsyncIterator[Document]) -> None:
 async def stream_lines(documents: AsyncIterator[Document], columns: Mapping[str, int], zone: str = UTC_NAME) -> int:
     """Stream documents as lines of fixed columns, or as entries where these are too wide; return their number.
 
-    Times are by the clocks of a zone, which is named.
+    Times are by the clocks of a zone, which is named. A column of width 0 is the last one: a text that is too long for
+    the terminal is wrapped below its line.
     """
     out = console()
     narrow = out.width if out.width < sum(columns.values()) + 2 * (len(columns) - 1) else None
@@ -282,10 +283,19 @@ async def stream_lines(documents: AsyncIterator[Document], columns: Mapping[str,
         if narrow is not None:
             click.echo(entry(cells, narrow))
             continue
-        click.echo(
-            "  ".join(text.removesuffix(f" {zone}").ljust(columns[name]) for name, text in cells.items()).rstrip()
-        )
+        texts = [text.removesuffix(f" {zone}").ljust(columns[name]) for name, text in cells.items()]
+        click.echo(_line(texts, out.width if out.is_terminal else None))
     return count
+
+
+def _line(texts: Sequence[str], width: int | None) -> str:
+    """Return cells as a line, with the last one below it if it is wider than a terminal."""
+    line = "  ".join(texts).rstrip()
+    if width is None or cell_len(line) <= width:
+        return line
+    *first, last = texts
+    below = textwrap.wrap(last, width, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
+    return "\n".join(["  ".join(first).rstrip(), *below])
 
 
 def echo_json_with(head: Document, name: str, items: Iterable[bytes]) -> None:

@@ -63,6 +63,7 @@ class Table:
         notes: Hints for people on how it is read.
         merged: The merged cells of a sheet.
         unread: Returns hints on what was not read as it is shown, by now.
+        wide_row: What to do with a row that is wider than the header.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Table:
     notes: tuple[str, ...] = ()
     merged: Sequence[Merged] = ()
     unread: Callable[[], Iterator[str]] = lambda: iter(())
+    wide_row: str = "quote a cell that holds commas"
 
 
 @contextmanager
@@ -111,6 +113,7 @@ def open_table(
                 notes=(note,) if note is not None else (),
                 merged=found.merged,
                 unread=found.notes,
+                wide_row="name the column in the header, or empty its cells",
             )
             return
         if sheet is not None:

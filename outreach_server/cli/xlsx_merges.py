@@ -74,29 +74,30 @@ class MergedCells:
 
     def __init__(self, merged: Sequence[Merged]) -> None:
         self._coming = [one for one in reversed(merged) if one.last_row > one.first_row]
-        self._open: list[tuple[Merged, str, str | None]] = []
+        self._open: list[tuple[Merged, str, tuple[str | None, ...]]] = []
 
-    def fill(self, row: int, cells: list[str], dates: dict[int, str]) -> None:
+    def fill(self, row: int, cells: list[str], *known: dict[int, str]) -> None:
         """Fill a row in place; rows come one after the other.
 
         Args:
             row: Its number from 1.
             cells: Its cells.
-            dates: Its dates, by the index of the cell.
+            known: What is known of its values, such as which are dates, by the index of the cell.
         """
         self._open = [one for one in self._open if one[0].last_row >= row]
-        for one, value, moment in self._open:
+        for one, value, facts in self._open:
             index = one.first_column - 1
             cells.extend([""] * (index + 1 - len(cells)))
             cells[index] = value
-            if moment is not None:
-                dates[index] = moment
+            for of_row, fact in zip(known, facts, strict=True):
+                if fact is not None:
+                    of_row[index] = fact
         while self._coming and self._coming[-1].first_row <= row:
             one = self._coming.pop()
             index = one.first_column - 1
             value = cells[index] if index < len(cells) else ""
             if value:
-                self._open.append((one, value, dates.get(index)))
+                self._open.append((one, value, tuple(of_row.get(index) for of_row in known)))
 
 
 def merged_notes(merged: Sequence[Merged], header_row: int, width: int) -> Iterator[str]:
@@ -116,6 +117,32 @@ def merged_notes(merged: Sequence[Merged], header_row: int, width: int) -> Itera
         yield (
             f"The merged cells {_listed(wide)} lie over several columns: their value counts for the first one, and the "
             "others are empty there."
+        )
+
+
+def merged_header(merged: Sequence[Merged], header_row: int, width: int) -> Sequence[Merged]:
+    """Return the merged cells of a header that lie over several columns.
+
+    Args:
+        merged: The merged cells of the sheet.
+        header_row: The header's row.
+        width: How many cells the header has.
+    """
+    return [
+        one
+        for one in merged
+        if one.first_row <= header_row <= one.last_row and one.first_column <= width
+        if one.last_column > one.first_column
+    ]
+
+
+def header_notes(merged: Sequence[Merged]) -> Iterator[str]:
+    """Yield what is done with the merged cells of a header."""
+    if merged:
+        cells, name, their = ("cell", "names", "its") if len(merged) == 1 else ("cells", "name", "their")
+        yield (
+            f"The merged {cells} {_listed([one.address for one in merged])} of the header {name} only the first of "
+            f"{their} columns: the others are left out. Unmerge the header and name each column to load them."
         )
 
 

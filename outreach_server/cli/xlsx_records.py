@@ -141,12 +141,13 @@ class _Reader:
                 return
             number += 1
             dates: dict[int, str] = {}
-            texts = [self._text(cell, dates) for cell in cells]
+            numbers: dict[int, str] = {}
+            texts = [self._text(cell, dates, numbers) for cell in cells]
             if number in self._formulas:
                 texts = fill_in(texts, self._formulas[number], name=self._name, row=number)
-            merged.fill(number, texts, dates)
+            merged.fill(number, texts, dates, numbers)
             width = max(width, len(texts))
-            yield Record(number, number, texts or [""], _joined_rows(texts, width), dates)
+            yield Record(number, number, texts or [""], _joined_rows(texts, width), dates, numbers)
 
     def notes(self) -> Iterator[str]:
         """Yield what was not read as it is shown, by now."""
@@ -154,7 +155,7 @@ class _Reader:
             if (said := one.note()) is not None:
                 yield said
 
-    def _text(self, cell: Any, dates: dict[int, str]) -> str:
+    def _text(self, cell: Any, dates: dict[int, str], numbers: dict[int, str]) -> str:
         value = cell.value
         if value is None:
             return ""
@@ -167,7 +168,10 @@ class _Reader:
             return value
         if isinstance(value, date | time):
             dates[cell.column - 1] = plain_text(value)
-        return known.text(value, cell)
+        text = known.text(value, cell)
+        if type(value) in {int, float} and value >= 0 and text != (digits := plain_text(value)) and digits.isdecimal():
+            numbers[cell.column - 1] = digits
+        return text
 
 
 def _joined_rows(texts: Sequence[str], width: int) -> str | None:

@@ -160,6 +160,14 @@ def test_names_and_values_are_composed_when_they_come_in(
     assert (message["encoding"], message["segments"]) == ("GSM-7", 1)
 
 
+def test_the_advice_for_a_missing_date_keeps_its_format(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """A fallback alone would lose it."""
+    file = csv_file("phone,slot\n+14155550101,2026-12-08 08:00\n+14155550102,\n")
+    told = cli.tell(*args(workspace_id, file, "On {{slot|date:d.m.}} at {{slot|date:h:mm}}"))
+    assert "Of 2 rows, 1 has no value for {{slot}}" in told
+    assert "such as {{slot|date:d.m.|there}}." in told
+
+
 def test_a_date_that_cannot_be_read_for_certain_is_counted(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """It is sent as it is, with a word to whoever loads the list."""
     file = csv_file("phone,slot\n+14155550101,2026-12-08 08:00\n+14155550102,8.12.2026\n+14155550103,12/8/2026\n")

@@ -158,8 +158,8 @@ def test_files_of_other_programs_are_read_as_they_are_shown(
     assert "Row 3 looks like the header. Row 1 above it is not read." in made["notes"]
     assert made["unknown_placeholders"] == made["placeholder_problems"] == made["text_warnings"] == []
     assert [(one["phone"], one["first_name"], one["custom_variables"]) for one in people] == [
-        ("+14155550101", "José", {"Discount": "15%", "Slot": "2026-12-08 08:00"}),
-        ("+14155550102", "Peña", {"Discount": "20%", "Slot": "2026-12-09 12:00"}),
+        ("+14155550101", "José", {"Discount": "15%", "Slot": "8.12.2026 8:00", "Slot|date:": "2026-12-08 08:00"}),
+        ("+14155550102", "Peña", {"Discount": "20%", "Slot": "9.12.2026 12:00", "Slot|date:": "2026-12-09 12:00"}),
     ]
     preview = cli.ask("campaigns", "preflight", made["id"])
     assert preview["samples"][0]["messages"][0]["text"].startswith("Hi José, 15% off on 8 Dec, 8:00")
@@ -287,6 +287,119 @@ def test_a_date_of_a_sheet_takes_the_format_of_its_placeholder(cli: Cli, workspa
     assert made["placeholder_problems"] == []
     preview = cli.ask("campaigns", "preflight", made["id"])
     assert preview["samples"][0]["messages"][0]["text"].startswith("8. Dezember, 8:00 12/8/2026")
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ("On {{slot}}", "On 8. December 2026"),
+        ("On {{slot}} at {{slot|date:h:mm}}", "On 8. December 2026 at 8:00"),
+        ("{{slot|date:[de]d. mmmm}}: {{ slot | soon }}", "8. Dezember: 8. December 2026"),
+        ("{{Firma}} at {{Firma|date:h:mm}}", "8.12.26 at 8:00"),
+    ],
+)
+def test_a_placeholder_without_a_format_shows_a_date_as_its_cell_does(
+    cli: Cli, workspace_id: str, tmp_path: Path, message: str, text: str
+) -> None:
+    """Whichever formats other placeholders of the same column have; also where the column is a contact's field."""
+    rows: list[list[tuple[Any, str]]] = [
+        [("phone", ""), ("slot", ""), ("Firma", "")],
+        [("+14155550101", ""), (SLOT, "d. mmmm yyyy"), (SLOT, "d.m.yy")],
+    ]
+    made, _ = contacts_of(cli, workspace_id, with_openpyxl(tmp_path / "a.xlsx", rows), message)
+    assert made["unknown_placeholders"] == made["placeholder_problems"] == made["text_warnings"] == []
+    preview = cli.ask("campaigns", "preflight", made["id"])
+    assert preview["samples"][0]["messages"][0]["text"].splitlines()[0] == text
+
+
+def merged_header(path: Path, headers: Sequence[str | None], merged: str) -> Path:
+    """Write a list with a title, a header with a merged cell in row 3, and three rows of four cells."""
+    rows: dict[int, Sequence[Cell | None]] = {
+        1: [("s", "Customers of May", 0)],
+        3: [None if text is None else ("s", text, 0) for text in headers],
+    }
+    for at in range(4, 7):
+        rows[at] = [("s", text, 0) for text in (f"+1415555010{at}", "Ann", "Lee", "Rome")]
+    return write_sheet(path, rows, merged=[merged])
+
+
+@pytest.mark.parametrize(
+    ("merged", "headers", "values"),
+    [
+        ("B3:D3", ["phone", "name"], {"name": "Ann"}),
+        ("B3:D3", ["phone", "name", None, None], {"name": "Ann"}),
+        ("B3:C3", ["phone", "name", None, "city"], {"name": "Ann", "city": "Rome"}),
+        ("B3:XFD3", ["phone", "name"], {"name": "Ann"}),
+    ],
+)
+def test_a_merged_header_names_its_first_column(
+    cli: Cli, workspace_id: str, tmp_path: Path, merged: str, headers: list[str | None], values: Mapping[str, str]
+) -> None:
+    """Its address is named, and the rows are loaded without its other columns."""
+    path = merged_header(tmp_path / "a.xlsx", headers, merged)
+    made, people = contacts_of(cli, workspace_id, path, "Hi {{name}}")
+    assert made["rejected"] == []
+    assert [one["custom_variables"] for one in people] == [values] * 3
+    (note,) = (note for note in made["notes"] if merged in note)
+    assert "names only the first of its columns" in note
+    added = cli.ask("unsubscribes", "import", workspace_id, str(path))
+    assert note in added["notes"]
+
+
+def test_a_cell_of_a_sheet_beside_the_named_columns_is_rejected_with_advice(
+    cli: Cli, workspace_id: str, tmp_path: Path
+) -> None:
+    """A sheet has no commas to quote."""
+    path = merged_header(tmp_path / "a.xlsx", ["phone", "name"], "B3:C3")
+    told = cli.refuse("campaigns", "import", workspace_id, str(path), "--name", "C", "--message", "Hi")
+    assert "it has 4 cells, the header names 3; name the column in the header, or empty its cells" in told
+
+
+NUMBER = 14155550102
+PHONE_FORMATS = ('"Tel. "0', "0000000000000", "$#,##0.00", "0%", "#'##0", "#,##0,", "0.00E+00", "+0", "# ?/?", "0.0")
+
+
+@pytest.mark.parametrize("code", PHONE_FORMATS)
+def test_a_phone_cell_that_is_a_whole_number_is_read_whatever_its_format(
+    cli: Cli, workspace_id: str, tmp_path: Path, code: str
+) -> None:
+    """What is shown may be an amount, a share or thousands; merged rows too, and lists of opt-outs."""
+    rows: list[list[tuple[Any, str]]] = [
+        [("phone", ""), ("zip", ""), ("price", "")],
+        [(NUMBER, code), (2134, "00000"), (5, '"$"0.00')],
+        [(None, ""), (2135, "00000"), (6, '"$"0.00')],
+    ]
+    path = with_openpyxl(tmp_path / "a.xlsx", rows, ["A2:A3"])
+    made, people = contacts_of(cli, workspace_id, path, "Hi")
+    assert (made["rejected"], made["duplicates"]) == ([], 1)
+    assert [(one["phone"], one["custom_variables"]) for one in people] == [
+        (f"+{NUMBER}", {"zip": "02134", "price": "$5.00"}),
+        (f"+{NUMBER}", {"zip": "02135", "price": "$6.00"}),
+    ]
+    added = cli.ask("unsubscribes", "import", workspace_id, str(path), "--region", "US")
+    assert added["rejected"] == []
+    bare = with_openpyxl(tmp_path / "b.xlsx", [[(NUMBER, code), ("asked", "")], [(NUMBER + 1, code), ("asked", "")]])
+    headless = cli.ask("unsubscribes", "import", workspace_id, str(bare), "--region", "US", "--map", "phone=1")
+    assert (headless["rows"], headless["rejected"]) == (2, [])
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "region", "phone"),
+    [
+        (15123456701, "000000000000", "DE", "+4915123456701"),
+        (15123456701, '"+49 "0', "US", "+4915123456701"),
+        (4155550102, "(###) ###-####", "US", "+14155550102"),
+        (14155550102, '"00"0', "DE", "+14155550102"),
+    ],
+)
+def test_a_format_that_completes_a_number_counts(
+    cli: Cli, workspace_id: str, tmp_path: Path, value: int, code: str, region: str, phone: str
+) -> None:
+    """Leading zeros and a country code in front; the cell is named as it is shown."""
+    path = with_openpyxl(tmp_path / "a.xlsx", [[("phone", "")], [(value, code)]])
+    made, people = contacts_of(cli, workspace_id, path, "Hi", "--region", region)
+    assert [one["phone"] for one in people] == [phone]
+    assert made["numbers"]["first"][0]["cell"] == table(path)[0][1].cells[0]
 
 
 def test_a_pipe_is_read_as_a_file_is(tmp_path: Path) -> None:

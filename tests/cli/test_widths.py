@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from rich.console import Console
@@ -73,6 +73,37 @@ def test_a_block_leaves_out_what_is_missing_and_wraps_long_texts() -> None:
     assert shown.startswith(f"{ID}\n  why: a long explanation")
     assert "name" not in shown
     assert max(map(len, shown.splitlines())) <= 50
+
+
+@pytest.mark.usefixtures("narrow")
+def test_the_columns_of_an_import_keep_their_words(cli: Cli, workspace_id: str, csv_file: Callable[[str], str]) -> None:
+    """What each column is, and its first values, also where a table has no room for them."""
+    file = csv_file(
+        "Telefonnummer,Vorname,Behandlungszimmer\n"
+        "+14155550101,Ann,Untersuchungsraum\n+14155550102,Ben,Untersuchungsraum\n+14155550103,Cy,Labor im Erdgeschoss\n"
+    )
+    told = cli.tell("campaigns", "import", workspace_id, file, "--name", "C", "--message", "Hi")
+    for word in ("phone_number", "first_name", "{{Behandlungszimmer}}", "Untersuchungsraum", "Erdgeschoss", "row 4"):
+        assert word in told
+    assert not [line for line in told.splitlines() if len(line) > 80 and "Telefonnummer" in line]
+
+
+@pytest.mark.usefixtures("narrow")
+def test_long_texts_of_a_register_are_wrapped_below_their_line(
+    cli: Cli, workspace_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By words, and indented; a pipe gets one line each."""
+    evidence = "wrote to us that all calls have to end, " * 12 + "x" * 100
+    cli.ask("unsubscribes", "add", workspace_id, "+14155550108", "--evidence", evidence)
+    cli.ask("unsubscribes", "add", workspace_id, "+14155550109", "--evidence", "by phone")
+    _, _, first, *below, last = cli.tell("unsubscribes", "list", workspace_id).splitlines()
+    assert first.startswith("+14155550108")
+    assert last.startswith("+14155550109")
+    assert all(line.startswith("    ") and len(line) <= 80 for line in below)
+    assert " ".join(line.strip() for line in below).startswith("wrote to us that all calls have to end, wrote")
+    assert "".join(below).count("x") == 100
+    monkeypatch.delenv("TTY_COMPATIBLE")
+    assert any(line.endswith(evidence) for line in cli.tell("unsubscribes", "list", workspace_id).splitlines())
 
 
 @pytest.mark.usefixtures("narrow")

@@ -113,6 +113,42 @@ def test_contacts_without_a_value_are_counted_with_examples() -> None:
     assert undated.examples[0].detail == "'12/8/2026'"
 
 
+def problems(template: str, *slots: str) -> list[tuple[str, str, int, list[str | None]]]:
+    """Return what is counted for contacts with these values."""
+    tally = PlaceholderTally([template])
+    for position, slot in enumerate(slots):
+        tally.see(recipient_values(phone_number="+1", custom_variables={"slot": slot}), position, "+1")
+    return [(one.name, one.problem, one.count, [each.detail for each in one.examples]) for one in tally.problems()]
+
+
+def test_a_contact_is_counted_once_for_a_name_whatever_its_placeholders() -> None:
+    """A value that one of the formats cannot write is no date, once."""
+    template = "{{slot|date:d.m.}} {{slot|date:h:mm}} {{slot}} {{slot|date:d.m.yyyy|soon}}"
+    assert problems(template, "2026-12-08 08:00", "morgen", "14:05", "") == [
+        ("slot", "no_date", 2, ["'morgen'", "'14:05'"]),
+        ("slot", "no_value", 1, [None]),
+    ]
+
+
+def test_a_format_that_is_not_understood_makes_no_value_a_bad_date() -> None:
+    """The format is named itself; another format of the same name still counts."""
+    assert problems("{{slot|date:foo}}", "2026-12-08", "morgen") == []
+    assert problems("{{slot|date:foo}} {{slot|date:d.m.}}", "2026-12-08", "morgen") == [
+        ("slot", "no_date", 1, ["'morgen'"])
+    ]
+
+
+@pytest.mark.parametrize(
+    ("template", "date"),
+    [("{{slot}}", None), ("{{slot|date:h:mm}}", "h:mm"), ("{{slot|date:d.m.|soon}} {{slot|date: h:mm }}", "h:mm")],
+)
+def test_a_missing_value_is_named_with_the_format_of_its_placeholder(template: str, date: str | None) -> None:
+    """That of the placeholder without a fallback."""
+    tally = PlaceholderTally([template])
+    tally.see({}, 0, "+1")
+    assert [(one.name, one.problem, one.date) for one in tally.problems()] == [("slot", "no_value", date)]
+
+
 @pytest.mark.parametrize(
     ("template", "expected"),
     [
