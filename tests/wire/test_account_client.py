@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from itertools import count
@@ -15,8 +16,12 @@ import anyio
 import httpx
 import pytest
 
+from outreach.clock import SystemClock
+from outreach.models.dispatch import DispatchOutcome
+from outreach.models.states import DispatchState
 from outreach.testing.fault_server import Answer, FaultServer, Received
 from outreach.wire.account_client import AccountClient, SharedConnections
+from outreach.wire.sending import send_once
 from tests.listening.certificates import write_pair
 
 pytestmark = pytest.mark.anyio
@@ -273,3 +278,37 @@ async def test_an_answer_over_tls_keeps_its_connection(tmp_path: Path, monkeypat
         for _ in range(5):
             assert (await connections.client("a").post(server.url, json={})).json() == {}
         assert server.connections == 1
+
+
+async def test_a_proxy_of_an_unknown_scheme_leaves_nothing_sent_and_no_connection_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However often it fails, a later request has a connection."""
+    async with sharing(1, waiting=httpx.Timeout(30.0, pool=0.5)) as (connections, server):
+        http = connections.client("a")
+        with monkeypatch.context() as environment:
+            environment.setenv("HTTPS_PROXY", "unknown://127.0.0.1:1")
+            for _ in range(3):
+                refused = await send_once(http, http.build_request("POST", server.url), _accepted, clock=SystemClock())
+                assert (refused.state, refused.error_code) == (DispatchState.NOT_SENT, "ProxyError")
+        assert (await http.get(server.url)).is_success
+
+
+async def test_a_proxy_without_its_package_leaves_nothing_sent_and_no_connection_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A proxy of SOCKS requires one that is not among those of the engine."""
+    monkeypatch.setitem(sys.modules, "socksio", None)
+    async with sharing(1, waiting=httpx.Timeout(30.0, pool=0.5)) as (connections, server):
+        http = connections.client("a")
+        with monkeypatch.context() as environment:
+            environment.setenv("ALL_PROXY", "socks5://user:password@127.0.0.1:1")
+            for _ in range(3):
+                with pytest.raises(httpx.ProxyError, match="cannot be used: ImportError") as failure:
+                    await http.get(server.url)
+                assert "password" not in str(failure.value)
+        assert (await http.get(server.url)).is_success
+
+
+def _accepted(_: httpx.Response) -> DispatchOutcome:
+    return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id="1")
