@@ -15,11 +15,13 @@ from typing import Final
 import anyio
 import httpx
 import pytest
+from httpcore._backends.anyio import AnyIOStream
 
 from outreach.clock import SystemClock
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.testing.fault_server import Answer, FaultServer, Received
+from outreach.wire import client
 from outreach.wire.account_client import AccountClient, SharedConnections
 from outreach.wire.sending import send_once
 from tests.listening.certificates import write_pair
@@ -231,6 +233,85 @@ async def test_what_comes_beyond_an_answer_is_not_the_next_one(
             assert json.loads(await streamed.aread()) == {"id": 5}
         assert (await http.post(server.url, json={})).json() == {"id": 6}
         assert server.connections == 6
+
+
+@pytest.mark.parametrize("secure", [False, True])
+async def test_what_comes_beyond_an_answer_of_all_that_is_read_at_once_is_not_the_next_one(
+    secure: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """64 KiB are; the rest of what has arrived waits in a queue of its own, and the connection is closed."""
+    connected: list[asyncio.StreamWriter] = []
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: 65494\r\n\r\n"
+    first = head + b"a" * 65_494
+    assert len(first) == 65_536
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connected.append(writer)
+        with suppress(ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
+            while await reader.readuntil(b"\r\n\r\n"):
+                writer.write(first + SECOND)
+
+    tls = trusted(tmp_path, monkeypatch) if secure else None
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
+    async with SharedConnections(most=4, keepalive_expiry=4.0, timeout=TIMEOUT) as connections:
+        http, port = connections.client("a"), server.sockets[0].getsockname()[1]
+        for number in range(1, 4):
+            answer = await http.get(f"http{'s' if secure else ''}://127.0.0.1:{port}")
+            assert set(answer.text) == {"a"}
+            assert len(connected) == number
+    for writer in connected:
+        writer.close()
+    server.close()
+    await server.wait_closed()
+
+
+async def test_a_large_answer_keeps_its_connection() -> None:
+    """Where nothing comes beyond it."""
+    async with (
+        FaultServer(lambda _: Answer(body=b"a" * 300_000)) as server,
+        SharedConnections(most=4, keepalive_expiry=4.0, timeout=TIMEOUT) as connections,
+    ):
+        for _ in range(3):
+            assert len((await connections.client("a").get(server.url)).text) == 300_000
+        assert server.connections == 1
+
+
+@pytest.mark.parametrize("lost", ["_WAY_TO_PARSER", "_WAY_TO_QUEUE"])
+async def test_where_what_comes_beyond_an_answer_cannot_be_seen_each_request_has_a_connection(
+    lost: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As with another httpx or anyio; one line of the log says so."""
+    monkeypatch.setattr(client, lost, ("made_another_way",))
+    client.warn_of_closed_connections.cache_clear()
+    async with sharing(4) as (connections, server):
+        for _ in range(3):
+            assert (await connections.client("a").get(server.url)).is_success
+        assert server.connections == 3
+    (line,) = [record for record in caplog.records if getattr(record, "action", None) == "connections_not_kept"]
+    assert line.levelname == "WARNING"
+    client.warn_of_closed_connections.cache_clear()
+
+
+@pytest.mark.parametrize("failure", [OSError("It is gone."), asyncio.CancelledError()])
+async def test_a_connection_whose_closing_fails_gives_its_place_back(
+    failure: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it is closed because nobody can see what comes beyond an answer."""
+    monkeypatch.setattr(client, "_WAY_TO_PARSER", ("made_another_way",))
+    closing, failing = AnyIOStream.aclose, [failure]
+
+    async def close(stream: AnyIOStream) -> None:
+        await closing(stream)
+        if failing:
+            raise failing.pop()
+
+    monkeypatch.setattr(AnyIOStream, "aclose", close)
+    async with sharing(1, waiting=httpx.Timeout(30.0, pool=0.5)) as (connections, server):
+        http = connections.client("a")
+        with pytest.raises(type(failure)):
+            await http.get(server.url)
+        for _ in range(3):
+            assert (await http.get(server.url)).is_success
 
 
 async def test_what_comes_between_two_requests_is_not_an_answer() -> None:
