@@ -9,11 +9,12 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach import Outreach, WorkspaceMode
+from outreach import Campaign, Outreach, WorkspaceMode
 from outreach.models.call import CallOutcome
-from outreach.models.dispatch import DispatchOutcome
+from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
+from outreach.operations.settling import ledger
 from outreach.protocols import AccountCheck, Connection
 from outreach.protocols.carrier import LookupRequest, OutboundMessage, ReportSink
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, accept, drop
@@ -253,6 +254,38 @@ async def test_an_acceptance_with_the_identifier_of_another_request_is_unknown(o
         assert {(one.reason, one.provider_id) for one in doubtful} == {("repeated_id", None)}
         assert len(doubtful) >= 5
         assert accepted[0].id in (doubtful[0].error_message or "")
+
+
+async def test_an_acceptance_with_the_identifier_of_another_workspace_s_request_is_unknown(
+    open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of that one is shown; an adapter of one's own may number by account, and is believed."""
+    async with dispatching(open_storage(clock_of_loop()), carrier=OneIdentifier()) as rig:
+        made: list[Dispatch] = []
+        for _ in range(2):
+            workspace = await given_workspace(rig.engine)
+            campaign = await given_campaign(rig.engine, workspace, 1)
+            await rig.engine.campaigns.start(workspace.id, campaign.id)
+
+            async def settled(campaign: Campaign = campaign) -> bool:
+                found = await rig.engine.campaigns.list_dispatches(campaign.workspace_id, campaign.id, 0)
+                return any(one.state is not DispatchState.DISPATCHING for one in found)
+
+            await until(settled)
+            made += await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
+        first, second = made
+        assert (first.state, first.provider_id) == (DispatchState.ACCEPTED, "SM-of-the-first")
+        assert (second.state, second.reason, second.provider_id) == (DispatchState.UNKNOWN, "repeated_id", None)
+        assert second.error_message == "The answer named SM-of-the-first, the identifier of another request."
+        answer = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id="SM-of-the-first")
+
+        same = attrs.evolve(second, workspace_id=first.workspace_id)
+        monkeypatch.setattr(ledger, "PROVIDERS", {})
+        believed, repeated = await rig.storage.read(
+            lambda tx: [ledger.believable(tx, one, answer) for one in (second, same)]
+        )
+        assert believed == answer
+        assert (repeated.state, repeated.reason) == (DispatchState.UNKNOWN, "repeated_id")
 
 
 class OddAnalyser:
