@@ -79,8 +79,8 @@ def _refusing(may_start: MayStart, request: httpx.Request) -> Callable[[str, obj
     """Return what httpcore tells of its steps, and what ends the request before it is written."""
 
     async def trace(step: str, _: object) -> None:
-        if step.endswith(".send_request_headers.started") and not may_start():
-            raise TooLate("It took too long to connect.", request=request)
+        if step.endswith(".send_request_headers.started") and not await may_start():
+            raise TooLate("It may not start any more.", request=request)
 
     return trace
 
