@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -53,6 +54,11 @@ async def a_closed_generator() -> None:
     raise GeneratorExit
 
 
+async def an_exit() -> None:
+    """Leave, as a program does."""
+    sys.exit(3)
+
+
 async def a_group() -> None:
     """Raise one as task groups do."""
     raise BaseExceptionGroup("unhandled errors in a TaskGroup", [_Abort()])
@@ -73,7 +79,7 @@ class OddCarrier(ScriptedCarrier):
         return outcome
 
 
-@pytest.mark.parametrize("odd", [a_cancelled_task, an_abort, a_closed_generator, a_group])
+@pytest.mark.parametrize("odd", [a_cancelled_task, an_abort, a_closed_generator, an_exit, a_group])
 async def test_what_is_no_error_of_a_request_ends_that_request_alone(
     open_storage: OpenStorage, odd: Callable[[], Awaitable[None]]
 ) -> None:
@@ -291,16 +297,22 @@ async def test_an_acceptance_with_the_identifier_of_another_workspace_s_request_
 class OddAnalyser:
     """Raises what is no error as a call has ended."""
 
+    def __init__(self, error: type[BaseException]) -> None:
+        self._error = error
+
     def outcome(self, report: CallReport) -> CallOutcome | None:
         """Be odd."""
-        raise GeneratorExit
+        raise self._error
 
 
-async def test_an_analyser_that_raises_what_is_no_error_leaves_the_outcome_open(open_storage: OpenStorage) -> None:
+@pytest.mark.parametrize("error", [GeneratorExit, SystemExit])
+async def test_an_analyser_that_raises_what_is_no_error_leaves_the_outcome_open(
+    open_storage: OpenStorage, error: type[BaseException]
+) -> None:
     """The call has ended all the same, and dispatching goes on."""
     clock = clock_of_loop()
     async with Outreach(
-        open_storage(clock), clock=clock, config=CALLS, analyser=OddAnalyser(), dispatch=True
+        open_storage(clock), clock=clock, config=CALLS, analyser=OddAnalyser(error), dispatch=True
     ) as engine:
         workspace = await given_workspace(engine)
         campaign = await given_calls(engine, workspace, 3)
