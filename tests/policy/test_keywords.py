@@ -453,7 +453,6 @@ ORDINARY = [
         "haja",
         "parra",
         "arrest",
-        "arrêté?",
     ),
 ]
 
