@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import unescape
 from typing import Any, Final
 from urllib.parse import quote, quote_plus
 
@@ -33,6 +34,17 @@ _CREDENTIALS: Final = re.compile(
 )
 """Credentials whatever their value: a header of the request, and tokens that were made for it."""
 
+_ESCAPE: Final = re.compile(
+    r"%(?:25){0,4}(?P<url>[0-9a-f]{2})"
+    r"|\\{1,8}u(?P<json>[0-9a-f]{4})"
+    r"|&(?:amp;){0,4}(?:#x(?P<hex>[0-9a-f]{1,6})|#(?P<decimal>[0-9]{1,7})|(?P<name>[a-z]{2,8}));"
+    r"|\\{1,8}(?P<itself>[/\"'])",
+    re.IGNORECASE,
+)
+"""A character as URLs, JSON and HTML write it, also escaped several times."""
+
+_END_OF_ASCII: Final = 128
+
 _OUTCOME_WORDS: Final = ("error_code", "error_message")
 _CALL_WORDS: Final = ("error", "summary", "answered_by")
 _MESSAGE_WORDS: Final = ("error_code",)
@@ -55,15 +67,27 @@ class Redaction:
         )
 
     def text(self, text: str) -> str:
-        """Return a text without secrets, whole or cut off at its end."""
+        """Return a text without secrets, whole or cut off at its end, also where an answer escapes them."""
         text = _CREDENTIALS.sub(_without_value, text)
+        text = _without_spans(text, self._spans(text))
+        plain, places = _unescaped(text)
+        if plain == text:
+            return text
+        return _without_spans(text, [(places[start], places[end]) for start, end in self._spans(plain)])
+
+    def _spans(self, text: str) -> Sequence[tuple[int, int]]:
+        """Return where secrets begin and end."""
+        found = []
         for form in self._forms:
-            text = text.replace(form, _REMOVED)
+            start = text.find(form)
+            while start >= 0:
+                found.append((start, start + len(form)))
+                start = text.find(form, start + len(form))
         for form in self._forms:
             for length in range(min(len(form) - 1, len(text)), _MIN_LENGTH - 1, -1):
                 if text.endswith(form[:length]):
-                    return text[:-length] + _REMOVED
-        return text
+                    return [*found, (len(text) - length, len(text))]
+        return found
 
     def outcome(self, outcome: Any) -> Any:
         """Return an adapter's answer to a request or look-up without secrets."""
@@ -99,6 +123,44 @@ def _forms(secret: str, others: Iterable[str]) -> Iterator[str]:
     for pair in (secret, *(text for other in others for text in (f"{other}:{secret}", f"{secret}:{other}"))):
         yield base64.b64encode(pair.encode()).decode().rstrip("=")
     yield base64.b64encode(f"{secret}:".encode()).decode().rstrip("=")
+
+
+def _unescaped(text: str) -> tuple[str, Sequence[int]]:
+    """Return a text without the escapes of URLs, JSON and HTML, and where its characters begin in the given one.
+
+    The end of the text is the last place.
+    """
+    parts: list[str] = []
+    places: list[int] = []
+    end = 0
+    for found in _ESCAPE.finditer(text):
+        character = _character(found)
+        if character is not None:
+            parts += [text[end : found.start()], character]
+            places += range(end, found.start() + 1)
+            end = found.end()
+    return "".join((*parts, text[end:])), [*places, *range(end, len(text) + 1)]
+
+
+def _character(found: re.Match[str]) -> str | None:
+    """Return the character that an escape stands for; None if it is not of ASCII, as secrets are."""
+    if found["itself"]:
+        return found["itself"]
+    if found["name"]:
+        named = unescape(f"&{found['name']};")
+        return named if len(named) == 1 else None
+    number = int(found["decimal"]) if found["decimal"] else int(found["url"] or found["json"] or found["hex"], 16)
+    return chr(number) if number < _END_OF_ASCII else None
+
+
+def _without_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return a text in which each span, or several that overlap, is replaced."""
+    parts, end = [], 0
+    for start, stop in sorted(spans):
+        if start >= end:
+            parts += [text[end:start], _REMOVED]
+        end = max(end, stop)
+    return "".join((*parts, text[end:]))
 
 
 def _without_value(found: re.Match[str]) -> str:

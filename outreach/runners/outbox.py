@@ -40,6 +40,12 @@ _ANY_TIME: Final = float("-inf")
 _CLOCK_ROUNDING_SECONDS: Final = 0.000_002
 """The rounding difference between two clocks, each in whole microseconds."""
 
+_FRESH_SECONDS: Final = 0.1
+"""For how long the last check of the stops holds: after a longer wait for a connection they are asked once more."""
+
+_CHECKING_PORTION: Final = 0.05
+"""Of the time for a request: how long asking the stops again may take, so that what is not sent is known in time."""
+
 _MAX_CHECKED: Final = 500
 """Requests that are checked together, immediately before they start."""
 
@@ -159,7 +165,7 @@ class Outbox:
                 late = self._clock.now() - request.dispatch.slot_at
                 instrumentation.request_started(request.dispatch, late_seconds=max(late.total_seconds(), 0.0))
                 asked = self._clock.monotonic()
-                outcome = await self._call_provider(request.dispatch, send)
+                outcome = await self._call_provider(request, send)
         except ConfigError as error:
             # No request was made; the account's failure pauses its campaigns.
             outcome = DispatchOutcome(state=DispatchState.REFUSED, reason="provider_auth", error_message=error.message)
@@ -189,18 +195,39 @@ class Outbox:
             if not self._in_flight:
                 self._idle.set()
 
-    async def _call_provider(self, dispatch: Dispatch, send: SendRequest) -> DispatchOutcome:
-        with anyio.move_on_after(self._config.provider_timeout_seconds), last_moment(lambda: self._may_start(dispatch)):
+    async def _call_provider(self, request: ProviderRequest, send: SendRequest) -> DispatchOutcome:
+        dispatch, checked, obstacle = request.dispatch, self._clock.monotonic(), None
+
+        async def may_start() -> bool:
+            nonlocal checked, obstacle
+            if self._clock.monotonic() - checked > _FRESH_SECONDS:
+                try:
+                    with anyio.fail_after(self._config.provider_timeout_seconds * _CHECKING_PORTION):
+                        obstacle = await self._checks.submit(CommittedIntent(dispatch, request.stops, request.revision))
+                except Exception as error:
+                    self._worker.log_throttle.failure(
+                        "dispatch_failed",
+                        error,
+                        "The stops could not be looked at before a request: it was not sent.",
+                        dispatch_id=dispatch.id,
+                    )
+                    return False
+                checked = self._clock.monotonic()
+            return obstacle is None and self._in_time(dispatch)
+
+        with anyio.move_on_after(self._config.provider_timeout_seconds), last_moment(may_start):
             answer: object = await asked(send())
             outcome = recordable(answer)
-            if outcome is not None:
-                return outcome
-            # Its answer is worthless, and may contain what no log may.
-            raise TypeError(f"The adapter of {dispatch.provider} did not return an outcome: {_kind(answer)}.")
+            if outcome is None:
+                # Its answer is worthless, and may contain what no log may.
+                raise TypeError(f"The adapter of {dispatch.provider} did not return an outcome: {_kind(answer)}.")
+            if obstacle is not None and outcome.state is DispatchState.NOT_SENT:
+                return DispatchOutcome(state=DispatchState.WITHDRAWN, reason=obstacle)
+            return outcome
         return DispatchOutcome(state=DispatchState.UNKNOWN, reason="timeout")
 
-    def _may_start(self, dispatch: Dispatch) -> bool:
-        """Return whether a request whose connection took a while may start."""
+    def _in_time(self, dispatch: Dispatch) -> bool:
+        """Return whether a request whose connection took a while is still in time."""
         # Before its slot the clock was set back meanwhile, and the hours of the commit may not be open yet.
         return dispatch.slot_at <= self._clock.now() <= dispatch.valid_until and self._worker.lease_seconds_left > 0
 

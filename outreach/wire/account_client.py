@@ -64,21 +64,17 @@ class SharedConnections:
 
         Raises:
             httpx.PoolTimeout: None was free in time.
+            httpx.ProxyError: The environment names a proxy that cannot be used.
             RuntimeError: They are closed.
         """
         seconds = request.extensions.get("timeout", {}).get("pool")
         if not await self._places.acquire_within(account, math.inf if seconds is None else seconds):
             raise httpx.PoolTimeout("No connection was free in time.", request=request)
-        if self._closed:
+        try:
+            connection = self._take_now(account, request)
+        except BaseException:
             self._places.release(account, 1)
-            raise RuntimeError("The client is closed.")
-        connection = next((idle for idle in reversed(self._idle) if idle.account == account), None)
-        if connection is None:
-            if len(self._used) + len(self._idle) >= self._most:
-                self._close(next(iter(self._idle)))
-            connection = _Connection(account, ProviderClient(limits=self._limits, **self._settings))
-        else:
-            del self._idle[connection]
+            raise
         self._used.add(connection)
         return connection
 
@@ -111,6 +107,28 @@ class SharedConnections:
     ) -> None:
         """Close all connections."""
         await self.aclose()
+
+    def _take_now(self, account: str, request: httpx.Request) -> _Connection:
+        """Return the last idle connection of an account, or a new one."""
+        if self._closed:
+            raise RuntimeError("The client is closed.")
+        connection = next((idle for idle in reversed(self._idle) if idle.account == account), None)
+        if connection is not None:
+            del self._idle[connection]
+            return connection
+        try:
+            # Before another one is closed for it.
+            client = ProviderClient(limits=self._limits, **self._settings)
+        except (ImportError, ValueError, httpx.InvalidURL) as error:
+            # The words of the error may contain the proxy's password.
+            raise httpx.ProxyError(
+                "A proxy of the environment (HTTPS_PROXY, HTTP_PROXY or ALL_PROXY) cannot be used: "
+                f"{type(error).__name__}. Correct its URL; a SOCKS proxy requires the package socksio.",
+                request=request,
+            ) from None
+        if len(self._used) + len(self._idle) >= self._most:
+            self._close(next(iter(self._idle)))
+        return _Connection(account, client)
 
     def _close(self, connection: _Connection) -> None:
         self._idle.pop(connection, None)

@@ -19,6 +19,7 @@ async def asked(answer: Awaitable[T]) -> T:
     A cancellation that nobody has asked for is its error, such as that of a task which an adapter's requests share:
     a task group would take it for its own, and end the requests of all others. So is a `GeneratorExit`, which Python
     raises where a coroutine is closed: here, the one of the caller goes on.
+    And a `SystemExit` would end the process, in which other workspaces are at work; `KeyboardInterrupt` is a person's.
 
     Raises:
         Aborted: It raised such a cancellation, or another error that is no `Exception`.
@@ -26,7 +27,7 @@ async def asked(answer: Awaitable[T]) -> T:
     task = asyncio.current_task()
     try:
         return await answer
-    except (Exception, KeyboardInterrupt, SystemExit):
+    except (Exception, KeyboardInterrupt):
         raise
     except BaseException as error:
         if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
@@ -45,7 +46,7 @@ def called(function: Callable[..., T], *args: Any) -> T:
     """
     try:
         return function(*args)
-    except (Exception, KeyboardInterrupt, SystemExit):
+    except (Exception, KeyboardInterrupt):
         raise
     except BaseException as error:
         raise _aborted(error) from error

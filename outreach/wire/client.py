@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any, Final
 
 import httpx
 
 from outreach.wire.last_moment import MayStart, present
+
+_log = logging.getLogger(__name__)
 
 MAX_RESPONSE_BYTES: Final = 8 * 1024 * 1024
 """The largest answer that is read, unpacked: a call with its transcript, or a thousand messages in a list."""
@@ -75,8 +79,8 @@ def _refusing(may_start: MayStart, request: httpx.Request) -> Callable[[str, obj
     """Return what httpcore tells of its steps, and what ends the request before it is written."""
 
     async def trace(step: str, _: object) -> None:
-        if step.endswith(".send_request_headers.started") and not may_start():
-            raise TooLate("It took too long to connect.", request=request)
+        if step.endswith(".send_request_headers.started") and not await may_start():
+            raise TooLate("It may not start any more.", request=request)
 
     return trace
 
@@ -96,28 +100,58 @@ class _LastAnswer(httpx.AsyncByteStream):
             yield part
 
     async def aclose(self) -> None:
-        # Without a network there is a double of a test.
-        if self._network is not None:
-            parser = _parser_of(self._stream)
-            if parser is None:
-                # Whether more has come cannot be seen.
-                await self._network.aclose()
-            elif parser.trailing_data[0] or _has_more(self._network.get_extra_info("ssl_object")):
-                # httpcore closes the connection of a request that failed, and keeps every other one.
-                parser.send_failed()
-        await self._stream.aclose()
+        try:
+            # Without a network there is a double of a test.
+            if self._network is not None:
+                await self._close_network()
+        finally:
+            await self._stream.aclose()
+
+    async def _close_network(self) -> None:
+        parser, queue = _parser_of(self._stream), _queue_of(self._network)
+        if parser is None or queue is None:
+            warn_of_closed_connections()
+            await self._network.aclose()
+        elif parser.trailing_data[0] or queue or _has_more(self._network.get_extra_info("ssl_object")):
+            # httpcore closes the connection of a request that failed, and keeps every other one.
+            parser.send_failed()
+
+
+@functools.cache
+def warn_of_closed_connections() -> None:
+    """Log once that whether more than an answer has come cannot be seen, so that no connection is kept."""
+    _log.warning(
+        "Each request to a provider makes a connection, because this version of httpx, httpcore or anyio does not show "
+        "what comes beyond an answer. Install a version that `pip install outreach` chooses.",
+        extra={"action": "connections_not_kept"},
+    )
 
 
 _WAY_TO_PARSER: Final = ("_stream", "_httpcore_stream", "_stream", "_connection", "_h11_state")
 """From the stream of an answer of httpx through those of httpcore, which do not show their parser."""
 
+_WAY_TO_QUEUE: Final = ("_protocol", "read_queue")
+"""From a stream of anyio, below that of TLS, to what has arrived and was not read: what is more than 64 KiB at once."""
+
 
 def _parser_of(stream: object) -> Any:
     """Return the `h11.Connection` of an answer's connection; None if httpx or httpcore are made another way."""
-    found: Any = stream
-    for name in _WAY_TO_PARSER:
-        found = getattr(found, name, None)
+    found = _at_end(stream, _WAY_TO_PARSER)
     return found if hasattr(found, "trailing_data") and hasattr(found, "send_failed") else None
+
+
+def _queue_of(network: object) -> Any:
+    """Return what has arrived at a connection and was not read; None if httpcore or anyio are made another way."""
+    stream = getattr(network, "_stream", None)
+    while (below := getattr(stream, "transport_stream", None)) is not None:
+        stream = below
+    return _at_end(stream, _WAY_TO_QUEUE)
+
+
+def _at_end(found: Any, way: Iterable[str]) -> Any:
+    for name in way:
+        found = getattr(found, name, None)
+    return found
 
 
 def _has_more(tls: ssl.SSLObject | None) -> bool:

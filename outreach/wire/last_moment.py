@@ -1,16 +1,17 @@
 """Whether a request may still start: asked once more when its connection is there, before its first byte.
 
-Connecting takes time, and the process may stand still meanwhile (docs/delivery-contract.md#rule-4).
+Waiting for a connection takes time: stops are committed meanwhile, and the process may stand still
+(docs/delivery-contract.md#rule-4).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
-MayStart = Callable[[], bool]
+MayStart = Callable[[], Awaitable[bool]]
 """Returns whether a request may start now."""
 
 _present: Final[ContextVar[MayStart | None]] = ContextVar("may_start", default=None)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import attrs
 import pytest
 
-from outreach import Outreach, WorkspaceMode
+from outreach import Campaign, Outreach, WorkspaceMode
 from outreach.models.call import CallOutcome
-from outreach.models.dispatch import DispatchOutcome
+from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
+from outreach.operations.settling import ledger
 from outreach.protocols import AccountCheck, Connection
 from outreach.protocols.carrier import LookupRequest, OutboundMessage, ReportSink
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, accept, drop
@@ -52,6 +54,11 @@ async def a_closed_generator() -> None:
     raise GeneratorExit
 
 
+async def an_exit() -> None:
+    """Leave, as a program does."""
+    sys.exit(3)
+
+
 async def a_group() -> None:
     """Raise one as task groups do."""
     raise BaseExceptionGroup("unhandled errors in a TaskGroup", [_Abort()])
@@ -72,7 +79,7 @@ class OddCarrier(ScriptedCarrier):
         return outcome
 
 
-@pytest.mark.parametrize("odd", [a_cancelled_task, an_abort, a_closed_generator, a_group])
+@pytest.mark.parametrize("odd", [a_cancelled_task, an_abort, a_closed_generator, an_exit, a_group])
 async def test_what_is_no_error_of_a_request_ends_that_request_alone(
     open_storage: OpenStorage, odd: Callable[[], Awaitable[None]]
 ) -> None:
@@ -255,19 +262,57 @@ async def test_an_acceptance_with_the_identifier_of_another_request_is_unknown(o
         assert accepted[0].id in (doubtful[0].error_message or "")
 
 
+async def test_an_acceptance_with_the_identifier_of_another_workspace_s_request_is_unknown(
+    open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of that one is shown; an adapter of one's own may number by account, and is believed."""
+    async with dispatching(open_storage(clock_of_loop()), carrier=OneIdentifier()) as rig:
+        made: list[Dispatch] = []
+        for _ in range(2):
+            workspace = await given_workspace(rig.engine)
+            campaign = await given_campaign(rig.engine, workspace, 1)
+            await rig.engine.campaigns.start(workspace.id, campaign.id)
+
+            async def settled(campaign: Campaign = campaign) -> bool:
+                found = await rig.engine.campaigns.list_dispatches(campaign.workspace_id, campaign.id, 0)
+                return any(one.state is not DispatchState.DISPATCHING for one in found)
+
+            await until(settled)
+            made += await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
+        first, second = made
+        assert (first.state, first.provider_id) == (DispatchState.ACCEPTED, "SM-of-the-first")
+        assert (second.state, second.reason, second.provider_id) == (DispatchState.UNKNOWN, "repeated_id", None)
+        assert second.error_message == "The answer named SM-of-the-first, the identifier of another request."
+        answer = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id="SM-of-the-first")
+
+        same = attrs.evolve(second, workspace_id=first.workspace_id)
+        monkeypatch.setattr(ledger, "PROVIDERS", {})
+        believed, repeated = await rig.storage.read(
+            lambda tx: [ledger.believable(tx, one, answer) for one in (second, same)]
+        )
+        assert believed == answer
+        assert (repeated.state, repeated.reason) == (DispatchState.UNKNOWN, "repeated_id")
+
+
 class OddAnalyser:
     """Raises what is no error as a call has ended."""
 
+    def __init__(self, error: type[BaseException]) -> None:
+        self._error = error
+
     def outcome(self, report: CallReport) -> CallOutcome | None:
         """Be odd."""
-        raise GeneratorExit
+        raise self._error
 
 
-async def test_an_analyser_that_raises_what_is_no_error_leaves_the_outcome_open(open_storage: OpenStorage) -> None:
+@pytest.mark.parametrize("error", [GeneratorExit, SystemExit])
+async def test_an_analyser_that_raises_what_is_no_error_leaves_the_outcome_open(
+    open_storage: OpenStorage, error: type[BaseException]
+) -> None:
     """The call has ended all the same, and dispatching goes on."""
     clock = clock_of_loop()
     async with Outreach(
-        open_storage(clock), clock=clock, config=CALLS, analyser=OddAnalyser(), dispatch=True
+        open_storage(clock), clock=clock, config=CALLS, analyser=OddAnalyser(error), dispatch=True
     ) as engine:
         workspace = await given_workspace(engine)
         campaign = await given_calls(engine, workspace, 3)

@@ -233,9 +233,9 @@ async def test_a_request_asks_once_more_when_its_connection_is_there(open_storag
         async def connect() -> DispatchOutcome:
             may_start = present()
             assert may_start is not None
-            answers.append(may_start())
+            answers.append(await may_start())
             await anyio.sleep((dispatch.valid_until - clock_of_loop().now()).total_seconds() + 0.001)
-            answers.append(may_start())
+            answers.append(await may_start())
             return DispatchOutcome(state=DispatchState.NOT_SENT)
 
         assert await outbox.reserve("account", _Unreserved())
@@ -243,6 +243,44 @@ async def test_a_request_asks_once_more_when_its_connection_is_there(open_storag
         await outbox.drain(grace_seconds=30)
         assert answers == [True, False]
         assert present() is None
+
+
+@pytest.mark.parametrize("broken", [False, True])
+async def test_a_stop_that_comes_while_a_request_waits_for_a_connection_is_heard(
+    open_storage: OpenStorage, broken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is withdrawn; where the database gives no answer it is not sent; docs/delivery-contract.md#rule-4."""
+
+    async def fail(_: object) -> None:
+        raise StorageError("A scripted error of the database.")
+
+    async with _served(open_storage) as (storage, outbox, campaign):
+        (dispatch,) = await _intents(storage, campaign, 1)
+        answers: list[bool] = []
+
+        async def connect() -> DispatchOutcome:
+            may_start = present()
+            assert may_start is not None
+            answers.append(await may_start())
+            await storage.write(
+                lambda tx: moves.pause(tx, THIS_WORKSPACE, campaign.id, now=clock_of_loop().now(), actor="test")
+            )
+            await anyio.sleep(1)
+            with monkeypatch.context() as database:
+                if broken:
+                    database.setattr(storage, "read", fail)
+                answers.append(await may_start())
+            return DispatchOutcome(state=DispatchState.NOT_SENT, reason="not_connected")
+
+        assert await outbox.reserve("account", _Unreserved())
+        outbox.send(ProviderRequest(dispatch=dispatch, resolve_provider=_asking(connect), account="account"))
+        await outbox.drain(grace_seconds=30)
+        assert answers == [True, False]
+        settled = await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, dispatch.id))
+        assert settled is not None
+        assert (settled.state, settled.reason) == (
+            (DispatchState.NOT_SENT, "not_connected") if broken else (DispatchState.WITHDRAWN, "campaign_stopped")
+        )
 
 
 async def test_a_request_whose_clock_is_set_back_while_it_connects_does_not_start(open_storage: OpenStorage) -> None:
@@ -255,9 +293,9 @@ async def test_a_request_whose_clock_is_set_back_while_it_connects_does_not_star
         async def connect() -> DispatchOutcome:
             may_start = present()
             assert may_start is not None
-            answers.append(may_start())
+            answers.append(await may_start())
             clock.shift(timedelta(seconds=-2))
-            answers.append(may_start())
+            answers.append(await may_start())
             return DispatchOutcome(state=DispatchState.NOT_SENT)
 
         assert await outbox.reserve("account", _Unreserved())

@@ -21,6 +21,7 @@ from outreach.operations.settling import message_outcomes, recipient_outcomes, r
 from outreach.operations.waves import committing, leases, singles
 from outreach.policy import settlement
 from outreach.policy.settlement import ended_recipient
+from outreach.providers.pool import ProviderRequest, SendRequest
 from outreach.runners import outbox
 from outreach.runners.worker import Worker
 from outreach.working_set import Transaction
@@ -121,9 +122,9 @@ def ask_twice(patch: pytest.MonkeyPatch) -> None:
     """Ask a provider again that did not answer in time, as many a library does by itself."""
     ask = outbox.Outbox._call_provider
 
-    async def insisting(self: outbox.Outbox, dispatch: Dispatch, request: Any) -> DispatchOutcome:
-        first = await ask(self, dispatch, request)
-        return await ask(self, dispatch, request) if first.reason == "timeout" else first
+    async def insisting(self: outbox.Outbox, request: ProviderRequest, send: SendRequest) -> DispatchOutcome:
+        first = await ask(self, request, send)
+        return await ask(self, request, send) if first.reason == "timeout" else first
 
     patch.setattr(outbox.Outbox, "_call_provider", insisting)
 

@@ -225,6 +225,7 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "dispatches.by_provider_id": {
         "wanted": json.dumps([[WORKSPACE, "twilio", f"SM{number}"] for _, number in POSITIONS])
     },
+    "dispatches.with_provider_id": {"wanted": json.dumps([["twilio", f"SM{number}"] for _, number in POSITIONS])},
     "dispatches.similar": {
         "phone": PHONE_OF_ONE,
         "since": EARLY,

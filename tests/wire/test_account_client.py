@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from itertools import count
@@ -14,9 +15,15 @@ from typing import Final
 import anyio
 import httpx
 import pytest
+from httpcore._backends.anyio import AnyIOStream
 
+from outreach.clock import SystemClock
+from outreach.models.dispatch import DispatchOutcome
+from outreach.models.states import DispatchState
 from outreach.testing.fault_server import Answer, FaultServer, Received
+from outreach.wire import client
 from outreach.wire.account_client import AccountClient, SharedConnections
+from outreach.wire.sending import send_once
 from tests.listening.certificates import write_pair
 
 pytestmark = pytest.mark.anyio
@@ -228,6 +235,85 @@ async def test_what_comes_beyond_an_answer_is_not_the_next_one(
         assert server.connections == 6
 
 
+@pytest.mark.parametrize("secure", [False, True])
+async def test_what_comes_beyond_an_answer_of_all_that_is_read_at_once_is_not_the_next_one(
+    secure: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """64 KiB are; the rest of what has arrived waits in a queue of its own, and the connection is closed."""
+    connected: list[asyncio.StreamWriter] = []
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: 65494\r\n\r\n"
+    first = head + b"a" * 65_494
+    assert len(first) == 65_536
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connected.append(writer)
+        with suppress(ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
+            while await reader.readuntil(b"\r\n\r\n"):
+                writer.write(first + SECOND)
+
+    tls = trusted(tmp_path, monkeypatch) if secure else None
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
+    async with SharedConnections(most=4, keepalive_expiry=4.0, timeout=TIMEOUT) as connections:
+        http, port = connections.client("a"), server.sockets[0].getsockname()[1]
+        for number in range(1, 4):
+            answer = await http.get(f"http{'s' if secure else ''}://127.0.0.1:{port}")
+            assert set(answer.text) == {"a"}
+            assert len(connected) == number
+    for writer in connected:
+        writer.close()
+    server.close()
+    await server.wait_closed()
+
+
+async def test_a_large_answer_keeps_its_connection() -> None:
+    """Where nothing comes beyond it."""
+    async with (
+        FaultServer(lambda _: Answer(body=b"a" * 300_000)) as server,
+        SharedConnections(most=4, keepalive_expiry=4.0, timeout=TIMEOUT) as connections,
+    ):
+        for _ in range(3):
+            assert len((await connections.client("a").get(server.url)).text) == 300_000
+        assert server.connections == 1
+
+
+@pytest.mark.parametrize("lost", ["_WAY_TO_PARSER", "_WAY_TO_QUEUE"])
+async def test_where_what_comes_beyond_an_answer_cannot_be_seen_each_request_has_a_connection(
+    lost: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As with another httpx or anyio; one line of the log says so."""
+    monkeypatch.setattr(client, lost, ("made_another_way",))
+    client.warn_of_closed_connections.cache_clear()
+    async with sharing(4) as (connections, server):
+        for _ in range(3):
+            assert (await connections.client("a").get(server.url)).is_success
+        assert server.connections == 3
+    (line,) = [record for record in caplog.records if getattr(record, "action", None) == "connections_not_kept"]
+    assert line.levelname == "WARNING"
+    client.warn_of_closed_connections.cache_clear()
+
+
+@pytest.mark.parametrize("failure", [OSError("It is gone."), asyncio.CancelledError()])
+async def test_a_connection_whose_closing_fails_gives_its_place_back(
+    failure: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it is closed because nobody can see what comes beyond an answer."""
+    monkeypatch.setattr(client, "_WAY_TO_PARSER", ("made_another_way",))
+    closing, failing = AnyIOStream.aclose, [failure]
+
+    async def close(stream: AnyIOStream) -> None:
+        await closing(stream)
+        if failing:
+            raise failing.pop()
+
+    monkeypatch.setattr(AnyIOStream, "aclose", close)
+    async with sharing(1, waiting=httpx.Timeout(30.0, pool=0.5)) as (connections, server):
+        http = connections.client("a")
+        with pytest.raises(type(failure)):
+            await http.get(server.url)
+        for _ in range(3):
+            assert (await http.get(server.url)).is_success
+
+
 async def test_what_comes_between_two_requests_is_not_an_answer() -> None:
     """It came before it was asked for: the connection is closed."""
     served: list[asyncio.StreamWriter] = []
@@ -273,3 +359,37 @@ async def test_an_answer_over_tls_keeps_its_connection(tmp_path: Path, monkeypat
         for _ in range(5):
             assert (await connections.client("a").post(server.url, json={})).json() == {}
         assert server.connections == 1
+
+
+async def test_a_proxy_of_an_unknown_scheme_leaves_nothing_sent_and_no_connection_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However often it fails, a later request has a connection."""
+    async with sharing(1, waiting=httpx.Timeout(30.0, pool=0.5)) as (connections, server):
+        http = connections.client("a")
+        with monkeypatch.context() as environment:
+            environment.setenv("HTTPS_PROXY", "unknown://127.0.0.1:1")
+            for _ in range(3):
+                refused = await send_once(http, http.build_request("POST", server.url), _accepted, clock=SystemClock())
+                assert (refused.state, refused.error_code) == (DispatchState.NOT_SENT, "ProxyError")
+        assert (await http.get(server.url)).is_success
+
+
+async def test_a_proxy_without_its_package_leaves_nothing_sent_and_no_connection_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A proxy of SOCKS requires one that is not among those of the engine."""
+    monkeypatch.setitem(sys.modules, "socksio", None)
+    async with sharing(1, waiting=httpx.Timeout(30.0, pool=0.5)) as (connections, server):
+        http = connections.client("a")
+        with monkeypatch.context() as environment:
+            environment.setenv("ALL_PROXY", "socks5://user:password@127.0.0.1:1")
+            for _ in range(3):
+                with pytest.raises(httpx.ProxyError, match="cannot be used: ImportError") as failure:
+                    await http.get(server.url)
+                assert "password" not in str(failure.value)
+        assert (await http.get(server.url)).is_success
+
+
+def _accepted(_: httpx.Response) -> DispatchOutcome:
+    return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id="1")

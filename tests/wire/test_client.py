@@ -85,7 +85,7 @@ async def test_a_request_that_may_not_start_when_its_connection_is_there_is_not_
     connected: list[int] = []
     allowed = False
 
-    def may_start() -> bool:
+    async def may_start() -> bool:
         connected.append(server.connections)
         return allowed
 

@@ -194,7 +194,7 @@ def prefetch_for_outcomes(tx: Transaction, outcomes: Sequence[tuple[Dispatch, Di
         for dispatch, outcome in outcomes
         if outcome.provider_id is not None
     ]
-    tx.dispatches.prefetch_by_provider_id(names)
+    tx.dispatches.prefetch_with_provider_id((provider, provider_id) for _, provider, provider_id in names)
     tx.callbacks.prefetch_waiting(names)
 
 

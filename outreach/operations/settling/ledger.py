@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 import attrs
 
 from outreach.copying import copy_with
+from outreach.models.account import PROVIDERS
 from outreach.models.dispatch import OPTED_OUT, Dispatch, DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.states import MESSAGE_STATUS_RANK, DispatchState, MessageStatus
@@ -87,17 +88,22 @@ def settle(
 def believable(tx: Transaction, dispatch: Dispatch, answer: DispatchOutcome) -> DispatchOutcome:
     """Return what a provider's answer proves: an acceptance with the identifier of another request proves nothing.
 
-    It may be the answer to that one, which something between here and the provider has mixed up.
+    It may be the answer to that one, which something between here and the provider has mixed up. The providers of the
+    engine number their requests for all accounts together; what an adapter of one's own returns may be unique within an
+    account only, so that its identifiers are compared within the workspace.
     """
     if answer.state is not DispatchState.ACCEPTED or answer.provider_id is None:
         return answer
-    holder = tx.dispatches.by_provider_id(dispatch.workspace_id, dispatch.provider, answer.provider_id)
-    if holder is None or holder.id == dispatch.id:
+    holders = _others_with(tx, dispatch, answer.provider_id)
+    ours = next((holder for holder in holders if holder.workspace_id == dispatch.workspace_id), None)
+    if ours is None and not (holders and dispatch.provider in PROVIDERS):
         return answer
+    # The dispatch of another workspace is not named.
+    whose = "another request" if ours is None else f"dispatch {ours.id}"
     return DispatchOutcome(
         state=DispatchState.UNKNOWN,
         reason="repeated_id",
-        error_message=f"The answer named {answer.provider_id}, the identifier of dispatch {holder.id}.",
+        error_message=f"The answer named {answer.provider_id}, the identifier of {whose}.",
     )
 
 
@@ -217,10 +223,12 @@ def belongs_to_another(tx: Transaction, dispatch: Dispatch, provider_id: str) ->
 
     Workspaces may share an account.
     """
-    holders = (
-        tx.dispatches.by_provider_id(workspace.id, dispatch.provider, provider_id) for workspace in tx.workspaces.list()
-    )
-    return any(holder is not None and holder.id != dispatch.id for holder in holders)
+    return bool(_others_with(tx, dispatch, provider_id))
+
+
+def _others_with(tx: Transaction, dispatch: Dispatch, provider_id: str) -> Sequence[Dispatch]:
+    found = tx.dispatches.with_provider_id(dispatch.provider, provider_id)
+    return [holder for holder in found if holder.id != dispatch.id]
 
 
 def dispatch_of(tx: Transaction, event: Report) -> Dispatch | None:

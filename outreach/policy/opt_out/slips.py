@@ -15,8 +15,12 @@ _OWN_FORMS: Final = frozenset({"unsubscribed", "unsubscribes"})
 _SHORT: Final = (
     *("stop", "stopall", "unsub", "cancel", "quit", "revoke", "optout", "remove", "cease", "discontinue", "exit"),
     *("mute", "cancelar", "abmelden", "abbestellen", "annulla", "cancella", "afmelden", "uitschrijven", "stoppen"),
+    *("alto", "baja", "parar", "arret"),
 )
 """Words of which a person has to read the slips."""
+
+_AS_HEARD: Final = frozenset({"cansel", "cansell", "kancel", "kansel", "canselar"})
+"""Words as they sound, with letters that are not beside the right ones."""
 
 _ROWS: Final = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
@@ -54,6 +58,7 @@ _ORDINARY: Final = frozenset(
             "exif",
         ),
         *("mite", "jute", "ute", "qui", "quot", "quoit", "anmelden", "remover"),
+        *("algo", "alo", "alt", "alot", "salto", "lato", "bajas", "baia", "haja", "parra", "arrest"),
     }
 )
 """Words of their own among the slips."""
@@ -74,7 +79,7 @@ def _slips(word: str) -> set[str]:
     return found
 
 
-_HELD: Final = frozenset().union(*map(_slips, _SHORT)) - _ORDINARY - set(_SHORT)
+_HELD: Final = frozenset().union(*map(_slips, _SHORT), _AS_HEARD) - _ORDINARY - set(_SHORT)
 
 
 def corrected(words: Words) -> Words:

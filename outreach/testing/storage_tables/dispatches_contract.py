@@ -248,6 +248,30 @@ class DispatchesContract(ContractBase):
         assert await found(THIS_WORKSPACE, "twilio", "x") is None
         assert await found(OTHER_WORKSPACE, "twilio", "X") is None
 
+    async def test_a_provider_id_finds_the_dispatches_of_all_workspaces(self, storage: Storage) -> None:
+        """Newest first by (created_at, id); what has changed within the transaction counts."""
+        at = await given_purpose(storage, "message")
+        there = {
+            "workspace_id": OTHER_WORKSPACE,
+            "message_id": await given_message(storage, workspace_id=OTHER_WORKSPACE),
+        }
+        older = make_dispatch(**at, **ACCEPTED, provider_id="X", created_at=NOW)
+        foreign = make_dispatch(**there, **ACCEPTED, provider_id="X", created_at=NOW + TICK)
+        elsewhere = make_dispatch(**at, **ACCEPTED, provider="vonage", provider_id="X", created_at=NOW + TICK)
+        await write(storage, older, foreign, elsewhere)
+
+        def operation(tx: Transaction) -> None:
+            tx.dispatches.prefetch_with_provider_id([("twilio", "X"), ("twilio", "Y"), ("vonage", "X")])
+            assert list(tx.dispatches.with_provider_id("twilio", "X")) == [foreign, older]
+            assert list(tx.dispatches.with_provider_id("vonage", "X")) == [elsewhere]
+            assert list(tx.dispatches.with_provider_id("twilio", "x")) == []
+            changed = attrs.evolve(older, provider_id="Y")
+            tx.dispatches.update(changed)
+            assert list(tx.dispatches.with_provider_id("twilio", "X")) == [foreign]
+            assert list(tx.dispatches.with_provider_id("twilio", "Y")) == [changed]
+
+        await storage.write(operation)
+
     async def test_what_was_read_of_many_at_once_is_asked_anew_once_it_has_changed(self, storage: Storage) -> None:
         """Also within the transaction, and each workspace sees its own alone."""
         campaign_id = (await given_recipients(storage, 2)).id

@@ -22,6 +22,7 @@ from outreach.working_set.tables.base import LAST, Table, json_list
 
 _OF_RECIPIENT: Final = "dispatches.of_recipient"
 _BY_PROVIDER_ID: Final = "dispatches.by_provider_id"
+_WITH_PROVIDER_ID: Final = "dispatches.with_provider_id"
 
 
 class Dispatches(Table):
@@ -39,7 +40,7 @@ class Dispatches(Table):
         """
         for dispatch in dispatches:
             self._require_campaign(dispatch)
-        for name in (_OF_RECIPIENT, _BY_PROVIDER_ID):
+        for name in (_OF_RECIPIENT, _BY_PROVIDER_ID, _WITH_PROVIDER_ID):
             self._rows.prefetched_keys.pop(name, None)
         keys = [DISPATCHES.key_of(dispatch) for dispatch in dispatches]
         self._rows.require_writing()
@@ -78,6 +79,24 @@ class Dispatches(Table):
             lambda found: [(found.workspace_id, found.provider, found.provider_id)],
         )
 
+    def with_provider_id(self, provider: str, provider_id: str) -> Sequence[Dispatch]:
+        """Return the dispatches of all workspaces with a provider's identifier, newest first by (created_at, id).
+
+        Nothing of one may be shown to another workspace.
+        """
+        name = (provider, provider_id)
+        self.prefetch_with_provider_id([name])
+        return self._rows.prefetched(DISPATCHES, _WITH_PROVIDER_ID, name)
+
+    def prefetch_with_provider_id(self, names: Iterable[tuple[str, str]]) -> None:
+        """Read many by (provider, provider's identifier) in one go, for `with_provider_id`."""
+        self._rows.prefetch_lists(
+            DISPATCHES,
+            _WITH_PROVIDER_ID,
+            {name: name for name in names},
+            lambda found: [(found.provider, found.provider_id or "")],
+        )
+
     def similar(
         self, dispatch: Dispatch, *, since: datetime, until: datetime, states: Collection[DispatchState]
     ) -> Sequence[Dispatch]:
@@ -104,6 +123,8 @@ class Dispatches(Table):
             raise AlreadyExists("There is an unsettled dispatch already.")
         if known is not None and known.provider_id != dispatch.provider_id:
             self._rows.prefetched_keys.pop(_BY_PROVIDER_ID, None)
+            for provider_id in (known.provider_id, dispatch.provider_id):
+                self._rows.prefetched_keys.get(_WITH_PROVIDER_ID, {}).pop((dispatch.provider, provider_id or ""), None)
         self._rows.update(DISPATCHES, DISPATCHES.key_of(dispatch), dispatch)
 
     def of_recipient(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[Dispatch]:

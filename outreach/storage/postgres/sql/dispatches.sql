@@ -15,6 +15,17 @@ JOIN dispatches
     AND dispatches.workspace_id = wanted.value ->> 0
 ORDER BY dispatches.created_at DESC, dispatches.id DESC
 
+-- with_provider_id --
+-- Without a workspace, because an answer with the identifier of another tenant's request must be found out. What is found
+-- is compared, and nothing of it is shown.
+SELECT {dispatches}
+FROM json_array_elements(:wanted::json) AS wanted (value)
+JOIN dispatches
+    ON left(dispatches.provider_id, 200) = left(wanted.value ->> 1, 200)
+    AND dispatches.provider_id = wanted.value ->> 1
+    AND dispatches.provider = wanted.value ->> 0
+ORDER BY dispatches.created_at DESC, dispatches.id DESC
+
 -- similar --
 -- Other possible owners of a record without our identifier: workspaces may share an account.
 SELECT {dispatches} FROM dispatches

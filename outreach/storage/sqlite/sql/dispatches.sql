@@ -14,6 +14,16 @@ CROSS JOIN dispatches INDEXED BY dispatches_by_provider_id
     AND dispatches.workspace_id = json_extract(wanted.value, '$[0]')
 ORDER BY dispatches.created_at DESC, dispatches.id DESC
 
+-- with_provider_id --
+-- Without a workspace, because an answer with the identifier of another tenant's request must be found out. What is found
+-- is compared, and nothing of it is shown.
+SELECT {dispatches}
+FROM json_each(:wanted) AS wanted
+CROSS JOIN dispatches INDEXED BY dispatches_by_provider_id
+    ON dispatches.provider_id = json_extract(wanted.value, '$[1]')
+    AND dispatches.provider = json_extract(wanted.value, '$[0]')
+ORDER BY dispatches.created_at DESC, dispatches.id DESC
+
 -- similar --
 -- Other possible owners of a record without our identifier: workspaces may share an account.
 SELECT {dispatches} FROM dispatches INDEXED BY dispatches_to_number
