@@ -14,7 +14,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from outreach import Outreach, SimulatorConfig
+from outreach import Outreach, SimulatorConfig, WorkspaceUpdate
 from outreach.database import (
     backup_database,
     compact_database,
@@ -318,6 +318,37 @@ async def test_a_second_database_starts_paused(database: Ledger, dump: str, way:
     finally:
         for ending in ("_other", "_first"):
             postgres.server().execute(f"DROP DATABASE IF EXISTS {database.name}{ending} WITH (FORCE)")
+
+
+@pytest.mark.parametrize(("before", "after"), [(0, 0), (0, 3), (1, 0), (1, 2)])
+async def test_rows_restored_in_place_are_found_by_a_process_that_has_the_database_open(
+    database: Ledger, before: int, after: int
+) -> None:
+    """Its next write hides nothing from the next worker, whatever it wrote before and after the dump."""
+    dump = str(postgres.server().directory / "dump")
+    async with Outreach.open(database.url) as engine:
+        for _ in range(before):
+            await given_workspace(engine)
+        postgres.server().run("pg_dump", "--format=custom", f"--file={dump}", database.name)
+        for _ in range(after):
+            await given_workspace(engine)
+        _rows_in_place(database, dump)
+        await given_workspace(engine)
+    assert await database.reason_of_pause() == "restored"
+
+
+async def test_a_process_that_has_the_database_open_forgets_the_rows_it_has_cached_when_they_are_restored(
+    database: Ledger,
+) -> None:
+    """Also where the rows that came back count as many transactions."""
+    dump = str(postgres.server().directory / "dump")
+    async with Outreach.open(database.url) as engine:
+        workspace = await given_workspace(engine)
+        postgres.server().run("pg_dump", "--format=custom", f"--file={dump}", database.name)
+        _rows_in_place(database, dump)
+        postgres.server().execute("UPDATE outreach.workspaces SET name = 'Restored'", database.name)
+        updated = await engine.workspaces.update(workspace.id, WorkspaceUpdate(request_limit=5))
+        assert updated.name == "Restored"
 
 
 NOT_HERE = {
