@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import attrs
@@ -335,6 +335,61 @@ async def test_rows_restored_in_place_are_found_by_a_process_that_has_the_databa
         _rows_in_place(database, dump)
         await given_workspace(engine)
     assert await database.reason_of_pause() == "restored"
+
+
+_IDENTITY = "FUNCTION pg_catalog.pg_control_system()"
+
+
+@pytest.fixture
+async def unprivileged(database: Ledger) -> AsyncIterator[Ledger]:
+    """Return the database for a user who may not ask for the server's identity."""
+    user = f"{database.name}_user"
+    for statement in (
+        f"REVOKE EXECUTE ON {_IDENTITY} FROM PUBLIC",
+        f"CREATE ROLE {user} LOGIN",
+        f"GRANT ALL ON SCHEMA outreach TO {user}",
+        f"GRANT ALL ON ALL TABLES IN SCHEMA outreach TO {user}",
+        f"GRANT ALL ON ALL SEQUENCES IN SCHEMA outreach TO {user}",
+    ):
+        postgres.server().execute(statement, database.name)
+    yield attrs.evolve(database, url=database.url.replace("postgres@", f"{user}@"))
+    postgres.server().execute(f"DROP OWNED BY {user}", database.name)
+    postgres.server().execute(f"DROP ROLE {user}")
+
+
+async def test_a_server_that_does_not_tell_its_identity_pauses_nothing(database: Ledger, unprivileged: Ledger) -> None:
+    """Nor does one that tells it again."""
+    await unprivileged.goes_on()
+    async with unprivileged.engine() as engine:
+        assert (await engine.status()).running
+        postgres.server().execute(f"GRANT EXECUTE ON {_IDENTITY} TO PUBLIC", database.name)
+        postgres.server().execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
+            "AND pid <> pg_backend_pid()",
+            database.name,
+        )
+
+        async def writes() -> bool:
+            with suppress(StorageError):
+                await given_workspace(engine)
+                return True
+            return False
+
+        await until(writes)
+    await database.goes_on()
+
+
+async def test_a_restored_database_starts_paused_where_the_server_does_not_tell_its_identity(
+    unprivileged: Ledger,
+) -> None:
+    """Everybody may ask for the OIDs and the timeline."""
+    await unprivileged.goes_on()
+    postgres.server().execute("CREATE TABLE outreach.new (LIKE outreach.home INCLUDING ALL)", unprivileged.name)
+    postgres.server().execute("INSERT INTO outreach.new SELECT * FROM outreach.home", unprivileged.name)
+    postgres.server().execute("ALTER TABLE outreach.home RENAME TO old", unprivileged.name)
+    postgres.server().execute("ALTER TABLE outreach.new RENAME TO home", unprivileged.name)
+    postgres.server().execute(f"GRANT ALL ON outreach.home TO {unprivileged.name}_user", unprivileged.name)
+    assert await unprivileged.reason_of_pause() == "restored"
 
 
 async def test_a_process_that_has_the_database_open_forgets_the_rows_it_has_cached_when_they_are_restored(

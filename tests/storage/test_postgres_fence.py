@@ -9,8 +9,8 @@ from typing import Final
 
 import pytest
 
-from outreach.operations.waves import claims
 from outreach.models.work import DatabaseHome
+from outreach.operations.waves import claims
 from outreach.operations.waves.claims import SINGLES, Wanted
 from outreach.storage.postgres.connect import PostgresConnection
 from outreach.storage.postgres.transactions import FencedTransactions
