@@ -35,8 +35,7 @@ _FOREIGN: Final = " foreign"
 
 # `xmin` is the number of the transaction that wrote a row, modulo 2 ** 32; VACUUM FULL and pg_upgrade keep it. What is
 # assigned is computed from the row as it was.
-_BEGIN: Final = """
-    BEGIN;
+_BEGIN: Final = """BEGIN;
     UPDATE fence SET version = version + 1, writer = '{writer} ' || pg_current_xact_id() || CASE
         WHEN split_part(writer, ' ', 2) = '' THEN ''
         WHEN (split_part(writer, ' ', 2)::numeric % 4294967296)::text = xmin::text THEN ''
@@ -91,7 +90,7 @@ class FencedTransactions:
         self._session.backend.connection = connection
         connection.longest_seconds = LONGEST_SECONDS
         # A random number in hexadecimal, and a constant.
-        cursor = connection.execute(_BEGIN.format(writer=self._writer, foreign=_FOREIGN).encode())
+        cursor = connection.execute(_BEGIN.format(writer=self._writer, foreign=_FOREIGN))
         cursor.nextset()
         [(self._version, self._transaction_id, is_foreign)] = cursor.fetchall()
         if is_foreign:
