@@ -39,6 +39,9 @@ COPIED_FROM: Final = "outreach:copied-from"
 STATE: Final = " state "
 """Before the state of a database on a server, in its host."""
 
+SOME_SERVER: Final = "postgresql"
+"""The machine of a database whose server does not tell its identity, which takes a privilege."""
+
 RESTORED: Final = "restored"
 """The state of a database whose rows another program has written, such as `pg_restore`, until a worker begins there."""
 
@@ -78,10 +81,14 @@ class DatabaseHome:
         """The state of a database on a server; empty for a file, and for one that an earlier version recorded."""
         return self.host.partition(STATE)[2]
 
+    def may_share_machine(self, other: DatabaseHome) -> bool:
+        """Return whether both are on one machine, or it is not known of one of them."""
+        return self.machine == other.machine or SOME_SERVER in {self.machine, other.machine}
+
     def is_connected_like(self, other: DatabaseHome) -> bool:
         """Return whether two are the same database, perhaps of two servers of which one has taken over."""
-        ours, theirs = self.host.rpartition(" ")[0], other.host.rpartition(" ")[0]
-        return (ours or self.host, self.path) == (theirs or other.host, other.path)
+        ours, theirs = self.state.rpartition(" ")[0], other.state.rpartition(" ")[0]
+        return self.may_share_machine(other) and (ours, self.path) == (theirs, other.path)
 
     @property
     def copied_to(self) -> str | None:

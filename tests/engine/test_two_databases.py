@@ -8,13 +8,13 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import attrs
 import pytest
 
-from outreach import Outreach, SimulatorConfig
+from outreach import Outreach, SimulatorConfig, WorkspaceUpdate
 from outreach.database import (
     backup_database,
     compact_database,
@@ -318,6 +318,92 @@ async def test_a_second_database_starts_paused(database: Ledger, dump: str, way:
     finally:
         for ending in ("_other", "_first"):
             postgres.server().execute(f"DROP DATABASE IF EXISTS {database.name}{ending} WITH (FORCE)")
+
+
+@pytest.mark.parametrize(("before", "after"), [(0, 0), (0, 3), (1, 0), (1, 2)])
+async def test_rows_restored_in_place_are_found_by_a_process_that_has_the_database_open(
+    database: Ledger, before: int, after: int
+) -> None:
+    """Its next write hides nothing from the next worker, whatever it wrote before and after the dump."""
+    dump = str(postgres.server().directory / "dump")
+    async with Outreach.open(database.url) as engine:
+        for _ in range(before):
+            await given_workspace(engine)
+        postgres.server().run("pg_dump", "--format=custom", f"--file={dump}", database.name)
+        for _ in range(after):
+            await given_workspace(engine)
+        _rows_in_place(database, dump)
+        await given_workspace(engine)
+    assert await database.reason_of_pause() == "restored"
+
+
+_IDENTITY = "FUNCTION pg_catalog.pg_control_system()"
+
+
+@pytest.fixture
+async def unprivileged(database: Ledger) -> AsyncIterator[Ledger]:
+    """Return the database for a user who may not ask for the server's identity."""
+    user = f"{database.name}_user"
+    for statement in (
+        f"REVOKE EXECUTE ON {_IDENTITY} FROM PUBLIC",
+        f"CREATE ROLE {user} LOGIN",
+        f"GRANT ALL ON SCHEMA outreach TO {user}",
+        f"GRANT ALL ON ALL TABLES IN SCHEMA outreach TO {user}",
+        f"GRANT ALL ON ALL SEQUENCES IN SCHEMA outreach TO {user}",
+    ):
+        postgres.server().execute(statement, database.name)
+    yield attrs.evolve(database, url=database.url.replace("postgres@", f"{user}@"))
+    postgres.server().execute(f"DROP OWNED BY {user}", database.name)
+    postgres.server().execute(f"DROP ROLE {user}")
+
+
+async def test_a_server_that_does_not_tell_its_identity_pauses_nothing(database: Ledger, unprivileged: Ledger) -> None:
+    """Nor does one that tells it again."""
+    await unprivileged.goes_on()
+    async with unprivileged.engine() as engine:
+        assert (await engine.status()).running
+        postgres.server().execute(f"GRANT EXECUTE ON {_IDENTITY} TO PUBLIC", database.name)
+        postgres.server().execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
+            "AND pid <> pg_backend_pid()",
+            database.name,
+        )
+
+        async def writes() -> bool:
+            with suppress(StorageError):
+                await given_workspace(engine)
+                return True
+            return False
+
+        await until(writes)
+    await database.goes_on()
+
+
+async def test_a_restored_database_starts_paused_where_the_server_does_not_tell_its_identity(
+    unprivileged: Ledger,
+) -> None:
+    """Everybody may ask for the OIDs and the timeline."""
+    await unprivileged.goes_on()
+    postgres.server().execute("CREATE TABLE outreach.new (LIKE outreach.home INCLUDING ALL)", unprivileged.name)
+    postgres.server().execute("INSERT INTO outreach.new SELECT * FROM outreach.home", unprivileged.name)
+    postgres.server().execute("ALTER TABLE outreach.home RENAME TO old", unprivileged.name)
+    postgres.server().execute("ALTER TABLE outreach.new RENAME TO home", unprivileged.name)
+    postgres.server().execute(f"GRANT ALL ON outreach.home TO {unprivileged.name}_user", unprivileged.name)
+    assert await unprivileged.reason_of_pause() == "restored"
+
+
+async def test_a_process_that_has_the_database_open_forgets_the_rows_it_has_cached_when_they_are_restored(
+    database: Ledger,
+) -> None:
+    """Also where the rows that came back count as many transactions."""
+    dump = str(postgres.server().directory / "dump")
+    async with Outreach.open(database.url) as engine:
+        workspace = await given_workspace(engine)
+        postgres.server().run("pg_dump", "--format=custom", f"--file={dump}", database.name)
+        _rows_in_place(database, dump)
+        postgres.server().execute("UPDATE outreach.workspaces SET name = 'Restored'", database.name)
+        updated = await engine.workspaces.update(workspace.id, WorkspaceUpdate(request_limit=5))
+        assert updated.name == "Restored"
 
 
 NOT_HERE = {

@@ -278,8 +278,8 @@ def _differs(engine: Outreach) -> timedelta:
 def _let_claims_end(url: str) -> None:
     """Let as much time have passed since the claims of keys as they last."""
     changed = postgres.server().execute(
-        "WITH fence AS (UPDATE outreach.fence SET version = version + 1) UPDATE outreach.idempotency_keys "
-        "SET locked_until = '2026-01-01T00:00:00.000000Z' RETURNING key",
+        "WITH fence AS (UPDATE outreach.fence SET version = version + 1, writer = 'test') "
+        "UPDATE outreach.idempotency_keys SET locked_until = '2026-01-01T00:00:00.000000Z' RETURNING key",
         url.rpartition("/")[2],
     )
     assert len(changed) == 1

@@ -48,3 +48,17 @@ def test_a_server_whose_log_is_deleted_sends_nothing_more(place: Place, ending: 
     wait_for("everybody", lambda: not place.books.unfinished())
     assert max(Counter(entry.to for entry in place.books.accepted()).values()) == 1
     place.books.check_counters()
+
+
+def test_what_ran_is_paused_though_the_server_is_killed_as_soon_as_it_knows(place: Place) -> None:
+    """Its last requests have not ended then."""
+    (campaign,) = place.create(campaigns=1, recipients=80)
+    server = place.serve()
+    wait_for("some messages", lambda: place.books.sent() >= 10)
+    Path(f"{place.database}-wal").unlink()
+    wait_for("the log to be missed", lambda: "was deleted or replaced while it is open" in server.errors())
+    server.kill()
+    prove_that_it_sends(place, place.serve())
+    found = place.books.campaigns()[campaign]
+    assert (found["status"], found["pause_reason"]) == ("paused", "restored")
+    assert max(Counter(entry.to for entry in place.books.accepted()).values()) == 1

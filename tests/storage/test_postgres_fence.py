@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from outreach.models.work import DatabaseHome
 from outreach.operations.waves import claims
 from outreach.operations.waves.claims import SINGLES, Wanted
 from outreach.storage.postgres.connect import PostgresConnection
@@ -85,3 +86,29 @@ async def test_one_worker_is_granted_what_two_ask_for_at_the_same_time(
         claim = await one.read(lambda tx: tx.claims.get(THIS_WORKSPACE, SINGLES))
         assert claim is not None
         assert asked[claim.epoch - 1].result()
+
+
+async def test_transactions_that_wait_for_each_other_are_not_taken_for_restored_rows(url: str) -> None:
+    """The fence that one has waited for was written by the other, which it names; so it is after a rollback."""
+    home = DatabaseHome(host="here", path="database")
+
+    def failing(tx: Transaction) -> None:
+        tx.workspaces.insert(make_workspace(name="Undone"))
+        raise ValueError
+
+    async with opened(url) as one, opened(url) as two, opened(url) as three:
+        await one.write(lambda tx: tx.leases.set_home(home))
+        for _ in range(20):
+            writes = [storage.write(lambda _: None) for storage in (one, two, three)]
+            undone = [storage.write(failing) for storage in (one, two)]
+            answers = await asyncio.gather(*writes, *undone, return_exceptions=True)
+            assert [type(answer) for answer in answers] == [type(None)] * 3 + [ValueError] * 2
+        postgres.server().execute("VACUUM (FULL, FREEZE) outreach.fence", url.rpartition("/")[2])
+        await two.write(lambda _: None)
+        assert await one.read(lambda tx: tx.leases.home()) == home
+        # Another program's write is found.
+        postgres.server().execute("UPDATE outreach.fence SET version = version + 1", url.rpartition("/")[2])
+        await two.write(lambda _: None)
+        found = await one.read(lambda tx: tx.leases.home())
+        assert found is not None
+        assert found.state == "restored"

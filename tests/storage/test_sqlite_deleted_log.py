@@ -119,6 +119,41 @@ async def test_the_next_worker_finds_a_mark_that_is_ahead(database: Path, waits:
     assert noted.epoch == MARK.epoch + 1
 
 
+@pytest.mark.parametrize("reads", [False, True])
+async def test_the_mark_is_ahead_as_soon_as_the_log_is_known_to_be_deleted(database: Path, reads: bool) -> None:
+    """A worker asks for a place only when its last requests have ended: the process may be killed before."""
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        await storage.write(appending("one"))
+        storage.lock.record_high_water(MARK)
+        beside(database, "-wal").unlink()
+        with pytest.raises(DatabaseLogDeleted):
+            await (storage.read(subjects) if reads else storage.write(appending("two")))
+        noted = SqliteDispatchLock(database).high_water()
+        assert noted is not None
+        assert noted.epoch == MARK.epoch + 1
+        # A heartbeat that was committed before.
+        storage.lock.record_high_water(MARK)
+        assert SqliteDispatchLock(database).high_water() == noted
+    async with storage:
+        storage.lock.record_high_water(MARK)
+        assert SqliteDispatchLock(database).high_water() == MARK
+
+
+async def test_a_mark_that_the_disk_did_not_take_is_written_later(database: Path) -> None:
+    """As the process asks for a place, or ends."""
+    async with SqliteStorage(database, clock=SystemClock()) as storage:
+        storage.lock.record_high_water(MARK)
+        beside(database, ".dispatch-note.new").mkdir()
+        beside(database, "-wal").unlink()
+        with pytest.raises(DatabaseLogDeleted):
+            await storage.write(appending("one"))
+        assert SqliteDispatchLock(database).high_water() == MARK
+        beside(database, ".dispatch-note.new").rmdir()
+    noted = SqliteDispatchLock(database).high_water()
+    assert noted is not None
+    assert noted.epoch == MARK.epoch + 1
+
+
 async def test_a_database_that_nobody_has_dispatched_from_needs_no_mark(database: Path) -> None:
     """Nothing was sent from it."""
     async with SqliteStorage(database, clock=SystemClock()) as storage:

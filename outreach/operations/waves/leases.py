@@ -213,7 +213,7 @@ def quarantine_of(known: DatabaseHome | None, home: DatabaseHome | None) -> Paus
     """
     if known is None:
         return None
-    elsewhere = home is not None and (known.machine, known.path) != (home.machine, home.path)
+    elsewhere = home is not None and not (known.path == home.path and known.may_share_machine(home))
     if known.machine == COPIED_FROM or elsewhere:
         return "moved"
     if known.state == RESTORED:

@@ -165,7 +165,7 @@ def _of_copies(snapshot: Snapshot, home: DatabaseHome | None) -> Iterator[Diagno
         return
     reason = quarantine_of(known, home)
     if known is not None and reason == "moved":
-        where = "on another machine" if home is None or known.machine != home.machine else f"at {known.path!r}"
+        where = "on another machine" if home is None or not known.may_share_machine(home) else f"at {known.path!r}"
         last = f"was last dispatched from {where}: it may be a copy"
         if known.machine == COPIED_FROM:
             last = f"is a copy, which `db copy` has made of {known.path}"

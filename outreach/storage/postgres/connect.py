@@ -14,7 +14,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.numeric import Int8Dumper
 
 from outreach.errors import ConfigError
-from outreach.models.work import DatabaseHome
+from outreach.models.work import SOME_SERVER, DatabaseHome
 
 T = TypeVar("T")
 
@@ -214,7 +214,6 @@ TIMELINE: Final = "CASE WHEN NOT pg_is_in_recovery() THEN substr(pg_walfile_name
 # makes one of these tables anew has to write the home, too.
 _HOME: Final = f"""
     SELECT
-        system_identifier::text,
         current_database(),
         (SELECT oid::text FROM pg_database WHERE datname = current_database()),
         (
@@ -223,19 +222,18 @@ _HOME: Final = f"""
             AND relname IN ('campaigns', 'database_identity', 'dispatches', 'home', 'recipients', 'unsubscribes')
         ),
         {TIMELINE}
-    FROM pg_control_system()
 """  # noqa: S608 - a constant
 
 
-def home_of(connection: PostgresConnection) -> DatabaseHome | None:
-    """Return which database of which cluster this is, and in which state; None where the server does not tell."""
-    try:
-        [(system, database, oid, tables, timeline)] = connection.execute(_HOME).fetchall()
-    except psycopg.errors.InsufficientPrivilege:
-        return None
-    return DatabaseHome.on_server(
-        server=f"postgresql-{system}", database=database, objects=f"{oid}-{tables}", timeline=timeline or ""
-    )
+def home_of(connection: PostgresConnection) -> DatabaseHome:
+    """Return which database of which cluster this is, and in which state."""
+    [(database, oid, tables, timeline)] = connection.execute(_HOME).fetchall()
+    server = SOME_SERVER
+    # Everybody may ask for the rest.
+    with suppress(psycopg.errors.InsufficientPrivilege):
+        [(system,)] = connection.execute("SELECT system_identifier::text FROM pg_control_system()").fetchall()
+        server = f"{SOME_SERVER}-{system}"
+    return DatabaseHome.on_server(server=server, database=database, objects=f"{oid}-{tables}", timeline=timeline or "")
 
 
 def connect(conninfo: str, *, patient: bool = False) -> PostgresConnection:

@@ -227,7 +227,7 @@ class PostgresDispatchLock:
     # ------------------------------------------------------------------------- what the server looks after
 
     def home(self) -> DatabaseHome | None:
-        """Return which database of which cluster this is, and in which state; None where the server does not tell."""
+        """Return which database of which cluster this is, and in which state; None before it is open."""
         return self._home
 
     def high_water(self) -> HighWaterMark | None:

@@ -171,8 +171,7 @@ def configure(connection: PostgresConnection, *, home: DatabaseHome | None = Non
     if row[2] is None:
         raise psycopg.OperationalError("the server is a standby, which cannot be written")
     connection.timeline, connection.made_at = row[2], time.monotonic()
-    present = home_of(connection) if home is not None else None
-    if home is not None and present is not None and not present.is_connected_like(home):
+    if home is not None and not home_of(connection).is_connected_like(home):
         # A copy: a process that goes on with it would send again what was sent since it was made.
         raise psycopg.OperationalError(
             "the database's URL leads to another database now: restart this process, which then pauses what is active"

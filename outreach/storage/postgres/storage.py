@@ -28,7 +28,7 @@ from outreach.storage.postgres.pool import Pool, configure, open_pool
 from outreach.storage.postgres.readers import Readers
 from outreach.storage.postgres.schema import apply_migrations, column_types
 from outreach.storage.postgres.sql import Types
-from outreach.storage.postgres.transactions import FencedTransactions, mark_restored
+from outreach.storage.postgres.transactions import FencedTransactions
 
 T = TypeVar("T")
 
@@ -181,7 +181,6 @@ class PostgresStorage:
                 apply_migrations(connection, create=self._create, migrate=self._migrate)
                 # Here, because a pool only says that it has waited.
                 configure(connection)
-                mark_restored(connection)
                 types = column_types(connection)
             self._lock.open()
             return open_pool(self._conninfo, size=1 + _READERS, home=self._lock.home()), types

@@ -30,25 +30,21 @@ _PAUSE_SECONDS: Final = 0.1
 _log = logging.getLogger("outreach")
 
 
-_MARK_RESTORED: Final = """
-    WITH fence AS (
-        UPDATE fence SET version = version + 1, writer = ''
-        WHERE split_part(writer, ' ', 2) <> ''
-        AND (split_part(writer, ' ', 2)::numeric %% 4294967296)::text <> xmin::text
-        RETURNING version
-    )
-    UPDATE home SET host = split_part(host, %(state)s, 1) || %(state)s || %(restored)s FROM fence
+_FOREIGN: Final = " foreign"
+"""Ends the writer where the row before it was not written by the transaction that it named."""
+
+# `xmin` is the number of the transaction that wrote a row, modulo 2 ** 32; VACUUM FULL and pg_upgrade keep it. What is
+# assigned is computed from the row as it was.
+_BEGIN: Final = """BEGIN;
+    UPDATE fence SET version = version + 1, writer = '{writer} ' || pg_current_xact_id() || CASE
+        WHEN split_part(writer, ' ', 2) = '' THEN ''
+        WHEN (split_part(writer, ' ', 2)::numeric % 4294967296)::text = xmin::text THEN ''
+        ELSE '{foreign}'
+    END
+    WHERE id = 1 RETURNING version, pg_current_xact_id()::text, writer LIKE '%{foreign}'
 """
 
-
-def mark_restored(connection: PostgresConnection) -> None:
-    """Mark the database if its fence was not written by the transaction that it names.
-
-    So it is in one whose rows were restored into tables that were there, or come by replication. The next worker pauses
-    what runs (docs/delivery-contract.md#rule-10).
-    """
-    # `xmin` is the number of the transaction that wrote a row, modulo 2 ** 32; VACUUM FULL and pg_upgrade keep it.
-    connection.execute(_MARK_RESTORED, {"state": STATE, "restored": RESTORED})
+_MARK_RESTORED: Final = "UPDATE home SET host = split_part(host, %(state)s, 1) || %(state)s || %(restored)s"
 
 
 class FencedTransactions:
@@ -58,6 +54,10 @@ class FencedTransactions:
     since the last transaction of this process, and its cached rows are still true. A server that has taken over may
     have lost transactions, and given their numbers to others: the count says nothing over a connection that is newer
     than the last transaction, or to another server.
+
+    The fence names the transaction that wrote it. Where another one wrote it, the rows were restored into tables that
+    were there, or come by replication: the database is marked, and the next worker pauses what runs
+    (docs/delivery-contract.md#rule-10).
 
     Args:
         pool: Where connections come from.
@@ -89,15 +89,14 @@ class FencedTransactions:
         connection = self._connection = self._pool.getconn()
         self._session.backend.connection = connection
         connection.longest_seconds = LONGEST_SECONDS
-        cursor = connection.execute(
-            "BEGIN; UPDATE fence SET version = version + 1, "  # noqa: S608 - a random number in hexadecimal
-            f"writer = '{self._writer} ' || pg_current_xact_id() "
-            "WHERE id = 1 RETURNING version, pg_current_xact_id()::text"
-        )
+        # A random number in hexadecimal, and a constant.
+        cursor = connection.execute(_BEGIN.format(writer=self._writer, foreign=_FOREIGN))
         cursor.nextset()
-        [(self._version, self._transaction_id)] = cursor.fetchall()
+        [(self._version, self._transaction_id, is_foreign)] = cursor.fetchall()
+        if is_foreign:
+            connection.execute(_MARK_RESTORED, {"state": STATE, "restored": RESTORED})
         same_server = connection.timeline == self._last_timeline and connection.made_at <= self._last_at
-        if not same_server or self._version != self._last_version + 1:
+        if is_foreign or not same_server or self._version != self._last_version + 1:
             self._session.backend.known_version += 1
         if self._last_timeline not in {"", connection.timeline} or self._version <= self._last_version:
             self.server_changes, self._last_timeline = self.server_changes + 1, connection.timeline
@@ -216,7 +215,8 @@ class FencedTransactions:
             cursor.nextset()
             [(version, writer)] = cursor.fetchall()
             if version <= self._version:
-                return bool(version == self._version and writer == f"{self._writer} {self._transaction_id}")
+                ours = f"{self._writer} {self._transaction_id}"
+                return version == self._version and str(writer).removesuffix(_FOREIGN) == ours
             # Others have written since. After a failover the same number may be another transaction's.
             if connection.timeline != timeline:
                 raise CommitUnknown(

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import socket
+import threading
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
@@ -111,7 +112,11 @@ class SqliteDispatchLock:
         self._workers = workers
         self._watch = watch
         self._log_was_left = False
-        self._is_loss_noted = False
+        self._is_log_deleted = self._is_loss_noted = False
+        # The thread that finds the log deleted writes the note, too.
+        self._noting = threading.RLock()
+        if watch is not None:
+            watch.on_log_deleted = self._on_log_deleted
         # One file under two names is one database.
         self._path = Path(os.path.realpath(path))
         self._note = self._path.with_name(f"{self._path.name}.dispatch-note")
@@ -125,6 +130,7 @@ class SqliteDispatchLock:
         Raises:
             DatabaseReplaced: The file does not belong to the log and the note; nothing was changed.
         """
+        self._is_log_deleted = self._is_loss_noted = False
         if self._watch is not None:
             self._log_was_left = self._watch.before_opening(Footprint.read(self._read_note().get("file")))
 
@@ -253,7 +259,15 @@ class SqliteDispatchLock:
         return value if isinstance(value, dict) else {}
 
     def record_high_water(self, mark: HighWaterMark, *, ended: bool = False) -> None:
-        """Write the high-water mark, and whether the worker is ending; raise `DispatchRefused` if that fails."""
+        """Write the high-water mark, and whether the worker is ending; raise `DispatchRefused` if that fails.
+
+        Once the log was deleted, the raised mark stays (`note_deleted_log`).
+        """
+        with self._noting:
+            if not self._is_loss_noted:
+                self._write_note(mark, ended=ended)
+
+    def _write_note(self, mark: HighWaterMark, *, ended: bool) -> None:
         draft = self._note.with_name(f"{self._note.name}.new")
         try:
             file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -278,13 +292,24 @@ class SqliteDispatchLock:
             ) from error
 
     def note_deleted_log(self) -> None:
-        """Have the next worker pause what runs, once, if the log was deleted: commits may be lost with it."""
-        noted = self.high_water()
-        if noted is None or self._is_loss_noted or self._watch is None or not self._watch.is_log_deleted:
-            return
-        self._is_loss_noted = True
-        # As after a restore: the file is older than its mark.
-        self.record_high_water(attrs.evolve(noted, epoch=noted.epoch + 1))
+        """Have the next worker pause what runs, if the log was deleted: commits may be lost with it.
+
+        Raises:
+            DispatchRefused: The note cannot be written; call this again.
+        """
+        with self._noting:
+            noted = self.high_water()
+            if noted is None or self._is_loss_noted or not self._is_log_deleted:
+                return
+            # As after a restore: the file is older than its mark.
+            self._write_note(attrs.evolve(noted, epoch=noted.epoch + 1), ended=False)
+            self._is_loss_noted = True
+
+    def _on_log_deleted(self) -> None:
+        self._is_log_deleted = True
+        # Tried again when a worker asks for a place, and at the end.
+        with suppress(DispatchRefused):
+            self.note_deleted_log()
 
     def _refuse_network(self) -> None:
         kind = file_system_of(self._path, self._mounts())

@@ -8,7 +8,7 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -114,6 +114,9 @@ class FileWatch:
     """Watches the file of one storage.
 
     Any thread may call `footprint` and `check`; the other methods are the writer's. `clock` is the source of stamps.
+
+    Attributes:
+        on_log_deleted: Called once, in the thread that finds the log deleted, before `check` raises in any thread.
     """
 
     def __init__(self, path: Path, *, clock: Clock) -> None:
@@ -131,6 +134,7 @@ class FileWatch:
         self._next_check = 0.0
         self._replaced: DatabaseReplaced | None = None
         self._lock = threading.Lock()
+        self.on_log_deleted: Callable[[], None] = lambda: None
 
     def footprint(self) -> Footprint | None:
         """Return the file's current footprint, for the note; None while it is not open."""
@@ -237,15 +241,11 @@ class FileWatch:
             # A new error for each thread, because an error keeps its traceback.
             raise type(self._replaced)(self._replaced.message)
 
-    @property
-    def is_log_deleted(self) -> bool:
-        """Whether the log was found to be deleted or replaced."""
-        return isinstance(self._replaced, DatabaseLogDeleted)
-
     def may_save_log(self) -> bool:
         """Return whether a deleted log can be added to the file: nothing was put in its place, which others may use."""
         gone = [file for file, inode in self._log_files.items() if inode_of(file) != inode]
-        return self.is_log_deleted and not any(file.exists() for file in gone) and self._is_same_file()
+        is_deleted = isinstance(self._replaced, DatabaseLogDeleted)
+        return is_deleted and not any(file.exists() for file in gone) and self._is_same_file()
 
     def _check_with_retries(self) -> None:
         for tries_left in range(_TRIES - 1, -1, -1):
@@ -255,6 +255,8 @@ class FileWatch:
             if tries_left:
                 time.sleep(_TRY_AGAIN_SECONDS)
         if self._is_same_file():
+            # Before anybody hears of it: the process may be killed at any time.
+            self.on_log_deleted()
             self._replaced = DatabaseLogDeleted(
                 f"The log {self._log.name} of the database {str(self._path)!r}, or its index, was deleted or replaced "
                 "while it is open: this process no longer reads, writes or sends. Stop it and start it again; running "
