@@ -164,7 +164,7 @@ class UnsubscribeImports:
             own: list[tuple[int, str]] = []
             known = 0
             for row, phone in rows:
-                if any(tx.numbers.by_phone(workspace_id, each) is not None for each in spellings(phone)):
+                if tx.numbers.of_line(workspace_id, phone) is not None:
                     own.append((row, phone))
                     continue
                 known += tx.register.get(workspace_id, phone) is not None
