@@ -57,6 +57,9 @@ _PSEUDONYM_LENGTH: Final = 40
 CALLING_CODE: Final = "calling_code"
 """The correction of a number that was written with the calling code of its region and without a plus sign."""
 
+SEVERAL_NUMBERS: Final = "has several numbers: leave one of them"
+"""The problem of a text with more than one number."""
+
 
 @attrs.frozen
 class NumberReading:
@@ -123,7 +126,7 @@ def read_number(raw: str, default_region: str | None) -> NumberReading:
     reading = _read_digits(text, region)
     # Where lengths vary, two short numbers are together as long as one.
     if (reading.phone is None or _BETWEEN_NUMBERS.search(text)) and _are_two_numbers(text, region):
-        return NumberReading(None, problem="has two numbers")
+        return NumberReading(None, problem=SEVERAL_NUMBERS)
     return reading
 
 

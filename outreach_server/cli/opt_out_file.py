@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 import click
 
-from outreach.server_support import Field, person_key, read_number_cell
+from outreach.server_support import SEVERAL_NUMBERS, Field, person_key, read_number_cell
 from outreach_server.cli.contact_columns import Columns, find_phone_columns, read_columns, without_foreign_country
 from outreach_server.cli.csv_records import Record
 from outreach_server.cli.header_rows import find_header
@@ -138,7 +138,7 @@ def _without_header(table: Table, first: Record, mapped: str | None) -> Columns 
 
 def _is_number(cell: str) -> bool:
     found = read_number_cell(cell)
-    return bool(_NUMBER.fullmatch(found.text)) or "numbers" in (found.problem or "")
+    return bool(_NUMBER.fullmatch(found.text)) or found.problem == SEVERAL_NUMBERS
 
 
 def _other_columns(columns: Columns, mapped: Mapping[Field, str]) -> Iterator[str]:

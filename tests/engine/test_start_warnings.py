@@ -108,9 +108,7 @@ async def test_a_live_campaign_sends_from_its_number_in_any_spelling(engine: Out
 
 
 @pytest.mark.parametrize(("own", "written"), _SPELLINGS)
-async def test_a_caller_id_may_be_in_another_spelling_than_the_number(
-    engine: Outreach, own: str, written: str
-) -> None:
+async def test_a_caller_id_may_be_in_another_spelling_than_the_number(engine: Outreach, own: str, written: str) -> None:
     """Those who are called see one line."""
     workspace = await given_workspace(engine)
     number = await engine.numbers.create(workspace.id, NewNumber(phone=own))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from phonenumbers import PhoneNumber, PhoneNumberFormat, PhoneNumberType
 
 from outreach.policy.numbering import country_of, number_kind
-from outreach.policy.phones import CALLING_CODE, NumberReading, canonical_phone, normalise, read_number
+from outreach.policy.phones import CALLING_CODE, SEVERAL_NUMBERS, NumberReading, canonical_phone, normalise, read_number
 
 _TYPES = (PhoneNumberType.MOBILE, PhoneNumberType.FIXED_LINE)
 _REGIONS = sorted(phonenumbers.SUPPORTED_REGIONS)
@@ -216,13 +216,13 @@ def test_two_numbers_in_a_cell_are_refused_as_two(raw: str, region: str | None) 
     reading = read_number(raw, region)
     assert reading.phone is None
     if region is not None or "+" in raw or not raw.replace(" ", "").isdigit():
-        assert reading.problem == "has two numbers"
+        assert reading.problem == SEVERAL_NUMBERS
 
 
 @pytest.mark.parametrize(("raw", "region"), [("0171 2345678/9", "DE"), ("030 1234567\n030 7654321", "DE")])
 def test_two_short_numbers_are_not_one_long_number(raw: str, region: str) -> None:
     """German numbers vary in length."""
-    assert read_number(raw, region).problem == "has two numbers"
+    assert read_number(raw, region).problem == SEVERAL_NUMBERS
 
 
 @pytest.mark.parametrize("raw", ["030/1234567", "(030) / 1234567", "0151/23456789", "+49 30/1234567"])
