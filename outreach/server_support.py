@@ -17,7 +17,7 @@ from outreach.policy.countries import region_of_country
 from outreach.policy.date_formats import DateFormat, date_format
 from outreach.policy.holidays import holiday_parts
 from outreach.policy.numbering import NumberKind, country_code, country_of, number_kind
-from outreach.policy.phones import normalise, read_number
+from outreach.policy.phones import SEVERAL_NUMBERS, normalise, read_number
 from outreach.policy.placeholders import PlaceholderTally, expected_names, with_field_names
 from outreach.policy.rendering import moment_name, placeholders_of, recipient_values
 from outreach.policy.spellings import person_key
@@ -36,6 +36,7 @@ __all__ = [
     "OWNERS",
     "PROGRAM",
     "PUBLIC_URL_VARIABLE",
+    "SEVERAL_NUMBERS",
     "DateFormat",
     "Field",
     "NumberCell",

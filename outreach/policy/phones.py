@@ -57,10 +57,13 @@ _PSEUDONYM_LENGTH: Final = 40
 CALLING_CODE: Final = "calling_code"
 """The correction of a number that was written with the calling code of its region and without a plus sign."""
 
+SEVERAL_NUMBERS: Final = "has several numbers: leave one of them"
+"""The problem of a text with more than one number."""
+
 
 @attrs.frozen
 class NumberReading:
-    """What a text was read as.
+    """What a text was read as: a number, or the problem with it.
 
     Attributes:
         phone: The number in E.164; None if the text was refused.
@@ -71,6 +74,10 @@ class NumberReading:
     phone: str | None
     correction: str | None = None
     problem: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if (self.phone is None) == (self.problem is None):
+            raise ValueError("A reading has a number or a problem, and not both.")
 
 
 def normalise(raw: str, default_region: str | None) -> str | None:
@@ -119,7 +126,7 @@ def read_number(raw: str, default_region: str | None) -> NumberReading:
     reading = _read_digits(text, region)
     # Where lengths vary, two short numbers are together as long as one.
     if (reading.phone is None or _BETWEEN_NUMBERS.search(text)) and _are_two_numbers(text, region):
-        return NumberReading(None, problem="has two numbers")
+        return NumberReading(None, problem=SEVERAL_NUMBERS)
     return reading
 
 
@@ -187,10 +194,13 @@ def _read_in(number: str, region: str) -> NumberReading:
     national, behind_prefix = numbering.local_readings(number, region)
     own = numbering.international(number) if number.startswith(code) else None
     with_zero = numbering.with_first_zero(number, region)
-    reading = _choose([national, own, behind_prefix, with_zero], prefer_mobile=True)
+    readings = [national, own, behind_prefix, with_zero]
+    if not any(readings):
+        local = " without its area code" if numbering.is_local(number, region) else ""
+        return NumberReading(None, problem=f"is not a possible number of {region}{local}")
+    reading = _choose(readings, prefer_mobile=True)
     if reading.phone is None:
-        local = " without its area code" if reading.problem is None and numbering.is_local(number, region) else ""
-        return attrs.evolve(reading, problem=reading.problem or f"is not a possible number of {region}{local}")
+        return reading
     if reading.phone == own != national:
         return attrs.evolve(reading, correction=CALLING_CODE)
     if reading.phone == with_zero != national:
@@ -211,7 +221,7 @@ def _choose(readings: list[str | None], *, prefer_mobile: bool = False) -> Numbe
         found = [phone for phone in found if numbering.number_kind(phone) == "mobile"] or found
     if len(found) > 1:
         return NumberReading(None, problem=f"is ambiguous: {' or '.join(found)}")
-    return NumberReading(found[0] if found else None)
+    return NumberReading(found[0]) if found else NumberReading(None, problem="is not a possible number")
 
 
 def _are_two_numbers(text: str, region: str | None) -> bool:

@@ -8,6 +8,8 @@ from typing import Final
 
 import attrs
 
+from outreach.policy.phones import SEVERAL_NUMBERS
+
 
 class NumberCorrection(StrEnum):
     """What was undone in a cell with a number."""
@@ -116,7 +118,7 @@ def _problem(text: str) -> str | None:
         return "is a date, not a number"
     parts = [part for part in _SEVERAL.split(text) if len(_DIGIT.findall(part)) >= _LEAST_DIGITS]
     if len(parts) > 1:
-        return f"holds {len(parts)} numbers; leave one of them in the cell"
+        return SEVERAL_NUMBERS
     return None
 
 

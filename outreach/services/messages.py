@@ -392,7 +392,7 @@ def _route(tx: Transaction, workspace: Workspace, new: NewMessage) -> tuple[str 
     sender = new.from_number or None
     if sender is not None:
         sender = normalise_single(sender, workspace.default_region) or sender
-        known = tx.numbers.by_phone(workspace.id, sender)
+        known = tx.numbers.of_line(workspace.id, sender)
         carrier = new.carrier or (known.carrier if known else None)
     else:
         chosen = next((n for n in numbers if new.carrier in {None, n.carrier}), None)

@@ -79,7 +79,7 @@ class UnsubscribeImports:
         async for item in rows:
             count += 1
             row, raw = item if isinstance(item, tuple) else (count, item)
-            phone = register_form(require_text(f"rows[{count - 1}]", raw), region)
+            phone = _of_list(require_text(f"rows[{count - 1}]", raw), region)
             if phone is None:
                 rejected.append((row, raw[:80]))
                 continue
@@ -164,7 +164,7 @@ class UnsubscribeImports:
             own: list[tuple[int, str]] = []
             known = 0
             for row, phone in rows:
-                if any(tx.numbers.by_phone(workspace_id, each) is not None for each in spellings(phone)):
+                if tx.numbers.of_line(workspace_id, phone) is not None:
                     own.append((row, phone))
                     continue
                 known += tx.register.get(workspace_id, phone) is not None
@@ -207,8 +207,8 @@ class UnsubscribeImports:
             )
 
 
-def register_form(raw: str, region: str | None) -> str | None:
-    """Return the register's form of a number; None for an invalid one.
+def _of_list(raw: str, region: str | None) -> str | None:
+    """Return the register's form of a number in a list; None for an invalid one.
 
     A number with a plus sign is taken even if the numbering plans do not know it: its owner may have opted out. Without
     one, a digit or the country code is more likely to be missing.

@@ -25,12 +25,20 @@ from outreach.operations.register.entries import (
     skip_waiting_recipients,
     take_off_register,
 )
-from outreach.policy.phones import read_number
+from outreach.policy.phones import canonical_phone
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
 from outreach.services.lists import PageRequest, iterate, moment_place
-from outreach.services.unsubscribe_imports import AT_ONCE, UnsubscribeImports, register_form
-from outreach.services.validation import check_bounds, check_choice, check_flags, check_kind, check_text, require_text
+from outreach.services.unsubscribe_imports import AT_ONCE, UnsubscribeImports
+from outreach.services.validation import (
+    check_bounds,
+    check_choice,
+    check_flags,
+    check_kind,
+    check_text,
+    phone_problem,
+    require_text,
+)
 from outreach.working_set import Transaction
 
 
@@ -52,6 +60,7 @@ class Unsubscribes(UnsubscribeImports):
     ) -> Sequence[Unsubscribe]:
         """Unsubscribe numbers, with immediate effect in every campaign; return the entries.
 
+        Each number is read as the number of a single message is, so that every number that can be reached can opt out.
         A number that is registered with another scope is stopped on all channels. Waiting recipients are skipped for
         good, also if the number is removed again. Only an entry with the `source` `keyword` (the person wrote it) is
         lifted by START.
@@ -221,7 +230,7 @@ class Unsubscribes(UnsubscribeImports):
 
         def operation(tx: Transaction) -> Unsubscribe:
             now = self._context.now()
-            normalised = register_form(require_text("phone", phone), workspace_of(tx, workspace_id).default_region)
+            normalised = canonical_phone(require_text("phone", phone), workspace_of(tx, workspace_id).default_region)
             entry = None if normalised is None else tx.register.get(workspace_id, normalised)
             if normalised is None or entry is None:
                 raise NotFound("number on the register", phone)
@@ -255,7 +264,7 @@ class Unsubscribes(UnsubscribeImports):
         """
 
         def operation(tx: Transaction) -> Unsubscribe | None:
-            normalised = register_form(phone, workspace_of(tx, workspace_id).default_region)
+            normalised = canonical_phone(phone, workspace_of(tx, workspace_id).default_region)
             return None if normalised is None else tx.register.get(workspace_id, normalised)
 
         require_text("phone", phone)
@@ -297,10 +306,9 @@ class Unsubscribes(UnsubscribeImports):
 def _normalise_all(phones: Sequence[str], region: str | None, field: str = "phones") -> Sequence[str]:
     normalised, details = [], []
     for index, raw in enumerate(phones):
-        phone = register_form(require_text(f"{field}[{index}]", raw), region)
+        phone = canonical_phone(require_text(f"{field}[{index}]", raw), region)
         if phone is None:
-            problem = read_number(raw, region).problem
-            details.append(ErrorDetail(f"{field}[{index}]", f"{problem}; write it like +14155550102"))
+            details.append(ErrorDetail(f"{field}[{index}]", phone_problem(raw, region)))
         else:
             normalised.append(phone)
     if details:

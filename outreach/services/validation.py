@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.account import ProviderKind
@@ -11,6 +11,9 @@ from outreach.models.base import Bounds, Length, bounded_fields, optional_fields
 from outreach.policy.phones import read_number
 from outreach.policy.texts import text_problem
 from outreach.providers.registry import Adapters
+
+_SHOWN: Final = 40
+"""How many characters of a text that is no number are quoted."""
 
 
 def check_text(path: str, text: object) -> None:
@@ -198,7 +201,14 @@ def check_phone(path: str, raw: object, region: str | None) -> str | None:
     """
     if raw is None:
         return None
-    reading = read_number(require_text(path, raw), region)
-    if reading.phone is None:
-        raise InvalidRequest.at(path, f"{reading.problem}; write it like +14155550102")
-    return reading.phone
+    text = require_text(path, raw)
+    phone = read_number(text, region).phone
+    if phone is None:
+        raise InvalidRequest.at(path, phone_problem(text, region))
+    return phone
+
+
+def phone_problem(raw: str, region: str | None) -> str:
+    """Return why a text is refused as a phone number, with the text, and how to write one."""
+    shown = f"{raw[:_SHOWN]!r} " if raw.strip() else ""
+    return f"{shown}{read_number(raw, region).problem}; write it like +14155550102"

@@ -323,7 +323,7 @@ def explain(error: OutreachError) -> str:
             hint = _LISTING.get(error.kind)
             return f"There is no {error.kind} {error.identifier!r}." + (f" List them with: {hint}" if hint else "")
         case InvalidRequest() if len(error.details) > 1:
-            lines = [f"  {detail.path}: {detail.message}" for detail in error.details]
+            lines = [f"  {one.path}: {one.message}" if one.path else f"  {one.message}" for one in error.details]
             return "\n".join([f"{len(lines)} problems:", *lines])
         case AccountMissing() if error.connectable:
             command = f"outreach-server accounts connect {error.workspace_id} {error.provider}"

@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 import click
 
-from outreach.server_support import Field, person_key, read_number_cell
+from outreach.server_support import SEVERAL_NUMBERS, Field, person_key, read_number_cell
 from outreach_server.cli.contact_columns import Columns, find_phone_columns, read_columns, without_foreign_country
 from outreach_server.cli.csv_records import Record
 from outreach_server.cli.header_rows import find_header
@@ -165,7 +165,7 @@ def _is_number(cell: str) -> bool:
     found = read_number_cell(cell)
     if found.problem is not None:
         # A cell with several numbers is reported as a row. Dates and errors are no numbers.
-        return "numbers" in found.problem
+        return found.problem == SEVERAL_NUMBERS
     return bool(_NUMBER.fullmatch(found.text)) and not _SHORT_DATE.fullmatch(found.text)
 
 

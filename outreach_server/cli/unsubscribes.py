@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import attrs
 import click
 
-from outreach import Outreach
+from outreach import InvalidRequest, Outreach
 from outreach.models import UnsubscribeScope
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, collect, state, with_engine
@@ -28,9 +32,10 @@ def unsubscribes() -> None:
 @click.option("--evidence", type=Text(0, 1000), help="Why: free text that is kept with the numbers.")
 def add(workspace_id: str, phones: tuple[str, ...], scope: UnsubscribeScope, evidence: str | None) -> None:
     """Unsubscribe numbers, with immediate effect in every campaign."""
-    entries = with_engine(
-        lambda engine: engine.unsubscribes.add(workspace_id, *phones, scope=scope, evidence=evidence, actor=actor())
-    )
+    with _numbers_named():
+        entries = with_engine(
+            lambda engine: engine.unsubscribes.add(workspace_id, *phones, scope=scope, evidence=evidence, actor=actor())
+        )
     show_list([documents.unsubscribe(entry) for entry in entries], _COLUMNS, empty="Nothing was added.")
 
 
@@ -39,11 +44,21 @@ def add(workspace_id: str, phones: tuple[str, ...], scope: UnsubscribeScope, evi
 @click.argument("phones", metavar="PHONE...", nargs=-1, required=True)
 def remove(workspace_id: str, phones: tuple[str, ...]) -> None:
     """Remove numbers from the register."""
-    removed = with_engine(lambda engine: engine.unsubscribes.remove(workspace_id, *phones, actor=actor()))
+    with _numbers_named():
+        removed = with_engine(lambda engine: engine.unsubscribes.remove(workspace_id, *phones, actor=actor()))
     if state().as_json:
         echo_json({"removed": removed})
     else:
         click.echo(f"Removed {removed} of {len(phones)}.")
+
+
+@contextmanager
+def _numbers_named() -> Iterator[None]:
+    """Let the numbers that are refused stand without their places in the call: the message quotes each."""
+    try:
+        yield
+    except InvalidRequest as error:
+        raise InvalidRequest(details=[attrs.evolve(detail, path="") for detail in error.details]) from error
 
 
 @unsubscribes.command("list")

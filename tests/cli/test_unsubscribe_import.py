@@ -120,6 +120,16 @@ def test_a_first_row_that_lost_digits_is_a_row_and_no_header(cli: Cli, workspace
     assert (done["added"], [bad["row"] for bad in done["rejected"]]) == (1, [1])
 
 
+@pytest.mark.parametrize("placeholder", ["000-000-0000", "0000000", "0012", "0049", "00999123456"])
+def test_a_number_of_zeros_is_reported_and_the_others_are_written(
+    cli: Cli, workspace_id: str, csv_file: Write, placeholder: str
+) -> None:
+    """Spreadsheets hold zeros for people without a number."""
+    done = load(cli, workspace_id, csv_file(f"phone\n{placeholder}\n{ANN}\n"))
+    assert (done["added"], done["rejected_count"]) == (1, 1)
+    assert "is not a possible number" in done["rejected"][0]["message"]
+
+
 def test_a_header_is_found_below_a_title(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """As in a list of contacts."""
     done = load(cli, workspace_id, csv_file(f"Opt-outs of May,\n,\nAccount,Phone\n4155550199,{ANN}\n"))

@@ -230,8 +230,36 @@ async def test_the_register_normalises_merges_and_lists(engine: Outreach) -> Non
     assert await engine.unsubscribes.filter_unsubscribed(workspace.id, "sms", listed) == {"+14155550103"}
 
 
+@pytest.mark.parametrize("region", [None, "US", "DE"])
+@pytest.mark.parametrize("written", ["14155550102", "+1 415 555 0102", "4915123456701", "999123456789", "5550102"])
+async def test_the_register_reads_one_number_as_a_single_message_does(
+    engine: Outreach, written: str, region: str | None
+) -> None:
+    """Every number that can be reached can opt out, be looked up, be decided on and be taken off, as it was written."""
+    workspace = await engine.workspaces.create(NewWorkspace(name="Acme", default_region=region, contact_hours=False))
+    message = await engine.messages.send(workspace.id, NewMessage(to=written, body="Hi"))
+    (added,) = await engine.unsubscribes.add(workspace.id, written)
+    assert added.phone == message.to
+    assert (await engine.unsubscribes.get(workspace.id, written)).phone == message.to
+    with pytest.raises(Conflict, match="not held"):
+        await engine.unsubscribes.resolve(workspace.id, written, opted_out=True)
+    assert await engine.unsubscribes.remove(workspace.id, written) == 1
+
+
+async def test_a_list_of_opt_outs_has_country_codes_where_there_is_no_region(engine: Outreach) -> None:
+    """In a list a country code is more likely to be missing than the plus sign."""
+    workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
+
+    async def rows() -> AsyncIterator[str]:
+        yield "14155550102"
+        yield "+14155550103"
+
+    done = await engine.unsubscribes.import_numbers(workspace.id, rows())
+    assert (done.added, done.rejected) == (1, ((1, "14155550102"),))
+
+
 async def test_whoever_is_sent_to_can_be_put_on_the_register(engine: Outreach) -> None:
-    """One reading on both sides; an operator writes what no plan knows with its plus sign, so that a slip is told."""
+    """One reading on both sides, with the plus sign and without."""
     workspace = await given_workspace(engine)
     unknown = "+999123456789"
     message = await engine.messages.send(workspace.id, NewMessage(to=unknown[1:], body="Hi"))
@@ -241,10 +269,9 @@ async def test_whoever_is_sent_to_can_be_put_on_the_register(engine: Outreach) -
     with pytest.raises(RecipientUnsubscribed):
         await engine.messages.send(workspace.id, NewMessage(to=unknown[1:], body="Hi"))
     assert await engine.unsubscribes.remove(workspace.id, unknown) == 1
-    (added,) = await engine.unsubscribes.add(workspace.id, unknown)
-    assert added.phone == unknown
-    with pytest.raises(InvalidRequest):
-        await engine.unsubscribes.add(workspace.id, unknown[1:])
+    for written in (unknown, unknown[1:]):
+        (added,) = await engine.unsubscribes.add(workspace.id, written)
+        assert added.phone == unknown
 
 
 async def test_an_import_takes_the_good_rows_and_names_the_bad_ones(engine: Outreach) -> None:

@@ -7,21 +7,26 @@ import pytest
 from outreach import (
     Campaign,
     NewNumber,
+    NewWorkspace,
     Outreach,
     SmsSettingsUpdate,
     Workspace,
     WorkspaceMode,
 )
-from outreach.errors import CannotStart
+from outreach.errors import CannotStart, Conflict
 from outreach.models import CallerIdAllocation
+from outreach.operations.waves.pace import sender_pace
 from outreach.policy.readiness import wording_warnings
+from outreach.testing.builders import NOW
 from tests.engine.calling import given_calls
 from tests.engine.rig import given_campaign, given_workspace
+from tests.policy.test_spellings import PAIRS
 
 pytestmark = pytest.mark.virtual_time
 
 SENDER = "+14155550199"
 FOOTER = "Reply STOP to opt out"
+_SPELLINGS = [(PAIRS[0][0], PAIRS[0][1]), (PAIRS[-1][1], PAIRS[-1][0])]
 TWILIO = {"account_sid": "AC" + "0" * 32, "auth_token": "token"}
 
 
@@ -70,6 +75,47 @@ async def test_a_live_campaign_with_a_number_that_is_not_its_own_does_not_start(
     assert [one.path for one in problems] == ["from_number"]
     with pytest.raises(CannotStart, match="not a number of the workspace"):
         await engine.campaigns.start(workspace.id, campaign.id)
+
+
+@pytest.mark.parametrize("written", [SENDER[1:], SENDER, "+1 415 555 0199"])
+async def test_a_sending_number_without_its_plus_is_looked_up_where_there_is_no_region(
+    engine: Outreach, written: str
+) -> None:
+    """Its pace and the carrier read it as international; so a number of another workspace is refused."""
+    workspace = await engine.workspaces.create(NewWorkspace(name="Acme", mode=WorkspaceMode.LIVE, contact_hours=False))
+    await engine.accounts.connect(workspace.id, "twilio", TWILIO)
+    campaign = await given_campaign(engine, workspace, add_sender=False, from_number=written)
+    holder = await given_workspace(engine)
+    await engine.numbers.create(holder.id, NewNumber(phone=SENDER))
+    with pytest.raises(CannotStart, match="not a number of the workspace"):
+        await engine.campaigns.start(workspace.id, campaign.id)
+    await engine.numbers.create(workspace.id, NewNumber(phone=SENDER))
+    assert (await engine.campaigns.start(workspace.id, campaign.id)).status == "active"
+
+
+@pytest.mark.parametrize(("own", "written"), _SPELLINGS)
+async def test_a_live_campaign_sends_from_its_number_in_any_spelling(engine: Outreach, own: str, written: str) -> None:
+    """One line: it starts, has the pace of the number, and keeps the number in use."""
+    workspace, campaign = await given(engine, WorkspaceMode.LIVE, from_number=written)
+    number = await engine.numbers.create(workspace.id, NewNumber(phone=own, carrier="twilio", rate_per_minute=6))
+    assert list((await engine.campaigns.preflight(workspace.id, campaign.id)).problems) == []
+    assert (await engine.campaigns.start(workspace.id, campaign.id)).status == "active"
+    pace = await engine._storage.read(lambda tx: sender_pace(tx, campaign, NOW))
+    assert pace is not None
+    assert pace.phone == own
+    with pytest.raises(Conflict, match="in use by campaign"):
+        await engine.numbers.remove(workspace.id, number.id)
+
+
+@pytest.mark.parametrize(("own", "written"), _SPELLINGS)
+async def test_a_caller_id_may_be_in_another_spelling_than_the_number(engine: Outreach, own: str, written: str) -> None:
+    """Those who are called see one line."""
+    workspace = await given_workspace(engine)
+    number = await engine.numbers.create(workspace.id, NewNumber(phone=own))
+    for number_id in (number.id, "0195554e-0000-7000-8000-0000000000ac"):
+        entry = CallerIdAllocation(number_id=number_id, phone=written, count=1)
+        campaign = await given_calls(engine, workspace, cli_mode="group", cli_group=[entry])
+        assert await warned(engine, workspace, campaign) == []
 
 
 @pytest.mark.parametrize("sender", ["ACME", "22395", "MG" + "0" * 32])

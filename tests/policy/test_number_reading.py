@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from phonenumbers import PhoneNumber, PhoneNumberFormat, PhoneNumberType
 
 from outreach.policy.numbering import country_of, number_kind
-from outreach.policy.phones import CALLING_CODE, NumberReading, canonical_phone, normalise, read_number
+from outreach.policy.phones import CALLING_CODE, SEVERAL_NUMBERS, NumberReading, canonical_phone, normalise, read_number
 
 _TYPES = (PhoneNumberType.MOBILE, PhoneNumberType.FIXED_LINE)
 _REGIONS = sorted(phonenumbers.SUPPORTED_REGIONS)
@@ -161,9 +161,34 @@ def test_north_american_area_codes_and_exchanges_begin_with_2_to_9(raw: str, reg
     assert reading.problem.startswith("cannot be a North American number")
 
 
-def test_a_number_of_zeros_is_refused() -> None:
+@pytest.mark.parametrize("raw", ["000-000-0000", "0000000", "0012", "0049", "00999123456"])
+@pytest.mark.parametrize("region", ["US", "DE", "BR", None])
+def test_two_zeros_without_a_country_code_behind_them_are_refused(raw: str, region: str | None) -> None:
     """Two zeros begin an international number, and no country code begins with a zero."""
-    assert normalise("000-000-0000", "US") is None
+    assert read_number(raw, region) == NumberReading(None, problem="is not a possible number")
+
+
+_PIECES = st.one_of(
+    st.sampled_from(["0", "00", "000", "011", "+", "1", "49", "52", "999", " ", "-", "/", ";", "(", ")", " or ", "x"]),
+    st.text("0123456789", max_size=12),
+)
+
+
+@given(
+    st.one_of(st.lists(_PIECES, max_size=6).map("".join), st.text(max_size=20)),
+    st.one_of(st.none(), st.sampled_from([*_REGIONS, "ZZ"])),
+)
+def test_a_reading_has_either_a_number_or_a_problem(raw: str, region: str | None) -> None:
+    """A text is never refused without a reason."""
+    reading = read_number(raw, region)
+    assert (reading.phone is None) != (reading.problem is None)
+
+
+@pytest.mark.parametrize(("phone", "problem"), [(None, None), ("+14155550102", "is empty")])
+def test_a_reading_without_a_number_or_a_problem_cannot_be_made(phone: str | None, problem: str | None) -> None:
+    """A caller that looks at one of them knows the other."""
+    with pytest.raises(ValueError, match="a number or a problem"):
+        NumberReading(phone, problem=problem)
 
 
 def test_a_number_with_its_plus_is_taken_as_written() -> None:
@@ -191,13 +216,13 @@ def test_two_numbers_in_a_cell_are_refused_as_two(raw: str, region: str | None) 
     reading = read_number(raw, region)
     assert reading.phone is None
     if region is not None or "+" in raw or not raw.replace(" ", "").isdigit():
-        assert reading.problem == "has two numbers"
+        assert reading.problem == SEVERAL_NUMBERS
 
 
 @pytest.mark.parametrize(("raw", "region"), [("0171 2345678/9", "DE"), ("030 1234567\n030 7654321", "DE")])
 def test_two_short_numbers_are_not_one_long_number(raw: str, region: str) -> None:
     """German numbers vary in length."""
-    assert read_number(raw, region).problem == "has two numbers"
+    assert read_number(raw, region).problem == SEVERAL_NUMBERS
 
 
 @pytest.mark.parametrize("raw", ["030/1234567", "(030) / 1234567", "0151/23456789", "+49 30/1234567"])

@@ -11,6 +11,7 @@ from outreach.models.resources import Number
 from outreach.models.states import TERMINAL_CAMPAIGN_STATUSES, CampaignStatus
 from outreach.operations.common import workspace_of
 from outreach.policy.phones import normalise_single
+from outreach.policy.spellings import person_key
 from outreach.working_set import Transaction
 
 _OPEN: Final = frozenset(CampaignStatus) - TERMINAL_CAMPAIGN_STATUSES
@@ -22,18 +23,21 @@ _NAMED: Final = 3
 def users_of_number(tx: Transaction, number: Number) -> Sequence[str]:
     """Return the open campaigns and active agents that use a number."""
     region = workspace_of(tx, number.workspace_id).default_region
+    line = person_key(number.phone)
+
+    def is_it(phone: str | None) -> bool:
+        return phone is not None and person_key(phone) == line
 
     def uses(campaign: Campaign) -> bool:
-        entries = campaign.cli_group or ()
         own = campaign.from_number
-        if own is not None and number.phone in {own, normalise_single(own, region)}:
+        if own is not None and is_it(normalise_single(own, region)):
             return True
-        return any(number.phone == entry.phone or number.id == entry.number_id for entry in entries)
+        return any(is_it(entry.phone) or number.id == entry.number_id for entry in campaign.cli_group or ())
 
     agents = [
         f"agent {agent.name!r}"
         for agent in tx.agents.list(number.workspace_id)
-        if agent.is_active and agent.from_number == number.phone
+        if agent.is_active and is_it(agent.from_number)
     ]
     return [*_campaigns(tx, number.workspace_id, uses), *agents]
 

@@ -12,10 +12,11 @@ from outreach.models.states import WorkspaceMode
 from outreach.models.workspace import Workspace
 from outreach.operations.campaigns.recipients import steps_of
 from outreach.operations.common import settings_of, workspace_of
-from outreach.policy.phones import normalise
+from outreach.policy.phones import normalise_single
 from outreach.policy.placeholders import expected_names, field_columns, template_of, text_warnings
 from outreach.policy.readiness import wording_warnings
 from outreach.policy.rendering import CONTACT_FIELDS, unfilled
+from outreach.policy.spellings import person_key
 from outreach.policy.texts import name_spellings
 from outreach.providers.registry import Adapters
 from outreach.working_set import Transaction
@@ -84,8 +85,8 @@ def sender_problems(tx: Transaction, campaign: Campaign) -> Sequence[ErrorDetail
     if campaign.channel == "call":
         return _caller_id_problems(tx, campaign)
     workspace = workspace_of(tx, campaign.workspace_id)
-    phone = normalise(campaign.from_number, workspace.default_region) if campaign.from_number else None
-    if phone is None or tx.numbers.by_phone(workspace.id, phone) is not None:
+    phone = normalise_single(campaign.from_number, workspace.default_region) if campaign.from_number else None
+    if phone is None or tx.numbers.of_line(workspace.id, phone) is not None:
         return ()
     words = f"Its sending number {phone} is not a number of the workspace: add it, or send from one that is."
     return (ErrorDetail("from_number", words),)
@@ -96,9 +97,9 @@ def _caller_id_problems(tx: Transaction, campaign: Campaign) -> Sequence[ErrorDe
     found = []
     for index, entry in enumerate((campaign.cli_group or ()) if campaign.cli_mode == "group" else ()):
         number = tx.numbers.get(campaign.workspace_id, entry.number_id)
-        if number is not None and number.phone != entry.phone:
+        if number is not None and person_key(number.phone) != person_key(entry.phone):
             message = f"The number {number.id} of its caller-ID group is {number.phone}, not {entry.phone}."
-        elif number is None and tx.numbers.by_phone(campaign.workspace_id, entry.phone) is None:
+        elif number is None and tx.numbers.of_line(campaign.workspace_id, entry.phone) is None:
             message = f"{entry.phone} of its caller-ID group is not a number of the workspace: add it first."
         else:
             continue

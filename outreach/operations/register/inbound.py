@@ -333,7 +333,7 @@ def _reply_route(
     sender = normalise_single(message.to, workspace.default_region) or message.to
     if answers_by is not None:
         return answers_by, sender
-    number = tx.numbers.by_phone(workspace.id, sender)
+    number = tx.numbers.of_line(workspace.id, sender)
     if number is not None and number.carrier is not None:
         return number.carrier, sender
     return ("twilio" if workspace.mode is WorkspaceMode.SANDBOX else None), sender

@@ -17,6 +17,7 @@ from outreach.operations.waves.provider_throttles import throttle_of_campaign
 from outreach.policy.deciding import next_slot, spacing
 from outreach.policy.opening import opening_state
 from outreach.policy.phones import normalise_single
+from outreach.policy.spellings import spellings
 from outreach.working_set import Transaction
 
 FREQUENCY_WINDOW: Final = timedelta(hours=24)
@@ -42,11 +43,11 @@ def prefetch_sender_paces(tx: Transaction, campaigns: Iterable[Campaign]) -> Non
         if campaign.channel == "sms" and campaign.from_number is not None
     )
     wanted = [(workspace_id, phone) for workspace_id, phone in phones if phone is not None]
-    tx.numbers.prefetch_by_phone(wanted)
+    tx.numbers.prefetch_by_phone((workspace_id, form) for workspace_id, phone in wanted for form in spellings(phone))
     tx.runs.prefetch_sender_slots(
-        key
+        (number.workspace_id, number.phone)
         for key in wanted
-        if (number := tx.numbers.by_phone(*key)) is not None and number.rate_per_minute is not None
+        if (number := tx.numbers.of_line(*key)) is not None and number.rate_per_minute is not None
     )
 
 
@@ -66,11 +67,11 @@ def pace_of_number(tx: Transaction, workspace_id: str, written: str | None, now:
 
 def _number(tx: Transaction, workspace_id: str, written: str) -> Number | None:
     phone = _phone(tx, workspace_id, written)
-    return tx.numbers.by_phone(workspace_id, phone) if phone is not None else None
+    return tx.numbers.of_line(workspace_id, phone) if phone is not None else None
 
 
 def _phone(tx: Transaction, workspace_id: str, written: str) -> str | None:
-    # Campaigns keep the number as supplied, and all its spellings share one pace.
+    # Campaigns keep the number as supplied, and all its notations share one pace.
     workspace = tx.workspaces.get(workspace_id)
     return normalise_single(written, workspace.default_region if workspace else None)
 
@@ -108,14 +109,14 @@ def lag_of_campaign(tx: Transaction, campaign: Campaign, now: datetime) -> float
     run = tx.runs.get(workspace_id, campaign.id)
     work = tx.work.get(WorkUnit(*campaign_unit(campaign)))
     latest = tx.dispatches.recent(workspace_id, campaign.id, since=campaign.created_at, limit=1)
-    sender = _phone(tx, workspace_id, campaign.from_number) if campaign.from_number is not None else None
+    sender = _number(tx, workspace_id, campaign.from_number) if campaign.from_number is not None else None
     moments = [
         since,
         run.next_slot_at if run is not None else None,
         work.due_at if work is not None else None,
         latest[0].created_at if latest else None,
         # Campaigns with one sending number take turns.
-        tx.runs.sender_slot(workspace_id, sender) if sender is not None else None,
+        tx.runs.sender_slot(workspace_id, sender.phone) if sender is not None else None,
     ]
     return max((now - max(moment for moment in moments if moment is not None)).total_seconds(), NO_LAG)
 

@@ -9,6 +9,7 @@ from outreach.models.prices import PriceTable
 from outreach.models.resources import Agent, Flow, Number, Trunk
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.workspace import ApiKey, Workspace
+from outreach.policy.spellings import spellings
 from outreach.working_set.kinds import (
     AGENTS,
     CALL_SETTINGS,
@@ -102,8 +103,14 @@ class Numbers(WorkspaceTable[Number]):
         found = self._rows.prefetched(NUMBERS, _BY_PHONE, (workspace_id, phone))
         return found[0] if found else None
 
+    def of_line(self, workspace_id: str, phone: str) -> Number | None:
+        """Return the number of a telephone line in any spelling; this spelling counts before the others."""
+        forms = spellings(phone)
+        self.prefetch_by_phone((workspace_id, form) for form in forms)
+        return next((number for form in forms if (number := self.by_phone(workspace_id, form)) is not None), None)
+
     def prefetch_by_phone(self, workspace_and_phone: Iterable[tuple[str, str]]) -> None:
-        """Read many numbers in one go, for `by_phone`."""
+        """Read many numbers in one go, for `by_phone` and `of_line`."""
         wanted = {key: key for key in workspace_and_phone}
         self._rows.prefetch_lists(NUMBERS, _BY_PHONE, wanted, lambda number: [(number.workspace_id, number.phone)])
 
