@@ -686,6 +686,7 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
     ) -> Sequence[Unsubscribe]:
         """Unsubscribe numbers, with immediate effect in every campaign; return the entries.
 
+        Each number is read as the number of a single message is, so that every number that can be reached can opt out.
         A number that is registered with another scope is stopped on all channels. Waiting recipients are skipped for
         good, also if the number is removed again. Only an entry with the `source` `keyword` (the person wrote it) is
         lifted by START.

@@ -480,7 +480,7 @@ def test_what_a_spreadsheet_did_to_numbers_is_mended_or_named(cli: Cli, workspac
         (3, "Montant"), (6, "Téléphone"), (7, "Téléphone"), (8, "Téléphone"),
     ]  # fmt: skip
     messages = [bad["message"] for bad in made["rejected"]]
-    for words, message in zip(("#N/A", "lost digits", "spreadsheet's error", "2 numbers"), messages, strict=True):
+    for words, message in zip(("#N/A", "lost digits", "spreadsheet's error", "several numbers"), messages, strict=True):
         assert words in message
     assert made["read_as"] == "separated by semicolons, cp1252"
     assert "Windows-1252" in made["notes"][0]
