@@ -66,6 +66,7 @@ def test_a_preflight_counts_missing_values_and_names_columns(tenant: Tenant, man
             {
                 "name": "first_name",
                 "problem": "no_value",
+                "date": None,
                 "count": 1,
                 "examples": [{"position": many, "phone_number": "+14155550999", "detail": None}],
             }
