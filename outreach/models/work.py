@@ -86,7 +86,7 @@ class DatabaseHome:
         return self.machine == other.machine or SOME_SERVER in {self.machine, other.machine}
 
     def is_connected_like(self, other: DatabaseHome) -> bool:
-        """Return whether two are the same database, perhaps of two servers of which one has taken over."""
+        """Return whether two are the same database, perhaps on two servers after a failover."""
         ours, theirs = self.state.rpartition(" ")[0], other.state.rpartition(" ")[0]
         return self.may_share_machine(other) and (ours, self.path) == (theirs, other.path)
 

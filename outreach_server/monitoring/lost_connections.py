@@ -119,7 +119,7 @@ def _is_read_only(error: BaseException) -> bool:
 
 
 def _is_lost(error: BaseException) -> bool:
-    """Return whether an error tells of an interruption: a connection that cannot be had, or a server without writes."""
+    """Return whether an error means an interruption: a connection that cannot be had, or a server without writes."""
     from psycopg import OperationalError
 
     if _is_wait(error) or _is_read_only(error):

@@ -29,7 +29,7 @@ _NOT_PROCESSED: Final = frozenset({"unmatched", "mismatched"})
 
 
 MAX_EVENT_AGE: Final = timedelta(days=7)
-"""An older event, by its provider's clock, changes nothing but an opt-out: no provider repeats one for so long."""
+"""An older event, by its provider's clock, changes nothing but an opt-out: no provider repeats one that late."""
 
 
 @attrs.frozen(kw_only=True)
@@ -100,7 +100,7 @@ MISDIRECTIONS: Final[Mapping[Misdirection, str]] = MappingProxyType(
 """What is wrong with the address of a callback, as a part of a sentence."""
 
 LATELY_DAYS: Final = 7
-"""For how many days a misdirected callback is told of: one with a STOP may come seldom."""
+"""For how many days a misdirected callback is reported: a STOP may be rare."""
 
 
 def record_misdirection(tx: Transaction, account: StoredAccount, how: Misdirection, *, now: datetime) -> None:

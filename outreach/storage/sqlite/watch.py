@@ -255,7 +255,7 @@ class FileWatch:
             if tries_left:
                 time.sleep(_TRY_AGAIN_SECONDS)
         if self._is_same_file():
-            # Before anybody hears of it: the process may be killed at any time.
+            # Before it is raised: the process may be killed at any time.
             self.on_log_deleted()
             self._replaced = DatabaseLogDeleted(
                 f"The log {self._log.name} of the database {str(self._path)!r}, or its index, was deleted or replaced "
