@@ -249,16 +249,7 @@ class Outreach:
         self.callbacks = Callbacks(context, self._connections, self._analyser)
         self.events = Events(context)
         self._rate_limits = RateLimiter(context)
-        self.http = HttpOperations(
-            agents=self.agents,
-            calls=self.calls,
-            campaigns=self.campaigns,
-            flows=self.flows,
-            messages=self.messages,
-            numbers=self.numbers,
-            unsubscribes=self.unsubscribes,
-            rate_limits=self._rate_limits,
-        )
+        self.http = HttpOperations(campaigns=self.campaigns, rate_limits=self._rate_limits)
 
     @classmethod
     def open(

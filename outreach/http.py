@@ -1,6 +1,7 @@
 """Reads and writes the bodies of the HTTP interface. A public module, for endpoints of your own.
 
-What goes with `engine.http`, which stores a response with its idempotency key, is here too (docs/embedding.md).
+`IdempotentRequest` is here too: a service's method that gets one as its `idempotency_key` stores the HTTP response with
+what it makes (docs/embedding.md).
 """
 
 from __future__ import annotations
@@ -64,11 +65,13 @@ from outreach.convert.manage.resources import (
 from outreach.convert.planning import read_price_table, write_forecast, write_preflight, write_price_table
 from outreach.convert.report_page import render_report_page
 from outreach.models.base import JsonPage
-from outreach.models.work import IdempotentRequest, RateLimitState, StoredAnswer
+from outreach.models.work import AnswerReplayed, IdempotencyKey, IdempotentRequest, RateLimitState, StoredAnswer
 
 __all__ = [
     "EVENT_TYPES",
     "EXPORT_CONTENT_TYPES",
+    "AnswerReplayed",
+    "IdempotencyKey",
     "IdempotentRequest",
     "JsonPage",
     "RateLimitState",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -27,6 +28,9 @@ MAX_IN_MEMORY: Final = 2 * 1024 * 1024
 
 _FILE: Final = "body.json"
 
+_IDEMPOTENCY_KEY: Final = "Idempotency-Key"
+_KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
+
 _IDLE_SECONDS: Final = 30.0
 """A body that stops arriving for this long is given up."""
 
@@ -42,14 +46,16 @@ _WRITE_BYTES: Final = 1024 * 1024
 
 @attrs.frozen(kw_only=True)
 class Body:
-    """A received body.
+    """A received body, and the key under which it was sent.
 
     Attributes:
-        digest: SHA-256, in hexadecimal.
+        key: The header `Idempotency-Key` of a POST, which makes it safe to retry (docs/interface.md#safe-retry).
+        digest: SHA-256 of what counts as the request under this key, in hexadecimal.
         raw: All of it; empty if it is in a file.
         file: The file of a large one, in its own directory.
     """
 
+    key: str | None
     digest: str
     raw: bytes
     file: Path | None = None
@@ -59,13 +65,14 @@ async def read_small_body(request: Request) -> Body:
     """Return the body of an operation without contacts.
 
     Raises:
-        InvalidRequest: It is too large or too slow, or its content type is not JSON.
+        InvalidRequest: The key is malformed, or the body is too large, too slow or not JSON by its content type.
     """
+    key = _idempotency_key(request)
     _check_headers(request)
     raw = bytearray()
     async for chunk in _chunks(request, min(server_of(request).max_body_bytes, MAX_SMALL_BYTES)):
         raw += chunk
-    return _in_memory(raw)
+    return _in_memory(raw, key)
 
 
 @asynccontextmanager
@@ -92,8 +99,9 @@ async def receive_body(request: Request) -> AsyncIterator[Body]:
     """Receive a body that may have many contacts; its file is deleted at the end of the context.
 
     Raises:
-        InvalidRequest: It is too large or too slow, or its content type is not JSON.
+        InvalidRequest: The key is malformed, or the body is too large, too slow or not JSON by its content type.
     """
+    key = _idempotency_key(request)
     _check_headers(request)
     server = server_of(request)
     limit = server.max_body_bytes
@@ -101,15 +109,15 @@ async def receive_body(request: Request) -> AsyncIterator[Body]:
     raw = bytearray()
     async with AsyncExitStack() as stack:
         if await _read_all(request, chunks, raw, MAX_WITHOUT_TURN, limit):
-            yield _in_memory(raw)
+            yield _in_memory(raw, key)
             return
         # Nothing more is read from the socket until this body's turn.
         await stack.enter_async_context(server.large_bodies.turn(request_state_of(request).workspace_id or ""))
         if await _read_all(request, chunks, raw, MAX_IN_MEMORY, limit):
-            yield _in_memory(raw)
+            yield _in_memory(raw, key)
             return
         directory = await stack.enter_async_context(spool_directory(server.spool_root))
-        yield await _spool(chunks, raw, directory)
+        yield await _spool(chunks, raw, directory, key)
 
 
 def refuse_unread(request: Request, message: str) -> InvalidRequest:
@@ -118,8 +126,8 @@ def refuse_unread(request: Request, message: str) -> InvalidRequest:
     return InvalidRequest.at("", message)
 
 
-def _in_memory(raw: bytearray) -> Body:
-    return Body(digest=hashlib.sha256(raw).hexdigest(), raw=bytes(raw))
+def _in_memory(raw: bytearray, key: str | None) -> Body:
+    return Body(key=key, digest=hashlib.sha256(raw).hexdigest(), raw=bytes(raw))
 
 
 async def _read_all(request: Request, chunks: AsyncIterator[bytes], raw: bytearray, most: int, limit: int) -> bool:
@@ -136,7 +144,7 @@ async def _read_all(request: Request, chunks: AsyncIterator[bytes], raw: bytearr
     return True
 
 
-async def _spool(chunks: AsyncIterator[bytes], begun: bytearray, directory: Path) -> Body:
+async def _spool(chunks: AsyncIterator[bytes], begun: bytearray, directory: Path, key: str | None) -> Body:
     """Write the received part and the rest to disk."""
     digest = hashlib.sha256()
     pending = begun
@@ -149,7 +157,7 @@ async def _spool(chunks: AsyncIterator[bytes], begun: bytearray, directory: Path
                 pending = bytearray()
         digest.update(pending)
         await file.write(pending)
-    return Body(digest=digest.hexdigest(), raw=b"", file=directory / _FILE)
+    return Body(key=key, digest=digest.hexdigest(), raw=b"", file=directory / _FILE)
 
 
 async def _chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
@@ -199,6 +207,16 @@ async def _drain(request: Request, stream: AsyncIterator[bytes]) -> None:
 def _announced(request: Request) -> int | None:
     text = request.headers.get("Content-Length", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < len(str(2**63)) else None
+
+
+def _idempotency_key(request: Request) -> str | None:
+    """Return the key of a POST; None without one, and for other methods, which take none."""
+    given = request.headers.getlist(_IDEMPOTENCY_KEY)
+    if request.method != "POST" or not given:
+        return None
+    if len(given) > 1 or not _KEY.fullmatch(given[0]):
+        raise InvalidRequest.at(_IDEMPOTENCY_KEY, "must be 1 to 255 visible ASCII characters, given once")
+    return given[0]
 
 
 def _check_headers(request: Request) -> None:

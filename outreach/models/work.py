@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Final, Literal, NamedTuple
+from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import attrs
+
+M = TypeVar("M")
 
 WorkUnitKind = Literal["campaign", "call", "message"]
 
@@ -250,28 +253,46 @@ class AuditEntry:
 
 
 @attrs.frozen(kw_only=True)
-class IdempotentRequest:
-    """A request with an idempotency key.
-
-    Attributes:
-        operation: The operation's name, which scopes the key.
-        key: The client's key.
-        digest: SHA-256 of the content, in hexadecimal; the same key with another one is refused.
-        where: The header or field with the key, for errors.
-    """
-
-    operation: str
-    key: str
-    digest: str
-    where: str = "Idempotency-Key"
-
-
-@attrs.frozen(kw_only=True)
 class StoredAnswer:
     """The answer that a key replays."""
 
     body: bytes
     location: str | None = None
+
+
+class AnswerReplayed(Exception):
+    """Ends a method that was called with an `IdempotentRequest` whose key has an answer already.
+
+    The request has the answer.
+    """
+
+
+@attrs.define(kw_only=True, eq=False)
+class IdempotentRequest(Generic[M]):
+    """A request and what becomes its answer, for the argument `idempotency_key` of a method that makes something.
+
+    The method stores the answer in the transaction that makes the thing, or raises `AnswerReplayed`; both set `answer`.
+
+    Attributes:
+        operation: The operation's name, which scopes the key.
+        key: The client's key; None for a request without one, whose answer is not stored.
+        digest: SHA-256 of the content, in hexadecimal; the same key with another one is refused.
+        render: Makes the answer of what was made; called once for each try of the transaction.
+        where: The header or field with the key, for errors.
+        answer: The answer, as soon as the method has returned or raised `AnswerReplayed`.
+    """
+
+    operation: str
+    key: str | None
+    digest: str
+    render: Callable[[M], StoredAnswer]
+    where: str = "Idempotency-Key"
+    answer: StoredAnswer = attrs.field(init=False)
+
+
+IdempotencyKey: TypeAlias = str | IdempotentRequest[M] | None
+"""How a caller names what a method makes, so that a repeated call makes nothing new: by a name of its own, or by a
+request whose answer is replayed."""
 
 
 @attrs.frozen(kw_only=True)

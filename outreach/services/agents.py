@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from functools import partial
 from typing import Final, get_args
 
@@ -17,12 +17,12 @@ from outreach.models.resources import (
     NewAgent,
     VoicemailPolicy,
 )
-from outreach.models.work import IdempotentRequest, StoredAnswer
+from outreach.models.work import IdempotencyKey
 from outreach.operations.access.usages import require_unused, users_of_agent
 from outreach.operations.campaigns.transitions import sync_setups_of_agent
 from outreach.operations.common import agent_of, record_audit, workspace_of
 from outreach.services.context import ServiceContext
-from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
+from outreach.services.idempotency import Idempotency
 from outreach.services.lists import PageRequest, iterate
 from outreach.services.validation import (
     check_bounds,
@@ -48,7 +48,7 @@ class Agents:
         self._keys = Idempotency(context)
 
     async def create(
-        self, workspace_id: str, new: NewAgent, *, idempotency_key: str | None = None, actor: str = "library"
+        self, workspace_id: str, new: NewAgent, *, idempotency_key: IdempotencyKey[Agent] = None, actor: str = "library"
     ) -> Agent:
         """Create an agent.
 
@@ -63,30 +63,6 @@ class Agents:
             InvalidRequest: A value is out of its bounds, or the key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
-        return await self._keys.model(
-            workspace_id,
-            "agents.create",
-            idempotency_key,
-            content=new,
-            make=lambda once: self._create(workspace_id, new, actor, once),
-            find=lambda tx, agent_id: agent_of(tx, workspace_id, agent_id),
-            kind="agent",
-        )
-
-    async def _create_response(
-        self,
-        workspace_id: str,
-        new: NewAgent,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Agent], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        return await self._keys.answer(
-            workspace_id, request, render=render, make=lambda once: self._create(workspace_id, new, actor, once)
-        )
-
-    async def _create(self, workspace_id: str, new: NewAgent, actor: str, once: IdempotencyGuard[Agent]) -> Agent:
         check_kind("new", new, NewAgent)
         check_bounds(NewAgent, attrs.asdict(new, recurse=False))
         check_choice("provider", new.provider, ("simulator", *self._context.adapters.names("voice")))
@@ -118,9 +94,17 @@ class Agents:
             _check_calls(agent)
             tx.agents.insert(agent)
             record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="agent.create", subject=agent.id)
-            return finished(tx, agent, once)
+            return agent
 
-        return await self._context.storage.write(operation)
+        return await self._keys.written(
+            workspace_id,
+            "agents.create",
+            idempotency_key,
+            operation,
+            content=new,
+            find=lambda tx, agent_id: agent_of(tx, workspace_id, agent_id),
+            kind="agent",
+        )
 
     async def update(self, workspace_id: str, agent_id: str, change: AgentUpdate, *, actor: str = "library") -> Agent:
         """Change an agent; campaigns that have not started become ready or draft by whether it can place calls.

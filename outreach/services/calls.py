@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -15,7 +15,7 @@ from outreach.models.base import Page
 from outreach.models.call import Call, NewCall
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import CallStatus
-from outreach.models.work import IdempotentRequest, StoredAnswer, WorkUnit
+from outreach.models.work import IdempotencyKey, WorkUnit
 from outreach.operations.campaigns.setup import require_account
 from outreach.operations.common import agent_of, campaign_of, require_available, workspace_of
 from outreach.operations.waves import singles
@@ -47,7 +47,7 @@ class Calls:
         workspace_id: str,
         new: NewCall,
         *,
-        idempotency_key: str | None = None,
+        idempotency_key: IdempotencyKey[Call] = None,
     ) -> Call:
         """Queue a call and wait briefly for the provider to accept it.
 
@@ -75,18 +75,6 @@ class Calls:
             make=lambda once: self._create(workspace_id, new, once),
             find=lambda tx, call_id: tx.calls.get(workspace_id, call_id),
             kind="call",
-        )
-
-    async def _create_response(
-        self,
-        workspace_id: str,
-        new: NewCall,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Call], StoredAnswer],
-    ) -> StoredAnswer:
-        return await self._keys.answer(
-            workspace_id, request, render=render, make=lambda once: self._create(workspace_id, new, once)
         )
 
     async def _create(self, workspace_id: str, new: NewCall, once: IdempotencyGuard[Call]) -> Call:

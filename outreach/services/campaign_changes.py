@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, Literal
 
 import attrs
 
@@ -11,7 +11,7 @@ from outreach.clock import in_utc
 from outreach.errors import Conflict, ErrorDetail, InvalidRequest
 from outreach.models.campaign import Campaign, CampaignUpdate, NewCallCampaign, NewSmsCampaign
 from outreach.models.states import CampaignStatus
-from outreach.models.work import IdempotentRequest, StoredAnswer
+from outreach.models.work import IdempotencyKey
 from outreach.operations.campaigns import transitions as moves
 from outreach.operations.common import agent_of, campaign_of, campaign_unit, flow_of, record_audit
 from outreach.operations.waves.clock_steps import note_new_hours
@@ -20,7 +20,7 @@ from outreach.policy.texts import composed
 from outreach.providers.registry import Adapters
 from outreach.services.campaign_validation import check_times
 from outreach.services.context import ServiceContext
-from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
+from outreach.services.idempotency import Idempotency
 from outreach.services.start_checks import MAX_LOOKED_AT, check_contacts, texts_of
 from outreach.services.validation import check_bounds, check_name, check_provider, validated_fields
 from outreach.working_set import Transaction
@@ -116,52 +116,72 @@ class CampaignChanges:
             problem = "is empty for every contact that is left: its placeholders have no values"
             raise InvalidRequest(details=[ErrorDetail("body", problem)])
 
-    async def archive(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
-        """Put a campaign away, so that lists hide it unless they are asked; an archived one stays.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-            Conflict: It is scheduled, active or paused.
-        """
-        return await self._place(workspace_id, campaign_id, True, actor, IdempotencyGuard())
-
-    async def unarchive(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
-        """Bring an archived campaign back into the lists; one that is not archived stays.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return await self._place(workspace_id, campaign_id, False, actor, IdempotencyGuard())
-
-    async def _archive_response(
+    async def archive(
         self,
         workspace_id: str,
         campaign_id: str,
         *,
-        archived: bool,
-        request: IdempotentRequest | None,
-        render: Callable[[Campaign], StoredAnswer],
+        idempotency_key: IdempotencyKey[Campaign] = None,
         actor: str = "library",
-    ) -> StoredAnswer:
-        return await Idempotency(self._context).answer(
-            workspace_id,
-            request,
-            render=render,
-            make=lambda once: self._place(workspace_id, campaign_id, archived, actor, once),
-        )
+    ) -> Campaign:
+        """Put a campaign away, so that lists hide it unless they are asked; an archived one stays.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            idempotency_key: A name for this request: for a day, the same key only returns the campaign.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            Conflict: It is scheduled, active or paused.
+            InvalidRequest: The key was used with other content.
+            RequestInProgress: The first call with this key is still running.
+        """
+        return await self._place("archive", workspace_id, campaign_id, idempotency_key, actor)
+
+    async def unarchive(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        idempotency_key: IdempotencyKey[Campaign] = None,
+        actor: str = "library",
+    ) -> Campaign:
+        """Bring an archived campaign back into the lists; one that is not archived stays; see `archive`.
+
+        Raises:
+            OutreachError: See `archive`.
+        """
+        return await self._place("unarchive", workspace_id, campaign_id, idempotency_key, actor)
 
     async def _place(
-        self, workspace_id: str, campaign_id: str, archived: bool, actor: str, once: IdempotencyGuard[Campaign]
+        self,
+        action: Literal["archive", "unarchive"],
+        workspace_id: str,
+        campaign_id: str,
+        idempotency_key: IdempotencyKey[Campaign],
+        actor: str,
     ) -> Campaign:
+        archived = action == "archive"
+
         def operation(tx: Transaction) -> Campaign:
             campaign = campaign_of(tx, workspace_id, campaign_id)
             if archived and campaign.status not in _NOT_STARTED and not campaign.is_terminal:
                 raise Conflict(f"A campaign that is {campaign.status} cannot be archived: cancel it first.")
             if (campaign.archived_at is not None) is not archived:
                 campaign = self._set_archived(tx, campaign, archived, actor)
-            return finished(tx, campaign, once)
+            return campaign
 
-        return await self._context.storage.write(operation)
+        return await Idempotency(self._context).written(
+            workspace_id,
+            f"campaigns.{action}",
+            idempotency_key,
+            operation,
+            content=campaign_id,
+            find=lambda tx, found: campaign_of(tx, workspace_id, found),
+            kind="campaign",
+        )
 
     def _set_archived(self, tx: Transaction, campaign: Campaign, archived: bool, actor: str) -> Campaign:
         now = self._context.now()

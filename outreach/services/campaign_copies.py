@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from functools import partial
 from typing import Any, Final, get_args
 
 import attrs
-import orjson
 
 from outreach.errors import Conflict, InvalidRequest
 from outreach.models.campaign import (
@@ -22,12 +21,12 @@ from outreach.models.campaign import (
 )
 from outreach.models.recipient import NewRecipient, Recipient
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, DispatchState, MessageStatus, RecipientStatus
-from outreach.models.work import IdempotentRequest, StoredAnswer
+from outreach.models.work import IdempotencyKey
 from outreach.operations.common import campaign_of
 from outreach.policy.explanations import ended_reasons
 from outreach.policy.phones import is_pseudonym
-from outreach.services.campaign_loading import CampaignCreation, created_campaign
-from outreach.services.idempotency import IdempotencyGuard, library_request
+from outreach.services.campaign_loading import CampaignCreation, stored_campaign
+from outreach.services.idempotency import IdempotencyGuard
 from outreach.services.validation import check_choice, check_kind, check_name, check_texts
 from outreach.working_set import Transaction
 
@@ -48,7 +47,7 @@ class CampaignCopies(CampaignCreation):
         campaign_id: str,
         *,
         name: str | None = None,
-        idempotency_key: str | None = None,
+        idempotency_key: IdempotencyKey[CampaignCreated] = None,
         actor: str = "library",
     ) -> CampaignCreated:
         """Create a campaign like an earlier one, with all its contacts, without starting it.
@@ -70,27 +69,19 @@ class CampaignCopies(CampaignCreation):
                 other content.
             RequestInProgress: The first call with this key is still running.
         """
-        request = library_request("campaigns.clone", idempotency_key, [campaign_id, name])
-        made = await self._keys.once(
-            workspace_id,
-            request,
-            render=lambda created: _stored(created, {}),
-            make=partial(self._clone, workspace_id, campaign_id, name, actor),
-        )
-        return made if not isinstance(made, StoredAnswer) else (await self._replayed(workspace_id, made))[0]
 
-    async def _clone_response(
-        self,
-        workspace_id: str,
-        campaign_id: str,
-        *,
-        name: str | None,
-        request: IdempotentRequest | None,
-        render: Callable[[CampaignCreated], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        make = partial(self._clone, workspace_id, campaign_id, name, actor)
-        return await self._keys.answer(workspace_id, request, render=render, make=make)
+        async def recall(stored: bytes) -> CampaignCreated:
+            return (await self._recall(workspace_id, stored))[0]
+
+        return await self._keys.once(
+            workspace_id,
+            "campaigns.clone",
+            idempotency_key,
+            content=[campaign_id, name],
+            make=partial(self._clone, workspace_id, campaign_id, name, actor),
+            remember=stored_campaign,
+            recall=recall,
+        )
 
     async def follow_up(
         self,
@@ -98,7 +89,7 @@ class CampaignCopies(CampaignCreation):
         campaign_id: str,
         new: NewFollowUp,
         *,
-        idempotency_key: str | None = None,
+        idempotency_key: IdempotencyKey[FollowUpCreated] = None,
         actor: str = "library",
     ) -> FollowUpCreated:
         """Create a campaign of those contacts of an earlier one who had given results, without starting it.
@@ -126,32 +117,22 @@ class CampaignCopies(CampaignCreation):
         wanted, included = sorted(_checked_results(new.results)), sorted(_checked_include(new.include))
         content = [campaign_id, wanted, included, new.name, new.body]
 
-        def render(found: FollowUpCreated) -> StoredAnswer:
-            return _stored(found.created, {"selected": found.selected, "left_out": dict(found.left_out)})
+        def remember(made: FollowUpCreated) -> bytes:
+            return stored_campaign(made.created, selected=made.selected, left_out=dict(made.left_out))
 
-        made = await self._keys.once(
+        async def recall(stored: bytes) -> FollowUpCreated:
+            created, more = await self._recall(workspace_id, stored)
+            return FollowUpCreated(created=created, selected=more["selected"], left_out=more["left_out"])
+
+        return await self._keys.once(
             workspace_id,
-            library_request("campaigns.follow_up", idempotency_key, content),
-            render=render,
+            "campaigns.follow_up",
+            idempotency_key,
+            content=content,
             make=partial(self._follow_up, workspace_id, campaign_id, new, actor),
+            remember=remember,
+            recall=recall,
         )
-        if not isinstance(made, StoredAnswer):
-            return made
-        created, stored = await self._replayed(workspace_id, made)
-        return FollowUpCreated(created=created, selected=stored["selected"], left_out=stored["left_out"])
-
-    async def _follow_up_response(
-        self,
-        workspace_id: str,
-        campaign_id: str,
-        new: NewFollowUp,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[FollowUpCreated], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        make = partial(self._follow_up, workspace_id, campaign_id, new, actor)
-        return await self._keys.answer(workspace_id, request, render=render, make=make)
 
     async def _clone(
         self,
@@ -187,7 +168,7 @@ class CampaignCopies(CampaignCreation):
             selected = taken["contacts"] + left_out.total()
             return FollowUpCreated(created=created, selected=selected, left_out=dict(left_out))
 
-        guard = _OfPart(once, whole)
+        guard = _FollowUpGuard(once, whole)
         name = _named(new.name, campaign, "(follow-up)")
         try:
             created = await self._copy(campaign, name, new.body, contacts, actor, guard)
@@ -197,14 +178,6 @@ class CampaignCopies(CampaignCreation):
                 raise
             raise Conflict(_no_contacts_message(wanted, left_out)) from None
         return whole(created)
-
-    async def _replayed(self, workspace_id: str, answer: StoredAnswer) -> tuple[CampaignCreated, Mapping[str, Any]]:
-        """Return the campaign that a key replays, as it is now, and what was stored beside it."""
-        stored = orjson.loads(answer.body)
-        created = await self._context.storage.read(
-            lambda tx: created_campaign(tx, campaign_of(tx, workspace_id, stored["id"]), stored["excluded"])
-        )
-        return created, stored
 
     async def _source(self, workspace_id: str, campaign_id: str) -> Campaign:
         campaign = await self._context.storage.read(lambda tx: campaign_of(tx, workspace_id, campaign_id))
@@ -305,7 +278,7 @@ class _Selection:
         return chosen
 
 
-class _OfPart(IdempotencyGuard[CampaignCreated]):
+class _FollowUpGuard(IdempotencyGuard[CampaignCreated]):
     """The guard of something whose campaign is a part of it."""
 
     def __init__(
@@ -319,12 +292,6 @@ class _OfPart(IdempotencyGuard[CampaignCreated]):
 
     def finish(self, tx: Transaction, made: CampaignCreated, *, settled: bool = True) -> None:
         self._once.finish(tx, self._whole(made), settled=settled)
-
-
-def _stored(created: CampaignCreated, more: Mapping[str, Any]) -> StoredAnswer:
-    """Return what a program's key replays."""
-    stored = {"id": created.campaign.id, "excluded": created.opted_out_excluded, **more}
-    return StoredAnswer(body=orjson.dumps(stored))
 
 
 def _reached(tx: Transaction, campaign: Campaign, rows: Sequence[Recipient]) -> frozenset[str]:

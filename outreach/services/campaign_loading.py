@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from functools import partial
@@ -18,7 +18,7 @@ from outreach.models.campaign import Campaign, CampaignCreated, Counters, NewCal
 from outreach.models.hours import DEFAULT_CONCURRENCY, HolidayCalendar
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import CampaignStatus
-from outreach.models.work import IdempotentRequest, StoredAnswer
+from outreach.models.work import IdempotencyKey
 from outreach.models.workspace import Workspace
 from outreach.operations.campaigns import loading
 from outreach.operations.campaigns.earlier_numbers import EarlierNumbers
@@ -30,12 +30,7 @@ from outreach.policy.texts import composed, composed_or_none
 from outreach.services.campaign_validation import check_new_call_campaign, check_new_sms_campaign
 from outreach.services.contacts import HashedContacts, RecipientSource, VariableNameCollector, chunks, run_concurrently
 from outreach.services.context import ServiceContext
-from outreach.services.idempotency import (
-    Idempotency,
-    IdempotencyGuard,
-    finished,
-    library_request,
-)
+from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
 from outreach.services.validation import check_kind
 from outreach.working_set import Transaction
 
@@ -77,7 +72,7 @@ class CampaignCreation:
         campaign: NewSmsCampaign,
         recipients: RecipientSource,
         *,
-        idempotency_key: str | None = None,
+        idempotency_key: IdempotencyKey[CampaignCreated] = None,
         actor: str = "library",
     ) -> CampaignCreated:
         """Create an SMS campaign with its contacts (docs/interface.md#4.3), without starting it.
@@ -99,19 +94,6 @@ class CampaignCreation:
         """
         make = self._sms(workspace_id, campaign, actor)
         return await self._keyed(workspace_id, "campaigns.create_sms", idempotency_key, campaign, recipients, make)
-
-    async def _create_sms_response(
-        self,
-        workspace_id: str,
-        campaign: NewSmsCampaign,
-        recipients: RecipientSource,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[CampaignCreated], StoredAnswer],
-        actor: str,
-    ) -> StoredAnswer:
-        make = self._sms(workspace_id, campaign, actor)
-        return await self._keys.answer(workspace_id, request, render=render, make=partial(make, recipients))
 
     def _sms(self, workspace_id: str, campaign: NewSmsCampaign, actor: str) -> Make:
         check_kind("campaign", campaign, NewSmsCampaign)
@@ -146,7 +128,7 @@ class CampaignCreation:
         campaign: NewCallCampaign,
         recipients: RecipientSource,
         *,
-        idempotency_key: str | None = None,
+        idempotency_key: IdempotencyKey[CampaignCreated] = None,
         actor: str = "library",
     ) -> CampaignCreated:
         """Create a calling campaign with its contacts; see `create_sms` for the arguments.
@@ -159,19 +141,6 @@ class CampaignCreation:
         make = self._call(workspace_id, campaign, actor)
         return await self._keyed(workspace_id, "campaigns.create_call", idempotency_key, campaign, recipients, make)
 
-    async def _create_call_response(
-        self,
-        workspace_id: str,
-        campaign: NewCallCampaign,
-        recipients: RecipientSource,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[CampaignCreated], StoredAnswer],
-        actor: str,
-    ) -> StoredAnswer:
-        make = self._call(workspace_id, campaign, actor)
-        return await self._keys.answer(workspace_id, request, render=render, make=partial(make, recipients))
-
     def _call(self, workspace_id: str, campaign: NewCallCampaign, actor: str) -> Make:
         check_kind("campaign", campaign, NewCallCampaign)
         return partial(self._create, workspace_id, self._draft_of(workspace_id, campaign), actor)
@@ -180,32 +149,40 @@ class CampaignCreation:
         self,
         workspace_id: str,
         operation: str,
-        idempotency_key: str | None,
+        idempotency_key: IdempotencyKey[CampaignCreated],
         campaign: NewSmsCampaign | NewCallCampaign,
         recipients: RecipientSource,
         make: Make,
     ) -> CampaignCreated:
-        request = library_request(operation, idempotency_key, campaign)
-        if request is None:
-            return await make(recipients, IdempotencyGuard())
         contacts = HashedContacts(recipients)
 
-        def render(created: CampaignCreated) -> StoredAnswer:
-            stored = {"id": created.campaign.id, "excluded": created.opted_out_excluded, "contacts": contacts.digest}
-            return StoredAnswer(body=orjson.dumps(stored))
+        def remember(created: CampaignCreated) -> bytes:
+            return stored_campaign(created, contacts=contacts.digest)
 
-        made = await self._keys.once(workspace_id, request, render=render, make=partial(make, contacts.each()))
-        if not isinstance(made, StoredAnswer):
-            return made
-        stored = orjson.loads(made.body)
-        if await contacts.read_all() != stored["contacts"]:
-            raise InvalidRequest.at(request.where, "was used before with other contacts; use a new key")
+        async def recall(stored: bytes) -> CampaignCreated:
+            created, more = await self._recall(workspace_id, stored)
+            if await contacts.read_all() != more["contacts"]:
+                raise InvalidRequest.at("idempotency_key", "was used before with other contacts; use a new key")
+            return created
 
-        def read(tx: Transaction) -> CampaignCreated:
-            found = campaign_of(tx, workspace_id, stored["id"])
-            return created_campaign(tx, found, stored["excluded"])
+        return await self._keys.once(
+            workspace_id,
+            operation,
+            idempotency_key,
+            content=campaign,
+            # A request is compared by its own digest.
+            make=partial(make, contacts.each() if isinstance(idempotency_key, str) else recipients),
+            remember=remember,
+            recall=recall,
+        )
 
-        return await self._context.storage.read(read)
+    async def _recall(self, workspace_id: str, stored: bytes) -> tuple[CampaignCreated, Mapping[str, Any]]:
+        """Return the campaign that a key replays, as it is now, and what was stored beside it."""
+        more = orjson.loads(stored)
+        created = await self._context.storage.read(
+            lambda tx: created_campaign(tx, campaign_of(tx, workspace_id, more["id"]), more["excluded"])
+        )
+        return created, more
 
     async def _create(
         self,
@@ -447,6 +424,11 @@ def created_campaign(tx: Transaction, campaign: Campaign, excluded: int) -> Camp
         unknown_placeholders=unknown_placeholders(tx, campaign),
         text_warnings=find_text_warnings(tx, campaign),
     )
+
+
+def stored_campaign(created: CampaignCreated, **more: Any) -> bytes:
+    """Return what a program's key stores of a new campaign."""
+    return orjson.dumps({"id": created.campaign.id, "excluded": created.opted_out_excluded, **more})
 
 
 def _being_closed() -> StorageError:

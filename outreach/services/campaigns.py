@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 from outreach.errors import ErrorDetail, InvalidRequest, NotFound
 from outreach.models.base import Channel, Page
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.states import CampaignAction, CampaignStatus
 from outreach.models.status import StartCheck
-from outreach.models.work import IdempotentRequest, StoredAnswer
+from outreach.models.work import IdempotencyKey
 from outreach.operations.campaigns import transitions as moves
 from outreach.operations.common import campaign_of, campaign_unit, workspace_of
 from outreach.operations.waves.provider_throttles import throttle_of_campaign
@@ -27,7 +27,7 @@ from outreach.services.context import ServiceContext
 from outreach.services.erasure import CampaignDeletion
 from outreach.services.failures import CampaignResults
 from outreach.services.forecast import CampaignForecast
-from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
+from outreach.services.idempotency import IdempotencyGuard, finished
 from outreach.services.lists import PageRequest, iterate, moment_place
 from outreach.services.preflight import CampaignPreflight
 from outreach.services.start_checks import check_contacts, find_unsendable_text
@@ -99,14 +99,14 @@ class Campaigns(
             NotFound: The workspace has no such campaign.
         """
         now = self._context.now()
-        misfit = await self._misfit(workspace_id, campaign_id)
-        caller_id_problems = await self._unlisted(workspace_id, campaign_id)
+        text_problem = await self._unsendable_text(workspace_id, campaign_id)
+        caller_id_problems = await self._caller_id_problems(workspace_id, campaign_id)
         return await self._context.storage.read(
             lambda tx: moves.start_obstacles(
                 tx,
                 campaign_of(tx, workspace_id, campaign_id),
                 now,
-                unsendable_text=misfit,
+                unsendable_text=text_problem,
                 caller_id_problems=caller_id_problems,
             )
         )
@@ -192,7 +192,13 @@ class Campaigns(
         )
 
     async def start(
-        self, workspace_id: str, campaign_id: str, *, allow_unknown_placeholders: bool = False, actor: str = "library"
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        allow_unknown_placeholders: bool = False,
+        idempotency_key: IdempotencyKey[Campaign] = None,
+        actor: str = "library",
     ) -> Campaign:
         """Start a ready campaign: it becomes active, or scheduled when its start is still ahead.
 
@@ -201,6 +207,7 @@ class Campaigns(
             campaign_id: The campaign.
             allow_unknown_placeholders: Start although the text has placeholders without a value or a fallback
                 (`CampaignCreated.unknown_placeholders`).
+            idempotency_key: A name for this request: for a day, the same key only returns the campaign.
             actor: Recorded in the audit trail.
 
         Raises:
@@ -208,34 +215,11 @@ class Campaigns(
             WorkspaceUnavailable: The workspace is suspended or closed.
             IllegalTransition: The campaign was started before, or has ended.
             CannotStart: The details name every reason, such as a text that is empty or too long for every contact.
+            InvalidRequest: The key was used with other content.
+            RequestInProgress: The first call with this key is still running.
         """
-        operation = await self._start(workspace_id, campaign_id, allow_unknown_placeholders=allow_unknown_placeholders)
-        return await self._move(operation, workspace_id, campaign_id, actor)
-
-    async def _move_response(
-        self,
-        workspace_id: str,
-        campaign_id: str,
-        action: CampaignAction,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Campaign], StoredAnswer],
-        allow_unknown_placeholders: bool = False,
-        actor: str = "library",
-    ) -> StoredAnswer:
-        check_choice("action", action, tuple(_MOVES))
-
-        async def make(once: IdempotencyGuard[Campaign]) -> Campaign:
-            operation: Callable[..., Campaign] = _MOVES[action]
-            if action is CampaignAction.START:
-                operation = await self._start(
-                    workspace_id, campaign_id, allow_unknown_placeholders=allow_unknown_placeholders
-                )
-            elif action is CampaignAction.RESUME:
-                operation = await self._resume(workspace_id, campaign_id)
-            return await self._move(operation, workspace_id, campaign_id, actor, once)
-
-        return await Idempotency(self._context).answer(workspace_id, request, render=render, make=make)
+        options = {"allow_unknown_placeholders": allow_unknown_placeholders}
+        return await self._move(CampaignAction.START, workspace_id, campaign_id, idempotency_key, actor, **options)
 
     async def check_start(self, workspace_id: str, campaign_id: str) -> StartCheck:
         """Return how many of a campaign's contacts would fail because their text is empty or too long.
@@ -247,21 +231,75 @@ class Campaigns(
         """
         return await check_contacts(self._context, workspace_id, campaign_id)
 
-    async def pause(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
-        """Pause a campaign; after this returns, no new message of it is sent."""
-        return await self._move(moves.pause, workspace_id, campaign_id, actor)
+    async def pause(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        idempotency_key: IdempotencyKey[Campaign] = None,
+        actor: str = "library",
+    ) -> Campaign:
+        """Pause a campaign; after this returns, no new message of it is sent.
 
-    async def resume(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
-        """Resume a paused campaign."""
-        return await self._move(await self._resume(workspace_id, campaign_id), workspace_id, campaign_id, actor)
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            idempotency_key: A name for this request: for a day, the same key only returns the campaign.
+            actor: Recorded in the audit trail.
 
-    async def cancel(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
-        """Cancel a campaign for good."""
-        return await self._move(moves.cancel, workspace_id, campaign_id, actor)
+        Raises:
+            NotFound: The workspace has no such campaign.
+            IllegalTransition: The campaign's state does not allow it.
+            InvalidRequest: The key was used with other content.
+            RequestInProgress: The first call with this key is still running.
+        """
+        return await self._move(CampaignAction.PAUSE, workspace_id, campaign_id, idempotency_key, actor)
 
-    async def unschedule(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
-        """Take a scheduled campaign back to ready."""
-        return await self._move(moves.unschedule, workspace_id, campaign_id, actor)
+    async def resume(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        idempotency_key: IdempotencyKey[Campaign] = None,
+        actor: str = "library",
+    ) -> Campaign:
+        """Resume a paused campaign; see `pause`.
+
+        Raises:
+            OutreachError: See `pause`.
+            CannotStart: Its caller ids can no longer be used.
+        """
+        return await self._move(CampaignAction.RESUME, workspace_id, campaign_id, idempotency_key, actor)
+
+    async def cancel(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        idempotency_key: IdempotencyKey[Campaign] = None,
+        actor: str = "library",
+    ) -> Campaign:
+        """Cancel a campaign for good; see `pause`.
+
+        Raises:
+            OutreachError: See `pause`.
+        """
+        return await self._move(CampaignAction.CANCEL, workspace_id, campaign_id, idempotency_key, actor)
+
+    async def unschedule(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        idempotency_key: IdempotencyKey[Campaign] = None,
+        actor: str = "library",
+    ) -> Campaign:
+        """Take a scheduled campaign back to ready; see `pause`.
+
+        Raises:
+            OutreachError: See `pause`.
+        """
+        return await self._move(CampaignAction.UNSCHEDULE, workspace_id, campaign_id, idempotency_key, actor)
 
     async def pause_all(self, workspace_id: str | None = None, *, actor: str = "library") -> Sequence[Campaign]:
         """Pause all active and scheduled campaigns of one workspace, or of all; return the paused ones.
@@ -293,44 +331,50 @@ class Campaigns(
             lambda tx: tx.recipients.recount(workspace_id, campaign_of(tx, workspace_id, campaign_id).id),
         )
 
-    async def _start(
-        self, workspace_id: str, campaign_id: str, *, allow_unknown_placeholders: bool
-    ) -> Callable[..., Campaign]:
-        return partial(
-            moves.start,
-            allow_unknown_placeholders=allow_unknown_placeholders,
-            unsendable_text=await self._misfit(workspace_id, campaign_id),
-            caller_id_problems=await self._unlisted(workspace_id, campaign_id),
-        )
-
-    async def _resume(self, workspace_id: str, campaign_id: str) -> Callable[..., Campaign]:
-        return partial(moves.resume, caller_id_problems=await self._unlisted(workspace_id, campaign_id))
-
-    async def _misfit(self, workspace_id: str, campaign_id: str) -> ErrorDetail | None:
+    async def _unsendable_text(self, workspace_id: str, campaign_id: str) -> ErrorDetail | None:
         """Return why the text can be sent to none of the contacts; None if it can, or if the setup is incomplete."""
         lacks = await self._context.storage.read(
             lambda tx: moves.missing_setup(tx, campaign_of(tx, workspace_id, campaign_id))
         )
         return None if lacks else _reason(await find_unsendable_text(self._context, workspace_id, campaign_id))
 
-    async def _unlisted(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
+    async def _caller_id_problems(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
         return await find_caller_id_problems(self._context, self._vault, workspace_id, campaign_id)
 
     async def _move(
         self,
-        operation: Callable[..., Campaign],
+        action: CampaignAction,
         workspace_id: str,
         campaign_id: str,
+        idempotency_key: IdempotencyKey[Campaign],
         actor: str,
-        once: IdempotencyGuard[Campaign] | None = None,
+        **options: bool,
     ) -> Campaign:
-        clock = self._context.clock
-        guard = once or IdempotencyGuard()
-        campaign: Campaign = await self._context.storage.write(
-            lambda tx: finished(tx, operation(tx, workspace_id, campaign_id, now=clock.now(), actor=actor), guard)
+        async def make(once: IdempotencyGuard[Campaign]) -> Campaign:
+            found: dict[str, Any] = dict(options)
+            if action is CampaignAction.START:
+                found["unsendable_text"] = await self._unsendable_text(workspace_id, campaign_id)
+            if action in {CampaignAction.START, CampaignAction.RESUME}:
+                found["caller_id_problems"] = await self._caller_id_problems(workspace_id, campaign_id)
+
+            def operation(tx: Transaction) -> Campaign:
+                now = self._context.now()
+                moved = _MOVES[action](tx, workspace_id, campaign_id, now=now, actor=actor, **found)
+                return finished(tx, moved, once)
+
+            campaign = await self._context.storage.write(operation)
+            self._context.wake(campaign_unit(campaign))
+            return campaign
+
+        return await self._keys.model(
+            workspace_id,
+            f"campaigns.{action.value}",
+            idempotency_key,
+            content=[campaign_id, options],
+            make=make,
+            find=lambda tx, found: campaign_of(tx, workspace_id, found),
+            kind="campaign",
         )
-        self._context.wake(campaign_unit(campaign))
-        return campaign
 
 
 def numbered_page(

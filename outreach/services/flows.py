@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
 import attrs
@@ -10,13 +10,13 @@ import attrs
 from outreach.errors import InvalidRequest
 from outreach.models.base import Page
 from outreach.models.resources import Flow, FlowStep, FlowUpdate, NewFlow
-from outreach.models.work import IdempotentRequest, StoredAnswer
+from outreach.models.work import IdempotencyKey
 from outreach.operations.access.usages import STARTED, require_unused, users_of_flow
 from outreach.operations.common import flow_of, record_audit, workspace_of
 from outreach.policy.flows import check_steps
 from outreach.policy.texts import composed_or_none
 from outreach.services.context import ServiceContext
-from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
+from outreach.services.idempotency import Idempotency
 from outreach.services.lists import PageRequest, iterate
 from outreach.services.validation import check_bounds, check_kind, validated_fields
 from outreach.working_set import Transaction
@@ -30,7 +30,7 @@ class Flows:
         self._keys = Idempotency(context)
 
     async def create(
-        self, workspace_id: str, new: NewFlow, *, idempotency_key: str | None = None, actor: str = "library"
+        self, workspace_id: str, new: NewFlow, *, idempotency_key: IdempotencyKey[Flow] = None, actor: str = "library"
     ) -> Flow:
         """Create a flow.
 
@@ -45,30 +45,6 @@ class Flows:
             InvalidRequest: A step is invalid, no step sends anything, or the key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
-        return await self._keys.model(
-            workspace_id,
-            "flows.create",
-            idempotency_key,
-            content=new,
-            make=lambda once: self._create(workspace_id, new, actor, once),
-            find=lambda tx, flow_id: flow_of(tx, workspace_id, flow_id),
-            kind="flow",
-        )
-
-    async def _create_response(
-        self,
-        workspace_id: str,
-        new: NewFlow,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Flow], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        return await self._keys.answer(
-            workspace_id, request, render=render, make=lambda once: self._create(workspace_id, new, actor, once)
-        )
-
-    async def _create(self, workspace_id: str, new: NewFlow, actor: str, once: IdempotencyGuard[Flow]) -> Flow:
         check_kind("new", new, NewFlow)
         check_bounds(NewFlow, {"name": new.name})
         _check_kinds(new.steps)
@@ -80,9 +56,17 @@ class Flows:
             workspace_of(tx, workspace_id)
             tx.flows.insert(flow)
             record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="flow.create", subject=flow.id)
-            return finished(tx, flow, once)
+            return flow
 
-        return await self._context.storage.write(operation)
+        return await self._keys.written(
+            workspace_id,
+            "flows.create",
+            idempotency_key,
+            operation,
+            content=new,
+            find=lambda tx, flow_id: flow_of(tx, workspace_id, flow_id),
+            kind="flow",
+        )
 
     async def get(self, workspace_id: str, flow_id: str) -> Flow:
         """Return a flow.

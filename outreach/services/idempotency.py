@@ -14,7 +14,7 @@ import attrs
 import orjson
 
 from outreach.errors import InvalidRequest, NotFound, RequestInProgress, StorageError
-from outreach.models.work import IdempotentRequest, StoredAnswer
+from outreach.models.work import AnswerReplayed, IdempotencyKey, IdempotentRequest, StoredAnswer
 from outreach.operations.access import idempotency as operations
 from outreach.operations.common import workspace_of
 from outreach.protocols.storage import Operation
@@ -58,39 +58,45 @@ class IdempotencyGuard(Generic[M]):
         """
 
 
-class _Held(IdempotencyGuard[M]):
-    def __init__(
-        self,
-        context: ServiceContext,
-        workspace_id: str,
-        request: IdempotentRequest,
-        *,
-        token: str,
-        render: Callable[[M], StoredAnswer],
-    ) -> None:
+class _ClaimedKey(IdempotencyGuard[M]):
+    def __init__(self, context: ServiceContext, workspace_id: str, request: IdempotentRequest[M], key: str) -> None:
         self._context = context
-        self._place = (workspace_id, request.operation, request.key)
-        self._token = token
-        self._render = render
+        self._request = request
+        self._place = (workspace_id, request.operation, key)
+        self.token = context.ids()
         self.finished = False
 
+    def claim(self, tx: Transaction) -> operations.KeyClaim:
+        """Claim the key, or return its answer or who holds it."""
+        workspace_of(tx, self._place[0])
+        return operations.claim_key(
+            tx,
+            *self._place,
+            fingerprint=self._request.digest,
+            token=self.token,
+            now=self._context.now(),
+            keep=timedelta(seconds=self._context.config.idempotency_key_ttl_seconds),
+            where=self._request.where,
+        )
+
     def keep(self, tx: Transaction) -> None:
-        operations.renew_claim(tx, *self._place, token=self._token, now=self._context.now())
+        operations.renew_claim(tx, *self._place, token=self.token, now=self._context.now())
 
     def finish(self, tx: Transaction, made: M, *, settled: bool = True) -> None:
+        self._request.answer = self._request.render(made)
         operations.store_answer(
-            tx, *self._place, token=self._token, answer=self._render(made), now=self._context.now(), settled=settled
+            tx, *self._place, token=self.token, answer=self._request.answer, now=self._context.now(), settled=settled
         )
         # Set even if the transaction fails after this: the error then ends the request and releases the key.
         self.finished = True
 
     def give_up(self, tx: Transaction) -> None:
         """Release the key, unless something was made under it."""
-        operations.release_claim(tx, *self._place, token=self._token)
+        operations.release_claim(tx, *self._place, token=self.token)
 
 
 class Idempotency:
-    """Does a request with an idempotency key once, and replays the result."""
+    """Makes a thing once for each idempotency key."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
@@ -98,119 +104,94 @@ class Idempotency:
     async def once(
         self,
         workspace_id: str,
-        request: IdempotentRequest | None,
+        operation: str,
+        idempotency_key: IdempotencyKey[M],
         *,
-        render: Callable[[M], StoredAnswer],
+        content: object,
         make: Callable[[IdempotencyGuard[M]], Awaitable[M]],
-    ) -> M | StoredAnswer:
-        """Make something, or return what its key replays.
+        remember: Callable[[M], bytes],
+        recall: Callable[[bytes], Awaitable[M]],
+    ) -> M:
+        """Make something, once for each key.
 
         Waits while another request holds the key. An error releases the key, so that a refused request can be
         corrected.
 
         Args:
             workspace_id: The workspace.
-            request: The key and the request; None for no key.
-            render: Makes what the key replays, within the transaction that makes the thing.
+            operation: The operation's name, which scopes a program's keys.
+            idempotency_key: A program's key, or a request with its own; None for no key.
+            content: What a program asks for, which must be the same each time.
             make: Makes the thing; if it does not finish the guard, this method does.
+            remember: Makes what a program's key stores, within the transaction that makes the thing.
+            recall: Makes the thing, in its current state, of what a program's key has stored.
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: The key was used for another request.
+            InvalidRequest: The key is invalid, or was used for another request.
             RequestInProgress: The first request still ran after the longest wait.
+            AnswerReplayed: The request was answered before.
         """
-        if request is None:
+        if idempotency_key is None:
             return await make(IdempotencyGuard())
-        token = self._context.ids()
-        held = _Held(self._context, workspace_id, request, token=token, render=render)
+        if isinstance(idempotency_key, IdempotentRequest):
+            return await self._answer(workspace_id, idempotency_key, make)
+        request = _program_request(operation, idempotency_key, content, remember)
         try:
-            replay = await self._begin(workspace_id, request, token)
-        except asyncio.CancelledError:
-            # The claim may be committed all the same.
-            await self._give_back(held)
-            raise
-        if replay is not None:
-            return replay
-        try:
-            made = await make(held)
-            if not held.finished:
-                await self._context.storage.write(lambda tx: held.finish(tx, made))
-        except BaseException:
-            await self._give_back(held)
-            raise
-        return made
-
-    async def _give_back(self, held: _Held[M]) -> None:
-        # Where the database is away the claim runs out by itself, and the caller hears of the first error.
-        with anyio.CancelScope(shield=True), suppress(StorageError):
-            await self._context.storage.write(held.give_up)
-
-    async def answer(
-        self,
-        workspace_id: str,
-        request: IdempotentRequest | None,
-        *,
-        render: Callable[[M], StoredAnswer],
-        make: Callable[[IdempotencyGuard[M]], Awaitable[M]],
-    ) -> StoredAnswer:
-        """Make something and return the HTTP response to it, which the key replays; see `once`."""
-        answers: list[StoredAnswer] = []
-
-        def remembered(made: M) -> StoredAnswer:
-            answers.append(render(made))
-            return answers[-1]
-
-        made = await self.once(workspace_id, request, render=remembered, make=make)
-        if isinstance(made, StoredAnswer):
-            return made
-        return answers[-1] if answers else render(made)
+            return await self._answer(workspace_id, request, make)
+        except AnswerReplayed:
+            return await recall(request.answer.body)
 
     async def model(
         self,
         workspace_id: str,
         operation: str,
-        idempotency_key: str | None,
+        idempotency_key: IdempotencyKey[I],
         *,
         content: object,
         make: Callable[[IdempotencyGuard[I]], Awaitable[I]],
         find: Callable[[Transaction, str], I | None],
         kind: str,
     ) -> I:
-        """Make something for an embedding program; a repeated key returns the same thing in its current state.
+        """Make something that has an id, once for each key; see `once`.
 
         Args:
             workspace_id: The workspace.
             operation: The operation's name.
-            idempotency_key: The program's key; None for no key.
-            content: The whole request, which must be the same each time.
+            idempotency_key: The key.
+            content: What a program asks for.
             make: Makes the thing.
             find: Finds the thing by its id.
             kind: The thing's name in errors.
 
         Raises:
             NotFound: The workspace does not exist, or the thing was removed.
-            InvalidRequest: The key is invalid, or was used for another request.
-            RequestInProgress: The first request still ran after the longest wait.
+            OutreachError: See `once`.
+            AnswerReplayed: See `once`.
         """
-        request = library_request(operation, idempotency_key, content)
 
-        def render(made: I) -> StoredAnswer:
-            return StoredAnswer(body=made.id.encode())
+        async def recall(stored: bytes) -> I:
+            identifier = stored.decode()
+            found = await self._context.storage.read(lambda tx: find(tx, identifier))
+            if found is None:
+                raise NotFound(kind, identifier)
+            return found
 
-        made = await self.once(workspace_id, request, render=render, make=make)
-        if not isinstance(made, StoredAnswer):
-            return made
-        identifier = made.body.decode()
-        found = await self._context.storage.read(lambda tx: find(tx, identifier))
-        if found is None:
-            raise NotFound(kind, identifier)
-        return found
+        return await self.once(
+            workspace_id,
+            operation,
+            idempotency_key,
+            content=content,
+            make=make,
+            remember=lambda made: made.id.encode(),
+            recall=recall,
+        )
 
     async def written(
         self,
         workspace_id: str,
         operation: str,
-        idempotency_key: str | None,
+        idempotency_key: IdempotencyKey[I],
         write: Operation[I],
         *,
         content: object,
@@ -226,27 +207,38 @@ class Idempotency:
             workspace_id, operation, idempotency_key, content=content, make=make, find=find, kind=kind
         )
 
-    async def _begin(self, workspace_id: str, request: IdempotentRequest, token: str) -> StoredAnswer | None:
+    async def _answer(
+        self, workspace_id: str, request: IdempotentRequest[M], make: Callable[[IdempotencyGuard[M]], Awaitable[M]]
+    ) -> M:
+        """Make something and set the request's answer, or raise `AnswerReplayed` with the answer of before."""
+        if request.key is None:
+            made = await make(IdempotencyGuard())
+            request.answer = request.render(made)
+            return made
+        claimed = _ClaimedKey(self._context, workspace_id, request, request.key)
+        try:
+            replay = await self._claim(claimed)
+        except asyncio.CancelledError:
+            # The claim may be committed all the same.
+            await self._give_back(claimed)
+            raise
+        if replay is not None:
+            request.answer = replay
+            raise AnswerReplayed
+        try:
+            made = await make(claimed)
+            if not claimed.finished:
+                await self._context.storage.write(lambda tx: claimed.finish(tx, made))
+        except BaseException:
+            await self._give_back(claimed)
+            raise
+        return made
+
+    async def _claim(self, key: _ClaimedKey[M]) -> StoredAnswer | None:
         context = self._context
-        keep = timedelta(seconds=context.config.idempotency_key_ttl_seconds)
         give_up_at = context.clock.monotonic() + context.config.idempotency_wait_seconds
-
-        def operation(tx: Transaction) -> operations.KeyClaim:
-            workspace_of(tx, workspace_id)
-            return operations.claim_key(
-                tx,
-                workspace_id,
-                request.operation,
-                request.key,
-                fingerprint=request.digest,
-                token=token,
-                now=context.now(),
-                keep=keep,
-                where=request.where,
-            )
-
         while True:
-            begun = await context.storage.write(operation)
+            begun = await context.storage.write(key.claim)
             if begun.state != "wait":
                 return begun.answer
             if context.clock.monotonic() >= give_up_at:
@@ -255,6 +247,11 @@ class Idempotency:
                 "keys", poll_seconds=_POLL_SECONDS, listening_poll_seconds=_LISTENING_POLL_SECONDS
             )
 
+    async def _give_back(self, key: _ClaimedKey[M]) -> None:
+        # Where the database is away the claim runs out by itself, and the caller hears of the first error.
+        with anyio.CancelScope(shield=True), suppress(StorageError):
+            await self._context.storage.write(key.give_up)
+
 
 def finished(tx: Transaction, made: M, once: IdempotencyGuard[M]) -> M:
     """Store what the key replays, and return what was made."""
@@ -262,24 +259,30 @@ def finished(tx: Transaction, made: M, once: IdempotencyGuard[M]) -> M:
     return made
 
 
-def library_request(operation: str, idempotency_key: str | None, content: object) -> IdempotentRequest | None:
-    """Return an embedding program's request under its key; None without a key.
+def _program_request(
+    operation: str, idempotency_key: object, content: object, remember: Callable[[M], bytes]
+) -> IdempotentRequest[M]:
+    """Return a program's request under its key.
 
     Raises:
         InvalidRequest: The key is not a string of 1 to 255 characters, or the content cannot be compared.
     """
-    if idempotency_key is None:
-        return None
     where = "idempotency_key"
-    given: object = idempotency_key
-    if not isinstance(given, str) or not 1 <= len(given) <= _MAX_KEY_LENGTH or not given.isprintable():
+    key = idempotency_key
+    if not isinstance(key, str) or not 1 <= len(key) <= _MAX_KEY_LENGTH or not key.isprintable():
         raise InvalidRequest.at(where, f"must be a string of 1 to {_MAX_KEY_LENGTH} printable characters")
     try:
         digest = sha256(json_of(content)).hexdigest()
     except (TypeError, ValueError) as error:
         raise InvalidRequest.at(where, f"the request cannot be compared: {error}") from None
-    # The prefix keeps these keys apart from the server's, which replay responses, not ids.
-    return IdempotentRequest(operation=f"library {operation}", key=given, digest=digest, where=where)
+    return IdempotentRequest(
+        # The prefix keeps these keys apart from the server's, which replay responses.
+        operation=f"library {operation}",
+        key=key,
+        digest=digest,
+        where=where,
+        render=lambda made: StoredAnswer(body=remember(made)),
+    )
 
 
 def json_of(content: object) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from datetime import datetime
 from functools import partial
 
@@ -12,7 +12,7 @@ from outreach.models.base import CarrierName, Page
 from outreach.models.message import InboundMessage, Message, NewMessage, NewTestMessage
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import MessageStatus, WorkspaceMode
-from outreach.models.work import IdempotentRequest, StoredAnswer, WorkUnit
+from outreach.models.work import IdempotencyKey, WorkUnit
 from outreach.models.workspace import Workspace
 from outreach.operations.campaigns.setup import require_account
 from outreach.operations.campaigns.trial_texts import require_open, text_for_contact
@@ -52,7 +52,7 @@ class Messages:
         workspace_id: str,
         new: NewMessage,
         *,
-        idempotency_key: str | None = None,
+        idempotency_key: IdempotencyKey[Message] = None,
     ) -> Message:
         """Queue a message.
 
@@ -77,18 +77,6 @@ class Messages:
             make=lambda once: self._send(workspace_id, new, once),
             find=lambda tx, message_id: tx.messages.get(workspace_id, message_id),
             kind="message",
-        )
-
-    async def _send_response(
-        self,
-        workspace_id: str,
-        new: NewMessage,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Message], StoredAnswer],
-    ) -> StoredAnswer:
-        return await self._keys.answer(
-            workspace_id, request, render=render, make=lambda once: self._send(workspace_id, new, once)
         )
 
     async def _send(self, workspace_id: str, new: NewMessage, once: IdempotencyGuard[Message]) -> Message:
@@ -137,7 +125,7 @@ class Messages:
         campaign_id: str,
         new: NewTestMessage,
         *,
-        idempotency_key: str | None = None,
+        idempotency_key: IdempotencyKey[Message] = None,
         actor: str = "library",
     ) -> Message:
         """Send what a contact of a campaign would get to a number of one's own.
@@ -170,23 +158,6 @@ class Messages:
             make=lambda once: self._send_test(workspace_id, campaign_id, new, actor, once),
             find=lambda tx, message_id: tx.messages.get(workspace_id, message_id),
             kind="message",
-        )
-
-    async def _send_test_response(
-        self,
-        workspace_id: str,
-        campaign_id: str,
-        new: NewTestMessage,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Message], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        return await self._keys.answer(
-            workspace_id,
-            request,
-            render=render,
-            make=lambda once: self._send_test(workspace_id, campaign_id, new, actor, once),
         )
 
     async def _send_test(

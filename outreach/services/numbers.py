@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from functools import partial
 
 import attrs
@@ -10,12 +10,12 @@ import attrs
 from outreach.errors import Conflict, NotFound
 from outreach.models.base import Page
 from outreach.models.resources import NewNumber, Number, NumberUpdate
-from outreach.models.work import IdempotentRequest, StoredAnswer
+from outreach.models.work import IdempotencyKey
 from outreach.operations.access.usages import require_unused, users_of_number
 from outreach.operations.common import record_audit, trunk_of, wake_running_campaigns, workspace_of
 from outreach.providers.registry import Adapters
 from outreach.services.context import ServiceContext
-from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
+from outreach.services.idempotency import Idempotency
 from outreach.services.lists import PageRequest, iterate
 from outreach.services.validation import (
     check_bounds,
@@ -35,7 +35,12 @@ class Numbers:
         self._keys = Idempotency(context)
 
     async def create(
-        self, workspace_id: str, new: NewNumber, *, idempotency_key: str | None = None, actor: str = "library"
+        self,
+        workspace_id: str,
+        new: NewNumber,
+        *,
+        idempotency_key: IdempotencyKey[Number] = None,
+        actor: str = "library",
     ) -> Number:
         """Add a number.
 
@@ -51,30 +56,6 @@ class Numbers:
             Conflict: The workspace has the number already.
             RequestInProgress: The first call with this key is still running.
         """
-        return await self._keys.model(
-            workspace_id,
-            "numbers.create",
-            idempotency_key,
-            content=new,
-            make=lambda once: self._create(workspace_id, new, actor, once),
-            find=lambda tx, number_id: tx.numbers.get(workspace_id, number_id),
-            kind="number",
-        )
-
-    async def _create_response(
-        self,
-        workspace_id: str,
-        new: NewNumber,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Number], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        return await self._keys.answer(
-            workspace_id, request, render=render, make=lambda once: self._create(workspace_id, new, actor, once)
-        )
-
-    async def _create(self, workspace_id: str, new: NewNumber, actor: str, once: IdempotencyGuard[Number]) -> Number:
         check_kind("new", new, NewNumber)
         _check(new.carrier, new.rate_per_minute, self._context.adapters)
         identifier, now = self._context.ids(), self._context.now()
@@ -99,9 +80,17 @@ class Numbers:
                     f"The workspace has number {number.phone} already. Change it, or remove it first."
                 ) from None
             record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="number.add", subject=number.id)
-            return finished(tx, number, once)
+            return number
 
-        return await self._context.storage.write(operation)
+        return await self._keys.written(
+            workspace_id,
+            "numbers.create",
+            idempotency_key,
+            operation,
+            content=new,
+            find=lambda tx, number_id: tx.numbers.get(workspace_id, number_id),
+            kind="number",
+        )
 
     async def get(self, workspace_id: str, number_id: str) -> Number:
         """Return a number.

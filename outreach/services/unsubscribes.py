@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import get_args
 
@@ -17,7 +17,7 @@ from outreach.models.unsubscribe import (
     Unsubscribe,
     UnsubscribeScope,
 )
-from outreach.models.work import IdempotentRequest, StoredAnswer
+from outreach.models.work import IdempotencyKey
 from outreach.operations.common import record_audit, workspace_of
 from outreach.operations.register.entries import (
     put_on_register,
@@ -34,8 +34,6 @@ from outreach.services.validation import (
     check_bounds,
     check_choice,
     check_flags,
-    check_kind,
-    check_text,
     phone_problem,
     require_text,
 )
@@ -52,10 +50,11 @@ class Unsubscribes(UnsubscribeImports):
     async def add(
         self,
         workspace_id: str,
-        *phones: str,
+        *phone_numbers: str,
         scope: UnsubscribeScope = "all",
         source: str = "operator",
         evidence: str | None = None,
+        idempotency_key: IdempotencyKey[Sequence[Unsubscribe]] = None,
         actor: str = "library",
     ) -> Sequence[Unsubscribe]:
         """Unsubscribe numbers, with immediate effect in every campaign; return the entries.
@@ -65,53 +64,29 @@ class Unsubscribes(UnsubscribeImports):
         good, also if the number is removed again. Only an entry with the `source` `keyword` (the person wrote it) is
         lifted by START.
 
+        Args:
+            workspace_id: The workspace.
+            phone_numbers: The numbers.
+            scope: The channels that are stopped.
+            source: Who entered it: `operator`, or `keyword` for the person's own message.
+            evidence: What shows that the person wants it, at most 1,000 characters.
+            idempotency_key: A name for this request: for a day, the same key only returns the entries that are left.
+            actor: Recorded in the audit trail.
+
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: A number, the scope or the evidence is invalid; nothing was written.
+            InvalidRequest: A number, the scope or the evidence is invalid, or the key was used with other content;
+                nothing was written.
+            RequestInProgress: The first call with this key is still running.
         """
-        return await self._add(workspace_id, phones, scope, source, evidence, actor, IdempotencyGuard())
-
-    async def _add_response(
-        self,
-        workspace_id: str,
-        new: NewUnsubscribes,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Sequence[Unsubscribe]], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        check_kind("new", new, NewUnsubscribes)
-        phones, evidence = tuple(new.phone_numbers), new.evidence
-        check_bounds(NewUnsubscribes, {"evidence": evidence})
-        return await self._keys.answer(
-            workspace_id,
-            request,
-            render=render,
-            make=lambda once: self._add(
-                workspace_id, phones, new.scope, "operator", evidence, actor, once, field="phone_numbers"
-            ),
-        )
-
-    async def _add(
-        self,
-        workspace_id: str,
-        phones: Sequence[str],
-        scope: UnsubscribeScope,
-        source: str,
-        evidence: str | None,
-        actor: str,
-        once: IdempotencyGuard[Sequence[Unsubscribe]],
-        *,
-        field: str = "phones",
-    ) -> Sequence[Unsubscribe]:
         check_choice("scope", scope, get_args(UnsubscribeScope))
         if evidence is not None:
-            check_text("evidence", evidence)
+            check_bounds(NewUnsubscribes, {"evidence": evidence})
 
         def operation(tx: Transaction) -> Sequence[Unsubscribe]:
             # The time of the commit, so that a campaign that is loading meanwhile excludes the numbers.
             now = self._context.now()
-            normalised = _normalise_all(phones, workspace_of(tx, workspace_id).default_region, field)
+            normalised = _normalise_all(phone_numbers, workspace_of(tx, workspace_id).default_region)
             entries = [
                 put_on_register(
                     tx,
@@ -137,13 +112,32 @@ class Unsubscribes(UnsubscribeImports):
                 detail=f"{len(entries)} numbers, {scope}",
             )
             skip_waiting_recipients(tx, workspace_id, normalised[:AT_ONCE], now=now)
-            return finished(tx, entries, once)
+            return entries
 
-        entries = await self._context.storage.write(operation)
-        await self._skip_waiting(workspace_id, [entry.phone for entry in entries[AT_ONCE:]])
-        return entries
+        async def make(once: IdempotencyGuard[Sequence[Unsubscribe]]) -> Sequence[Unsubscribe]:
+            entries = await self._context.storage.write(lambda tx: finished(tx, operation(tx), once))
+            await self._skip_waiting(workspace_id, [entry.phone for entry in entries[AT_ONCE:]])
+            return entries
 
-    async def remove(self, workspace_id: str, *phones: str, actor: str = "library") -> int:
+        async def recall(_: bytes) -> Sequence[Unsubscribe]:
+            def read(tx: Transaction) -> Sequence[Unsubscribe]:
+                numbers = _normalise_all(phone_numbers, workspace_of(tx, workspace_id).default_region)
+                found = (tx.register.get(workspace_id, number) for number in numbers)
+                return [entry for entry in found if entry is not None]
+
+            return await self._context.storage.read(read)
+
+        return await self._keys.once(
+            workspace_id,
+            "unsubscribes.add",
+            idempotency_key,
+            content=[phone_numbers, scope, source, evidence],
+            make=make,
+            remember=lambda _: b"",
+            recall=recall,
+        )
+
+    async def remove(self, workspace_id: str, *phone_numbers: str, actor: str = "library") -> int:
         """Remove numbers from the register; return how many were on it.
 
         Raises:
@@ -153,7 +147,7 @@ class Unsubscribes(UnsubscribeImports):
         now = self._context.now()
 
         def operation(tx: Transaction) -> int:
-            normalised = _normalise_all(phones, workspace_of(tx, workspace_id).default_region)
+            normalised = _normalise_all(phone_numbers, workspace_of(tx, workspace_id).default_region)
             removed = sum(take_off_register(tx, workspace_id, phone, now=now, actor=actor) for phone in normalised)
             record_audit(
                 tx,
@@ -189,43 +183,32 @@ class Unsubscribes(UnsubscribeImports):
         """Iterate over the held numbers, latest first; see `list_held`."""
         return iterate(partial(self.list_held, workspace_id))
 
-    async def resolve(self, workspace_id: str, phone: str, *, opted_out: bool, actor: str = "library") -> None:
-        """Decide whether the unclear message of a held number was an opt-out.
-
-        Args:
-            workspace_id: The workspace.
-            phone: The number.
-            opted_out: True unsubscribes the number from everything until the person writes START; False lets campaigns
-                continue with it.
-            actor: Recorded in the audit trail.
-
-        Raises:
-            NotFound: The workspace does not exist, or the number is not on its register.
-            InvalidRequest: The number is not a string, or `opted_out` is not a bool.
-            Conflict: The number is not held.
-        """
-        await self._resolve(workspace_id, phone, opted_out, actor, IdempotencyGuard())
-
-    async def _resolve_response(
+    async def resolve(
         self,
         workspace_id: str,
         phone: str,
         *,
         opted_out: bool,
-        request: IdempotentRequest | None,
-        render: Callable[[Unsubscribe], StoredAnswer],
+        idempotency_key: IdempotencyKey[Unsubscribe] = None,
         actor: str = "library",
-    ) -> StoredAnswer:
-        return await self._keys.answer(
-            workspace_id,
-            request,
-            render=render,
-            make=lambda once: self._resolve(workspace_id, phone, opted_out, actor, once),
-        )
-
-    async def _resolve(
-        self, workspace_id: str, phone: str, opted_out: bool, actor: str, once: IdempotencyGuard[Unsubscribe]
     ) -> Unsubscribe:
+        """Decide whether the unclear message of a held number was an opt-out; return the entry.
+
+        Args:
+            workspace_id: The workspace.
+            phone: The number.
+            opted_out: True unsubscribes the number from everything until the person writes START; False takes it off
+                the register, so that campaigns continue with it.
+            idempotency_key: A name for this decision: for a day, the same key only returns the entry.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace does not exist, or the number is not on its register, or not any more.
+            InvalidRequest: The number is not a string, `opted_out` is not a bool, or the key was used with other
+                content.
+            Conflict: The number is not held.
+            RequestInProgress: The first call with this key is still running.
+        """
         check_flags({"opted_out": opted_out}, "opted_out")
 
         def operation(tx: Transaction) -> Unsubscribe:
@@ -252,9 +235,20 @@ class Unsubscribes(UnsubscribeImports):
                 subject=workspace_id,
                 detail="opted out" if opted_out else "not opted out",
             )
-            return finished(tx, entry, once)
+            return entry
 
-        return await self._context.storage.write(operation)
+        async def make(once: IdempotencyGuard[Unsubscribe]) -> Unsubscribe:
+            return await self._context.storage.write(lambda tx: finished(tx, operation(tx), once))
+
+        return await self._keys.once(
+            workspace_id,
+            "unsubscribes.resolve",
+            idempotency_key,
+            content=[phone, opted_out],
+            make=make,
+            remember=lambda _: b"",
+            recall=lambda _: self.get(workspace_id, phone),
+        )
 
     async def get(self, workspace_id: str, phone: str) -> Unsubscribe:
         """Return the entry of a number, in any notation.
@@ -303,12 +297,13 @@ class Unsubscribes(UnsubscribeImports):
         )
 
 
-def _normalise_all(phones: Sequence[str], region: str | None, field: str = "phones") -> Sequence[str]:
+def _normalise_all(phone_numbers: Sequence[str], region: str | None) -> Sequence[str]:
     normalised, details = [], []
-    for index, raw in enumerate(phones):
-        phone = canonical_phone(require_text(f"{field}[{index}]", raw), region)
+    for index, raw in enumerate(phone_numbers):
+        path = f"phone_numbers[{index}]"
+        phone = canonical_phone(require_text(path, raw), region)
         if phone is None:
-            details.append(ErrorDetail(f"{field}[{index}]", phone_problem(raw, region)))
+            details.append(ErrorDetail(path, phone_problem(raw, region)))
         else:
             normalised.append(phone)
     if details:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self, overload
 
@@ -62,18 +62,12 @@ from outreach.models.settings import (
     SmsSettings,
     SmsSettingsUpdate,
 )
-from outreach.models.states import CampaignAction, CampaignStatus, RecipientStatus
+from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.models.status import CampaignBlocker, DispatcherHealth, EngineStatus, Readiness, StartCheck
 from outreach.models.subscription import Subscription
 from outreach.models.trail import ContactHistory
-from outreach.models.unsubscribe import (
-    NewUnsubscribes,
-    Unsubscribe,
-    UnsubscribeImport,
-    UnsubscribeScope,
-    UnsubscribeUndo,
-)
-from outreach.models.work import AuditEntry, IdempotentRequest, RateLimitState, StoredAnswer
+from outreach.models.unsubscribe import Unsubscribe, UnsubscribeImport, UnsubscribeScope, UnsubscribeUndo
+from outreach.models.work import AuditEntry, IdempotencyKey, RateLimitState
 from outreach.models.workspace import (
     DEFAULT_SCOPES,
     ApiAccess,
@@ -321,7 +315,7 @@ class Agents(Service[AsyncAgents]):
     """The voice agents of workspaces."""
 
     def create(
-        self, workspace_id: str, new: NewAgent, *, idempotency_key: str | None = None, actor: str = "library"
+        self, workspace_id: str, new: NewAgent, *, idempotency_key: IdempotencyKey[Agent] = None, actor: str = "library"
     ) -> Agent:
         """Create an agent.
 
@@ -447,7 +441,12 @@ class Numbers(Service[AsyncNumbers]):
     """The numbers that workspaces send and call from."""
 
     def create(
-        self, workspace_id: str, new: NewNumber, *, idempotency_key: str | None = None, actor: str = "library"
+        self,
+        workspace_id: str,
+        new: NewNumber,
+        *,
+        idempotency_key: IdempotencyKey[Number] = None,
+        actor: str = "library",
     ) -> Number:
         """Add a number.
 
@@ -511,7 +510,7 @@ class Flows(Service[AsyncFlows]):
     """The automation flows of workspaces."""
 
     def create(
-        self, workspace_id: str, new: NewFlow, *, idempotency_key: str | None = None, actor: str = "library"
+        self, workspace_id: str, new: NewFlow, *, idempotency_key: IdempotencyKey[Flow] = None, actor: str = "library"
     ) -> Flow:
         """Create a flow.
 
@@ -678,10 +677,11 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
     def add(
         self,
         workspace_id: str,
-        *phones: str,
+        *phone_numbers: str,
         scope: UnsubscribeScope = "all",
         source: str = "operator",
         evidence: str | None = None,
+        idempotency_key: IdempotencyKey[Sequence[Unsubscribe]] = None,
         actor: str = "library",
     ) -> Sequence[Unsubscribe]:
         """Unsubscribe numbers, with immediate effect in every campaign; return the entries.
@@ -691,24 +691,41 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
         good, also if the number is removed again. Only an entry with the `source` `keyword` (the person wrote it) is
         lifted by START.
 
+        Args:
+            workspace_id: The workspace.
+            phone_numbers: The numbers.
+            scope: The channels that are stopped.
+            source: Who entered it: `operator`, or `keyword` for the person's own message.
+            evidence: What shows that the person wants it, at most 1,000 characters.
+            idempotency_key: A name for this request: for a day, the same key only returns the entries that are left.
+            actor: Recorded in the audit trail.
+
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: A number, the scope or the evidence is invalid; nothing was written.
+            InvalidRequest: A number, the scope or the evidence is invalid, or the key was used with other content;
+                nothing was written.
+            RequestInProgress: The first call with this key is still running.
         """
         return self._call(
             lambda service: service.add(
-                workspace_id, *phones, scope=scope, source=source, evidence=evidence, actor=actor
+                workspace_id,
+                *phone_numbers,
+                scope=scope,
+                source=source,
+                evidence=evidence,
+                idempotency_key=idempotency_key,
+                actor=actor,
             )
         )
 
-    def remove(self, workspace_id: str, *phones: str, actor: str = "library") -> int:
+    def remove(self, workspace_id: str, *phone_numbers: str, actor: str = "library") -> int:
         """Remove numbers from the register; return how many were on it.
 
         Raises:
             NotFound: The workspace does not exist.
             InvalidRequest: A number is invalid; nothing was removed.
         """
-        return self._call(lambda service: service.remove(workspace_id, *phones, actor=actor))
+        return self._call(lambda service: service.remove(workspace_id, *phone_numbers, actor=actor))
 
     def list_held(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Unsubscribe]:
         """Return a page of the held numbers, whose message may have been an opt-out, latest first.
@@ -725,22 +742,37 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
         """Iterate over the held numbers, latest first; see `list_held`."""
         return self._items(lambda service: service.iter_held(workspace_id))
 
-    def resolve(self, workspace_id: str, phone: str, *, opted_out: bool, actor: str = "library") -> None:
-        """Decide whether the unclear message of a held number was an opt-out.
+    def resolve(
+        self,
+        workspace_id: str,
+        phone: str,
+        *,
+        opted_out: bool,
+        idempotency_key: IdempotencyKey[Unsubscribe] = None,
+        actor: str = "library",
+    ) -> Unsubscribe:
+        """Decide whether the unclear message of a held number was an opt-out; return the entry.
 
         Args:
             workspace_id: The workspace.
             phone: The number.
-            opted_out: True unsubscribes the number from everything until the person writes START; False lets campaigns
-                continue with it.
+            opted_out: True unsubscribes the number from everything until the person writes START; False takes it off
+                the register, so that campaigns continue with it.
+            idempotency_key: A name for this decision: for a day, the same key only returns the entry.
             actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: The workspace does not exist, or the number is not on its register.
-            InvalidRequest: The number is not a string, or `opted_out` is not a bool.
+            NotFound: The workspace does not exist, or the number is not on its register, or not any more.
+            InvalidRequest: The number is not a string, `opted_out` is not a bool, or the key was used with other
+                content.
             Conflict: The number is not held.
+            RequestInProgress: The first call with this key is still running.
         """
-        return self._call(lambda service: service.resolve(workspace_id, phone, opted_out=opted_out, actor=actor))
+        return self._call(
+            lambda service: service.resolve(
+                workspace_id, phone, opted_out=opted_out, idempotency_key=idempotency_key, actor=actor
+            )
+        )
 
     def get(self, workspace_id: str, phone: str) -> Unsubscribe:
         """Return the entry of a number, in any notation.
@@ -947,7 +979,13 @@ class Campaigns(Service[AsyncCampaigns]):
         )
 
     def start(
-        self, workspace_id: str, campaign_id: str, *, allow_unknown_placeholders: bool = False, actor: str = "library"
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        allow_unknown_placeholders: bool = False,
+        idempotency_key: IdempotencyKey[Campaign] = None,
+        actor: str = "library",
     ) -> Campaign:
         """Start a ready campaign: it becomes active, or scheduled when its start is still ahead.
 
@@ -956,6 +994,7 @@ class Campaigns(Service[AsyncCampaigns]):
             campaign_id: The campaign.
             allow_unknown_placeholders: Start although the text has placeholders without a value or a fallback
                 (`CampaignCreated.unknown_placeholders`).
+            idempotency_key: A name for this request: for a day, the same key only returns the campaign.
             actor: Recorded in the audit trail.
 
         Raises:
@@ -963,10 +1002,16 @@ class Campaigns(Service[AsyncCampaigns]):
             WorkspaceUnavailable: The workspace is suspended or closed.
             IllegalTransition: The campaign was started before, or has ended.
             CannotStart: The details name every reason, such as a text that is empty or too long for every contact.
+            InvalidRequest: The key was used with other content.
+            RequestInProgress: The first call with this key is still running.
         """
         return self._call(
             lambda service: service.start(
-                workspace_id, campaign_id, allow_unknown_placeholders=allow_unknown_placeholders, actor=actor
+                workspace_id,
+                campaign_id,
+                allow_unknown_placeholders=allow_unknown_placeholders,
+                idempotency_key=idempotency_key,
+                actor=actor,
             )
         )
 
@@ -980,21 +1025,83 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(lambda service: service.check_start(workspace_id, campaign_id))
 
-    def pause(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
-        """Pause a campaign; after this returns, no new message of it is sent."""
-        return self._call(lambda service: service.pause(workspace_id, campaign_id, actor=actor))
+    def pause(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        idempotency_key: IdempotencyKey[Campaign] = None,
+        actor: str = "library",
+    ) -> Campaign:
+        """Pause a campaign; after this returns, no new message of it is sent.
 
-    def resume(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
-        """Resume a paused campaign."""
-        return self._call(lambda service: service.resume(workspace_id, campaign_id, actor=actor))
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            idempotency_key: A name for this request: for a day, the same key only returns the campaign.
+            actor: Recorded in the audit trail.
 
-    def cancel(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
-        """Cancel a campaign for good."""
-        return self._call(lambda service: service.cancel(workspace_id, campaign_id, actor=actor))
+        Raises:
+            NotFound: The workspace has no such campaign.
+            IllegalTransition: The campaign's state does not allow it.
+            InvalidRequest: The key was used with other content.
+            RequestInProgress: The first call with this key is still running.
+        """
+        return self._call(
+            lambda service: service.pause(workspace_id, campaign_id, idempotency_key=idempotency_key, actor=actor)
+        )
 
-    def unschedule(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
-        """Take a scheduled campaign back to ready."""
-        return self._call(lambda service: service.unschedule(workspace_id, campaign_id, actor=actor))
+    def resume(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        idempotency_key: IdempotencyKey[Campaign] = None,
+        actor: str = "library",
+    ) -> Campaign:
+        """Resume a paused campaign; see `pause`.
+
+        Raises:
+            OutreachError: See `pause`.
+            CannotStart: Its caller ids can no longer be used.
+        """
+        return self._call(
+            lambda service: service.resume(workspace_id, campaign_id, idempotency_key=idempotency_key, actor=actor)
+        )
+
+    def cancel(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        idempotency_key: IdempotencyKey[Campaign] = None,
+        actor: str = "library",
+    ) -> Campaign:
+        """Cancel a campaign for good; see `pause`.
+
+        Raises:
+            OutreachError: See `pause`.
+        """
+        return self._call(
+            lambda service: service.cancel(workspace_id, campaign_id, idempotency_key=idempotency_key, actor=actor)
+        )
+
+    def unschedule(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        idempotency_key: IdempotencyKey[Campaign] = None,
+        actor: str = "library",
+    ) -> Campaign:
+        """Take a scheduled campaign back to ready; see `pause`.
+
+        Raises:
+            OutreachError: See `pause`.
+        """
+        return self._call(
+            lambda service: service.unschedule(workspace_id, campaign_id, idempotency_key=idempotency_key, actor=actor)
+        )
 
     def pause_all(self, workspace_id: str | None = None, *, actor: str = "library") -> Sequence[Campaign]:
         """Pause all active and scheduled campaigns of one workspace, or of all; return the paused ones.
@@ -1018,7 +1125,7 @@ class Campaigns(Service[AsyncCampaigns]):
         campaign_id: str,
         *,
         name: str | None = None,
-        idempotency_key: str | None = None,
+        idempotency_key: IdempotencyKey[CampaignCreated] = None,
         actor: str = "library",
     ) -> CampaignCreated:
         """Create a campaign like an earlier one, with all its contacts, without starting it.
@@ -1052,7 +1159,7 @@ class Campaigns(Service[AsyncCampaigns]):
         campaign_id: str,
         new: NewFollowUp,
         *,
-        idempotency_key: str | None = None,
+        idempotency_key: IdempotencyKey[FollowUpCreated] = None,
         actor: str = "library",
     ) -> FollowUpCreated:
         """Create a campaign of those contacts of an earlier one who had given results, without starting it.
@@ -1087,7 +1194,7 @@ class Campaigns(Service[AsyncCampaigns]):
         campaign: NewSmsCampaign,
         recipients: RecipientSource,
         *,
-        idempotency_key: str | None = None,
+        idempotency_key: IdempotencyKey[CampaignCreated] = None,
         actor: str = "library",
     ) -> CampaignCreated:
         """Create an SMS campaign with its contacts (docs/interface.md#4.3), without starting it.
@@ -1119,7 +1226,7 @@ class Campaigns(Service[AsyncCampaigns]):
         campaign: NewCallCampaign,
         recipients: RecipientSource,
         *,
-        idempotency_key: str | None = None,
+        idempotency_key: IdempotencyKey[CampaignCreated] = None,
         actor: str = "library",
     ) -> CampaignCreated:
         """Create a calling campaign with its contacts; see `create_sms` for the arguments.
@@ -1461,22 +1568,48 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(lambda service: service.update(workspace_id, campaign_id, change, actor=actor))
 
-    def archive(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
+    def archive(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        idempotency_key: IdempotencyKey[Campaign] = None,
+        actor: str = "library",
+    ) -> Campaign:
         """Put a campaign away, so that lists hide it unless they are asked; an archived one stays.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            idempotency_key: A name for this request: for a day, the same key only returns the campaign.
+            actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace has no such campaign.
             Conflict: It is scheduled, active or paused.
+            InvalidRequest: The key was used with other content.
+            RequestInProgress: The first call with this key is still running.
         """
-        return self._call(lambda service: service.archive(workspace_id, campaign_id, actor=actor))
+        return self._call(
+            lambda service: service.archive(workspace_id, campaign_id, idempotency_key=idempotency_key, actor=actor)
+        )
 
-    def unarchive(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
-        """Bring an archived campaign back into the lists; one that is not archived stays.
+    def unarchive(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        idempotency_key: IdempotencyKey[Campaign] = None,
+        actor: str = "library",
+    ) -> Campaign:
+        """Bring an archived campaign back into the lists; one that is not archived stays; see `archive`.
 
         Raises:
-            NotFound: The workspace has no such campaign.
+            OutreachError: See `archive`.
         """
-        return self._call(lambda service: service.unarchive(workspace_id, campaign_id, actor=actor))
+        return self._call(
+            lambda service: service.unarchive(workspace_id, campaign_id, idempotency_key=idempotency_key, actor=actor)
+        )
 
     def delete(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign | None:
         """Delete a draft or ready campaign with its contacts, or erase the contacts and texts of an ended one.
@@ -1499,7 +1632,7 @@ class Campaigns(Service[AsyncCampaigns]):
 class Calls(Service[AsyncCalls]):
     """Single calls of workspaces (docs/interface.md#4.1)."""
 
-    def create(self, workspace_id: str, new: NewCall, *, idempotency_key: str | None = None) -> Call:
+    def create(self, workspace_id: str, new: NewCall, *, idempotency_key: IdempotencyKey[Call] = None) -> Call:
         """Queue a call and wait briefly for the provider to accept it.
 
         The returned call has a `provider_call_id` if the provider accepted it in time.
@@ -1565,7 +1698,7 @@ class Calls(Service[AsyncCalls]):
 class Messages(Service[AsyncMessages]):
     """Single messages of workspaces: POST /sms. They carry no footer (docs/interface.md#4.4)."""
 
-    def send(self, workspace_id: str, new: NewMessage, *, idempotency_key: str | None = None) -> Message:
+    def send(self, workspace_id: str, new: NewMessage, *, idempotency_key: IdempotencyKey[Message] = None) -> Message:
         """Queue a message.
 
         Args:
@@ -1589,7 +1722,7 @@ class Messages(Service[AsyncMessages]):
         campaign_id: str,
         new: NewTestMessage,
         *,
-        idempotency_key: str | None = None,
+        idempotency_key: IdempotencyKey[Message] = None,
         actor: str = "library",
     ) -> Message:
         """Send what a contact of a campaign would get to a number of one's own.
@@ -2125,12 +2258,7 @@ class Events(Service[AsyncEvents]):
 
 
 class HttpOperations(Service[AsyncHttpOperations]):
-    """Operations with a stored response: `Outreach.http`.
-
-    `request` is the request with its Idempotency-Key, None without a key. Every operation also raises
-    `InvalidRequest` where the key was used with other content or its response named somebody who was purged since,
-    and `RequestInProgress` while the first request with it is still running.
-    """
+    """What only an HTTP interface needs: `Outreach.http`."""
 
     def count_request(self, workspace: Workspace) -> RateLimitState | None:
         """Count a request against its workspace's limit; return what is left, None without a limit.
@@ -2162,284 +2290,6 @@ class HttpOperations(Service[AsyncHttpOperations]):
         return self._call(
             lambda service: service.list_campaigns(
                 workspace_id, channel=channel, status=status, search=search, page=page, page_size=page_size
-            )
-        )
-
-    def create_agent(
-        self,
-        workspace_id: str,
-        new: NewAgent,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Agent], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        """Create an agent.
-
-        Raises:
-            OutreachError: See `agents.create`.
-        """
-        return self._call(
-            lambda service: service.create_agent(workspace_id, new, request=request, render=render, actor=actor)
-        )
-
-    def create_call(
-        self,
-        workspace_id: str,
-        new: NewCall,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Call], StoredAnswer],
-    ) -> StoredAnswer:
-        """Queue a call.
-
-        Raises:
-            OutreachError: See `calls.create`.
-        """
-        return self._call(lambda service: service.create_call(workspace_id, new, request=request, render=render))
-
-    def create_sms_campaign(
-        self,
-        workspace_id: str,
-        campaign: NewSmsCampaign,
-        recipients: RecipientSource,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[CampaignCreated], StoredAnswer],
-        actor: str,
-    ) -> StoredAnswer:
-        """Create an SMS campaign.
-
-        Raises:
-            OutreachError: See `campaigns.create_sms`.
-        """
-        return self._supply(
-            lambda service, each: service.create_sms_campaign(
-                workspace_id, campaign, each(recipients), request=request, render=render, actor=actor
-            )
-        )
-
-    def create_call_campaign(
-        self,
-        workspace_id: str,
-        campaign: NewCallCampaign,
-        recipients: RecipientSource,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[CampaignCreated], StoredAnswer],
-        actor: str,
-    ) -> StoredAnswer:
-        """Create a calling campaign.
-
-        Raises:
-            OutreachError: See `campaigns.create_call`.
-        """
-        return self._supply(
-            lambda service, each: service.create_call_campaign(
-                workspace_id, campaign, each(recipients), request=request, render=render, actor=actor
-            )
-        )
-
-    def move_campaign(
-        self,
-        workspace_id: str,
-        campaign_id: str,
-        action: CampaignAction,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Campaign], StoredAnswer],
-        allow_unknown_placeholders: bool = False,
-        actor: str = "library",
-    ) -> StoredAnswer:
-        """Start, unschedule, pause, resume or cancel a campaign.
-
-        Raises:
-            OutreachError: See `campaigns.start`, `unschedule`, `pause`, `resume` and `cancel`.
-            InvalidRequest: The action is none of these.
-        """
-        return self._call(
-            lambda service: service.move_campaign(
-                workspace_id,
-                campaign_id,
-                action,
-                request=request,
-                render=render,
-                allow_unknown_placeholders=allow_unknown_placeholders,
-                actor=actor,
-            )
-        )
-
-    def archive_campaign(
-        self,
-        workspace_id: str,
-        campaign_id: str,
-        *,
-        archived: bool,
-        request: IdempotentRequest | None,
-        render: Callable[[Campaign], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        """Archive a campaign, or bring it back.
-
-        Raises:
-            OutreachError: See `campaigns.archive` and `campaigns.unarchive`.
-        """
-        return self._call(
-            lambda service: service.archive_campaign(
-                workspace_id, campaign_id, archived=archived, request=request, render=render, actor=actor
-            )
-        )
-
-    def clone_campaign(
-        self,
-        workspace_id: str,
-        campaign_id: str,
-        *,
-        name: str | None,
-        request: IdempotentRequest | None,
-        render: Callable[[CampaignCreated], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        """Clone a campaign.
-
-        Raises:
-            OutreachError: See `campaigns.clone`.
-        """
-        return self._call(
-            lambda service: service.clone_campaign(
-                workspace_id, campaign_id, name=name, request=request, render=render, actor=actor
-            )
-        )
-
-    def follow_up_campaign(
-        self,
-        workspace_id: str,
-        campaign_id: str,
-        new: NewFollowUp,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[FollowUpCreated], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        """Follow a campaign up.
-
-        Raises:
-            OutreachError: See `campaigns.follow_up`.
-        """
-        return self._call(
-            lambda service: service.follow_up_campaign(
-                workspace_id, campaign_id, new, request=request, render=render, actor=actor
-            )
-        )
-
-    def create_flow(
-        self,
-        workspace_id: str,
-        new: NewFlow,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Flow], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        """Create a flow.
-
-        Raises:
-            OutreachError: See `flows.create`.
-        """
-        return self._call(
-            lambda service: service.create_flow(workspace_id, new, request=request, render=render, actor=actor)
-        )
-
-    def send_message(
-        self,
-        workspace_id: str,
-        new: NewMessage,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Message], StoredAnswer],
-    ) -> StoredAnswer:
-        """Queue a message.
-
-        Raises:
-            OutreachError: See `messages.send`.
-        """
-        return self._call(lambda service: service.send_message(workspace_id, new, request=request, render=render))
-
-    def send_test_message(
-        self,
-        workspace_id: str,
-        campaign_id: str,
-        new: NewTestMessage,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Message], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        """Send a test message.
-
-        Raises:
-            OutreachError: See `messages.send_test`.
-        """
-        return self._call(
-            lambda service: service.send_test_message(
-                workspace_id, campaign_id, new, request=request, render=render, actor=actor
-            )
-        )
-
-    def create_number(
-        self,
-        workspace_id: str,
-        new: NewNumber,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Number], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        """Add a number.
-
-        Raises:
-            OutreachError: See `numbers.create`.
-        """
-        return self._call(
-            lambda service: service.create_number(workspace_id, new, request=request, render=render, actor=actor)
-        )
-
-    def add_unsubscribes(
-        self,
-        workspace_id: str,
-        new: NewUnsubscribes,
-        *,
-        request: IdempotentRequest | None,
-        render: Callable[[Sequence[Unsubscribe]], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        """Unsubscribe numbers.
-
-        Raises:
-            OutreachError: See `unsubscribes.add`.
-        """
-        return self._call(
-            lambda service: service.add_unsubscribes(workspace_id, new, request=request, render=render, actor=actor)
-        )
-
-    def resolve_unsubscribe(
-        self,
-        workspace_id: str,
-        phone: str,
-        *,
-        opted_out: bool,
-        request: IdempotentRequest | None,
-        render: Callable[[Unsubscribe], StoredAnswer],
-        actor: str = "library",
-    ) -> StoredAnswer:
-        """Decide on a held number.
-
-        Raises:
-            OutreachError: See `unsubscribes.resolve`.
-        """
-        return self._call(
-            lambda service: service.resolve_unsubscribe(
-                workspace_id, phone, opted_out=opted_out, request=request, render=render, actor=actor
             )
         )
 

@@ -8,14 +8,13 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import Call, NotFound
-from outreach.http import StoredAnswer, read_new_call, write_call, write_call_created
+from outreach import NotFound
+from outreach.http import read_new_call, write_call, write_call_created
 from outreach_server.auth import authenticate_request
 from outreach_server.body import read_small_body
 from outreach_server.context import server_of
-from outreach_server.idempotency import idempotency_key, keyed_request
 from outreach_server.parsing import read_model
-from outreach_server.replies import answer_of, created_response, json_response
+from outreach_server.replies import answer_once, json_response
 
 
 class Calls(HTTPEndpoint):
@@ -24,18 +23,18 @@ class Calls(HTTPEndpoint):
     async def post(self, request: Request) -> Response:
         """Queue a call, and wait briefly for the provider to accept it."""
         workspace = await authenticate_request(request, "createCall")
-        idempotency_key(request)
         body = await read_small_body(request)
         new = await read_model(body, read_new_call)
-        http = server_of(request).engine.http
+        calls = server_of(request).engine.calls
         # Any text where a host mounts it under a part of the path that its clients choose.
         mounted_at = quote(request.scope.get("root_path", ""))
-
-        def render(call: Call) -> StoredAnswer:
-            return answer_of(write_call_created(call), location=f"{mounted_at}/calls/{call.id}")
-
-        keyed = keyed_request(request, "createCall", digest=body.digest)
-        return created_response(await http.create_call(workspace.id, new, request=keyed, render=render))
+        return await answer_once(
+            body,
+            "createCall",
+            lambda key: calls.create(workspace.id, new, idempotency_key=key),
+            write_call_created,
+            location=lambda call: f"{mounted_at}/calls/{call.id}",
+        )
 
 
 class OneCall(HTTPEndpoint):

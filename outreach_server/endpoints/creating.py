@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Final
 
 from starlette.requests import Request
@@ -11,13 +10,12 @@ from starlette.responses import Response
 
 from outreach import CampaignCreated, InvalidRequest, NewSmsCampaign, NotFound, Workspace
 from outreach.errors import StorageError
-from outreach.http import IdempotentRequest, StoredAnswer, in_json_names, write_campaign_created
+from outreach.http import IdempotentRequest, in_json_names, write_campaign_created
 from outreach_server.body import receive_body
 from outreach_server.context import Server, server_of
-from outreach_server.idempotency import idempotency_key, keyed_request
 from outreach_server.preparation import PreparedCampaign, prepared_campaign
 from outreach_server.reading import ParseOptions
-from outreach_server.replies import answer_of, created_response
+from outreach_server.replies import answer_once
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +38,6 @@ async def create_campaign(
         OutreachError: The request is refused.
     """
     server = server_of(request)
-    idempotency_key(request)
     reading = ParseOptions(
         channel_from_body=channel_from_body,
         sms_campaigns_enabled=workspace.sms_campaigns_enabled,
@@ -53,38 +50,22 @@ async def create_campaign(
         receive_body(request) as body,
         prepared_campaign(server, body, reading, workspace_id=workspace.id) as prepared,
     ):
-        keyed = keyed_request(request, operation, digest=body.digest)
-        return created_response(await _create(server, workspace, prepared, keyed))
+        return await answer_once(
+            body,
+            operation,
+            lambda key: _create(server, workspace, prepared, key),
+            lambda created: write_campaign_created(created, now=server.engine.now()),
+        )
 
 
 async def _create(
-    server: Server, workspace: Workspace, prepared: PreparedCampaign, request: IdempotentRequest | None
-) -> StoredAnswer:
-    made: list[CampaignCreated] = []
-
-    def render(created: CampaignCreated) -> StoredAnswer:
-        made.append(created)
-        return answer_of(write_campaign_created(created, now=server.engine.now()))
-
-    answer = await _answer(server, workspace, prepared, request, render)
-    # Warned once: a replay was warned about before, and a repeated transaction renders twice.
-    if made:
-        _warn_of_blanks(made[-1])
-    return answer
-
-
-async def _answer(
-    server: Server,
-    workspace: Workspace,
-    prepared: PreparedCampaign,
-    request: IdempotentRequest | None,
-    render: Callable[[CampaignCreated], StoredAnswer],
-) -> StoredAnswer:
-    creation = server.engine.http
+    server: Server, workspace: Workspace, prepared: PreparedCampaign, key: IdempotentRequest[CampaignCreated]
+) -> CampaignCreated:
+    campaigns = server.engine.campaigns
     if isinstance(prepared.campaign, NewSmsCampaign):
         try:
-            return await creation.create_sms_campaign(
-                workspace.id, prepared.campaign, prepared.chunks, request=request, render=render, actor="api"
+            created = await campaigns.create_sms(
+                workspace.id, prepared.campaign, prepared.chunks, idempotency_key=key, actor="api"
             )
         except InvalidRequest as error:
             raise in_json_names(error) from None
@@ -92,9 +73,12 @@ async def _answer(
             # An SMS campaign refers to nothing that could be missing, so the campaign itself is gone, and the interface
             # has no 404 here.
             raise StorageError("The campaign was deleted while its contacts were being loaded.") from error
-    return await creation.create_call_campaign(
-        workspace.id, prepared.campaign, prepared.chunks, request=request, render=render, actor="api"
-    )
+    else:
+        created = await campaigns.create_call(
+            workspace.id, prepared.campaign, prepared.chunks, idempotency_key=key, actor="api"
+        )
+    _warn_of_blanks(created)
+    return created
 
 
 def _warn_of_blanks(created: CampaignCreated) -> None:

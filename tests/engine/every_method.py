@@ -28,7 +28,6 @@ from outreach import (
     Outreach,
     Workspace,
 )
-from outreach.http import StoredAnswer
 from outreach.models import NewFollowUp, NewTestMessage, NewUnsubscribes, Price, PriceTable
 from outreach.testing.builders import make_call, make_message, make_workspace, new_id
 
@@ -36,6 +35,7 @@ _BY_NAME: dict[str, Any] = {
     "name": "Acme",
     "phone": "+14155550101",
     "phones": ["+14155550101"],
+    "phone_numbers": ["+14155550101"],
     "position": 0,
     "contact": "+14155550101",
     "channel": "sms",
@@ -54,8 +54,6 @@ _BY_NAME: dict[str, Any] = {
     "kind": "csv",
     "recipients": [NewRecipient(phone_number="+14155550101")],
     "url": "https://example.com/",
-    "request": None,
-    "render": lambda _: StoredAnswer(body=b"{}"),
     "headers": {},
     "opted_out": True,
     "external_id": "crm-7",

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from outreach import (
 from outreach.config import EngineConfig
 from outreach.convert.json_reports import read_campaign_report, write_campaign_report
 from outreach.events import MessageReceived, OptedIn, OptedOut
-from outreach.http import IdempotentRequest, StoredAnswer
+from outreach.http import AnswerReplayed, IdempotentRequest, StoredAnswer
 from outreach.models import NewFollowUp
 from outreach.models.campaign import Campaign
 from outreach.models.campaign_report import CampaignReport
@@ -368,10 +369,12 @@ async def test_an_answer_that_a_key_repeats_is_erased_with_the_person(
     def render(made: Message) -> StoredAnswer:
         return StoredAnswer(body=f'{{"to":"{made.to}","body":"{made.body}"}}'.encode(), location=f"/{made.to}")
 
-    def send(phone: str, digest: str = "print", workspace_id: str = THIS_WORKSPACE) -> Awaitable[StoredAnswer]:
+    async def send(phone: str, digest: str = "print", workspace_id: str = THIS_WORKSPACE) -> StoredAnswer:
         new = NewMessage(to=phone, body="Dear Zaphod", from_number="+14155550100", carrier="twilio")
-        request = IdempotentRequest(operation="POST /texts", key=phone[-4:], digest=digest)
-        return writing.http.send_message(workspace_id, new, request=request, render=render)
+        request = IdempotentRequest(operation="POST /texts", key=phone[-4:], digest=digest, render=render)
+        with suppress(AnswerReplayed):
+            await writing.messages.send(workspace_id, new, idempotency_key=request)
+        return request.answer
 
     other = PHONE[:-1] + "8"
     first, kept, theirs = await send(PHONE), await send(other), await send(PHONE, workspace_id=OTHER_WORKSPACE)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import anyio
@@ -24,56 +26,75 @@ from outreach import (
 )
 from outreach.errors import IllegalTransition
 from outreach.events import CampaignStatusChanged, Event, OptedOut
-from outreach.http import IdempotentRequest, StoredAnswer
-from outreach.models import NewUnsubscribes
-from outreach.models.states import CampaignAction
+from outreach.http import AnswerReplayed, IdempotentRequest, StoredAnswer
 from outreach.testing.builders import new_id
 from tests.engine.rig import contacts, given_campaign, given_workspace
 
 pytestmark = pytest.mark.virtual_time
 
 
-def request(operation: str, digest: str = "1") -> IdempotentRequest:
-    """Return a request under a key."""
-    return IdempotentRequest(operation=operation, key="k", digest=digest)
-
-
-def counted(made: list[Any]) -> Any:
-    """Return a renderer that notes what it was called with."""
+def request(made: list[Any], operation: str, key: str | None = "k", digest: str = "1") -> IdempotentRequest[Any]:
+    """Return a request that notes what its answer was made of."""
 
     def render(item: Any) -> StoredAnswer:
         made.append(item)
         return StoredAnswer(body=f"answer {len(made)}".encode())
 
-    return render
+    return IdempotentRequest(operation=operation, key=key, digest=digest, render=render)
 
 
 async def test_a_move_with_a_key_is_made_once(engine: Outreach) -> None:
     """The second request gets the first answer, also where the move is not allowed any more."""
     workspace = await given_workspace(engine)
     campaign = await given_campaign(engine, workspace, contacts(2))
+    campaigns = engine.campaigns
     made: list[Any] = []
-    for action in (CampaignAction.START, CampaignAction.PAUSE, CampaignAction.RESUME, CampaignAction.CANCEL):
-        answers = [
-            await engine.http.move_campaign(
-                workspace.id, campaign.id, action, request=request(action), render=counted(made)
-            )
-            for _ in range(2)
-        ]
-        assert answers[0] == answers[1]
+    move: Any
+    for move in (campaigns.start, campaigns.pause, campaigns.resume, campaigns.cancel):
+        first, second = (request(made, move.__name__) for _ in range(2))
+        await move(workspace.id, campaign.id, idempotency_key=first)
+        with pytest.raises(AnswerReplayed):
+            await move(workspace.id, campaign.id, idempotency_key=second)
+        assert first.answer == second.answer
     assert [one.status for one in made] == ["active", "paused", "active", "cancelled"]
     with pytest.raises(IllegalTransition):
-        await engine.http.move_campaign(
-            workspace.id, campaign.id, CampaignAction.START, request=None, render=counted(made)
-        )
+        await campaigns.start(workspace.id, campaign.id, idempotency_key=request(made, "start", key=None))
     with pytest.raises(InvalidRequest, match="other content"):
-        await engine.http.move_campaign(
-            workspace.id, campaign.id, CampaignAction.START, request=request("start", "2"), render=counted(made)
-        )
-    with pytest.raises(InvalidRequest, match="must be one of start"):
-        await engine.http.move_campaign(
-            workspace.id, campaign.id, CampaignAction.EXPIRE, request=None, render=counted(made)
-        )
+        await campaigns.start(workspace.id, campaign.id, idempotency_key=request(made, "start", digest="2"))
+
+
+async def test_a_program_repeats_a_move_under_a_name_of_its_own(engine: Outreach) -> None:
+    """It gets the campaign as it is now; without the name the move is refused, with other options too."""
+    workspace = await given_workspace(engine)
+    campaign = await given_campaign(engine, workspace, contacts(2))
+    campaigns = engine.campaigns
+    await campaigns.start(workspace.id, campaign.id, idempotency_key="go")
+    await campaigns.cancel(workspace.id, campaign.id)
+    assert (await campaigns.start(workspace.id, campaign.id, idempotency_key="go")).status == "cancelled"
+    with pytest.raises(InvalidRequest, match="other content"):
+        await campaigns.start(workspace.id, campaign.id, allow_unknown_placeholders=True, idempotency_key="go")
+    for name in ("put away", "put away", "again"):
+        assert (await campaigns.archive(workspace.id, campaign.id, idempotency_key=name)).archived_at is not None
+    await campaigns.unarchive(workspace.id, campaign.id)
+    assert (await campaigns.archive(workspace.id, campaign.id, idempotency_key="again")).archived_at is None
+
+
+async def test_a_program_repeats_entries_and_decisions_under_a_name_of_its_own(engine: Outreach) -> None:
+    """What was taken off the register since stays off it."""
+    workspace = await given_workspace(engine)
+    register = engine.unsubscribes
+    numbers = ("+14155550171", "+14155550172")
+    entries = await register.add(workspace.id, *numbers, idempotency_key="list")
+    assert await register.add(workspace.id, *numbers, idempotency_key="list") == entries
+    await register.remove(workspace.id, numbers[0])
+    assert await register.add(workspace.id, *numbers, idempotency_key="list") == entries[1:]
+    assert await register.filter_unsubscribed(workspace.id, "sms", numbers) == {numbers[1]}
+    await engine.messages.receive(workspace.id, from_number="+14155550177", to="+14155550100", body="do not stop")
+    [held] = await register.list_held(workspace.id)
+    decided = await register.resolve(workspace.id, held.phone, opted_out=True, idempotency_key="d")
+    assert await register.resolve(workspace.id, held.phone, opted_out=True, idempotency_key="d") == decided
+    with pytest.raises(InvalidRequest, match="other content"):
+        await register.resolve(workspace.id, held.phone, opted_out=False, idempotency_key="d")
 
 
 async def test_what_is_created_with_a_key_is_created_once(engine: Outreach) -> None:
@@ -83,14 +104,16 @@ async def test_what_is_created_with_a_key_is_created_once(engine: Outreach) -> N
     flow = NewFlow(name="Welcome", steps=[FlowStep(kind="send", body="Hi")])
     create: Any
     for create, new in (
-        (engine.http.create_agent, NewAgent(name="Ada", from_number="+14155550100")),
-        (engine.http.create_number, NewNumber(phone="+14155550100", carrier="twilio")),
-        (engine.http.create_flow, flow),
-        (engine.http.add_unsubscribes, NewUnsubscribes(phone_numbers=["+14155550177"], evidence="wrote to us")),
+        (engine.agents.create, NewAgent(name="Ada", from_number="+14155550100")),
+        (engine.numbers.create, NewNumber(phone="+14155550100", carrier="twilio")),
+        (engine.flows.create, flow),
+        (partial(engine.unsubscribes.add, evidence="wrote to us"), "+14155550177"),
     ):
-        key = request(type(new).__name__)
-        answers = [await create(workspace.id, new, request=key, render=counted(made)) for _ in range(2)]
-        assert answers[0] == answers[1]
+        first, second = (request(made, repr(new)) for _ in range(2))
+        await create(workspace.id, new, idempotency_key=first)
+        with pytest.raises(AnswerReplayed):
+            await create(workspace.id, new, idempotency_key=second)
+        assert first.answer == second.answer
     agent, number, known_flow, [entry] = made
     assert list(await engine.agents.list(workspace.id)) == [agent]
     assert list(await engine.numbers.list(workspace.id)) == [number]
@@ -107,9 +130,10 @@ async def test_a_decision_with_a_key_is_made_once(engine: Outreach) -> None:
     [held] = await engine.unsubscribes.list_held(workspace.id)
     made: list[Any] = []
     for _ in range(2):
-        await engine.http.resolve_unsubscribe(
-            workspace.id, held.phone, opted_out=True, request=request("r"), render=counted(made)
-        )
+        with suppress(AnswerReplayed):
+            await engine.unsubscribes.resolve(
+                workspace.id, held.phone, opted_out=True, idempotency_key=request(made, "r")
+            )
     [entry] = made
     assert entry == await engine.unsubscribes.get(workspace.id, "(415) 555-0177")
     assert entry.scope == "all"
@@ -269,7 +293,6 @@ async def test_a_scheduled_campaign_is_taken_back_once(engine: Outreach) -> None
     await engine.campaigns.start(workspace.id, made.campaign.id)
     rendered: list[Any] = []
     for _ in range(2):
-        await engine.http.move_campaign(
-            workspace.id, made.campaign.id, CampaignAction.UNSCHEDULE, request=request("u"), render=counted(rendered)
-        )
+        with suppress(AnswerReplayed):
+            await engine.campaigns.unschedule(workspace.id, made.campaign.id, idempotency_key=request(rendered, "u"))
     assert [one.status for one in rendered] == ["ready"]

@@ -37,7 +37,7 @@ from outreach import (
     Workspace,
 )
 from outreach.errors import RequestInProgress, StorageBusy, StorageError
-from outreach.http import IdempotentRequest, StoredAnswer
+from outreach.http import AnswerReplayed, IdempotentRequest, StoredAnswer
 from outreach.models import FollowUpCreated, NewFollowUp, NewTestMessage, PreparedRecipient
 from outreach.operations.access import idempotency
 from outreach.server_support import prepare_recipient
@@ -457,11 +457,25 @@ async def test_what_cannot_be_compared_is_refused(engine: Outreach) -> None:
         await engine.calls.create(workspace.id, new, idempotency_key="k")
 
 
+async def once(
+    keys: Idempotency,
+    workspace_id: str,
+    key: str | None,
+    make: Callable[[IdempotencyGuard[str]], Awaitable[str]],
+    content: str = "this",
+) -> str:
+    """Make a text, once for each key."""
+
+    async def recall(stored: bytes) -> str:
+        return stored.decode()
+
+    return await keys.once(workspace_id, "op", key, content=content, make=make, remember=str.encode, recall=recall)
+
+
 async def test_a_making_that_forgets_its_key_has_it_finished(engine: Outreach) -> None:
     """There is no way to make something under a key and leave the key open."""
     workspace = await given_workspace(engine)
     keys = Idempotency(engine.messages._context)
-    request = IdempotentRequest(operation="op", key="k", digest="1")
     made = 0
 
     async def forgetful(_: IdempotencyGuard[str]) -> str:
@@ -469,13 +483,10 @@ async def test_a_making_that_forgets_its_key_has_it_finished(engine: Outreach) -
         made += 1
         return f"thing {made}"
 
-    def render(text: str) -> StoredAnswer:
-        return StoredAnswer(body=text.encode())
-
-    results = [await keys.answer(workspace.id, request, render=render, make=forgetful) for _ in range(3)]
-    assert results == [StoredAnswer(body=b"thing 1")] * 3
+    results = [await once(keys, workspace.id, "k", forgetful) for _ in range(3)]
+    assert results == ["thing 1"] * 3
     assert made == 1
-    assert await keys.answer(workspace.id, None, render=render, make=forgetful) == StoredAnswer(body=b"thing 2")
+    assert await once(keys, workspace.id, None, forgetful) == "thing 2"
 
 
 async def test_an_error_gives_the_key_back(engine: Outreach) -> None:
@@ -489,15 +500,9 @@ async def test_an_error_gives_the_key_back(engine: Outreach) -> None:
     async def sound(_: IdempotencyGuard[str]) -> str:
         return "made"
 
-    def render(text: str) -> StoredAnswer:
-        return StoredAnswer(body=text.encode())
-
     with pytest.raises(ZeroDivisionError):
-        await keys.once(
-            workspace.id, IdempotentRequest(operation="op", key="k", digest="1"), render=render, make=broken
-        )
-    other = IdempotentRequest(operation="op", key="k", digest="2")
-    assert await keys.once(workspace.id, other, render=render, make=sound) == "made"
+        await once(keys, workspace.id, "k", broken)
+    assert await once(keys, workspace.id, "k", sound, content="another") == "made"
 
 
 async def test_a_key_that_cannot_be_given_back_hides_no_end(engine: Outreach, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -564,26 +569,21 @@ async def test_a_second_request_that_waits_too_long_is_told_to_come_again(engine
     workspace = await given_workspace(engine)
     context = engine.messages._context
     impatient = Idempotency(attrs.evolve(context, config=EngineConfig(idempotency_wait_seconds=0.1)))
-    request = IdempotentRequest(operation="op", key="k", digest="1")
-
-    def render(text: str) -> StoredAnswer:
-        return StoredAnswer(body=text.encode())
 
     async def second(_: IdempotencyGuard[str]) -> str:
         pytest.fail("two requests hold one key")
 
     async def first(_: IdempotencyGuard[str]) -> str:
         with pytest.raises(RequestInProgress):
-            await impatient.once(workspace.id, request, render=render, make=second)
+            await once(impatient, workspace.id, "k", second)
         return "made"
 
-    assert await Idempotency(context).once(workspace.id, request, render=render, make=first) == "made"
+    assert await once(Idempotency(context), workspace.id, "k", first) == "made"
 
 
 async def test_a_server_gets_the_first_answer_again(engine: Outreach) -> None:
     """Its form brings the digest of a raw body and makes answers; eight at once make one campaign."""
     workspace = await given_workspace(engine)
-    request = IdempotentRequest(operation="createSmsCampaign", key="one", digest="body")
     answers: list[StoredAnswer] = []
     rendered = 0
 
@@ -593,11 +593,10 @@ async def test_a_server_gets_the_first_answer_again(engine: Outreach) -> None:
         return StoredAnswer(body=f"{created.campaign.id} {rendered}".encode())
 
     async def ask() -> None:
-        answers.append(
-            await engine.http.create_sms_campaign(
-                workspace.id, SPRING, contacts(50), request=request, render=render, actor="api"
-            )
-        )
+        request = IdempotentRequest(operation="createSmsCampaign", key="one", digest="body", render=render)
+        with suppress(AnswerReplayed):
+            await engine.campaigns.create_sms(workspace.id, SPRING, contacts(50), idempotency_key=request)
+        answers.append(request.answer)
 
     async with anyio.create_task_group() as tasks:
         for _ in range(8):

@@ -225,7 +225,7 @@ async def test_the_register_normalises_merges_and_lists(engine: Outreach) -> Non
     assert listed == ["+14155550102", "+14155550103"]
     with pytest.raises(InvalidRequest) as caught:
         await engine.unsubscribes.add(workspace.id, "+14155550104", "nobody")
-    assert [detail.path for detail in caught.value.details] == ["phones[1]"]
+    assert [detail.path for detail in caught.value.details] == ["phone_numbers[1]"]
     assert await engine.unsubscribes.remove(workspace.id, "415-555-0102", "+14155550104") == 1
     assert await engine.unsubscribes.filter_unsubscribed(workspace.id, "sms", listed) == {"+14155550103"}
 

@@ -17,7 +17,6 @@ import pytest
 from outreach import EngineConfig, NewMessage, NewSmsCampaign, Outreach, Workspace
 from outreach.clock import SystemClock
 from outreach.errors import RequestInProgress
-from outreach.http import IdempotentRequest, StoredAnswer
 from outreach.operations.access import idempotency as operations
 from outreach.services import idempotency
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
@@ -144,11 +143,10 @@ async def test_the_response_to_the_first_request_is_that_to_the_second(monkeypat
 
     monkeypatch.setattr(operations, "claim_key", counted)
     url = postgres.empty_database()
-    request = IdempotentRequest(operation="POST /things", key="k", digest="0" * 64)
     config = EngineConfig(idempotency_wait_seconds=600.0)
     async with Outreach.open(url, config=config) as one, Outreach.open(url, config=config) as two:
         workspace = await given_workspace(one)
-        answers: list[StoredAnswer] = []
+        answers: list[str] = []
         runs: list[int] = []
         claimed, go_on = anyio.Event(), anyio.Event()
 
@@ -159,11 +157,20 @@ async def test_the_response_to_the_first_request_is_that_to_the_second(monkeypat
                 await go_on.wait()
                 return f"made by {number}"
 
-            def render(thing: str) -> StoredAnswer:
-                return StoredAnswer(body=thing.encode(), location="/things/1")
+            async def recall(stored: bytes) -> str:
+                return stored.decode()
 
             keys = Idempotency(engine.campaigns._context)
-            answers.append(await keys.answer(workspace.id, request, render=render, make=make))
+            made = await keys.once(
+                workspace.id,
+                "things.make",
+                "k",
+                content=1,
+                make=make,
+                remember=lambda thing: thing.encode(),
+                recall=recall,
+            )
+            answers.append(made)
 
         with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
@@ -183,7 +190,7 @@ async def test_the_response_to_the_first_request_is_that_to_the_second(monkeypat
 
                 await until(asks_no_more)
                 go_on.set()
-        assert answers == [StoredAnswer(body=b"made by 1", location="/things/1")] * 2
+        assert answers == ["made by 1"] * 2
         assert runs == [1]
 
 

@@ -246,5 +246,5 @@ def test_a_campaign_that_vanishes_while_it_is_loaded_is_our_fault(
     async def swept(*_: Any, **__: Any) -> None:
         raise NotFound("campaign", "1")
 
-    monkeypatch.setattr(memory_service.engine.http, "create_sms_campaign", swept)
+    monkeypatch.setattr(memory_service.engine.campaigns, "create_sms", swept)
     check_envelope(tenant.post("/sms-campaigns", sms_body()), 500, "internal_error")

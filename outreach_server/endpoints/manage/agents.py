@@ -8,8 +8,8 @@ from starlette.responses import Response
 
 from outreach.http import read_agent_update, read_new_agent, write_agent
 from outreach_server.context import server_of
-from outreach_server.endpoints.manage.common import ACTOR, admit, keyed, list_response, path_id, read_body
-from outreach_server.replies import answer_of, created_response, json_response
+from outreach_server.endpoints.manage.common import ACTOR, admit, list_response, path_id, read_body
+from outreach_server.replies import answer_once, json_response
 
 
 class Agents(HTTPEndpoint):
@@ -24,14 +24,13 @@ class Agents(HTTPEndpoint):
         """Create an agent."""
         workspace = await admit(request, "createAgent")
         new, body = await read_body(request, read_new_agent)
-        answer = await server_of(request).engine.http.create_agent(
-            workspace.id,
-            new,
-            request=keyed(request, "createAgent", body),
-            render=lambda agent: answer_of(write_agent(agent)),
-            actor=ACTOR,
+        agents = server_of(request).engine.agents
+        return await answer_once(
+            body,
+            "createAgent",
+            lambda key: agents.create(workspace.id, new, idempotency_key=key, actor=ACTOR),
+            write_agent,
         )
-        return created_response(answer)
 
 
 class OneAgent(HTTPEndpoint):

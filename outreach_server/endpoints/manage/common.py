@@ -6,14 +6,13 @@ import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Final, TypeVar
 
+import attrs
 from starlette.requests import Request
 from starlette.responses import Response
 
 from outreach import InvalidRequest, NotFound, Page, Workspace
-from outreach.http import IdempotentRequest
 from outreach_server.auth import authenticate_request
 from outreach_server.body import Body, read_small_body
-from outreach_server.idempotency import idempotency_key, keyed_request
 from outreach_server.parsing import read_model
 from outreach_server.replies import json_response
 from outreach_server.strict_query import DEFAULT_LIMIT, Rule, limit, read_query
@@ -53,8 +52,7 @@ async def read_body(request: Request, read: Callable[[Any], T]) -> tuple[T, Body
     Raises:
         InvalidRequest: The body breaks a rule.
     """
-    _check_key(request)
-    body = await read_small_body(request)
+    body = await _read_body(request)
     return await read_model(body, read), body
 
 
@@ -64,8 +62,7 @@ async def read_optional_body(request: Request, read: Callable[[Any], T], default
     Raises:
         InvalidRequest: The body breaks a rule.
     """
-    _check_key(request)
-    body = await read_small_body(request)
+    body = await _read_body(request)
     return (default if not body.raw else await read_model(body, read)), body
 
 
@@ -75,27 +72,17 @@ async def refuse_body(request: Request) -> Body:
     Raises:
         InvalidRequest: There is one.
     """
-    _check_key(request)
-    body = await read_small_body(request)
+    body = await _read_body(request)
     if body.raw:
         raise InvalidRequest.at("", "This operation takes no body.")
     return body
 
 
-def _check_key(request: Request) -> None:
-    """Check the key of a POST; other methods take none."""
-    if request.method == "POST":
-        idempotency_key(request)
-
-
-def keyed(request: Request, operation: str, body: Body) -> IdempotentRequest | None:
-    """Return a POST under its key, which counts for its path and body; None without a key.
-
-    Raises:
-        InvalidRequest: The key is malformed.
-    """
+async def _read_body(request: Request) -> Body:
+    """Return a body whose key counts for the path too."""
+    body = await read_small_body(request)
     content = hashlib.sha256(f"{request.path_params}\n{body.digest}".encode()).hexdigest()
-    return keyed_request(request, operation, digest=content)
+    return attrs.evolve(body, digest=content)
 
 
 def read_page(request: Request, **rules: Rule) -> tuple[Mapping[str, Any], int]:

@@ -21,13 +21,12 @@ from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import (
     ACTOR,
     admit,
-    keyed,
     path_id,
     read_body,
     read_optional_body,
     refuse_body,
 )
-from outreach_server.replies import JSON, answer_of, created_response
+from outreach_server.replies import answer_once
 
 
 class CloneCampaign(HTTPEndpoint):
@@ -40,17 +39,16 @@ class CloneCampaign(HTTPEndpoint):
         campaign_id = path_id(request, "campaign")
         name, body = await read_optional_body(request, read_campaign_clone, default=read_campaign_clone({}))
         try:
-            answer = await engine.http.clone_campaign(
-                workspace.id,
-                campaign_id,
-                name=name,
-                request=keyed(request, "cloneCampaign", body),
-                render=lambda made: answer_of(write_campaign_copy(made, now=engine.now())),
-                actor=ACTOR,
+            return await answer_once(
+                body,
+                "cloneCampaign",
+                lambda key: engine.campaigns.clone(
+                    workspace.id, campaign_id, name=name, idempotency_key=key, actor=ACTOR
+                ),
+                lambda made: write_campaign_copy(made, now=engine.now()),
             )
         except InvalidRequest as error:
             raise InvalidRequest(details=in_update_names(error.details)) from None
-        return created_response(answer)
 
 
 class FollowUpCampaign(HTTPEndpoint):
@@ -63,17 +61,16 @@ class FollowUpCampaign(HTTPEndpoint):
         campaign_id = path_id(request, "campaign")
         new, body = await read_body(request, read_new_follow_up)
         try:
-            answer = await engine.http.follow_up_campaign(
-                workspace.id,
-                campaign_id,
-                new,
-                request=keyed(request, "followUpCampaign", body),
-                render=lambda made: answer_of(write_follow_up(made, now=engine.now())),
-                actor=ACTOR,
+            return await answer_once(
+                body,
+                "followUpCampaign",
+                lambda key: engine.campaigns.follow_up(
+                    workspace.id, campaign_id, new, idempotency_key=key, actor=ACTOR
+                ),
+                lambda made: write_follow_up(made, now=engine.now()),
             )
         except InvalidRequest as error:
             raise InvalidRequest(details=in_update_names(error.details)) from None
-        return created_response(answer)
 
 
 class _Placing(HTTPEndpoint):
@@ -86,15 +83,14 @@ class _Placing(HTTPEndpoint):
         engine = server_of(request).engine
         campaign_id = path_id(request, "campaign")
         body = await refuse_body(request)
-        answer = await engine.http.archive_campaign(
-            workspace.id,
-            campaign_id,
-            archived=self.archived,
-            request=keyed(request, self.operation, body),
-            render=lambda campaign: answer_of(write_managed_campaign(campaign, now=engine.now())),
-            actor=ACTOR,
+        place = engine.campaigns.archive if self.archived else engine.campaigns.unarchive
+        return await answer_once(
+            body,
+            self.operation,
+            lambda key: place(workspace.id, campaign_id, idempotency_key=key, actor=ACTOR),
+            lambda campaign: write_managed_campaign(campaign, now=engine.now()),
+            status=200,
         )
-        return Response(answer.body, media_type=JSON)
 
 
 class ArchiveCampaign(_Placing):

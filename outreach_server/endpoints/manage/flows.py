@@ -11,13 +11,12 @@ from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import (
     ACTOR,
     admit,
-    keyed,
     list_response,
     path_id,
     read_body,
     refuse_body,
 )
-from outreach_server.replies import answer_of, created_response, json_response
+from outreach_server.replies import answer_once, json_response
 
 
 class Flows(HTTPEndpoint):
@@ -32,14 +31,13 @@ class Flows(HTTPEndpoint):
         """Create a flow."""
         workspace = await admit(request, "createFlow")
         new, body = await read_body(request, read_new_flow)
-        answer = await server_of(request).engine.http.create_flow(
-            workspace.id,
-            new,
-            request=keyed(request, "createFlow", body),
-            render=lambda flow: answer_of(write_flow(flow)),
-            actor=ACTOR,
+        flows = server_of(request).engine.flows
+        return await answer_once(
+            body,
+            "createFlow",
+            lambda key: flows.create(workspace.id, new, idempotency_key=key, actor=ACTOR),
+            write_flow,
         )
-        return created_response(answer)
 
 
 class OneFlow(HTTPEndpoint):

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import Campaign
 from outreach.errors import CannotStart
-from outreach.http import StoredAnswer, in_update_names, read_campaign_start, write_managed_campaign
+from outreach.http import in_update_names, read_campaign_start, write_managed_campaign
 from outreach.models import CampaignAction
 from outreach_server.body import Body
 from outreach_server.context import server_of
-from outreach_server.endpoints.manage.common import ACTOR, admit, keyed, path_id, read_optional_body, refuse_body
-from outreach_server.replies import JSON, answer_of
+from outreach_server.endpoints.manage.common import ACTOR, admit, path_id, read_optional_body, refuse_body
+from outreach_server.replies import answer_once
 
 
 class _Move(HTTPEndpoint):
@@ -27,28 +27,23 @@ class _Move(HTTPEndpoint):
         workspace = await admit(request, self.operation)
         engine = server_of(request).engine
         campaign_id = path_id(request, "campaign")
-        allow, body = await self.read(request)
-
-        def render(campaign: Campaign) -> StoredAnswer:
-            return answer_of(write_managed_campaign(campaign, now=engine.now()))
-
+        options, body = await self.read(request)
+        # Its method has the action's name.
+        move = getattr(engine.campaigns, self.action.value)
         try:
-            answer = await engine.http.move_campaign(
-                workspace.id,
-                campaign_id,
-                self.action,
-                request=keyed(request, self.operation, body),
-                render=render,
-                allow_unknown_placeholders=allow,
-                actor=ACTOR,
+            return await answer_once(
+                body,
+                self.operation,
+                lambda key: move(workspace.id, campaign_id, idempotency_key=key, actor=ACTOR, **options),
+                lambda campaign: write_managed_campaign(campaign, now=engine.now()),
+                status=200,
             )
         except CannotStart as error:
             raise CannotStart(in_update_names(error.details)) from None
-        return Response(answer.body, media_type=JSON)
 
-    async def read(self, request: Request) -> tuple[bool, Body]:
-        """Return whether placeholders without a value are allowed, and the body."""
-        return False, await refuse_body(request)
+    async def read(self, request: Request) -> tuple[Mapping[str, bool], Body]:
+        """Return the method's options, and the body."""
+        return {}, await refuse_body(request)
 
 
 class StartCampaign(_Move):
@@ -56,9 +51,10 @@ class StartCampaign(_Move):
 
     operation, action = "startCampaign", CampaignAction.START
 
-    async def read(self, request: Request) -> tuple[bool, Body]:
+    async def read(self, request: Request) -> tuple[Mapping[str, bool], Body]:
         """Return whether placeholders without a value are allowed, and the body."""
-        return await read_optional_body(request, read_campaign_start, default=False)
+        allow, body = await read_optional_body(request, read_campaign_start, default=False)
+        return {"allow_unknown_placeholders": allow}, body
 
 
 class UnscheduleCampaign(_Move):

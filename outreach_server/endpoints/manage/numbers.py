@@ -13,13 +13,12 @@ from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import (
     ACTOR,
     admit,
-    keyed,
     list_response,
     path_id,
     read_body,
     refuse_body,
 )
-from outreach_server.replies import answer_of, created_response, json_response
+from outreach_server.replies import answer_once, json_response
 
 
 class Numbers(HTTPEndpoint):
@@ -35,14 +34,13 @@ class Numbers(HTTPEndpoint):
         workspace = await admit(request, "addNumber")
         server = server_of(request)
         new, body = await read_body(request, partial(read_new_number, carriers=server.carriers))
-        answer = await server.engine.http.create_number(
-            workspace.id,
-            new,
-            request=keyed(request, "addNumber", body),
-            render=lambda number: answer_of(write_number(number)),
-            actor=ACTOR,
+        numbers = server.engine.numbers
+        return await answer_once(
+            body,
+            "addNumber",
+            lambda key: numbers.create(workspace.id, new, idempotency_key=key, actor=ACTOR),
+            write_number,
         )
-        return created_response(answer)
 
 
 class OneNumber(HTTPEndpoint):

@@ -8,13 +8,13 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import Message, NotFound
-from outreach.http import StoredAnswer, read_new_test_message, write_forecast, write_preflight, write_sms
+from outreach import NotFound
+from outreach.http import read_new_test_message, write_forecast, write_preflight, write_sms
 from outreach.models import ForecastAssumptions
 from outreach_server.auth import authenticate_request
 from outreach_server.context import server_of
-from outreach_server.endpoints.manage.common import ACTOR, admit, keyed, path_id, read_body
-from outreach_server.replies import answer_of, created_response, json_response
+from outreach_server.endpoints.manage.common import ACTOR, admit, path_id, read_body
+from outreach_server.replies import answer_once, json_response
 from outreach_server.strict_query import number, phone, read_query
 
 _share: Final = number(0, 1)
@@ -64,16 +64,10 @@ class TestMessages(HTTPEndpoint):
         workspace = await admit(request, "sendTestMessage")
         campaign_id = path_id(request, "campaign")
         trial, body = await read_body(request, read_new_test_message)
-
-        def render(message: Message) -> StoredAnswer:
-            return answer_of(write_sms(message, None))
-
-        answer = await server_of(request).engine.http.send_test_message(
-            workspace.id,
-            campaign_id,
-            trial,
-            request=keyed(request, "sendTestMessage", body),
-            render=render,
-            actor=ACTOR,
+        messages = server_of(request).engine.messages
+        return await answer_once(
+            body,
+            "sendTestMessage",
+            lambda key: messages.send_test(workspace.id, campaign_id, trial, idempotency_key=key, actor=ACTOR),
+            lambda message: write_sms(message, None),
         )
-        return created_response(answer)

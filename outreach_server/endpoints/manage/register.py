@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import NotFound, Unsubscribe
-from outreach.http import StoredAnswer, read_decision, read_new_unsubscribes, write_unsubscribe
+from outreach import NotFound
+from outreach.http import read_decision, read_new_unsubscribes, write_unsubscribe
 from outreach_server.auth import authenticate_request
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import (
     ACTOR,
     admit,
-    keyed,
     page_response,
     path_id,
     read_body,
     read_page,
     refuse_body,
 )
-from outreach_server.replies import JSON, answer_of, created_response, json_response
+from outreach_server.replies import answer_once, json_response
 from outreach_server.strict_query import words
 
 
@@ -40,14 +37,20 @@ class Unsubscribes(HTTPEndpoint):
         """Unsubscribe numbers, with immediate effect."""
         workspace = await admit(request, "addUnsubscribes")
         new, body = await read_body(request, read_new_unsubscribes)
-
-        def render(entries: Sequence[Unsubscribe]) -> StoredAnswer:
-            return answer_of({"data": [write_unsubscribe(one) for one in entries]})
-
-        answer = await server_of(request).engine.http.add_unsubscribes(
-            workspace.id, new, request=keyed(request, "addUnsubscribes", body), render=render, actor=ACTOR
+        unsubscribes = server_of(request).engine.unsubscribes
+        return await answer_once(
+            body,
+            "addUnsubscribes",
+            lambda key: unsubscribes.add(
+                workspace.id,
+                *new.phone_numbers,
+                scope=new.scope,
+                evidence=new.evidence,
+                idempotency_key=key,
+                actor=ACTOR,
+            ),
+            lambda entries: {"data": [write_unsubscribe(one) for one in entries]},
         )
-        return created_response(answer)
 
 
 class OneUnsubscribe(HTTPEndpoint):
@@ -78,15 +81,16 @@ class ResolveUnsubscribe(HTTPEndpoint):
         """Decide whether the message of a held number was an opt-out."""
         workspace = await admit(request, "resolveUnsubscribe")
         opted_out, body = await read_body(request, read_decision)
-        answer = await server_of(request).engine.http.resolve_unsubscribe(
-            workspace.id,
-            _phone(request),
-            opted_out=opted_out,
-            request=keyed(request, "resolveUnsubscribe", body),
-            render=lambda entry: answer_of(write_unsubscribe(entry)),
-            actor=ACTOR,
+        unsubscribes, phone = server_of(request).engine.unsubscribes, _phone(request)
+        return await answer_once(
+            body,
+            "resolveUnsubscribe",
+            lambda key: unsubscribes.resolve(
+                workspace.id, phone, opted_out=opted_out, idempotency_key=key, actor=ACTOR
+            ),
+            write_unsubscribe,
+            status=200,
         )
-        return Response(answer.body, media_type=JSON)
 
 
 def _phone(request: Request) -> str:
