@@ -1,4 +1,4 @@
-"""A deterministic simulation of the whole engine: one seed, one course of events.
+"""A deterministic simulation of the whole engine: a seed decides everything that happens.
 
-`python -m outreach.testing.simulation --seed N` replays one; see `driver.simulate`.
+`python -m tests.simulation --seed N` replays one; see `driver.simulate`.
 """

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
-from outreach.testing.simulation.driver import Result, simulate
-from outreach.testing.simulation.faults import Fault, missing
-from outreach.testing.simulation.ledger import Broken
+from tests.simulation.driver import Result, simulate
+from tests.simulation.faults import Fault, missing
+from tests.simulation.invariants.ledger import Broken
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code: 1 when an invariant was broken, or when a run did not try what its many seeds ought to.
     """
-    parser = argparse.ArgumentParser(prog="python -m outreach.testing.simulation", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--seeds", type=int, default=1, help="how many, counting up from the first")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes that work at a time")
@@ -38,22 +38,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         worked += seconds
         if isinstance(outcome, str):
             broken.append(outcome)
-            print(outcome, file=sys.stderr)  # noqa: T201 - a command
+            print(outcome, file=sys.stderr)
         else:
             results.append(outcome)
-    print(  # noqa: T201
+    print(
         f"{given.seeds} seeds in {time.monotonic() - began:.0f} s ({worked / max(given.seeds, 1):.2f} s of work each), "
         f"{len(broken)} broken; {sum(result.checks for result in results)} commits checked, "
         f"{sum(result.reached for result in results)} contacts reached. What happened:"
     )
     counts: Counter[Fault] = sum((result.faults for result in results), Counter())
     for fault, count in sorted(counts.items()):
-        print(f"  {fault:28} {count}")  # noqa: T201
+        print(f"  {fault:28} {count}")
     never = missing(counts, given.seeds)
     if never:
-        print(f"In {given.seeds} seeds it never happened: {', '.join(never)}.", file=sys.stderr)  # noqa: T201
+        print(f"In {given.seeds} seeds it never happened: {', '.join(never)}.", file=sys.stderr)
     if given.seeds == 1 and results:
-        print(f"Trace: {results[0].trace}")  # noqa: T201
+        print(f"Trace: {results[0].trace}")
     return 1 if broken or never else 0
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from outreach.errors import StorageUnreachable
 from outreach.storage.base.group_commit import CommitUnknown
-from outreach.testing.simulation.faults import RATES, Fault, Faults
+from tests.simulation.faults import RATES, Fault, Faults
 
 _PRONE: Final = 1 / 3
 """How many simulations have a database that processes are cut off from: in the others answers can be relied on."""
@@ -93,6 +93,6 @@ class Cuts:
 def cuts_of(seed: int, faults: Faults) -> Callable[[], Cuts]:
     """Return what makes the cuts of each process of a simulation."""
     # From a source of its own: the other simulations go as they would without.
-    rng = random.Random(f"database of {seed}")  # noqa: S311 - no secret
+    rng = random.Random(f"database of {seed}")
     prone = rng.random() < _PRONE
-    return lambda: Cuts(random.Random(rng.random()), faults, prone=prone)  # noqa: S311 - no secret
+    return lambda: Cuts(random.Random(rng.random()), faults, prone=prone)

@@ -21,30 +21,30 @@ from outreach.engine import Outreach
 from outreach.errors import OutreachError, StorageUnreachable
 from outreach.logged_errors import logged_error
 from outreach.storage.base.group_commit import CommitUnknown
-from outreach.testing.simulation.bounds import Bounds
-from outreach.testing.simulation.cuts import cuts_of
-from outreach.testing.simulation.faults import Fault, Faults, Turns
-from outreach.testing.simulation.invariants import Invariants
-from outreach.testing.simulation.leases import LeaseChecks
-from outreach.testing.simulation.ledger import Broken
-from outreach.testing.simulation.left_behind import LeftBehind
-from outreach.testing.simulation.loop import START, ShiftedClock, SimulationLoop
-from outreach.testing.simulation.operators import Operators
-from outreach.testing.simulation.order import scopes_in_order
-from outreach.testing.simulation.processes import Processes
-from outreach.testing.simulation.providers import WorldCarrier, WorldVoice
-from outreach.testing.simulation.setting import CALM, CONFIG, SENDER, Setting, make_campaigns, set_up, shared
-from outreach.testing.simulation.storage import (
+from outreach.testing.virtual_time import VirtualClock, VirtualTimeError
+from outreach.working_set import Transaction
+from tests.simulation.cuts import cuts_of
+from tests.simulation.faults import Fault, Faults, Turns
+from tests.simulation.invariants.all_workspaces import AllWorkspaces
+from tests.simulation.invariants.bounds import Bounds
+from tests.simulation.invariants.leases import LeaseChecks
+from tests.simulation.invariants.ledger import Broken
+from tests.simulation.invariants.open_intents import OpenIntentChecks
+from tests.simulation.invariants.workspace import Invariants
+from tests.simulation.loop import START, ShiftedClock, SimulationLoop
+from tests.simulation.operators import Operators
+from tests.simulation.processes import Processes
+from tests.simulation.providers import WorldCarrier, WorldVoice
+from tests.simulation.scenario import CALM, CONFIG, SENDER, Scenario, make_campaigns, set_up, shared
+from tests.simulation.set_order import scopes_in_order
+from tests.simulation.storage import (
     Database,
     Killed,
     Machine,
     ProcessStorage,
 )
-from outreach.testing.simulation.touched import Touched
-from outreach.testing.simulation.watched import Watched
-from outreach.testing.simulation.world import Link, World
-from outreach.testing.virtual_time import VirtualClock, VirtualTimeError
-from outreach.working_set import Transaction
+from tests.simulation.world import Link, World
+from tests.simulation.writes import Writes
 
 TURMOIL_SECONDS: Final = 200.0
 """How long things go wrong; after that the engine is left in peace until everything has ended."""
@@ -79,7 +79,7 @@ class Result:
     Attributes:
         faults: How often each fault happened.
         checks: How many commits were checked.
-        reached: How many contacts the providers' books hold.
+        reached: How many contacts the providers' records hold.
         trace: Fingerprint of all commits and requests and their moments: one seed has one.
     """
 
@@ -101,7 +101,7 @@ def simulate(seed: int, *, path: Path | None = None, workers: int = 1) -> Result
     Raises:
         Broken: An invariant does not hold; the message says which, and how to replay it.
     """
-    rng = random.Random(seed)  # noqa: S311 - no secret: a seed must give one course
+    rng = random.Random(seed)
     faults = Faults(_stream(rng))
     late = _stream(rng)
 
@@ -123,7 +123,7 @@ def simulate(seed: int, *, path: Path | None = None, workers: int = 1) -> Result
     except (Exception, VirtualTimeError) as error:
         # Whatever ends a simulation is its seed's: also what no check has foreseen.
         what = str(error) if isinstance(error, Broken) else f"It ended in {error!r}."
-        command = f"python -m outreach.testing.simulation --seed {seed}"
+        command = f"python -m tests.simulation --seed {seed}"
         command += f" --workers {workers}" if workers > 1 else ""
         raise Broken(f"{what}\nReplay it with: {command}") from error
     finally:
@@ -134,15 +134,15 @@ class _Simulation:
     def __init__(self, seed: int, rng: random.Random, faults: Faults, database: Database, workers: int) -> None:
         self._seed = seed
         self._workers = workers
-        self._team = random.Random(f"workers of {seed}")  # noqa: S311 - no secret
-        self._neighbour = random.Random(f"neighbour of {seed}")  # noqa: S311 - no secret
-        self._time = random.Random(f"clock of {seed}")  # noqa: S311 - no secret
+        self._team = random.Random(f"workers of {seed}")
+        self._neighbour = random.Random(f"neighbour of {seed}")
+        self._time = random.Random(f"clock of {seed}")
         self._rng = rng
         self._faults = faults
         self._database = database
         self._machine = Machine(workers, tells=workers == 1 or self._team.random() < _INFORMED_SHARE)
         self._cuts = cuts_of(seed, faults)
-        self._watched = Watched()
+        self._workspaces = AllWorkspaces()
         self._broken: Broken | None = None
         self._held_up = anyio.Event()
         self._lose_lease: Callable[[], object] = lambda: None
@@ -155,7 +155,7 @@ class _Simulation:
         loop = asyncio.get_running_loop()
         self._clock = clock = VirtualClock(loop, START)
         self._leases = LeaseChecks(clock.monotonic)
-        self._left_behind = LeftBehind(self._watch, CONFIG)
+        self._open_intents = OpenIntentChecks(self._watch, CONFIG)
         self._database.clock.shown = clock
         self._world = world = World(
             loop=loop,
@@ -164,10 +164,10 @@ class _Simulation:
             faults=self._faults,
             power=self._rng.choice(("authoritative", "evidence")),
             on_request=self._on_request,
-            on_reached=lambda entry: self._watch(lambda watched: watched.at_reach(entry)),
-            on_reported=lambda report: self._watch(lambda watched: watched.after_report(report)),
+            on_reached=lambda entry: self._watch(lambda workspaces: workspaces.at_reach(entry)),
+            on_reported=lambda report: self._watch(lambda workspaces: workspaces.after_report(report)),
             on_recorded=lambda dispatch_id, outcome: self._watch(
-                lambda watched: watched.after_answer(dispatch_id, outcome)
+                lambda workspaces: workspaces.after_answer(dispatch_id, outcome)
             ),
         )
         operator = Outreach(self._storage(None, lambda: None), clock=clock, rng=_stream(self._rng), config=CONFIG)
@@ -176,13 +176,13 @@ class _Simulation:
             await self._turmoil(everybody)
             await self._peace(everybody)
         for operators, invariants in everybody:
-            self._database.read(partial(invariants.at_the_end, campaign_ids=operators.setting.campaign_ids))
+            self._database.read(partial(invariants.at_the_end, campaign_ids=operators.scenario.campaign_ids))
         return Result(
             seed=self._seed,
             faults=self._faults.counts,
-            checks=self._watched.checked,
-            reached=sum(len(entries) for entries in world.books.reached.values()),
-            trace=self._watched.trace,
+            checks=self._workspaces.checked,
+            reached=sum(len(entries) for entries in world.records.reached.values()),
+            trace=self._workspaces.trace,
         )
 
     def _tenants(self) -> Iterator[random.Random]:
@@ -194,13 +194,13 @@ class _Simulation:
 
     async def _tenant(self, engine: Outreach, rng: random.Random) -> tuple[Operators, Invariants]:
         """Make a workspace with its campaigns, and who operates it and watches it."""
-        setting = await set_up(engine, rng)
-        invariants = self._invariants_of(setting)
-        self._watched.add(setting.workspace_id, invariants)
-        await make_campaigns(engine, setting, rng)
+        scenario = await set_up(engine, rng)
+        invariants = self._invariants_of(scenario)
+        self._workspaces.add(scenario.workspace_id, invariants)
+        await make_campaigns(engine, scenario, rng)
         operators = Operators(
             engine=engine,
-            setting=setting,
+            scenario=scenario,
             world=self._world,
             rng=_stream(rng),
             faults=self._faults,
@@ -209,28 +209,28 @@ class _Simulation:
         )
         return operators, invariants
 
-    def _invariants_of(self, setting: Setting) -> Invariants:
+    def _invariants_of(self, scenario: Scenario) -> Invariants:
         bounds = Bounds.of(
-            shared(CONFIG, self._workers), sms_attempts=setting.sms_attempts, call_attempts=setting.call_attempts
+            shared(CONFIG, self._workers), sms_attempts=scenario.sms_attempts, call_attempts=scenario.call_attempts
         )
         invariants = Invariants(
-            workspace_id=setting.workspace_id,
+            workspace_id=scenario.workspace_id,
             bounds=bounds,
             faults=self._faults,
-            books=self._world.books,
+            records=self._world.records,
             now=self._clock.now,
             really=self._clock.true_time,
         )
-        invariants.requests.number_rate = setting.number_rate
-        invariants.intents.slots.number_rate = setting.number_rate
-        invariants.teams.number = SENDER if setting.number_rate is not None else None
+        invariants.requests.number_rate = scenario.number_rate
+        invariants.intents.slots.number_rate = scenario.number_rate
+        invariants.claims.number = SENDER if scenario.number_rate is not None else None
         return invariants
 
     def _storage(self, faults: Faults | None, die: Callable[[], None]) -> ProcessStorage:
-        def check(tx: Transaction, touched: Mapping[str, Touched]) -> None:
-            self._watch(lambda watched: watched.after_commit(tx, touched))
+        def check(tx: Transaction, writes: Mapping[str, Writes]) -> None:
+            self._watch(lambda workspaces: workspaces.after_commit(tx, writes))
             if faults is not None:
-                self._left_behind.note(touched, storage)
+                self._open_intents.note(writes, storage)
             if self._workers > 1:
                 self._watch(lambda _: self._leases.check(tx, storage))
 
@@ -274,10 +274,10 @@ class _Simulation:
         return timedelta(seconds=self._team.choice((0.0, 1.0, -1.0)) * self._team.uniform(0.5, _MAX_SHIFT_SECONDS))
 
     def _move(self, path: str) -> None:
-        self._world.books.has_moved = True
+        self._world.records.has_moved = True
         # One that nobody has dispatched from is at home wherever it is first.
         if self._database.read(lambda tx: tx.leases.home()) is not None:
-            self._world.books.moved[path] = self._clock.now()
+            self._world.records.moved[path] = self._clock.now()
 
     def _set_clock(self, step: timedelta, everybody: Sequence[tuple[Operators, Invariants]]) -> None:
         """Set the wall clock of the machine that the processes and the operators work on."""
@@ -286,7 +286,7 @@ class _Simulation:
         self._faults.note("clock_set_back" if step < timedelta() else "clock_set_forth")
         self._clock.wrong_by += step
         now = self._clock.now()
-        self._world.books.moved = {path: min(moment, now) for path, moment in self._world.books.moved.items()}
+        self._world.records.moved = {path: min(moment, now) for path, moment in self._world.records.moved.items()}
         for _, invariants in everybody:
             self._database.read(lambda tx, one=invariants: one.after_step(tx, step))  # type: ignore[misc]
 
@@ -305,17 +305,19 @@ class _Simulation:
 
     def _on_request(self, workspace_id: str, dispatch_id: str, not_after: datetime | None) -> None:
         self._watch(
-            lambda watched: self._database.read(lambda tx: watched.at_request(tx, workspace_id, dispatch_id, not_after))
+            lambda workspaces: self._database.read(
+                lambda tx: workspaces.at_request(tx, workspace_id, dispatch_id, not_after)
+            )
         )
         # A process that stops here comes back with an answer to what another one has taken over.
         if self._rng.random() < _LEASE_LOST_AT_REQUEST:
             self._lose_lease()
 
-    def _watch(self, check: Callable[[Watched], None]) -> None:
+    def _watch(self, check: Callable[[AllWorkspaces], None]) -> None:
         # An invariant that breaks deep within the engine must end the simulation, not a slice of work.
         if self._broken is None:
             try:
-                check(self._watched)
+                check(self._workspaces)
             except Broken as broken:
                 self._broken = broken
 
@@ -357,7 +359,7 @@ class _Simulation:
                 with suppress(OutreachError):
                     if (
                         all([await operators.urge_on() for operators, _ in everybody])
-                        and not self._watched.singles_open
+                        and not self._workspaces.singles_open
                         and not self._clock.wrong_by
                     ):
                         break
@@ -370,7 +372,7 @@ class _Simulation:
 
 
 def _stream(rng: random.Random) -> random.Random:
-    return random.Random(rng.random())  # noqa: S311 - no secret
+    return random.Random(rng.random())
 
 
 class _Errors(logging.Handler):

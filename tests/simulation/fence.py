@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextvars import Context
 from typing import Final
 
-from outreach.testing.simulation.faults import Fault
+from tests.simulation.faults import Fault
 
 _IDLE_SECONDS: Final = 10.0
 """After this long the server ends a transaction without a word, and its connection."""

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVarTuple
 
 from outreach.clock import Clock
-from outreach.testing.simulation.order import NumberedTask
 from outreach.testing.virtual_time import VirtualTimeLoop
+from tests.simulation.set_order import NumberedTask
 
 Arguments = TypeVarTuple("Arguments")
 

@@ -15,10 +15,10 @@ from outreach.models.message import NewMessage
 from outreach.models.settings import SmsSettingsUpdate
 from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.workspace import WorkspaceUpdate
-from outreach.testing.simulation.faults import Fault, Faults
-from outreach.testing.simulation.ledger import Subject, subject_of
-from outreach.testing.simulation.setting import SENDER, Setting
-from outreach.testing.simulation.world import World
+from tests.simulation.faults import Fault, Faults
+from tests.simulation.invariants.ledger import Subject, subject_of
+from tests.simulation.scenario import SENDER, Scenario
+from tests.simulation.world import World
 
 _WEIGHTS: Final[Mapping[Fault, int]] = {
     "pause": 3,
@@ -49,7 +49,7 @@ class Operators:
 
     Args:
         engine: An engine of theirs, that does not dispatch.
-        setting: What there is.
+        scenario: What there is.
         world: The providers, which have their troubles too.
         rng: Decides what they do.
         faults: Counts what they did.
@@ -57,14 +57,14 @@ class Operators:
         elapsed: Seconds since the beginning.
 
     Attributes:
-        setting: The same.
+        scenario: The same.
     """
 
     def __init__(
         self,
         *,
         engine: Outreach,
-        setting: Setting,
+        scenario: Scenario,
         world: World,
         rng: random.Random,
         faults: Faults,
@@ -72,7 +72,7 @@ class Operators:
         elapsed: Callable[[], float],
     ) -> None:
         self._engine = engine
-        self.setting = setting
+        self.scenario = scenario
         self._world = world
         self._rng = rng
         self._faults = faults
@@ -142,60 +142,60 @@ class Operators:
         if 0.0 < self._active_again <= now:
             self._active_again = 0.0
             change = WorkspaceUpdate(status=WorkspaceStatus.ACTIVE)
-            await self._engine.workspaces.update(self.setting.workspace_id, change)
+            await self._engine.workspaces.update(self.scenario.workspace_id, change)
 
     async def _campaigns(self) -> list[Campaign]:
         return [
-            await self._engine.campaigns.get(self.setting.workspace_id, campaign_id)
-            for campaign_id in self.setting.campaign_ids
+            await self._engine.campaigns.get(self.scenario.workspace_id, campaign_id)
+            for campaign_id in self.scenario.campaign_ids
         ]
 
     async def _move(self, move: Callable[[str, str], Awaitable[object]], *statuses: CampaignStatus) -> bool:
         fitting = [campaign for campaign in await self._campaigns() if campaign.status in statuses]
         if fitting:
-            await move(self.setting.workspace_id, self._rng.choice(fitting).id)
+            await move(self.scenario.workspace_id, self._rng.choice(fitting).id)
         return bool(fitting)
 
     async def _update(self) -> bool:
         fitting = [one for one in await self._campaigns() if one.status is CampaignStatus.READY and one.carrier]
         if fitting:
             change = CampaignUpdate(rate_per_minute=self._rng.choice((10, 60)))
-            await self._engine.campaigns.update(self.setting.workspace_id, self._rng.choice(fitting).id, change)
+            await self._engine.campaigns.update(self.scenario.workspace_id, self._rng.choice(fitting).id, change)
         return bool(fitting)
 
     async def _opt_out(self) -> bool:
-        who = self.setting.workspace_id, self._rng.choice(self.setting.people)
-        self._world.books.opted_out.add(who)
+        who = self.scenario.workspace_id, self._rng.choice(self.scenario.people)
+        self._world.records.opted_out.add(who)
         await self._engine.unsubscribes.add(*who)
         return True
 
     async def _opt_in(self) -> bool:
-        people = self.setting.people[:3]
-        self._world.books.lifted.update((self.setting.workspace_id, person) for person in people)
-        return bool(await self._engine.unsubscribes.remove(self.setting.workspace_id, *people))
+        people = self.scenario.people[:3]
+        self._world.records.lifted.update((self.scenario.workspace_id, person) for person in people)
+        return bool(await self._engine.unsubscribes.remove(self.scenario.workspace_id, *people))
 
     async def _suspend(self) -> bool:
         change = WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED)
-        await self._engine.workspaces.update(self.setting.workspace_id, change)
+        await self._engine.workspaces.update(self.scenario.workspace_id, change)
         long = self._rng.random() < 0.4
         self._active_again = self._elapsed() + (self._rng.uniform(35, 60) if long else self._rng.uniform(0, 10))
         return True
 
     async def _change_settings(self) -> bool:
         change = SmsSettingsUpdate(footer_enabled=self._rng.random() < 0.5, retry_enabled=self._rng.random() < 0.5)
-        await self._engine.sms_settings.update(self.setting.workspace_id, change)
+        await self._engine.sms_settings.update(self.scenario.workspace_id, change)
         return True
 
     async def _change_rules(self) -> bool:
         """Change the rules of contact of a workspace that has some."""
-        workspace = await self._engine.workspaces.get(self.setting.workspace_id)
-        if self.setting.with_hours:
+        workspace = await self._engine.workspaces.get(self.scenario.workspace_id)
+        if self.scenario.with_hours:
             change = WorkspaceUpdate(contact_hours=not workspace.contact_hours)
-        elif self.setting.with_cap:
+        elif self.scenario.with_cap:
             change = WorkspaceUpdate(frequency_cap=self._rng.choice((1, 2, 3)))
         else:
             return False
-        await self._engine.workspaces.update(self.setting.workspace_id, change)
+        await self._engine.workspaces.update(self.scenario.workspace_id, change)
         return True
 
     async def _retry(self) -> bool:
@@ -205,7 +205,7 @@ class Operators:
         return await self._resolve(retry=False)
 
     async def _resolve(self, *, retry: bool) -> bool:
-        unknown = await self._engine.dispatches.list_unknown(self.setting.workspace_id, limit=1)
+        unknown = await self._engine.dispatches.list_unknown(self.scenario.workspace_id, limit=1)
         if not unknown:
             return False
         dispatch = unknown.items[0]
@@ -213,10 +213,10 @@ class Operators:
             # Counted before: the second request may begin before this call is back. One that is refused allows
             # nothing.
             self._retries[subject_of(dispatch), dispatch.step] += 1
-        decided = self._world.books.decided
+        decided = self._world.records.decided
         decided[dispatch.id] = "retry" if retry else "assume_sent"
         try:
-            await self._engine.dispatches.resolve(self.setting.workspace_id, dispatch.id, decided[dispatch.id])
+            await self._engine.dispatches.resolve(self.scenario.workspace_id, dispatch.id, decided[dispatch.id])
         except BaseException:
             del decided[dispatch.id]
             if retry:
@@ -226,22 +226,22 @@ class Operators:
 
     async def _write(self, body: str) -> bool:
         """Have somebody write to us; counted before, because what it does may be seen before this call is back."""
-        person = self._rng.choice(self.setting.people)
-        books = self._world.books
-        counted = {"STOP": books.stops, "START": books.lifted}.get(body)
+        person = self._rng.choice(self.scenario.people)
+        records = self._world.records
+        counted = {"STOP": records.stops, "START": records.lifted}.get(body)
         if counted is not None:
-            counted[self.setting.workspace_id, person] += 1
-        await self._engine.messages.receive(self.setting.workspace_id, from_number=person, to=SENDER, body=body)
+            counted[self.scenario.workspace_id, person] += 1
+        await self._engine.messages.receive(self.scenario.workspace_id, from_number=person, to=SENDER, body=body)
         return True
 
     async def _message(self) -> bool:
-        new = NewMessage(to=self._rng.choice(self.setting.people), body="Hello", from_number=SENDER)
-        await self._engine.messages.send(self.setting.workspace_id, new)
+        new = NewMessage(to=self._rng.choice(self.scenario.people), body="Hello", from_number=SENDER)
+        await self._engine.messages.send(self.scenario.workspace_id, new)
         return True
 
     async def _call(self) -> bool:
-        new = NewCall(agent_id=self.setting.agent_id, to=self._rng.choice(self.setting.people))
-        await self._engine.calls.create(self.setting.workspace_id, new)
+        new = NewCall(agent_id=self.scenario.agent_id, to=self._rng.choice(self.scenario.people))
+        await self._engine.calls.create(self.scenario.workspace_id, new)
         return True
 
     async def _outage(self) -> bool:

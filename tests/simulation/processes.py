@@ -13,11 +13,11 @@ import anyio
 
 from outreach.engine import Outreach
 from outreach.errors import StorageError
-from outreach.testing.simulation.faults import Faults
-from outreach.testing.simulation.loop import PROCESS, Standstill
-from outreach.testing.simulation.setting import CONFIG
-from outreach.testing.simulation.storage import Machine, ProcessStorage
-from outreach.testing.simulation.world import Link
+from tests.simulation.faults import Faults
+from tests.simulation.loop import PROCESS, Standstill
+from tests.simulation.scenario import CONFIG
+from tests.simulation.storage import Machine, ProcessStorage
+from tests.simulation.world import Link
 
 _REST_SECONDS: Final = 5.0
 """At most so long nobody dispatches between two lives."""

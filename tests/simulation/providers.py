@@ -12,8 +12,8 @@ from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.protocols.carrier import CarrierCapabilities, LookupRequest, OutboundMessage, ReportSink
 from outreach.protocols.voice import CallRequest, VoiceCapabilities
-from outreach.testing.simulation.books import Reached
-from outreach.testing.simulation.world import Link, World
+from tests.simulation.invariants.outside_records import Reached
+from tests.simulation.world import Link, World
 
 _UNANSWERED: Final[Sequence[tuple[CallStatus, CallOutcome | None]]] = (
     (CallStatus.BUSY, None),
@@ -29,7 +29,7 @@ _BLAMES: Final = ("bad_sender", "rejected", "rejected", "provider_funds")
 
 
 class _Provider:
-    """What both providers have: a name, and books to look into."""
+    """What both providers have: a name, and records to look into."""
 
     def __init__(self, world: World, link: Link) -> None:
         self._world = world
@@ -41,7 +41,7 @@ class _Provider:
         return "simulated"
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
-        """Look into the books."""
+        """Look into the records."""
         return await self._world.look_up(self._link, lookup.dispatch_id)
 
 

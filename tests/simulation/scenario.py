@@ -25,7 +25,7 @@ from outreach.models.recipient import NewRecipient
 from outreach.models.resources import FlowStep, NewAgent, NewFlow, NewNumber, NewTrunk
 from outreach.models.settings import CallSettingsUpdate, SmsSettingsUpdate
 from outreach.models.workspace import NewWorkspace
-from outreach.testing.simulation.loop import START
+from tests.simulation.loop import START
 
 CONFIG: Final = EngineConfig(
     max_queued_intents=3,
@@ -93,7 +93,7 @@ _FAR: Final = (
 
 
 @attrs.define(kw_only=True)
-class Setting:
+class Scenario:
     """What a simulation has been set up with.
 
     Attributes:
@@ -117,7 +117,7 @@ class Setting:
     call_attempts: int
 
 
-async def set_up(engine: Outreach, rng: random.Random) -> Setting:
+async def set_up(engine: Outreach, rng: random.Random) -> Scenario:
     """Make a workspace with everything that campaigns need, but for the campaigns."""
     with_hours = rng.random() < 0.3
     cap = rng.choice((2, 3)) if rng.random() < 0.25 else None
@@ -125,7 +125,7 @@ async def set_up(engine: Outreach, rng: random.Random) -> Setting:
         NewWorkspace(name="Simulated", default_region="US", contact_hours=with_hours, frequency_cap=cap)
     )
     agent = await engine.agents.create(workspace.id, NewAgent(name="Agent"))
-    setting = Setting(
+    scenario = Scenario(
         workspace_id=workspace.id,
         agent_id=agent.id,
         people=rng.sample(_FAR + _NEAR[:2] if with_hours else _NEAR + _FAR, rng.randint(5, 8)),
@@ -136,35 +136,35 @@ async def set_up(engine: Outreach, rng: random.Random) -> Setting:
         call_attempts=rng.choice((1, 2, 3)),
     )
     await engine.numbers.create(
-        workspace.id, NewNumber(phone=SENDER, carrier="twilio", rate_per_minute=setting.number_rate)
+        workspace.id, NewNumber(phone=SENDER, carrier="twilio", rate_per_minute=scenario.number_rate)
     )
     await engine.sms_settings.update(
         workspace.id,
         SmsSettingsUpdate(
-            retry_enabled=rng.random() < 0.6, retry_delay_minutes=5, retry_max_attempts=setting.sms_attempts
+            retry_enabled=rng.random() < 0.6, retry_delay_minutes=5, retry_max_attempts=scenario.sms_attempts
         ),
     )
     await engine.call_settings.update(
-        workspace.id, CallSettingsUpdate(retry_max_attempts=setting.call_attempts, retry_delay_minutes=1)
+        workspace.id, CallSettingsUpdate(retry_max_attempts=scenario.call_attempts, retry_delay_minutes=1)
     )
-    return setting
+    return scenario
 
 
-async def make_campaigns(engine: Outreach, setting: Setting, rng: random.Random) -> None:
+async def make_campaigns(engine: Outreach, scenario: Scenario, rng: random.Random) -> None:
     """Make the campaigns, and start most of them."""
-    workspace = await engine.workspaces.get(setting.workspace_id)
-    ends_late = setting.with_hours or setting.with_cap
+    workspace = await engine.workspaces.get(scenario.workspace_id)
+    ends_late = scenario.with_hours or scenario.with_cap
     for number in range(rng.randint(3, 5)):
         kind = rng.choice(("sms", "sms", "flow", "call", "call"))
-        people = _people(setting, rng)
+        people = _people(scenario, rng)
         terms = _Terms.drawn(rng, ends_late=ends_late)
         if kind == "call":
             calling = NewCallCampaign(
                 name=f"Calls {number}",
-                agent_id=setting.agent_id,
+                agent_id=scenario.agent_id,
                 batch_concurrency=rng.choice((1, 2)),
                 double_dial=rng.random() < 0.5,
-                **await _callers(engine, setting, rng),
+                **await _callers(engine, scenario, rng),
                 **attrs.asdict(terms, recurse=False),
             )
             created = await engine.campaigns.create_call(workspace.id, calling, people)
@@ -176,26 +176,26 @@ async def make_campaigns(engine: Outreach, setting: Setting, rng: random.Random)
                 from_number=rng.choice((SENDER, "(415) 555-0199")),
                 rate_per_minute=rng.choice((7, 15, 30, 120)),
                 message_source="flow" if kind == "flow" else "custom",
-                flow_id=await _flow(engine, setting, rng) if kind == "flow" else None,
+                flow_id=await _flow(engine, scenario, rng) if kind == "flow" else None,
                 **attrs.asdict(terms, recurse=False),
             )
             created = await engine.campaigns.create_sms(workspace.id, messages, people)
-        setting.campaign_ids.append(created.campaign.id)
+        scenario.campaign_ids.append(created.campaign.id)
         if rng.random() < 0.75:
             await engine.campaigns.start(workspace.id, created.campaign.id)
 
 
-async def _callers(engine: Outreach, setting: Setting, rng: random.Random) -> dict[str, Any]:
+async def _callers(engine: Outreach, scenario: Scenario, rng: random.Random) -> dict[str, Any]:
     """Draw what a campaign calls from: a group of numbers, a trunk, or what the agent has."""
     if rng.random() < 0.6:
         return {}
     if rng.random() < 0.3:
-        trunk = await engine.trunks.create(setting.workspace_id, NewTrunk(name="Trunk", address="sip.example.com"))
+        trunk = await engine.trunks.create(scenario.workspace_id, NewTrunk(name="Trunk", address="sip.example.com"))
         return {"trunk_id": trunk.id}
-    known = {number.phone: number async for number in engine.numbers.iter_all(setting.workspace_id)}
+    known = {number.phone: number async for number in engine.numbers.iter_all(scenario.workspace_id)}
     group = []
     for phone in _CALLERS[: rng.randint(1, 3)]:
-        number = known.get(phone) or await engine.numbers.create(setting.workspace_id, NewNumber(phone=phone))
+        number = known.get(phone) or await engine.numbers.create(scenario.workspace_id, NewNumber(phone=phone))
         group.append(CallerIdAllocation(number_id=number.id, phone=phone, count=rng.randint(1, 2)))
     return {"cli_mode": "group", "cli_group": group}
 
@@ -252,8 +252,8 @@ def _every_day(zone: str, windows: tuple[TimeWindow, ...]) -> BusinessHours:
     return BusinessHours(enabled=True, timezone=zone, schedule=dict.fromkeys(DAYS, windows), batch_concurrency=2)
 
 
-def _people(setting: Setting, rng: random.Random) -> list[NewRecipient]:
-    phones = list(setting.people)
+def _people(scenario: Scenario, rng: random.Random) -> list[NewRecipient]:
+    phones = list(scenario.people)
     if rng.random() < _CROWDED:
         phones += _CROWD
     if rng.random() < 0.3:
@@ -263,13 +263,13 @@ def _people(setting: Setting, rng: random.Random) -> list[NewRecipient]:
     return [NewRecipient(phone_number=phone) for phone in phones]
 
 
-async def _flow(engine: Outreach, setting: Setting, rng: random.Random) -> str:
+async def _flow(engine: Outreach, scenario: Scenario, rng: random.Random) -> str:
     steps = [FlowStep(kind="send", body="one")]
     if rng.random() < 0.7:
         steps.append(FlowStep(kind="wait", wait_minutes=1))
     if rng.random() < 0.7:
         steps.append(FlowStep(kind="stop_if_replied"))
     flow = await engine.flows.create(
-        setting.workspace_id, NewFlow(name="Flow", steps=[*steps, FlowStep(kind="send", body="two")])
+        scenario.workspace_id, NewFlow(name="Flow", steps=[*steps, FlowStep(kind="send", body="two")])
     )
     return flow.id

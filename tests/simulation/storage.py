@@ -27,12 +27,12 @@ from outreach.storage.sqlite.backend import Session, SqliteBackend
 from outreach.storage.sqlite.memory import empty_database, open_image
 from outreach.storage.sqlite.schema import apply_migrations
 from outreach.storage.sqlite.writer import Transactions
-from outreach.testing.simulation.cuts import Cuts
-from outreach.testing.simulation.faults import Fault, Faults
-from outreach.testing.simulation.fence import Fence, Turn
-from outreach.testing.simulation.touched import NotingTransaction, Touched
 from outreach.working_set import Transaction
 from outreach.working_set.kinds import CAMPAIGNS, RECIPIENTS
+from tests.simulation.cuts import Cuts
+from tests.simulation.faults import Fault, Faults
+from tests.simulation.fence import Fence, Turn
+from tests.simulation.writes import RecordingTransaction, Writes
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ class Database:
         """Return a connection that writes, with rows of its own."""
         return Connection(self._raw, self.clock, commits=lambda: self._commits)
 
-    def write(self, operation: Operation[T], connection: Connection | None = None) -> tuple[T, Mapping[str, Touched]]:
+    def write(self, operation: Operation[T], connection: Connection | None = None) -> tuple[T, Mapping[str, Writes]]:
         """Run an operation that may write, and commit it; return what it has written too.
 
         Without a connection it is that which processes share that are never at work at a time.
@@ -86,7 +86,7 @@ class Database:
         by = connection or self._shared
         if connection is None:
             by.begin()
-        jobs = [Job(operation=lambda _: operation(by.noting.fresh()), bulk=False, done=_NO_WAITER)]
+        jobs = [Job(operation=lambda _: operation(by.recording.fresh()), bulk=False, done=_NO_WAITER)]
         self._writes += 1
         if self._writes % _SPOILED == 0:
             jobs.insert(0, Job(operation=partial(_spoil, by.session), bulk=False, done=_NO_WAITER))
@@ -97,7 +97,7 @@ class Database:
         self._reader.rows.forget()
         if asked.error is not None:
             raise asked.error
-        return cast("T", asked.result), by.noting.touched
+        return cast("T", asked.result), by.recording.writes
 
     def read(self, operation: Operation[T]) -> T:
         """Run an operation that reads."""
@@ -133,7 +133,7 @@ class Connection:
 
     Attributes:
         session: Its working set and tables.
-        noting: The same, where what is written is noted.
+        recording: The same, where what is written is noted.
         writer: Held by the one operation of the process that writes.
     """
 
@@ -144,7 +144,7 @@ class Connection:
         self.writer = asyncio.Lock()
         self.session.rows.backend = _Backend(raw, clock, version=lambda: self._version)
         self.session.transaction = Transaction(self.session.rows)
-        self.noting = NotingTransaction(self.session.transaction)
+        self.recording = RecordingTransaction(self.session.transaction)
         self._own = 0
 
     def begin(self) -> None:
@@ -314,7 +314,7 @@ class ProcessStorage:
         machine: Machine,
         rng: random.Random,
         faults: Faults | None,
-        check: Callable[[Transaction, Mapping[str, Touched]], None],
+        check: Callable[[Transaction, Mapping[str, Writes]], None],
         die: Callable[[], None],
         held_up: Callable[[], None] = lambda: None,
         connection: Connection | None = None,
@@ -352,8 +352,8 @@ class ProcessStorage:
         async with self._transaction():
             if self.cuts is not None:
                 self.cuts.begin_commit()
-            result, touched = self._database.write(operation, self._connection)
-            self._database.read(lambda tx: self._check(tx, touched))
+            result, writes = self._database.write(operation, self._connection)
+            self._database.read(lambda tx: self._check(tx, writes))
         if self._faults is not None and self._faults.draw("kill_after_commit"):
             self.kill()
         await self._take_time()

@@ -17,8 +17,8 @@ from outreach.models.reports import Report
 from outreach.models.states import DispatchState
 from outreach.protocols.carrier import LookupSupport, OutboundMessage, ReportSink
 from outreach.protocols.voice import CallRequest
-from outreach.testing.simulation.books import Books, Reached
-from outreach.testing.simulation.faults import Faults
+from tests.simulation.faults import Faults
+from tests.simulation.invariants.outside_records import OutsideRecords, Reached
 
 _LATE_ARRIVAL: Final = (12.0, 30.0)
 """Seconds that a request is on its way at the least and at the most when it is late.
@@ -47,7 +47,7 @@ class Link:
 
 
 class World:
-    """Both providers, and their books.
+    """Both providers, and their records.
 
     What happens at a provider happens whatever becomes of who asked: also while that process stands still or is dead.
 
@@ -64,7 +64,7 @@ class World:
         on_recorded: Called when an answer that a process got must stand in the ledger, if it still lives then.
 
     Attributes:
-        books: What really happened.
+        records: What really happened.
         trouble: Why requests are refused at the moment; None while the providers work.
         trouble_rate: How many of them are.
         late_until: Until when a request that is late is on its way, by the loop's time.
@@ -88,7 +88,7 @@ class World:
         self.rng = rng
         self.faults = faults
         self.power = power
-        self.books = Books()
+        self.records = OutsideRecords()
         self.trouble: str | None = None
         self.trouble_rate = 1.0
         self.works_again = 0.0
@@ -103,8 +103,8 @@ class World:
         self._news = anyio.Event()
 
     def record(self, entry: Reached) -> None:
-        """Write into the books that a request was taken."""
-        self.books.reached.setdefault(entry.dispatch_id, []).append(entry)
+        """Write into the records that a request was taken."""
+        self.records.reached.setdefault(entry.dispatch_id, []).append(entry)
         self._on_reached(entry)
 
     def tell(self, delay: float, make: Callable[[], Report]) -> None:
@@ -163,10 +163,10 @@ class World:
         if not link.alive():
             await anyio.sleep_forever()
         self._on_request(asked.workspace_id, dispatch_id, asked.not_after)
-        self.books.begun[dispatch_id] = self.now()
-        self.books.at_work_since[dispatch_id] = link.at_work_since
+        self.records.begun[dispatch_id] = self.now()
+        self.records.at_work_since[dispatch_id] = link.at_work_since
         outcome = await self._exchange(link, dispatch_id, accept)
-        self.books.hear(dispatch_id, outcome)
+        self.records.hear(dispatch_id, outcome)
         self._later(_RECORDED_WITHIN, lambda: self._require_recorded(link, dispatch_id, outcome))
         return outcome
 
@@ -208,11 +208,11 @@ class World:
         return way
 
     async def look_up(self, link: Link, dispatch_id: str) -> DispatchOutcome | None:
-        """Tell from the books what became of a dispatch, or fail to; who asks may die of it."""
+        """Tell from the records what became of a dispatch, or fail to; who asks may die of it."""
         await self._ask(link)
         if self.faults.draw("look_up_failed"):
             raise ConnectionError("The look-up failed.")
-        found = dispatch_id in self.books.reached
+        found = dispatch_id in self.records.reached
         if found and self.power == "evidence" and self.faults.draw("look_up_lied"):
             found = False
         if found:
@@ -221,13 +221,13 @@ class World:
             return taken
         nothing = DispatchOutcome(state=DispatchState.NOT_SENT, reason="not_found")
         if self.power == "authoritative":
-            self.books.hear(dispatch_id, nothing)
+            self.records.hear(dispatch_id, nothing)
         return nothing
 
     async def how_it_is(self, link: Link, dispatch_id: str) -> Reached | None:
-        """Tell from the books what a provider has of a call; who asks may die of it."""
+        """Tell from the records what a provider has of a call; who asks may die of it."""
         await self._ask(link)
-        entries = self.books.entries(dispatch_id)
+        entries = self.records.entries(dispatch_id)
         return entries[-1] if entries else None
 
     async def _ask(self, link: Link) -> None:
@@ -260,7 +260,7 @@ class World:
         else:
             outcome = accept()
             if faults.draw("taken_and_denied"):
-                self.books.reached[dispatch_id][-1].denied = True
+                self.records.reached[dispatch_id][-1].denied = True
                 self._answer(answer, DispatchOutcome(state=DispatchState.DEFERRED, reason="rate_limited"))
             elif faults.draw("dropped_after_acceptance"):
                 self._answer(answer, DispatchOutcome(state=DispatchState.UNKNOWN, reason="dropped"))

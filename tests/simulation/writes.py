@@ -1,9 +1,9 @@
-"""What a transaction has written, noted while it is written: so that a check need not read everything anew."""
+"""What a transaction writes, recorded as it is written: a check then need not read the whole database."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
 import attrs
@@ -21,7 +21,7 @@ RecipientKey = tuple[str, int]
 
 
 @attrs.define(kw_only=True)
-class Touched:
+class Writes:
     """What one transaction has written in one workspace.
 
     Attributes:
@@ -39,6 +39,11 @@ class Touched:
     dispatches: dict[str, Dispatch] = attrs.field(factory=dict)
     calls: dict[str, Call] = attrs.field(factory=dict)
     messages: dict[str, Message] = attrs.field(factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the transaction has written nothing to the ledger."""
+        return not any(attrs.astuple(self, recurse=False))
 
 
 _TABLES: Final = (
@@ -65,8 +70,8 @@ _TABLES: Final = (
 )
 
 
-class _Noting:
-    """A table that notes what is written to it.
+class _RecordingTable:
+    """A table whose writes are recorded.
 
     Args:
         table: The table.
@@ -94,15 +99,15 @@ def _then(method: Callable[..., Any], note: Callable[..., None]) -> Callable[...
     return noted
 
 
-class NotingTransaction:
-    """A transaction whose writes to the ledger are noted; whatever else it has is the transaction's own."""
+class RecordingTransaction:
+    """A transaction whose writes to the ledger are recorded; the rest is the transaction's own."""
 
     def __init__(self, tx: Transaction) -> None:
-        self._of: defaultdict[str, Touched] = defaultdict(Touched)
+        self._of: defaultdict[str, Writes] = defaultdict(Writes)
         self._tx = tx
         for name in _TABLES:
             setattr(self, name, getattr(tx, name))
-        self.campaigns = _Noting(
+        self.campaigns = _RecordingTable(
             tx.campaigns,
             {
                 "publish": lambda campaign: self._of[campaign.workspace_id].loaded.add(campaign.id),
@@ -110,7 +115,7 @@ class NotingTransaction:
                 "add_counters": self._counters,
             },
         )
-        self.recipients = _Noting(
+        self.recipients = _RecordingTable(
             tx.recipients,
             {
                 "put": self._recipient,
@@ -118,21 +123,21 @@ class NotingTransaction:
                 "delete_stopped_since": self._loaded,
             },
         )
-        self.dispatches = _Noting(tx.dispatches, {"insert": self._dispatch, "update": self._dispatch})
+        self.dispatches = _RecordingTable(tx.dispatches, {"insert": self._dispatch, "update": self._dispatch})
         setattr(self.dispatches, "open", self._open)  # noqa: B010 - a table has methods of its own
-        self.calls = _Noting(tx.calls, {"insert": self._call, "update": self._call})
-        self.messages = _Noting(tx.messages, {"insert": self._message, "update": self._message})
+        self.calls = _RecordingTable(tx.calls, {"insert": self._call, "update": self._call})
+        self.messages = _RecordingTable(tx.messages, {"insert": self._message, "update": self._message})
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._tx, name)
 
     def fresh(self) -> Transaction:
         """Begin anew, and return this as what an operation is given."""
-        self._of = defaultdict(Touched)
+        self._of = defaultdict(Writes)
         return cast("Transaction", self)
 
     @property
-    def touched(self) -> Mapping[str, Touched]:
+    def writes(self) -> Mapping[str, Writes]:
         """What has been written since it was begun anew, by workspace."""
         return self._of
 
@@ -143,9 +148,9 @@ class NotingTransaction:
         self._of[workspace_id].campaigns[campaign_id] = None
 
     def _campaign(self, campaign: Campaign) -> None:
-        touched = self._of[campaign.workspace_id]
-        touched.campaigns[campaign.id] = None
-        touched.statuses.append((campaign.id, campaign.status, campaign.pause_reason))
+        writes = self._of[campaign.workspace_id]
+        writes.campaigns[campaign.id] = None
+        writes.statuses.append((campaign.id, campaign.status, campaign.pause_reason))
 
     def _recipient(self, workspace_id: str, recipient: Recipient) -> None:
         self._of[workspace_id].recipients[recipient.campaign_id, recipient.position] = recipient
@@ -164,16 +169,3 @@ class NotingTransaction:
 
     def _message(self, message: Message) -> None:
         self._of[message.workspace_id].messages[message.id] = message
-
-
-def nothing(touched: Touched) -> bool:
-    """Return whether a transaction has written nothing to the ledger."""
-    parts: tuple[Collection[object], ...] = (
-        touched.loaded,
-        touched.campaigns,
-        touched.recipients,
-        touched.dispatches,
-        touched.calls,
-        touched.messages,
-    )
-    return not any(parts)

@@ -21,10 +21,10 @@ from outreach.operations.waves.workers import Sightings
 from outreach.policy.settlement import Backoff
 from outreach.runners.permits import WorkerPermits
 from outreach.runners.worker import Worker
-from outreach.testing.simulation.faults import Fault
-from outreach.testing.simulation.fence import Fence, Turn
 from outreach.working_set import Transaction
 from outreach.working_set.working_set import WorkingSet
+from tests.simulation.faults import Fault
+from tests.simulation.fence import Fence, Turn
 
 
 def drive_what_others_drive(patch: pytest.MonkeyPatch) -> None:

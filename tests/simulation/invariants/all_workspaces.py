@@ -1,4 +1,4 @@
-"""All simulated workspaces: what happens is shown to the invariants of the one that it belongs to."""
+"""All simulated workspaces: each event is checked by the invariants of its workspace."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from datetime import datetime
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import Report
 from outreach.models.states import DispatchState
-from outreach.testing.simulation.books import Reached
-from outreach.testing.simulation.invariants import Invariants
-from outreach.testing.simulation.ledger import Broken
-from outreach.testing.simulation.touched import Touched
 from outreach.working_set import Transaction
+from tests.simulation.invariants.ledger import Broken
+from tests.simulation.invariants.outside_records import Reached
+from tests.simulation.invariants.workspace import Invariants
+from tests.simulation.writes import Writes
 
 
-class Watched:
-    """Invariants by workspace; what belongs to no workspace of the simulation, or to two, breaks it."""
+class AllWorkspaces:
+    """Invariants by workspace; an event that belongs to no simulated workspace, or to two, breaks them."""
 
     def __init__(self) -> None:
         self._of: dict[str, Invariants] = {}
 
     def add(self, workspace_id: str, invariants: Invariants) -> None:
-        """Watch one more workspace."""
+        """Check one more workspace."""
         self._of[workspace_id] = invariants
 
     @property
@@ -40,13 +40,13 @@ class Watched:
         """Whether a single message or call has not ended."""
         return any(one.singles_open() for one in self._all)
 
-    def after_commit(self, tx: Transaction, touched: Mapping[str, Touched]) -> None:
+    def after_commit(self, tx: Transaction, writes: Mapping[str, Writes]) -> None:
         """Check what a commit has written.
 
         Raises:
             Broken: Something does not hold.
         """
-        for workspace_id, written in touched.items():
+        for workspace_id, written in writes.items():
             self._in(workspace_id).after_commit(tx, written)
 
     def at_request(self, tx: Transaction, workspace_id: str, dispatch_id: str, not_after: datetime | None) -> None:

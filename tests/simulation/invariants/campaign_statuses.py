@@ -1,4 +1,4 @@
-"""How campaigns move by themselves: at their time, and for trouble that there was."""
+"""When campaigns change their status by themselves: at their time, and for their error budget."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Final
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import CampaignStatus, DispatchState, WorkspaceStatus
 from outreach.operations.common import provider_of
-from outreach.testing.simulation.bounds import Bounds
-from outreach.testing.simulation.intents import ACCOUNT_TROUBLE
-from outreach.testing.simulation.ledger import Broken, Ledger
-from outreach.testing.simulation.touched import Touched
 from outreach.working_set import Transaction
+from tests.simulation.invariants.bounds import Bounds
+from tests.simulation.invariants.intents import ACCOUNT_TROUBLE
+from tests.simulation.invariants.ledger import Broken, Ledger
+from tests.simulation.writes import Writes
 
 _TROUBLE: Final = ACCOUNT_TROUBLE | {"bad_sender", "rejected"}
 _OURS: Final = frozenset({"worker_lost", "interrupted"})
@@ -21,7 +21,7 @@ _D = DispatchState
 _INCONCLUSIVE: Final = frozenset({_D.DISPATCHING, _D.WITHDRAWN, _D.DEFERRED, _D.NOT_SENT})
 
 
-class CourseChecks:
+class CampaignStatusChecks:
     """Checks the statuses of campaigns.
 
     Args:
@@ -38,7 +38,7 @@ class CourseChecks:
         self._ahead: set[str] = set()
         self._unjudged: set[str] = set()
 
-    def check(self, tx: Transaction, workspace_id: str, touched: Touched, now: datetime) -> None:
+    def check(self, tx: Transaction, workspace_id: str, writes: Writes, now: datetime) -> None:
         """Check the moves of one commit, and what its refusals and receipts must have led to.
 
         Raises:
@@ -49,7 +49,7 @@ class CourseChecks:
             if campaign is not None and campaign.updated_at <= now:
                 self._active_since[campaign_id] = campaign.updated_at
                 self._ahead.discard(campaign_id)
-        for campaign_id, status, reason in touched.statuses:
+        for campaign_id, status, reason in writes.statuses:
             before = self._known.get(campaign_id)
             self._known[campaign_id] = status
             if before is status:
@@ -60,7 +60,7 @@ class CourseChecks:
                 self._active_since[campaign_id] = now
                 if before is CampaignStatus.SCHEDULED:
                     self._check_start(tx, workspace_id, campaign_id, now)
-        for dispatch in touched.dispatches.values():
+        for dispatch in writes.dispatches.values():
             if dispatch.reason in ACCOUNT_TROUBLE and self._is_news(dispatch, now):
                 self._check_account(tx, workspace_id, dispatch)
 

@@ -1,4 +1,4 @@
-"""What must hold where several workers dispatch: one at a time drives a campaign, a number, a workspace's singles."""
+"""Only one worker at a time drives a campaign, a sending number, or a workspace's single messages and calls."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from collections.abc import Sequence
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import DispatchState
 from outreach.operations.waves.claims import SINGLES
-from outreach.testing.simulation.books import Books
-from outreach.testing.simulation.faults import Faults
-from outreach.testing.simulation.ledger import Broken, Ledger
 from outreach.working_set import Transaction
+from tests.simulation.faults import Faults
+from tests.simulation.invariants.ledger import Broken, Ledger
+from tests.simulation.invariants.outside_records import OutsideRecords
 
 
-class TeamChecks:
+class ClaimChecks:
     """Checks each new intent against what the other workers do.
 
     Args:
         ledger: What has been written, the intent included.
-        books: What really happened.
+        records: What really happened.
         faults: Counts what workers have taken over from each other.
 
     Attributes:
         number: The sending number that has a rate of its own; None if there is none.
     """
 
-    def __init__(self, ledger: Ledger, books: Books, faults: Faults) -> None:
+    def __init__(self, ledger: Ledger, records: OutsideRecords, faults: Faults) -> None:
         self._ledger = ledger
-        self._books = books
+        self._records = records
         self._faults = faults
         self.number: str | None = None
         self._last: dict[str, int] = {}
@@ -61,7 +61,7 @@ class TeamChecks:
     def _waiting(self, subject: str, epoch: int) -> Dispatch | None:
         """Return an intent of a worker and a subject whose request may still begin."""
         for one in self._ledger.dispatches.values():
-            waits = one.epoch == epoch and one.state is DispatchState.DISPATCHING and one.id not in self._books.begun
+            waits = one.epoch == epoch and one.state is DispatchState.DISPATCHING and one.id not in self._records.begun
             if waits and subject in self._subjects(one):
                 return one
         return None

@@ -1,4 +1,4 @@
-"""How recipients, their dispatches and their campaigns must stand to each other after every commit."""
+"""Recipients, their dispatches and their campaigns must agree after every commit."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
-from outreach.testing.simulation.courses import CourseChecks, is_spent
-from outreach.testing.simulation.ledger import Broken, Ledger, named, subject_of
 from outreach.working_set import Transaction
+from tests.simulation.invariants.campaign_statuses import CampaignStatusChecks, is_spent
+from tests.simulation.invariants.ledger import Broken, Ledger, named, subject_of
 
 _D = DispatchState
 _OPEN: Final = frozenset(
@@ -27,17 +27,17 @@ _OF_DISPATCH: Final = {_D.DISPATCHING: RecipientStatus.DISPATCHING, _D.UNKNOWN: 
 _OVER: Final = frozenset({CampaignStatus.COMPLETED, CampaignStatus.CANCELLED, CampaignStatus.EXPIRED})
 
 
-class StandingChecks:
+class ConsistencyChecks:
     """Checks what a commit has left.
 
     Args:
         ledger: What has been written.
-        courses: Knows what trouble a campaign has had.
+        campaign_statuses: Knows what trouble a campaign has had.
     """
 
-    def __init__(self, ledger: Ledger, courses: CourseChecks) -> None:
+    def __init__(self, ledger: Ledger, campaign_statuses: CampaignStatusChecks) -> None:
         self._ledger = ledger
-        self._courses = courses
+        self._campaign_statuses = campaign_statuses
         self._over: dict[str, CampaignStatus] = {}
         self._latest: datetime | None = None
 
@@ -105,7 +105,9 @@ class StandingChecks:
         if campaign.status is CampaignStatus.EXPIRED and not _has_expired(campaign, max(self._latest or now, now)):
             raise Broken(f"Campaign {campaign_id} is expired at {now}, before {campaign.scheduled_expires_at}.")
         troubles = (
-            self._courses.troubles(campaign_id, must_count=True) if campaign.status is CampaignStatus.ACTIVE else ()
+            self._campaign_statuses.troubles(campaign_id, must_count=True)
+            if campaign.status is CampaignStatus.ACTIVE
+            else ()
         )
         if is_spent(troubles):
             raise Broken(f"Campaign {campaign.id} goes on; the last requests were in trouble: {troubles}.")

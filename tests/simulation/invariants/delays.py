@@ -10,11 +10,11 @@ from outreach.models.campaign import Campaign
 from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.operations.common import call_settings_of, settings_of
-from outreach.testing.simulation.bounds import Bounds
-from outreach.testing.simulation.endings import receipt_wait_is_over
-from outreach.testing.simulation.intents import NOT_SPOKEN_TO
-from outreach.testing.simulation.ledger import Broken, Ledger, named
 from outreach.working_set import Transaction
+from tests.simulation.invariants.bounds import Bounds
+from tests.simulation.invariants.endings import receipt_wait_is_over
+from tests.simulation.invariants.intents import NOT_SPOKEN_TO
+from tests.simulation.invariants.ledger import Broken, Ledger, named
 
 _S = RecipientStatus
 

@@ -7,10 +7,10 @@ from typing import Final
 
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchOutcome
 from outreach.models.states import DispatchState, MessageStatus
-from outreach.testing.simulation.books import Books
-from outreach.testing.simulation.bounds import Bounds
-from outreach.testing.simulation.ledger import Broken
 from outreach.working_set import Transaction
+from tests.simulation.invariants.bounds import Bounds
+from tests.simulation.invariants.ledger import Broken
+from tests.simulation.invariants.outside_records import OutsideRecords
 
 _D = DispatchState
 _MOVES: Final = {
@@ -39,16 +39,16 @@ _STANDS_AFTER: Final = {
 }
 
 
-class MoveChecks:
+class DispatchStateChecks:
     """Checks how dispatches move.
 
     Args:
-        books: What really happened.
+        records: What really happened.
         bounds: The bounds that hold.
     """
 
-    def __init__(self, books: Books, bounds: Bounds) -> None:
-        self._books = books
+    def __init__(self, records: OutsideRecords, bounds: Bounds) -> None:
+        self._records = records
         self._bounds = bounds
 
     def check(self, tx: Transaction, before: Dispatch, after: Dispatch, now: datetime, really: datetime) -> None:
@@ -63,7 +63,7 @@ class MoveChecks:
             return
         if after.state not in _MOVES.get(before.state, frozenset()):
             raise Broken(f"Dispatch {after.id} moved from {before.state} to {after.state}.")
-        entries = self._books.entries(after.id)
+        entries = self._records.entries(after.id)
         taken = bool(entries)
         if taken and after.state in NOT_TAKEN and not all(entry.denied for entry in entries):
             raise Broken(f"Dispatch {after.id} is {after.state} ({after.reason}), and the provider has taken it.")
@@ -71,24 +71,24 @@ class MoveChecks:
             self._check_accepted(after, taken=taken)
         elif after.state in _ANSWERED and not self._is_told(after):
             raise Broken(f"Dispatch {after.id} is {after.state} ({after.reason}), and nobody has told so.")
-        elif after.state is _D.WITHDRAWN and after.id in self._books.begun:
+        elif after.state is _D.WITHDRAWN and after.id in self._records.begun:
             raise Broken(f"Dispatch {after.id} is withdrawn ({after.reason}); its request had begun.")
         elif after.state is _D.UNKNOWN:
             self._check_unknown(tx, after, now, really)
         elif after.state is _D.UNCONFIRMED and self._is_too_early(after, now, really):
             raise Broken(f"Dispatch {after.id} is unconfirmed at {now}; it was committed at {after.created_at}.")
-        elif after.state is _D.GIVEN_UP and self._books.decided.get(after.id) != "retry":
+        elif after.state is _D.GIVEN_UP and self._records.decided.get(after.id) != "retry":
             raise Broken(f"Dispatch {after.id} was given up, and no operator has decided so.")
 
     def _is_told(self, after: Dispatch) -> bool:
         """Return whether the provider has told this, or the process that the check before the request has failed."""
         if after.state is _D.NOT_SENT and after.reason == "not_asked":
-            return after.id not in self._books.begun
-        return self._books.was_reported(after.id, after.state, after.reason)
+            return after.id not in self._records.begun
+        return self._records.was_reported(after.id, after.state, after.reason)
 
     def _is_too_early(self, after: Dispatch, now: datetime, really: datetime) -> bool:
         """Return whether nobody had the time to find out what became of a dispatch, by either clock."""
-        committed = self._books.committed.get(after.id, after.created_at)
+        committed = self._records.committed.get(after.id, after.created_at)
         wait = self._bounds.unconfirmed_after
         return now < after.created_at + wait and really < committed + wait
 
@@ -112,29 +112,29 @@ class MoveChecks:
 
     def _check_accepted(self, after: Dispatch, *, taken: bool) -> None:
         if after.reason == ASSUMED_SENT:
-            if self._books.decided.get(after.id) != "assume_sent":
+            if self._records.decided.get(after.id) != "assume_sent":
                 raise Broken(f"Dispatch {after.id} is assumed sent, and no operator has decided so.")
         elif not taken:
             raise Broken(f"Dispatch {after.id} is accepted, and the provider knows nothing of it.")
 
     def _check_unknown(self, tx: Transaction, after: Dispatch, now: datetime, really: datetime) -> None:
-        begun = self._books.begun.get(after.id)
+        begun = self._records.begun.get(after.id)
         match after.reason:
             case "worker_lost":
                 explained = tx.workers.get(after.epoch) is None
             case "interrupted":
                 # A worker that has lost its lease while it stood still gives it the grace of a stop.
                 has_had_grace = begun is not None and really >= begun + self._bounds.stop_grace
-                explained = has_had_grace and self._books.has_stood_still(after.id)
+                explained = has_had_grace and self._records.has_stood_still(after.id)
             case "timeout":
                 explained = begun is not None and really >= begun + self._bounds.request_may_take
             case reason:
-                explained = self._books.was_reported(after.id, _D.UNKNOWN, reason)
+                explained = self._records.was_reported(after.id, _D.UNKNOWN, reason)
         if not explained:
             raise Broken(f"Dispatch {after.id} is unknown ({after.reason}) at {now}, and nothing explains it.")
 
     def _check_report(self, after: Dispatch) -> None:
-        entries = self._books.entries(after.id)
+        entries = self._records.entries(after.id)
         failed = after.report is MessageStatus.FAILED
         if not entries or (
             after.report in {MessageStatus.FAILED, MessageStatus.DELIVERED}

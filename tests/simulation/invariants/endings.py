@@ -11,12 +11,12 @@ from outreach.models.dispatch import ASSUMED_SENT, Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.operations.common import settings_of
-from outreach.testing.simulation.books import Books
-from outreach.testing.simulation.bounds import Bounds
-from outreach.testing.simulation.intents import ACCOUNT_TROUBLE, MAY_PASS, NOT_SPOKEN_TO
-from outreach.testing.simulation.ledger import Broken, Ledger, named
-from outreach.testing.simulation.moves import NOT_TAKEN
 from outreach.working_set import Transaction
+from tests.simulation.invariants.bounds import Bounds
+from tests.simulation.invariants.dispatch_states import NOT_TAKEN
+from tests.simulation.invariants.intents import ACCOUNT_TROUBLE, MAY_PASS, NOT_SPOKEN_TO
+from tests.simulation.invariants.ledger import Broken, Ledger, named
+from tests.simulation.invariants.outside_records import OutsideRecords
 
 _S = RecipientStatus
 _CLOSED_BY: Final = {_S.CANCELED: CampaignStatus.CANCELLED, _S.EXPIRED: CampaignStatus.EXPIRED}
@@ -27,13 +27,13 @@ class EndingChecks:
 
     Args:
         ledger: What has been written, this end included.
-        books: What really happened.
+        records: What really happened.
         bounds: The bounds that hold.
     """
 
-    def __init__(self, ledger: Ledger, books: Books, bounds: Bounds) -> None:
+    def __init__(self, ledger: Ledger, records: OutsideRecords, bounds: Bounds) -> None:
         self._ledger = ledger
-        self._books = books
+        self._records = records
         self._bounds = bounds
 
     def check(self, tx: Transaction, before: Recipient, after: Recipient, now: datetime) -> None:
@@ -78,7 +78,7 @@ class EndingChecks:
     def _is_skipped_rightly(self, tx: Transaction, campaign: Campaign, after: Recipient) -> bool:
         if after.reason == "opted_out":
             stopped = bool(tx.register.stopped(campaign.workspace_id, campaign.channel, {after.phone or ""}))
-            return stopped and self._books.asked_not_to_call(campaign.workspace_id, after.phone or "")
+            return stopped and self._records.asked_not_to_call(campaign.workspace_id, after.phone or "")
         return after.reason == "invalid_number" and after.phone is None
 
     def _is_unknown_everywhere(self, after: Recipient) -> bool:

@@ -14,11 +14,11 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.operations.common import workspace_of
-from outreach.testing.simulation.books import Books
-from outreach.testing.simulation.bounds import Bounds
-from outreach.testing.simulation.ledger import Broken, Ledger, Subject, named, subject_of
-from outreach.testing.simulation.slots import SlotChecks
 from outreach.working_set import Transaction
+from tests.simulation.invariants.bounds import Bounds
+from tests.simulation.invariants.ledger import Broken, Ledger, Subject, named, subject_of
+from tests.simulation.invariants.outside_records import OutsideRecords
+from tests.simulation.invariants.slots import SlotChecks
 
 _DAY: Final = timedelta(hours=24)
 _NO_PROVIDER_ANSWER: Final = frozenset({DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED})
@@ -44,16 +44,16 @@ class IntentChecks:
 
     Args:
         ledger: What has been written, this intent included.
-        books: What really happened.
+        records: What really happened.
         bounds: The bounds that hold.
 
     Attributes:
         slots: Which slots were taken.
     """
 
-    def __init__(self, ledger: Ledger, books: Books, bounds: Bounds) -> None:
+    def __init__(self, ledger: Ledger, records: OutsideRecords, bounds: Bounds) -> None:
         self._ledger = ledger
-        self._books = books
+        self._records = records
         self._bounds = bounds
         self.slots = SlotChecks(bounds)
         self._callers: dict[Subject, str | None] = {}
@@ -80,7 +80,7 @@ class IntentChecks:
         if is_forbidden(tx, self._ledger, intent):
             raise Broken(f"Intent {intent.id} was committed for a number on the register.")
         self._check_earlier(intent)
-        moved_at = self._books.moved_at(lease.home)
+        moved_at = self._records.moved_at(lease.home)
         if intent.campaign_id is None:
             self._check_single(intent, moved_at, now)
             self.slots.check(intent, None, now)
@@ -120,7 +120,7 @@ class IntentChecks:
         """Check that every earlier request for the same thing provably reached nobody, or was given up by hand."""
         subject = subject_of(intent)
         before = [one for one in self._ledger.dispatched(subject) if one.id != intent.id and one.step == intent.step]
-        if any(entry.denied for one in before[:-1] for entry in self._books.entries(one.id)):
+        if any(entry.denied for one in before[:-1] for entry in self._records.entries(one.id)):
             # Its provider has said no, and told of it only when the next request was out: two were, and either speaks.
             before = [one for one in before if one.unsettled]
         for earlier in before:

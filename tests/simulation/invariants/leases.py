@@ -7,9 +7,9 @@ from datetime import datetime
 
 import attrs
 
-from outreach.testing.simulation.ledger import Broken
-from outreach.testing.simulation.storage import ProcessStorage
 from outreach.working_set import Transaction
+from tests.simulation.invariants.ledger import Broken
+from tests.simulation.storage import ProcessStorage
 
 
 @attrs.frozen(kw_only=True)

@@ -14,8 +14,8 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.message import Message
 from outreach.models.recipient import Recipient
 from outreach.models.states import DispatchState, RecipientStatus
-from outreach.testing.simulation.touched import RecipientKey, Touched
 from outreach.working_set import Transaction
+from tests.simulation.writes import RecipientKey, Writes
 
 Subject = tuple[str, str, int]
 """What dispatches are for: ("recipient", campaign, position), ("message", id, 0) or ("call", id, 0)."""
@@ -94,12 +94,12 @@ class Ledger:
         self.open_of_epoch: Counter[int] = Counter()
         self._sums: dict[str, list[int]] = {}
 
-    def take_in(self, tx: Transaction, touched: Touched) -> Changes:
+    def take_in(self, tx: Transaction, writes: Writes) -> Changes:
         """Follow a commit, and return what it has changed."""
         changes = Changes()
-        for campaign_id in touched.loaded:
+        for campaign_id in writes.loaded:
             self._read(tx, campaign_id)
-        for dispatch in touched.dispatches.values():
+        for dispatch in writes.dispatches.values():
             before = self.dispatches.get(dispatch.id)
             self._put_dispatch(before, dispatch)
             if before is not None:
@@ -107,15 +107,15 @@ class Ledger:
                 continue
             key = (dispatch.campaign_id or "", dispatch.position or 0)
             changes.intents.append((dispatch, self.recipients.get(key)))
-        for key, recipient in touched.recipients.items():
+        for key, recipient in writes.recipients.items():
             earlier = self.recipients.get(key)
             if earlier is not None:
                 self._put_recipient(key, earlier, recipient)
                 changes.recipients.append((earlier, recipient))
-        changes.calls.extend((self.calls.get(call.id), call) for call in touched.calls.values())
-        changes.messages.extend((self.messages.get(message.id), message) for message in touched.messages.values())
-        self.calls.update(touched.calls)
-        self.messages.update(touched.messages)
+        changes.calls.extend((self.calls.get(call.id), call) for call in writes.calls.values())
+        changes.messages.extend((self.messages.get(message.id), message) for message in writes.messages.values())
+        self.calls.update(writes.calls)
+        self.messages.update(writes.messages)
         return changes
 
     def recount(self, campaign_id: str) -> Counters:

@@ -1,4 +1,4 @@
-"""What must become of an intent: an outcome, soon, as long as its worker lives and has its database."""
+"""An intent must soon have an outcome, as long as its worker lives and reaches its database."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from typing import Final
 
 from outreach.config import EngineConfig
 from outreach.models.states import DispatchState
-from outreach.testing.simulation.ledger import Broken
-from outreach.testing.simulation.storage import ProcessStorage
-from outreach.testing.simulation.touched import Touched
-from outreach.testing.simulation.watched import Watched
+from tests.simulation.invariants.all_workspaces import AllWorkspaces
+from tests.simulation.invariants.ledger import Broken
+from tests.simulation.storage import ProcessStorage
+from tests.simulation.writes import Writes
 
 _MORE_SECONDS: Final = 30.0
 """What a worker may take beyond the life of an intent and its request: a heartbeat, the grace, a new lease, a retry."""
 
 
-class LeftBehind:
-    """Looks after each intent of a process when its time is over.
+class OpenIntentChecks:
+    """Checks each intent of a process when its time is over.
 
     Args:
         watch: Runs a check; what it raises breaks the simulation.
         config: The processes'.
     """
 
-    def __init__(self, watch: Callable[[Callable[[Watched], None]], None], config: EngineConfig) -> None:
+    def __init__(self, watch: Callable[[Callable[[AllWorkspaces], None]], None], config: EngineConfig) -> None:
         self._watch = watch
         self._seconds = config.max_intent_age_seconds + config.provider_timeout_seconds + _MORE_SECONDS
         self._noted: set[str] = set()
 
-    def note(self, touched: Mapping[str, Touched], by: ProcessStorage) -> None:
+    def note(self, writes: Mapping[str, Writes], by: ProcessStorage) -> None:
         """Take in what a process has written."""
-        for written in touched.values():
+        for written in writes.values():
             for dispatch in written.dispatches.values():
                 if dispatch.state is DispatchState.DISPATCHING and dispatch.id not in self._noted:
                     self._noted.add(dispatch.id)
@@ -50,10 +50,10 @@ class LeftBehind:
         if since is None or asyncio.get_running_loop().time() < since + self._seconds:
             self._look_later(dispatch_id, by)
         else:
-            self._watch(lambda watched: self._require_outcome(watched, dispatch_id))
+            self._watch(lambda workspaces: self._require_outcome(workspaces, dispatch_id))
 
-    def _require_outcome(self, watched: Watched, dispatch_id: str) -> None:
-        if watched.state_of(dispatch_id) is DispatchState.DISPATCHING:
+    def _require_outcome(self, workspaces: AllWorkspaces, dispatch_id: str) -> None:
+        if workspaces.state_of(dispatch_id) is DispatchState.DISPATCHING:
             raise Broken(
                 f"Dispatch {dispatch_id} has had no outcome for {self._seconds:g} s, and its worker has its database."
             )

@@ -1,4 +1,4 @@
-"""What really happened outside of the engine: what its answers and its ledger are held against."""
+"""What really happened outside of the engine; its answers and its ledger are compared with it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from outreach.models.work import DatabaseHome
 
 @attrs.define(kw_only=True)
 class Reached:
-    """Something that a provider did, as its own books have it.
+    """Something that a provider did, as its own records have it.
 
     Attributes:
         accepted_at: When the provider took it.
@@ -43,7 +43,7 @@ class Reached:
 
 
 @attrs.define
-class Books:
+class OutsideRecords:
     """Everything that has happened outside, by dispatch or by number.
 
     Attributes:
@@ -53,7 +53,7 @@ class Books:
             while it does.
         heard: What a living process was answered about a dispatch, by a request or by a look-up that vouches for it.
         decided: What an operator has decided about a dispatch that nobody knows of.
-        stops: How often who wrote STOP, by workspace and number.
+        stops: How often each number wrote STOP, by workspace and number.
         lifted: How often a number may have been taken off the register, by the same.
         opted_out: Who has been put on the register by people, by the same; those who wrote STOP are not among them.
         committed: When the intent of a dispatch was really committed.

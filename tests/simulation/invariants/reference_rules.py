@@ -1,4 +1,4 @@
-"""Hours and paces told the slow and obvious way, apart from the engine's own rules."""
+"""Opening hours and pace in the slow and obvious way, without the engine's own rules."""
 
 from __future__ import annotations
 

@@ -9,11 +9,11 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import CampaignStatus, DispatchState
 from outreach.operations.common import workspace_of
-from outreach.testing.simulation.books import Books, Reached
-from outreach.testing.simulation.intents import is_forbidden
-from outreach.testing.simulation.ledger import Broken, Ledger, Subject, named, subject_of
-from outreach.testing.simulation.reference import campaign_is_open, most_in_a_minute, person_is_awake
 from outreach.working_set import Transaction
+from tests.simulation.invariants.intents import is_forbidden
+from tests.simulation.invariants.ledger import Broken, Ledger, Subject, named, subject_of
+from tests.simulation.invariants.outside_records import OutsideRecords, Reached
+from tests.simulation.invariants.reference_rules import campaign_is_open, most_in_a_minute, person_is_awake
 
 
 class RequestChecks:
@@ -21,16 +21,16 @@ class RequestChecks:
 
     Args:
         ledger: What has been written.
-        books: What really happened.
+        records: What really happened.
 
     Attributes:
         retries: How often an operator had which step of a subject tried again.
         number_rate: What the one sending number with a rate of its own may send a minute; None when it has none.
     """
 
-    def __init__(self, ledger: Ledger, books: Books) -> None:
+    def __init__(self, ledger: Ledger, records: OutsideRecords) -> None:
         self._ledger = ledger
-        self._books = books
+        self._records = records
         self._starts: dict[str, list[datetime]] = {}
         self._last_start: datetime | None = None
         self.retries: Counter[tuple[Subject, int]] = Counter()
@@ -47,9 +47,9 @@ class RequestChecks:
         dispatch = self._ledger.dispatches.get(dispatch_id)
         if dispatch is None:
             raise Broken(f"The request of {dispatch_id} begins without an intent in the ledger.")
-        if dispatch_id in self._books.begun:
+        if dispatch_id in self._records.begun:
             raise Broken(
-                f"The request of {dispatch_id} begins at {now}, and began at {self._books.begun[dispatch_id]}."
+                f"The request of {dispatch_id} begins at {now}, and began at {self._records.begun[dispatch_id]}."
             )
         if now > dispatch.valid_until:
             raise Broken(f"The request of {dispatch_id} begins at {now}, after its valid_until {dispatch.valid_until}.")
@@ -97,7 +97,7 @@ class RequestChecks:
             other
             for one in self._ledger.dispatched(subject)
             if one.step == dispatch.step
-            for other in self._books.entries(one.id)
+            for other in self._records.entries(one.id)
         ]
         allowed = (
             1 + self.retries[subject, dispatch.step] + sum(self._came_to_nothing(dispatch, one) for one in entries)

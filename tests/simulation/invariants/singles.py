@@ -11,10 +11,10 @@ from outreach.models.call import Call
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import Message
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
-from outreach.testing.simulation.books import Books, Reached
-from outreach.testing.simulation.bounds import Bounds
-from outreach.testing.simulation.ledger import Broken, Ledger, Subject, named
 from outreach.working_set import Transaction
+from tests.simulation.invariants.bounds import Bounds
+from tests.simulation.invariants.ledger import Broken, Ledger, Subject, named
+from tests.simulation.invariants.outside_records import OutsideRecords, Reached
 
 _TAKEN: Final = frozenset({MessageStatus.ACCEPTED, MessageStatus.SENT, MessageStatus.DELIVERED})
 _BACK: Final = frozenset(
@@ -28,13 +28,13 @@ class SingleChecks:
 
     Args:
         ledger: What has been written, this record included.
-        books: What really happened.
+        records: What really happened.
         bounds: The bounds that hold.
     """
 
-    def __init__(self, ledger: Ledger, books: Books, bounds: Bounds) -> None:
+    def __init__(self, ledger: Ledger, records: OutsideRecords, bounds: Bounds) -> None:
         self._ledger = ledger
-        self._books = books
+        self._records = records
         self._bounds = bounds
         self._confirmed: Counter[str] = Counter()
 
@@ -103,11 +103,11 @@ class SingleChecks:
             case CallStatus.UNCONFIRMED if after.error == "no_news":
                 return now >= (after.dialed_at or after.created_at) + self._bounds.call_silence
             case CallStatus.UNCONFIRMED:
-                return DispatchState.UNCONFIRMED in states or any(one.id in self._books.decided for one in dispatches)
+                return DispatchState.UNCONFIRMED in states or any(one.id in self._records.decided for one in dispatches)
             case CallStatus.DISPATCHING:
                 return dispatches[-1].state is DispatchState.DISPATCHING
             case _:
-                entries = [entry for one in dispatches for entry in self._books.entries(one.id)]
+                entries = [entry for one in dispatches for entry in self._records.entries(one.id)]
                 return any(_has_come_to(entry, after, really) for entry in entries)
 
     def _is_canceled_rightly(
@@ -120,11 +120,11 @@ class SingleChecks:
                 send_until = record.send_until if isinstance(record, Message) else None
                 return now >= (send_until or self._ledger.waits_since(subject) + self._bounds.stale_after)
             case "opted_out":
-                return stopped and self._books.asked_not_to_call(record.workspace_id, to)
+                return stopped and self._records.asked_not_to_call(record.workspace_id, to)
             case "opted_in":
                 return not stopped
             case "moved":
-                return self._books.has_moved
+                return self._records.has_moved
             case _:
                 return False
 
@@ -134,7 +134,7 @@ class SingleChecks:
             return
         self._confirmed[message.to] += 1
         who = message.workspace_id, message.to
-        meant = min(self._books.stops[who], 1 + self._books.lifted[who])
+        meant = min(self._records.stops[who], 1 + self._records.lifted[who])
         if self._confirmed[message.to] > meant:
             raise Broken(f"{named(('message', message.id, 0))} confirms an opt-out that needs no confirmation.")
 
@@ -152,7 +152,7 @@ class SingleChecks:
 
 
 def _has_come_to(entry: Reached, call: Call, now: datetime) -> bool:
-    """Return whether a provider's books have a call at its status and outcome by now."""
+    """Return whether a provider's records have a call at its status and outcome by now."""
     if call.status is CallStatus.INITIATED:
         return call.outcome is None
     if not any(status is call.status and moment <= now for moment, status in entry.course):

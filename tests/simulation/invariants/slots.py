@@ -7,8 +7,8 @@ from typing import Final
 
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
-from outreach.testing.simulation.bounds import Bounds
-from outreach.testing.simulation.ledger import Broken
+from tests.simulation.invariants.bounds import Bounds
+from tests.simulation.invariants.ledger import Broken
 
 _MINUTE: Final = timedelta(seconds=60)
 

@@ -1,4 +1,4 @@
-"""How long providers throttle: none is asked again before, for any contact."""
+"""A provider that throttles is not asked again before its time, for any contact."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from datetime import datetime, timedelta
 
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import DispatchState
-from outreach.testing.simulation.books import Books
-from outreach.testing.simulation.ledger import Broken
+from tests.simulation.invariants.ledger import Broken
+from tests.simulation.invariants.outside_records import OutsideRecords
 
 
-class WaitChecks:
+class ThrottleChecks:
     """Checks that throttles are honoured, once they are in the ledger.
 
     Args:
-        books: What the providers said.
+        records: What the providers said.
     """
 
-    def __init__(self, books: Books) -> None:
-        self._books = books
+    def __init__(self, records: OutsideRecords) -> None:
+        self._records = records
         self._until: dict[str, datetime] = {}
 
     def learn(self, before: Dispatch, after: Dispatch, now: datetime) -> None:
         """Take in that an answer was recorded, which may name a time to wait."""
         if before.state is after.state or after.state is not DispatchState.DEFERRED:
             return
-        delays = [one.retry_after_seconds for one in self._books.heard.get(after.id, ()) if one.retry_after_seconds]
+        delays = [one.retry_after_seconds for one in self._records.heard.get(after.id, ()) if one.retry_after_seconds]
         until = now + timedelta(seconds=max(delays, default=0.0))
         self._until[after.provider] = max(until, self._until.get(after.provider, until))
 

@@ -1,4 +1,4 @@
-"""What must hold at every step: checked after each commit, at each request, and against the providers' books."""
+"""What must hold at every step: checked after each commit, at each request, and against the providers' records."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from outreach.models.dispatch import ASSUMED_SENT, DispatchOutcome
 from outreach.models.recipient import Recipient
 from outreach.models.reports import Report
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
-from outreach.testing.simulation.books import Books, Reached
-from outreach.testing.simulation.bounds import Bounds
-from outreach.testing.simulation.courses import CourseChecks
-from outreach.testing.simulation.delays import DelayChecks
-from outreach.testing.simulation.endings import EndingChecks
-from outreach.testing.simulation.faults import Faults
-from outreach.testing.simulation.intents import IntentChecks
-from outreach.testing.simulation.ledger import Broken, Ledger, Subject, named
-from outreach.testing.simulation.moves import MoveChecks
-from outreach.testing.simulation.requests import RequestChecks
-from outreach.testing.simulation.singles import SingleChecks
-from outreach.testing.simulation.standing import StandingChecks
-from outreach.testing.simulation.teams import TeamChecks
-from outreach.testing.simulation.touched import Touched, nothing
-from outreach.testing.simulation.waits import WaitChecks
 from outreach.working_set import Transaction
+from tests.simulation.faults import Faults
+from tests.simulation.invariants.bounds import Bounds
+from tests.simulation.invariants.campaign_statuses import CampaignStatusChecks
+from tests.simulation.invariants.claims import ClaimChecks
+from tests.simulation.invariants.consistency import ConsistencyChecks
+from tests.simulation.invariants.delays import DelayChecks
+from tests.simulation.invariants.dispatch_states import DispatchStateChecks
+from tests.simulation.invariants.endings import EndingChecks
+from tests.simulation.invariants.intents import IntentChecks
+from tests.simulation.invariants.ledger import Broken, Ledger, Subject, named
+from tests.simulation.invariants.outside_records import OutsideRecords, Reached
+from tests.simulation.invariants.requests import RequestChecks
+from tests.simulation.invariants.singles import SingleChecks
+from tests.simulation.invariants.throttles import ThrottleChecks
+from tests.simulation.writes import Writes
 
 AUDIT_EVERY: Final = 200
 """After so many commits everything is compared with the database, and not only what was written."""
@@ -40,20 +40,21 @@ _CLOSED_BY: Final = {
 
 
 class Invariants:
-    """Watches one workspace in one database.
+    """Checks one workspace in one database.
 
     Args:
         workspace_id: The workspace that is simulated.
         bounds: The bounds that hold.
-        faults: Gets what the engine was seen to do about its rules.
-        books: What really happened.
+        faults: Counts what the engine did about its rules.
+        records: What really happened.
         now: The present moment, by the wall clock that the engine has.
         really: The present moment as it really is.
 
     Attributes:
         ledger: What has been written.
-        requests: What requests are checked by.
-        intents: What intents are checked by.
+        requests: Checks requests.
+        intents: Checks new intents.
+        claims: Checks which worker may commit an intent.
         checked: How many commits have been checked.
     """
 
@@ -63,26 +64,26 @@ class Invariants:
         workspace_id: str,
         bounds: Bounds,
         faults: Faults,
-        books: Books,
+        records: OutsideRecords,
         now: Callable[[], datetime],
         really: Callable[[], datetime],
     ) -> None:
         self._workspace_id = workspace_id
         self._faults = faults
-        self._books = books
+        self._records = records
         self._now = now
         self._really = really
         self.ledger = ledger = Ledger(workspace_id)
-        self.requests = RequestChecks(ledger, books)
-        self.intents = IntentChecks(ledger, books, bounds)
-        self.teams = TeamChecks(ledger, books, faults)
-        self._moves = MoveChecks(books, bounds)
-        self._waits = WaitChecks(books)
-        self._endings = EndingChecks(ledger, books, bounds)
-        self._singles = SingleChecks(ledger, books, bounds)
-        self._courses = CourseChecks(ledger, bounds)
+        self.requests = RequestChecks(ledger, records)
+        self.intents = IntentChecks(ledger, records, bounds)
+        self.claims = ClaimChecks(ledger, records, faults)
+        self._dispatch_states = DispatchStateChecks(records, bounds)
+        self._throttles = ThrottleChecks(records)
+        self._endings = EndingChecks(ledger, records, bounds)
+        self._singles = SingleChecks(ledger, records, bounds)
+        self._campaign_statuses = CampaignStatusChecks(ledger, bounds)
         self._delays = DelayChecks(ledger, bounds)
-        self._standing = StandingChecks(ledger, self._courses)
+        self._consistency = ConsistencyChecks(ledger, self._campaign_statuses)
         self._trace = hashlib.sha256()
         self.checked = 0
 
@@ -96,33 +97,33 @@ class Invariants:
         now = self._now()
         self._write(f"clock {now}")
         self.intents.slots.after_step(step)
-        self._waits.after_step(step)
+        self._throttles.after_step(step)
         self._delays.after_step(step)
-        self._courses.after_step(tx, self._workspace_id, now, step)
-        self._standing.after_step(now - step)
+        self._campaign_statuses.after_step(tx, self._workspace_id, now, step)
+        self._consistency.after_step(now - step)
 
-    def after_commit(self, tx: Transaction, touched: Touched) -> None:
+    def after_commit(self, tx: Transaction, writes: Writes) -> None:
         """Check what a commit has written.
 
         Raises:
             Broken: Something does not hold.
         """
-        if nothing(touched):
+        if writes.is_empty:
             return
         now = self._now()
         self.checked += 1
-        changes = self.ledger.take_in(tx, touched)
-        self._note(touched, now)
+        changes = self.ledger.take_in(tx, writes)
+        self._note(writes, now)
         for intent, recipient in changes.intents:
-            self._books.committed[intent.id] = self._really()
+            self._records.committed[intent.id] = self._really()
             self.intents.check(tx, intent, recipient, now)
-            self.teams.check(tx, intent)
-            self._waits.check(intent, now)
+            self.claims.check(tx, intent)
+            self._throttles.check(intent, now)
         for dispatch, after in changes.settled:
-            self._moves.check(tx, dispatch, after, now, self._really())
-            self._waits.learn(dispatch, after, now)
+            self._dispatch_states.check(tx, dispatch, after, now, self._really())
+            self._throttles.learn(dispatch, after, now)
         for before, left in changes.recipients:
-            self._standing.check_recipient(before, left)
+            self._consistency.check_recipient(before, left)
             self._endings.check(tx, before, left, now)
             self._delays.check(tx, before, left, now)
             self._see(left)
@@ -130,12 +131,12 @@ class Invariants:
             self._singles.check_message(tx, message, written_message, now)
         for call, written_call in changes.calls:
             self._singles.check_call(tx, call, written_call, now, self._really())
-        for written in touched.dispatches.values():
-            self._standing.check_dispatch(written)
-        self._courses.check(tx, self._workspace_id, touched, now)
-        for campaign_id in {**touched.campaigns, **{key[0]: None for key in touched.recipients}}:
+        for written in writes.dispatches.values():
+            self._consistency.check_dispatch(written)
+        self._campaign_statuses.check(tx, self._workspace_id, writes, now)
+        for campaign_id in {**writes.campaigns, **{key[0]: None for key in writes.recipients}}:
             if self.ledger.knows(campaign_id):
-                self._standing.check_campaign(tx, self._workspace_id, campaign_id, now)
+                self._consistency.check_campaign(tx, self._workspace_id, campaign_id, now)
         if self.checked % AUDIT_EVERY == 0:
             self.ledger.audit(tx)
 
@@ -144,7 +145,7 @@ class Invariants:
         now = self._now()
         self._write(f"request {dispatch_id} {now}")
         self.requests.at_start(tx, dispatch_id, not_after, now, self._really())
-        self._waits.check(self.ledger.dispatches[dispatch_id], now)
+        self._throttles.check(self.ledger.dispatches[dispatch_id], now)
 
     def after_report(self, report: Report) -> None:
         """Check that what a process was told of something that a provider took stands in the ledger."""
@@ -154,7 +155,7 @@ class Invariants:
 
     def after_answer(self, dispatch_id: str, outcome: DispatchOutcome) -> None:
         """Check what has become of an answer that a process got a good while ago, and has lived since."""
-        self._moves.check_answered(self.ledger.dispatches[dispatch_id], outcome)
+        self._dispatch_states.check_answered(self.ledger.dispatches[dispatch_id], outcome)
 
     def at_reach(self, entry: Reached) -> None:
         """Check something that a provider has taken."""
@@ -176,7 +177,7 @@ class Invariants:
             if campaign is None or not campaign.is_terminal:
                 groups = tx.recipients.groups(self._workspace_id, campaign_id)
                 raise Broken(f"Campaign {campaign_id} is {campaign and campaign.status} at the end: {groups}.")
-            self._standing.check_campaign(tx, self._workspace_id, campaign_id, self._now())
+            self._consistency.check_campaign(tx, self._workspace_id, campaign_id, self._now())
             for recipient in tx.recipients.page(self._workspace_id, campaign_id):
                 self._check_end(campaign, recipient)
         for message in self.ledger.messages.values():
@@ -208,8 +209,8 @@ class Invariants:
 
     def _check_reached(self, subject: Subject) -> None:
         dispatches = self.ledger.dispatched(subject)
-        if not any(one.id in self._books.reached or one.reason == ASSUMED_SENT for one in dispatches):
-            raise Broken(f"{named(subject)} is done, and no provider has it in its books.")
+        if not any(one.id in self._records.reached or one.reason == ASSUMED_SENT for one in dispatches):
+            raise Broken(f"{named(subject)} is done, and no provider has it in its records.")
 
     def _see(self, recipient: Recipient) -> None:
         if recipient.reason == "contact_hours":
@@ -217,19 +218,19 @@ class Invariants:
         elif recipient.reason == "frequency_cap":
             self._faults.note("held_by_cap")
 
-    def _note(self, touched: Touched, now: datetime) -> None:
-        moved = [(one.id, one.state, one.report) for one in touched.dispatches.values()]
-        people = [(*key, one.status, one.attempts) for key, one in touched.recipients.items()]
-        singles = [(one.id, str(one.status)) for one in touched.messages.values()]
-        singles += [(one.id, str(one.status)) for one in touched.calls.values()]
-        self._write(f"commit {now} {moved} {people} {singles} {touched.statuses}")
-        for _, status, reason in touched.statuses:
+    def _note(self, writes: Writes, now: datetime) -> None:
+        moved = [(one.id, one.state, one.report) for one in writes.dispatches.values()]
+        people = [(*key, one.status, one.attempts) for key, one in writes.recipients.items()]
+        singles = [(one.id, str(one.status)) for one in writes.messages.values()]
+        singles += [(one.id, str(one.status)) for one in writes.calls.values()]
+        self._write(f"commit {now} {moved} {people} {singles} {writes.statuses}")
+        for _, status, reason in writes.statuses:
             if status is CampaignStatus.EXPIRED:
                 self._faults.note("expired")
             elif status is CampaignStatus.PAUSED and reason != "operator":
                 self._faults.note("paused_by_engine")
-        stale = [one.id for one in touched.messages.values() if one.reason == "stale"]
-        stale += [one.id for one in touched.calls.values() if one.error == "stale"]
+        stale = [one.id for one in writes.messages.values() if one.reason == "stale"]
+        stale += [one.id for one in writes.calls.values() if one.error == "stale"]
         if stale:
             self._faults.note("stale")
 
