@@ -35,7 +35,7 @@ from tests.simulation.loop import START, ShiftedClock, SimulationLoop
 from tests.simulation.operators import Operators
 from tests.simulation.processes import Processes
 from tests.simulation.providers import WorldCarrier, WorldVoice
-from tests.simulation.scenario import CALM, CONFIG, SENDER, Scenario, make_campaigns, set_up, shared
+from tests.simulation.scenario import CALM_CONFIG, CONFIG, SENDER, Scenario, make_campaigns, set_up, shared
 from tests.simulation.set_order import scopes_in_order
 from tests.simulation.storage import (
     Database,
@@ -46,13 +46,13 @@ from tests.simulation.storage import (
 from tests.simulation.world import Link, World
 from tests.simulation.writes import Writes
 
-TURMOIL_SECONDS: Final = 200.0
-"""How long things go wrong; after that the engine is left in peace until everything has ended."""
+FAULTY_SECONDS: Final = 200.0
+"""How long faults happen; after that nothing goes wrong until everything has ended."""
 
-PEACE_SECONDS: Final = 4_000.0
+CALM_SECONDS: Final = 4_000.0
 """By then everything must have ended."""
 
-_BETWEEN_DOINGS_SECONDS: Final = 8.0
+_BETWEEN_ACTIONS_SECONDS: Final = 8.0
 _TWO_WORKSPACES: Final = 0.15
 _CLOCK_SET: Final = 0.03
 _CLOCK_SET_WHILE_LATE: Final = 0.3
@@ -62,7 +62,7 @@ _BACK: Final = 0.6
 _MAX_STEP_SECONDS: Final = 7200.0
 _LEASE_LOST: Final = 0.03
 _LEASE_LOST_AT_REQUEST: Final = 0.05
-_POUNCE: Final = 0.3
+_STOP_BEFORE_COMMIT: Final = 0.3
 _INFORMED_SHARE: Final = 0.5
 _MAX_SHIFT_SECONDS: Final = 8.0
 _LATEST_SECONDS: Final = 3.0
@@ -173,8 +173,8 @@ class _Simulation:
         operator = Outreach(self._storage(None, lambda: None), clock=clock, rng=_stream(self._rng), config=CONFIG)
         async with operator as engine:
             everybody = [await self._tenant(engine, rng) for rng in self._tenants()]
-            await self._turmoil(everybody)
-            await self._peace(everybody)
+            await self._run_with_faults(everybody)
+            await self._run_without_faults(everybody)
         for operators, invariants in everybody:
             self._database.read(partial(invariants.at_the_end, campaign_ids=operators.scenario.campaign_ids))
         return Result(
@@ -241,7 +241,7 @@ class _Simulation:
             faults=faults,
             check=check,
             die=die,
-            held_up=self._pounce,
+            held_up=self._stop_before_commit,
             connection=self._database.connect() if self._workers > 1 else None,
             cuts=self._cuts() if faults is not None else None,
         )
@@ -298,9 +298,9 @@ class _Simulation:
         step = timedelta(seconds=_MAX_STEP_SECONDS ** self._time.random())
         return -step if self._time.random() < _BACK else step
 
-    def _pounce(self) -> None:
-        """Have the operators stop something while a decision waits to be committed, every third time."""
-        if self._rng.random() < _POUNCE:
+    def _stop_before_commit(self) -> None:
+        """Have the operators stop something while a decision waits to be committed; every third time."""
+        if self._rng.random() < _STOP_BEFORE_COMMIT:
             self._held_up.set()
 
     def _on_request(self, workspace_id: str, dispatch_id: str, not_after: datetime | None) -> None:
@@ -321,14 +321,14 @@ class _Simulation:
             except Broken as broken:
                 self._broken = broken
 
-    async def _turmoil(self, everybody: Sequence[tuple[Operators, Invariants]]) -> None:
+    async def _run_with_faults(self, everybody: Sequence[tuple[Operators, Invariants]]) -> None:
         processes = self._processes(shared(CONFIG, self._workers))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(processes.keep)
             self._lose_lease = partial(tasks.start_soon, processes.lose_lease)
-            while self._clock.monotonic() < TURMOIL_SECONDS and self._broken is None:
+            while self._clock.monotonic() < FAULTY_SECONDS and self._broken is None:
                 self._held_up = anyio.Event()
-                with anyio.move_on_after(self._rng.random() * _BETWEEN_DOINGS_SECONDS):
+                with anyio.move_on_after(self._rng.random() * _BETWEEN_ACTIONS_SECONDS):
                     await self._held_up.wait()
                 if self._rng.random() < _LEASE_LOST:
                     self._lose_lease()
@@ -340,25 +340,25 @@ class _Simulation:
             tasks.cancel_scope.cancel()
         self._raise_broken()
 
-    async def _peace(self, everybody: Sequence[tuple[Operators, Invariants]]) -> None:
+    async def _run_without_faults(self, everybody: Sequence[tuple[Operators, Invariants]]) -> None:
         """Let everything come to its end with nothing going wrong any more."""
         self._faults.on = False
-        # Before the process of the peace comes up, or while it works: it must find out either way.
+        # Before the process of the time without faults comes up, or while it works: it must find out either way.
         if self._time.random() < _COMES_UP_WRONG:
             self._set_clock(timedelta(seconds=_MAX_STEP_SECONDS), everybody)
         right_at = self._clock.monotonic() + self._time.choice((0.0, _RIGHT_AGAIN_SECONDS))
         for operators, _ in everybody:
-            await operators.leave_in_peace()
+            await operators.restore_all()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._processes(shared(CALM, self._workers)).keep)
-            ends = self._clock.monotonic() + PEACE_SECONDS
+            tasks.start_soon(self._processes(shared(CALM_CONFIG, self._workers)).keep)
+            ends = self._clock.monotonic() + CALM_SECONDS
             while self._clock.monotonic() < ends and self._broken is None:
                 if self._clock.monotonic() >= right_at:
                     self._set_clock(-self._clock.wrong_by, everybody)
                 await anyio.sleep(20)
                 with suppress(OutreachError):
                     if (
-                        all([await operators.urge_on() for operators, _ in everybody])
+                        all([await operators.resume_all() for operators, _ in everybody])
                         and not self._workspaces.singles_open
                         and not self._clock.wrong_by
                     ):
@@ -376,7 +376,7 @@ def _stream(rng: random.Random) -> random.Random:
 
 
 class _Errors(logging.Handler):
-    """Hears what the engine logs as errors; one that no fault explains breaks the simulation."""
+    """Reads the errors that the engine logs; one that no fault explains breaks the simulation."""
 
     def __init__(self, hear: Callable[[str], None]) -> None:
         super().__init__(logging.ERROR)

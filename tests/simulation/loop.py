@@ -59,9 +59,9 @@ class Standstill:
     def __init__(self) -> None:
         self.still = False
         self.went_on = 0.0
-        self._held: list[_Gate] = []
+        self._held: list[_ProcessCallback] = []
 
-    def hold(self, gate: _Gate) -> None:
+    def hold(self, gate: _ProcessCallback) -> None:
         """Keep something for later."""
         self._held.append(gate)
 
@@ -78,7 +78,7 @@ PROCESS: Final[ContextVar[Standstill | None]] = ContextVar("PROCESS", default=No
 """The process that a task belongs to; its tasks, timers and callbacks inherit it."""
 
 
-class _Gate:
+class _ProcessCallback:
     """A callback of a process, which does not happen while that one stands still."""
 
     __slots__ = ("_args", "_callback", "_process", "context", "handle")
@@ -138,14 +138,14 @@ class SimulationLoop(VirtualTimeLoop):
         process = context.get(PROCESS)
         if process is None:
             return super().call_soon(callback, *args, context=context)
-        gate = _Gate(process, callback, args, context)
+        gate = _ProcessCallback(process, callback, args, context)
         # A task has one turn at a time, so that its own turns keep their order.
         late = isinstance(getattr(callback, "__self__", None), asyncio.Task) and self._gives_way()
         first = (lambda: self._let_go_first(gate)) if late else gate
         gate.handle = handle = super().call_soon(first, context=context)
         return handle
 
-    def _let_go_first(self, gate: _Gate) -> None:
+    def _let_go_first(self, gate: _ProcessCallback) -> None:
         super().call_soon(gate.late, context=gate.context)
 
     def call_at(
@@ -161,6 +161,6 @@ class SimulationLoop(VirtualTimeLoop):
         when += self._rng.random() * _LATE_SECONDS
         if process is None:
             return super().call_at(when, callback, *args, context=context)
-        gate = _Gate(process, callback, args, context)
+        gate = _ProcessCallback(process, callback, args, context)
         gate.handle = handle = super().call_at(when + self._extra(), gate, context=context)
         return handle

@@ -49,8 +49,8 @@ class Operators:
 
     Args:
         engine: An engine of theirs, that does not dispatch.
-        scenario: What there is.
-        world: The providers, which have their troubles too.
+        scenario: The workspace and its people.
+        world: The providers; operators start their outages.
         rng: Decides what they do.
         faults: Counts what they did.
         retries: Gets the retries that they ask for, by subject and step.
@@ -79,7 +79,7 @@ class Operators:
         self._retries = retries
         self._elapsed = elapsed
         self._active_again = 0.0
-        self._doings: Mapping[Fault, Callable[[], Awaitable[bool]]] = {
+        self._actions: Mapping[Fault, Callable[[], Awaitable[bool]]] = {
             "pause": lambda: self._move(engine.campaigns.pause, CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED),
             "resume": lambda: self._move(engine.campaigns.resume, CampaignStatus.PAUSED),
             "start": lambda: self._move(engine.campaigns.start, CampaignStatus.READY),
@@ -110,18 +110,18 @@ class Operators:
         Raises:
             OutreachError: The engine refuses it, as it may.
         """
-        await self._set_right(self._elapsed())
+        await self._restore_due(self._elapsed())
         weights = _STOPS if stop else _WEIGHTS
         [what] = self._rng.choices(list(weights), weights=list(weights.values()))
         # An outage counts when a request meets it.
-        if await self._doings[what]() and what != "outage":
+        if await self._actions[what]() and what != "outage":
             self._faults.note(what)
 
-    async def leave_in_peace(self) -> None:
-        """Let everything work again."""
-        await self._set_right(float("inf"))
+    async def restore_all(self) -> None:
+        """End every outage and suspension."""
+        await self._restore_due(float("inf"))
 
-    async def urge_on(self) -> bool:
+    async def resume_all(self) -> bool:
         """Start and resume what does not go on by itself; return whether everything has ended."""
         ended = True
         for campaign in await self._campaigns():
@@ -136,7 +136,7 @@ class Operators:
             ended = ended and campaign.is_terminal and campaign.counters.open == 0
         return ended
 
-    async def _set_right(self, now: float) -> None:
+    async def _restore_due(self, now: float) -> None:
         if self._world.works_again <= now:
             self._world.trouble = None
         if 0.0 < self._active_again <= now:
@@ -225,7 +225,7 @@ class Operators:
         return True
 
     async def _write(self, body: str) -> bool:
-        """Have somebody write to us; counted before, because what it does may be seen before this call is back."""
+        """Have a contact write a message; counted before, because what it does may be seen before this call is back."""
         person = self._rng.choice(self.scenario.people)
         records = self._world.records
         counted = {"STOP": records.stops, "START": records.lifted}.get(body)

@@ -111,7 +111,7 @@ class WorldVoice(_Provider):
 
     async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
         """Tell how far a call has come."""
-        entry = await self._world.how_it_is(self._link, dispatch_id)
+        entry = await self._world.newest_entry(self._link, dispatch_id)
         passed = [status for moment, status in entry.course if moment <= self._world.now()] if entry else []
         return self._event(workspace_id, entry, passed[-1])() if entry and passed else None
 

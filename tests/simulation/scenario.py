@@ -49,7 +49,7 @@ CONFIG: Final = EngineConfig(
 )
 """Shorter waits than in earnest; nothing of the rules is different."""
 
-CALM: Final = attrs.evolve(
+CALM_CONFIG: Final = attrs.evolve(
     CONFIG,
     change_poll_seconds=8.0,
     heartbeat_interval_seconds=120.0,

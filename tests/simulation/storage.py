@@ -36,7 +36,7 @@ from tests.simulation.writes import RecordingTransaction, Writes
 
 T = TypeVar("T")
 
-_SPOILED: Final = 7
+_FAILING_EVERY: Final = 7
 """Every so many writes share their group with an operation that fails."""
 
 _NO_WAITER: Final[Any] = None
@@ -53,8 +53,8 @@ _EDGE_SECONDS: Final = 0.5
 class Database:
     """The one database, over one connection in this thread: operations run at once, each in a transaction.
 
-    What checks read comes from the database, through a session of its own: a row that the writer knows wrongly, or has
-    kept to itself, is found out.
+    Checks read from the database, through a session of their own: they find a row that the writer has wrong or did not
+    write.
 
     Attributes:
         clock: Its clock.
@@ -88,8 +88,8 @@ class Database:
             by.begin()
         jobs = [Job(operation=lambda _: operation(by.recording.fresh()), bulk=False, done=_NO_WAITER)]
         self._writes += 1
-        if self._writes % _SPOILED == 0:
-            jobs.insert(0, Job(operation=partial(_spoil, by.session), bulk=False, done=_NO_WAITER))
+        if self._writes % _FAILING_EVERY == 0:
+            jobs.insert(0, Job(operation=partial(_write_and_fail, by.session), bulk=False, done=_NO_WAITER))
         asked = jobs[-1]
         commit_group(by.session, lambda: jobs.pop(0) if jobs else None, [], control=Transactions(by.session.connection))
         self._commits += 1
@@ -133,7 +133,7 @@ class Connection:
 
     Attributes:
         session: Its working set and tables.
-        recording: The same, where what is written is noted.
+        recording: The same; its writes are recorded.
         writer: Held by the one operation of the process that writes.
     """
 
@@ -170,8 +170,8 @@ class _Backend(SqliteBackend):
         return self._version()
 
 
-def _spoil(session: Session, tx: Transaction) -> None:
-    """Write to whatever is known, and fail."""
+def _write_and_fail(session: Session, tx: Transaction) -> None:
+    """Write to known rows, and fail."""
     campaigns = [row for row in session.rows.cached_rows(CAMPAIGNS) if row is not None]
     for campaign in campaigns[:2]:
         tx.campaigns.add_counters(campaign.workspace_id, campaign.id, Counters(failed=1, open=-1))
@@ -180,7 +180,7 @@ def _spoil(session: Session, tx: Transaction) -> None:
             if recipient is not None and recipient.campaign_id == campaign.id:
                 spoiled = attrs.evolve(recipient, status=RecipientStatus.FAILED, reason="spoiled")
                 tx.recipients.put(campaign.workspace_id, spoiled)
-    raise Spoiled
+    raise FailingOperation
 
 
 def _open(path: Path | None) -> sqlite3.Connection:
@@ -192,8 +192,8 @@ def _open(path: Path | None) -> sqlite3.Connection:
     return raw
 
 
-class Spoiled(Exception):
-    """What an operation raises that is to leave nothing behind."""
+class FailingOperation(Exception):
+    """Raised by an operation on purpose, after writes that must leave nothing behind."""
 
 
 class Killed(StorageError):

@@ -33,7 +33,7 @@ _RECORDED_WITHIN: Final = 15.0
 
 @attrs.define(kw_only=True)
 class Link:
-    """One process's line to the providers; a dead process neither asks nor hears.
+    """The connection of one process to the providers; a dead process sends and receives nothing.
 
     Attributes:
         alive: Whether the process still is.
@@ -49,7 +49,7 @@ class Link:
 class World:
     """Both providers, and their records.
 
-    What happens at a provider happens whatever becomes of who asked: also while that process stands still or is dead.
+    A provider works on while the process that asked stands still or is dead.
 
     Args:
         loop: Where time passes.
@@ -192,14 +192,14 @@ class World:
         if faults.draw("kill_in_request"):
             # What was written to the wire is heard or not, whatever became of the one who wrote it.
             if rng.random() < 0.5:
-                self._later(self._way(), accept)
+                self._later(self._transit_seconds(), accept)
             link.die()
             await anyio.sleep_forever()
         answer: asyncio.Future[DispatchOutcome] = self._loop.create_future()
-        self._later(self._way(), lambda: self._hear(answer, dispatch_id, accept))
+        self._later(self._transit_seconds(), lambda: self._hear(answer, dispatch_id, accept))
         return await answer
 
-    def _way(self) -> float:
+    def _transit_seconds(self) -> float:
         """Return how long a request is on its way: now and then so long that nobody waits for its answer any more."""
         if not self.faults.draw("late_arrival"):
             return self.rng.random() * 0.5
@@ -224,7 +224,7 @@ class World:
             self.records.hear(dispatch_id, nothing)
         return nothing
 
-    async def how_it_is(self, link: Link, dispatch_id: str) -> Reached | None:
+    async def newest_entry(self, link: Link, dispatch_id: str) -> Reached | None:
         """Tell from the records what a provider has of a call; who asks may die of it."""
         await self._ask(link)
         entries = self.records.entries(dispatch_id)
