@@ -143,7 +143,7 @@ fuzz: $(STAMP)
 
 simulate: $(STAMP)
 	@echo "==> simulating $(SEEDS) seeds, $(WORKERS) worker(s) each"
-	@$(BIN)/python -m outreach.testing.simulation --seeds $(SEEDS) --workers $(WORKERS) $(ARGS)
+	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) --workers $(WORKERS) $(ARGS)
 
 chaos: $(STAMP)
 	@echo "==> a cluster of which everything fails"

@@ -8,11 +8,12 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any, Final
 
 import attrs
 
-from outreach import Outreach
+from outreach import Outreach, testing
 
 PATH: Final = Path(__file__).with_name("surface.txt")
 
@@ -32,23 +33,6 @@ MODULES: Final = (
     "outreach.sync",
 )
 
-TESTING: Final[Mapping[str, Sequence[str]]] = {
-    "scripted": (
-        *("ScriptedCarrier", "ScriptedVoice", "Step"),
-        *("accept", "defer", "drop", "fail", "hang", "not_sent", "refuse"),
-    ),
-    "waiting": ("call_ended", "campaign_ended", "until"),
-    "virtual_time": ("Deadlock", "RunTooLong", "VirtualTimeLoop", "clock_of_loop", "real_time"),
-    "fault_server": ("Answer", "FaultServer", "Received"),
-    "http_harness": ("HttpHarness", "StandIn"),
-    "carrier_contract": ("CarrierContract",),
-    "voice_contract": ("VoiceContract",),
-    "storage_contract": ("StorageContract",),
-    "dispatcher_contract": ("DispatcherContract", "Make"),
-    "scripted_dispatch": ("ScriptedRunner", "ScriptedWorker", "ignore"),
-}
-"""The names of `outreach.testing` that docs/testing.md has, by module."""
-
 SERVER: Final = "outreach_server"
 """Comes last: its import reads the types of models, and they would be written otherwise."""
 
@@ -56,9 +40,8 @@ SERVER: Final = "outreach_server"
 def surface() -> str:
     """Return every public name with its signature, as it is now."""
     lines = _engine()
-    for name, names in TESTING.items():
-        module = import_module(f"outreach.testing.{name}")
-        lines += [f"# {module.__name__}", *(line for one in names for line in _lines(one, getattr(module, one))), ""]
+    for name in names_of_testing():
+        lines += [f"# {name}", *_names_of(import_module(name)), ""]
     lines += [f"# {SERVER}", *_names_of(import_module(SERVER)), ""]
     return "\n".join(lines)
 
@@ -68,6 +51,12 @@ def _engine() -> list[str]:
     for name in MODULES:
         lines += [f"# {name}", *_names_of(import_module(name)), ""]
     return [*lines, "# The services of an engine", *_services(), ""]
+
+
+def names_of_testing() -> Mapping[str, Sequence[str]]:
+    """Return the public names of `outreach.testing` by module: what each `__all__` has."""
+    names = [f"outreach.testing.{one.name}" for one in iter_modules(testing.__path__)]
+    return {name: module.__all__ for name in names if hasattr(module := import_module(name), "__all__")}
 
 
 def hidden_types() -> set[str]:

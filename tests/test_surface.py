@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import outreach
-from tests.surface import PATH, TESTING
+from tests.surface import PATH, names_of_testing
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -56,18 +56,27 @@ def test_the_surface_has_the_fields_of_every_public_class() -> None:
         assert line in text
 
 
-def test_examples_take_only_documented_test_tools() -> None:
-    """docs/testing.md names each that an example or a trial imports, and the surface holds all of these."""
+def test_the_documentation_names_every_test_tool() -> None:
+    """docs/testing.md has a table for each module of `outreach.testing`: the names that its `__all__` has."""
     page = (ROOT / "docs" / "testing.md").read_text("utf-8")
-    named = {name for names in TESTING.values() for name in names}
-    assert {name for name in named if not re.search(rf"\b{name}\b", page)} == set()
+    sections = re.findall(r"^### `(outreach\.testing\.\w+)`\n(.*?)(?=^#|\Z)", page, re.MULTILINE | re.DOTALL)
+    documented = {module: re.findall(r"^\| `(\w+)` \| [A-Z]", text, re.MULTILINE) for module, text in sections}
+    documented.pop("outreach.testing.plugin")
+    assert {module: sorted(names) for module, names in documented.items()} == {
+        module: sorted(names) for module, names in names_of_testing().items()
+    }
+
+
+def test_examples_take_only_documented_test_tools() -> None:
+    """What an example or a trial imports from `outreach.testing` is public."""
     files = [*(ROOT / "examples").rglob("*.py"), *(ROOT / "tests" / "trials").rglob("*.py")]
     imported = {
-        (str(node.module).removeprefix("outreach.testing."), name.name)
+        (str(node.module), name.name)
         for file in files
         for node in ast.walk(ast.parse(file.read_text("utf-8")))
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("outreach.testing.")
         for name in node.names
     }
-    assert ("scripted", "ScriptedCarrier") in imported
-    assert {(module, name) for module, name in imported if name not in TESTING.get(module, ())} == set()
+    assert ("outreach.testing.scripted", "ScriptedCarrier") in imported
+    public = names_of_testing()
+    assert {(module, name) for module, name in imported if name not in public.get(module, ())} == set()

@@ -1,4 +1,7 @@
-"""Fakes, builders and contract suites for applications and for adapters of their own."""
+"""Test tools for applications, and for adapters, storages and dispatchers of their own.
+
+The public names are those in the `__all__` of each module; docs/testing.md says when to use each.
+"""
 
 from __future__ import annotations
 

@@ -37,6 +37,43 @@ from outreach.models.unsubscribe import Unsubscribe
 from outreach.models.work import AuditEntry, CampaignRunState, IdempotencyRecord, Lease, RequestWindow, WorkerLease
 from outreach.models.workspace import ApiKey, Workspace
 
+__all__ = [
+    "NOW",
+    "WORKSPACE_ID",
+    "make_account",
+    "make_agent",
+    "make_audit_entry",
+    "make_business_hours",
+    "make_call",
+    "make_call_campaign",
+    "make_call_report",
+    "make_callback",
+    "make_campaign",
+    "make_dispatch",
+    "make_flow",
+    "make_holidays",
+    "make_inbound",
+    "make_key",
+    "make_lease",
+    "make_message",
+    "make_message_report",
+    "make_number",
+    "make_prepared",
+    "make_provider_throttle",
+    "make_recipient",
+    "make_run",
+    "make_stored_request",
+    "make_subscription",
+    "make_trail_entry",
+    "make_trunk",
+    "make_unsubscribe",
+    "make_window",
+    "make_worker",
+    "make_workspace",
+    "new_id",
+    "new_phone",
+]
+
 NOW: Final = datetime(2026, 3, 2, 9, 30, 15, 123456, tzinfo=UTC)
 """A Monday; the moment at which everything was made, unless a test says otherwise."""
 
@@ -47,12 +84,12 @@ _numbers = itertools.count(1)
 
 
 def new_id() -> str:
-    """Return an identifier that this process has not had yet; they sort in the order in which they were made."""
+    """Return an identifier that this process has not returned yet; identifiers sort in the order of their making."""
     return f"0195554e-0000-7000-9000-{next(_numbers):012x}"
 
 
 def new_phone() -> str:
-    """Return a possible E.164 number that this process has not had yet."""
+    """Return an E.164 number that this process has not returned yet."""
     return f"+1415{next(_numbers):07d}"
 
 
@@ -109,7 +146,7 @@ def make_agent(**changes: Any) -> Agent:
 
 
 def make_trunk(**changes: Any) -> Trunk:
-    """Return a trunk."""
+    """Return a SIP trunk."""
     trunk = Trunk(
         id=new_id(),
         workspace_id=WORKSPACE_ID,
@@ -122,7 +159,7 @@ def make_trunk(**changes: Any) -> Trunk:
 
 
 def make_number(**changes: Any) -> Number:
-    """Return a number of twilio."""
+    """Return a sending number of twilio."""
     number = Number(
         id=new_id(), workspace_id=WORKSPACE_ID, phone=new_phone(), carrier="twilio", trunk_id=None, created_at=NOW
     )
@@ -213,7 +250,7 @@ def make_call_campaign(**changes: Any) -> Campaign:
 
 
 def make_prepared(**changes: Any) -> PreparedRecipient:
-    """Return a contact made ready to be written, with a number of its own."""
+    """Return a contact that is ready to be written, with a number of its own."""
     phone = new_phone()
     contact = PreparedRecipient(
         phone_number=phone,
@@ -289,7 +326,7 @@ def make_message(**changes: Any) -> Message:
 
 
 def make_inbound(**changes: Any) -> InboundMessage:
-    """Return a message that somebody wrote back."""
+    """Return a reply of a contact."""
     message = InboundMessage(
         id=new_id(),
         workspace_id=WORKSPACE_ID,
@@ -305,7 +342,7 @@ def make_inbound(**changes: Any) -> InboundMessage:
 
 
 def make_account(**changes: Any) -> StoredAccount:
-    """Return an account at twilio whose credentials nobody can open."""
+    """Return an account at twilio whose credentials cannot be decrypted."""
     account = StoredAccount(
         id=new_id(),
         workspace_id=WORKSPACE_ID,
@@ -320,21 +357,21 @@ def make_account(**changes: Any) -> StoredAccount:
 
 
 def make_subscription(**changes: Any) -> StoredSubscription:
-    """Return a subscription that nobody reads."""
+    """Return a named subscription that has read nothing."""
     row = StoredSubscription(name="billing", workspace_id=None, position=0, gap_until=0, created_at=NOW, updated_at=NOW)
     return attrs.evolve(row, **changes)
 
 
 def make_provider_throttle(**changes: Any) -> ProviderThrottle:
-    """Return the first hold of twilio, for half a minute."""
-    hold = ProviderThrottle(
+    """Return the first throttle of twilio, for half a minute."""
+    throttle = ProviderThrottle(
         workspace_id=WORKSPACE_ID, provider="twilio", since=NOW, until=NOW + timedelta(seconds=30), refusals=1
     )
-    return attrs.evolve(hold, **changes)
+    return attrs.evolve(throttle, **changes)
 
 
 def make_callback(**changes: Any) -> CallbackRecord:
-    """Return the record of an event that changed nothing."""
+    """Return the record of a callback event that changed nothing."""
     record = CallbackRecord(
         workspace_id=WORKSPACE_ID,
         account_id=WORKSPACE_ID,
@@ -347,7 +384,7 @@ def make_callback(**changes: Any) -> CallbackRecord:
 
 
 def make_message_report(**changes: Any) -> MessageReport:
-    """Return the receipt of a message that was delivered, of which only the carrier's identifier is told."""
+    """Return the receipt of a delivered message, with the carrier's identifier only."""
     report = MessageReport(
         workspace_id=WORKSPACE_ID,
         provider="twilio",
@@ -360,7 +397,7 @@ def make_message_report(**changes: Any) -> MessageReport:
 
 
 def make_call_report(**changes: Any) -> CallReport:
-    """Return the end of a call, of which only the provider's identifier is told."""
+    """Return the end of a call, with the provider's identifier only."""
     report = CallReport(
         workspace_id=WORKSPACE_ID,
         provider="vapi",
@@ -373,7 +410,7 @@ def make_call_report(**changes: Any) -> CallReport:
 
 
 def make_lease(**changes: Any) -> Lease:
-    """Return the first lease of a database that lives nowhere."""
+    """Return the first lease of a database without a home."""
     return attrs.evolve(Lease(epoch=1, home=None, renewed_at=NOW), **changes)
 
 
@@ -384,18 +421,18 @@ def make_worker(**changes: Any) -> WorkerLease:
 
 
 def make_run(**changes: Any) -> CampaignRunState:
-    """Return what is remembered of a campaign that has not sent yet."""
+    """Return the run state of a campaign that has not sent yet."""
     run = CampaignRunState(workspace_id=WORKSPACE_ID, campaign_id=new_id(), owner_epoch=1, next_slot_at=None)
     return attrs.evolve(run, **changes)
 
 
 def make_window(**changes: Any) -> RequestWindow:
-    """Return a window with one request."""
+    """Return a window of the request limit with one request."""
     return attrs.evolve(RequestWindow(workspace_id=WORKSPACE_ID, started_at=NOW, count=1), **changes)
 
 
 def make_stored_request(**changes: Any) -> IdempotencyRecord:
-    """Return a request that still runs."""
+    """Return the idempotency record of a request that still runs."""
     request = IdempotencyRecord(
         workspace_id=WORKSPACE_ID,
         operation="create_call",
@@ -411,12 +448,12 @@ def make_stored_request(**changes: Any) -> IdempotencyRecord:
 
 
 def make_audit_entry(**changes: Any) -> AuditEntry:
-    """Return an entry about a campaign that an operator paused."""
+    """Return the audit entry of a campaign that an operator paused."""
     entry = AuditEntry(at=NOW, workspace_id=WORKSPACE_ID, actor="cli:ann", action="campaign.pause", subject=new_id())
     return attrs.evolve(entry, **changes)
 
 
 def make_trail_entry(**changes: Any) -> TrailEntry:
-    """Return an entry that tells of an opt-out."""
+    """Return the trail entry of an opt-out."""
     entry = TrailEntry(at=NOW, workspace_id=WORKSPACE_ID, what=TrailStepKind.OPTED_OUT, rule=TrailRule.REGISTER)
     return attrs.evolve(entry, **changes)

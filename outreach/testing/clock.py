@@ -1,4 +1,4 @@
-"""Clocks that a test owns."""
+"""Clocks that a test moves."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from outreach.clock import Clock, in_utc
 from outreach.testing.builders import NOW
 from outreach.testing.virtual_time import clock_of_loop
+
+__all__ = ["ManualClock", "ShiftedClock"]
 
 
 class ManualClock:
@@ -45,7 +47,7 @@ class ManualClock:
 
 
 class ShiftedClock:
-    """A clock that runs, and whose wall clock can be moved: for engines that wait.
+    """A clock that runs and can be set ahead: for an engine in real time.
 
     Args:
         start: What it shows at first; None for what the clock that makes it run shows.

@@ -36,7 +36,9 @@ from outreach.testing.scripted_dispatch import (
 )
 from outreach.testing.virtual_time import clock_of_loop
 
-Make = Callable[[ScriptedWorker, ScriptedRunner, Sequence[ReportSource]], Dispatcher]
+__all__ = ["DispatcherContract", "MakeDispatcher"]
+
+MakeDispatcher = Callable[[ScriptedWorker, ScriptedRunner, Sequence[ReportSource]], Dispatcher]
 
 
 def unit() -> WorkUnit:
@@ -65,31 +67,31 @@ class DispatcherContract:
         return "asyncio"
 
     @pytest.fixture
-    def make(self) -> Make:
+    def make(self) -> MakeDispatcher:
         """Return what makes a dispatcher of a worker, a runner and sources."""
         raise NotImplementedError("A subclass of DispatcherContract defines the fixture `make`.")
 
-    async def test_it_is_ready_once_it_has_asked_for_the_right(self, make: Make) -> None:
+    async def test_it_is_ready_once_it_has_asked_for_the_right(self, make: MakeDispatcher) -> None:
         """`run` reports ready after `acquire`, and then holds the right."""
         worker = ScriptedWorker(7)
         async with running(make(worker, ScriptedRunner(), ())) as dispatcher:
             assert worker.calls[0] == "acquire"
             assert (dispatcher.health().dispatching, dispatcher.health().epoch) == (True, 7)
 
-    async def test_it_is_ready_also_where_another_has_the_right(self, make: Make) -> None:
+    async def test_it_is_ready_also_where_another_has_the_right(self, make: MakeDispatcher) -> None:
         """A process that may not dispatch yet starts all the same, and says that it does not dispatch."""
         worker = ScriptedWorker(None)
         async with running(make(worker, ScriptedRunner(), ())) as dispatcher:
             assert (dispatcher.health().dispatching, dispatcher.health().epoch) == (False, None)
 
-    async def test_it_asks_again_until_the_right_is_free(self, make: Make) -> None:
+    async def test_it_asks_again_until_the_right_is_free(self, make: MakeDispatcher) -> None:
         """Another worker's end is noticed, and its work goes on here under the new epoch."""
         worker, runner, due = ScriptedWorker(None, None, 3), ScriptedRunner(), unit()
         worker.put(due, past())
         async with running(make(worker, runner, ())):
             await runner.signal.until(lambda: (due, 3) in runner.slices)
 
-    async def test_an_error_of_take_does_not_end_it(self, make: Make) -> None:
+    async def test_an_error_of_take_does_not_end_it(self, make: MakeDispatcher) -> None:
         """A database that cannot be used for a moment is asked again."""
         worker = ScriptedWorker(RuntimeError("locked"), 1)
         dispatcher = make(worker, ScriptedRunner(), ())
@@ -97,7 +99,7 @@ class DispatcherContract:
             await worker.signal.until(lambda: "due" in worker.calls)
             assert dispatcher.health().dispatching
 
-    async def test_a_database_that_must_not_be_dispatched_is_left_alone(self, make: Make) -> None:
+    async def test_a_database_that_must_not_be_dispatched_is_left_alone(self, make: MakeDispatcher) -> None:
         """DispatchRefused ends the asking; health tells why, and nothing is worked on."""
         worker, runner = ScriptedWorker(DispatchRefused("a network file system")), ScriptedRunner()
         worker.put(unit(), past())
@@ -107,14 +109,14 @@ class DispatcherContract:
             assert not dispatcher.health().dispatching
         assert (worker.calls.count("acquire"), runner.slices) == (1, [])
 
-    async def test_what_was_kept_is_recorded_also_where_the_right_is_refused(self, make: Make) -> None:
+    async def test_what_was_kept_is_recorded_also_where_the_right_is_refused(self, make: MakeDispatcher) -> None:
         """Outcomes of committed dispatches are merged whoever reports them, before the process ends too."""
         worker = ScriptedWorker(DispatchRefused("a network file system"))
         async with running(make(worker, ScriptedRunner(), ())):
             pass
         assert worker.calls[-1] == "settle_kept"
 
-    async def test_what_is_due_at_the_start_is_worked_on_in_a_served_runner(self, make: Make) -> None:
+    async def test_what_is_due_at_the_start_is_worked_on_in_a_served_runner(self, make: MakeDispatcher) -> None:
         """Work of before a restart is found, and slices run only while the requests they leave are held."""
         worker, runner = ScriptedWorker(2), ScriptedRunner()
         due = [unit() for _ in range(5)]
@@ -124,7 +126,7 @@ class DispatcherContract:
             await runner.signal.until(lambda: {(one, 2) for one in due} <= set(runner.slices))
         assert not runner.began_unserved
 
-    async def test_a_unit_is_not_worked_on_before_it_is_due(self, make: Make) -> None:
+    async def test_a_unit_is_not_worked_on_before_it_is_due(self, make: MakeDispatcher) -> None:
         """A due time is kept: no slice begins before it."""
         worker, runner, later = ScriptedWorker(), ScriptedRunner(), unit()
         due_at = clock_of_loop().now() + timedelta(seconds=0.3)
@@ -133,7 +135,7 @@ class DispatcherContract:
             await runner.signal.until(lambda: runner.count(later))
             assert clock_of_loop().now() >= due_at
 
-    async def test_a_change_by_another_process_is_noticed(self, make: Make) -> None:
+    async def test_a_change_by_another_process_is_noticed(self, make: MakeDispatcher) -> None:
         """What another process writes to the feed is worked on without a wake."""
         worker, runner, new = ScriptedWorker(), ScriptedRunner(), unit()
         async with running(make(worker, runner, ())):
@@ -141,14 +143,14 @@ class DispatcherContract:
             worker.put(new, past())
             await runner.signal.until(lambda: runner.count(new))
 
-    async def test_a_woken_unit_is_looked_at_soon(self, make: Make) -> None:
+    async def test_a_woken_unit_is_looked_at_soon(self, make: MakeDispatcher) -> None:
         """`wake` is heard without a change in the feed."""
         worker, runner, woken = ScriptedWorker(), ScriptedRunner(), unit()
         async with running(make(worker, runner, ())) as dispatcher:
             dispatcher.wake(woken)
             await runner.signal.until(lambda: runner.count(woken))
 
-    async def test_wake_before_it_has_the_right_does_no_harm(self, make: Make) -> None:
+    async def test_wake_before_it_has_the_right_does_no_harm(self, make: MakeDispatcher) -> None:
         """`wake` may come at any time; without the right nothing is worked on."""
         worker, runner = ScriptedWorker(None), ScriptedRunner()
         dispatcher = make(worker, runner, ())
@@ -158,7 +160,7 @@ class DispatcherContract:
             await anyio.sleep(0.05)
         assert runner.slices == []
 
-    async def test_a_slice_that_names_a_time_is_run_again_at_that_time(self, make: Make) -> None:
+    async def test_a_slice_that_names_a_time_is_run_again_at_that_time(self, make: MakeDispatcher) -> None:
         """The moment that a slice returns is when its unit is worked on next, and not before."""
         again = clock_of_loop().now() + timedelta(seconds=0.3)
         began: list[datetime] = []
@@ -173,7 +175,9 @@ class DispatcherContract:
             await runner.signal.until(lambda: runner.count(repeated) == 2)
         assert began[1] >= again
 
-    async def test_a_slice_that_names_no_time_is_not_run_again_until_somebody_touches_it(self, make: Make) -> None:
+    async def test_a_slice_that_names_no_time_is_not_run_again_until_somebody_touches_it(
+        self, make: MakeDispatcher
+    ) -> None:
         """None means: nothing is left until the unit is touched."""
         worker, runner, done = ScriptedWorker(), ScriptedRunner(), unit()
         worker.put(done, past())
@@ -184,7 +188,7 @@ class DispatcherContract:
             dispatcher.wake(done)
             await runner.signal.until(lambda: runner.count(done) == 2)
 
-    async def test_one_slice_of_a_unit_at_a_time_and_another_one_after_a_wake(self, make: Make) -> None:
+    async def test_one_slice_of_a_unit_at_a_time_and_another_one_after_a_wake(self, make: MakeDispatcher) -> None:
         """A unit that is woken while its slice runs is worked on again after it, never beside it."""
         release = anyio.Event()
 
@@ -206,7 +210,7 @@ class DispatcherContract:
             await runner.signal.until(lambda: runner.count(woken) >= 2 and not runner.running)
         assert runner.overlaps == []
 
-    async def test_units_are_worked_on_side_by_side(self, make: Make) -> None:
+    async def test_units_are_worked_on_side_by_side(self, make: MakeDispatcher) -> None:
         """One unit that waits does not keep the others waiting."""
         release = anyio.Event()
 
@@ -221,7 +225,7 @@ class DispatcherContract:
             await runner.signal.until(lambda: len(runner.running) == 8)
             release.set()
 
-    async def test_a_wake_ends_the_wait_of_a_running_slice(self, make: Make) -> None:
+    async def test_a_wake_ends_the_wait_of_a_running_slice(self, make: MakeDispatcher) -> None:
         """`WakeSignal.wait` returns sooner when the unit was woken."""
         waits: list[float] = []
 
@@ -238,7 +242,7 @@ class DispatcherContract:
             dispatcher.wake(waiting)
             await runner.signal.until(lambda: waiting in runner.ended)
 
-    async def test_a_wait_that_nobody_ends_takes_its_time(self, make: Make) -> None:
+    async def test_a_wait_that_nobody_ends_takes_its_time(self, make: MakeDispatcher) -> None:
         """`WakeSignal.wait` waits as long as it is asked to when nothing happens."""
         waits: list[float] = []
 
@@ -254,7 +258,7 @@ class DispatcherContract:
             await runner.signal.until(lambda: waiting in runner.ended)
         assert waits[0] >= 0.19
 
-    async def test_a_stop_elsewhere_ends_the_wait_of_a_running_slice(self, make: Make) -> None:
+    async def test_a_stop_elsewhere_ends_the_wait_of_a_running_slice(self, make: MakeDispatcher) -> None:
         """A pause by another process, which leaves nothing due, makes a waiting slice look again."""
 
         async def work(_: WorkUnit, wake_signal: WakeSignal) -> datetime | None:
@@ -268,7 +272,7 @@ class DispatcherContract:
             worker.put(paused, None)
             await runner.signal.until(lambda: paused in runner.ended)
 
-    async def test_errors_of_slices_never_leave_it_and_are_counted(self, make: Make) -> None:
+    async def test_errors_of_slices_never_leave_it_and_are_counted(self, make: MakeDispatcher) -> None:
         """An unexpected error of a slice is counted and told by class and time; the other units go on."""
 
         async def work(one: WorkUnit, _: WakeSignal) -> datetime | None:
@@ -290,7 +294,7 @@ class DispatcherContract:
             assert health.last_error.startswith("ZeroDivisionError at 2")
             assert "secret" not in health.last_error
 
-    async def test_a_failed_slice_backs_off(self, make: Make) -> None:
+    async def test_a_failed_slice_backs_off(self, make: MakeDispatcher) -> None:
         """A unit whose slice failed is tried again after a while, not in a loop, wakes or not.
 
         docs/rules.md#dispatching.
@@ -307,7 +311,7 @@ class DispatcherContract:
             await runner.signal.until(lambda: runner.count(bad) >= 2)
         assert began[1] - began[0] >= 0.5
 
-    async def test_the_right_is_renewed_and_given_back(self, make: Make) -> None:
+    async def test_the_right_is_renewed_and_given_back(self, make: MakeDispatcher) -> None:
         """While it works it renews its epoch, sweeps, and gives the right back when it is stopped."""
         worker = ScriptedWorker(5)
         async with running(make(worker, ScriptedRunner(), ())):
@@ -315,7 +319,7 @@ class DispatcherContract:
         assert set(worker.renewed) == {5}
         assert worker.calls[-2:] == ["release", "settle_kept"]
 
-    async def test_a_lost_lease_stops_the_slices_and_is_asked_for_again(self, make: Make) -> None:
+    async def test_a_lost_lease_stops_the_slices_and_is_asked_for_again(self, make: MakeDispatcher) -> None:
         """A lost lease means no new intents; the right is given back and asked for again.
 
         docs/delivery-contract.md#rule-11.
@@ -338,7 +342,7 @@ class DispatcherContract:
         assert stopping[0]
         assert runner.drained
 
-    async def test_a_slice_that_finds_the_lease_lost_ends_the_work_under_it(self, make: Make) -> None:
+    async def test_a_slice_that_finds_the_lease_lost_ends_the_work_under_it(self, make: MakeDispatcher) -> None:
         """LeaseLost out of a slice is heeded as if the heartbeat had told."""
         lost: list[WorkUnit] = []
 
@@ -353,7 +357,7 @@ class DispatcherContract:
         async with running(make(worker, runner, ())):
             await runner.signal.until(lambda: (due, 2) in runner.slices)
 
-    async def test_a_check_before_the_start_holds_nobody_up(self, make: Make) -> None:
+    async def test_a_check_before_the_start_holds_nobody_up(self, make: MakeDispatcher) -> None:
         """After a crash the data is looked through first: `run` is ready, nothing is sent, and a stop does not wait."""
         worker, runner, due = ScriptedWorker(3), ScriptedRunner(), unit()
         worker.integrity_checked = anyio.Event()
@@ -371,7 +375,7 @@ class DispatcherContract:
         async with running(make(worker, runner, ())) as dispatcher:
             assert dispatcher.health().state == "checking"
 
-    async def test_stop_lets_slices_end_drains_and_starts_nothing_new(self, make: Make) -> None:
+    async def test_stop_lets_slices_end_drains_and_starts_nothing_new(self, make: MakeDispatcher) -> None:
         """`stop` nudges the slices, waits for them, drains with what they left of its grace, and begins no slice."""
 
         async def work(_: WorkUnit, wake_signal: WakeSignal) -> datetime | None:
@@ -390,7 +394,7 @@ class DispatcherContract:
         assert 0 < runner.drained[0] <= 20.0
         assert not dispatcher.health().dispatching
 
-    async def test_stop_of_one_that_waits_for_the_right_returns(self, make: Make) -> None:
+    async def test_stop_of_one_that_waits_for_the_right_returns(self, make: MakeDispatcher) -> None:
         """A dispatcher that never got the right stops as well, at once, and gives what was kept its last chance."""
         worker = ScriptedWorker(None)
         dispatcher = make(worker, ScriptedRunner(), ())
@@ -399,7 +403,7 @@ class DispatcherContract:
         assert dispatcher.health().epoch is None
         assert worker.calls[-1] == "settle_kept"
 
-    async def test_stop_may_be_called_twice_and_before_run(self, make: Make) -> None:
+    async def test_stop_may_be_called_twice_and_before_run(self, make: MakeDispatcher) -> None:
         """`stop` returns when `run` has ended, however often it is asked; before `run` there is nothing to end."""
         never = make(ScriptedWorker(), ScriptedRunner(), ())
         with anyio.fail_after(10):
@@ -408,7 +412,7 @@ class DispatcherContract:
         async with running(dispatcher):
             await dispatcher.stop(grace_seconds=1)
 
-    async def test_cancelling_run_gives_the_right_back(self, make: Make) -> None:
+    async def test_cancelling_run_gives_the_right_back(self, make: MakeDispatcher) -> None:
         """A host that cancels gets its thread of control back, and the right is free for another."""
         worker, runner = ScriptedWorker(), ScriptedRunner()
         dispatcher = make(worker, runner, ())
@@ -420,14 +424,14 @@ class DispatcherContract:
         assert worker.calls[-1] == "release"
         assert runner.drained
 
-    async def test_sources_are_listened_to_and_a_broken_one_again(self, make: Make) -> None:
+    async def test_sources_are_listened_to_and_a_broken_one_again(self, make: MakeDispatcher) -> None:
         """What adapters hear of by themselves is taken, and an error of one does not end the listening."""
         source = ScriptedSource(failures=1)
         async with running(make(ScriptedWorker(None), ScriptedRunner(), (source,))) as dispatcher:
             await source.signal.until(lambda: source.sink is not None)
             assert dispatcher.health().failures == 1
 
-    async def test_a_feed_that_breaks_at_once_is_not_asked_in_a_loop(self, make: Make) -> None:
+    async def test_a_feed_that_breaks_at_once_is_not_asked_in_a_loop(self, make: MakeDispatcher) -> None:
         """A database that fails after the right was taken is tried again after a while, not without a pause."""
         worker = ScriptedWorker()
         worker.broken = RuntimeError("The database is gone.")
@@ -439,7 +443,7 @@ class DispatcherContract:
             worker.broken = None
             await worker.signal.until(lambda: "sweep" in worker.calls[-3:] or dispatcher.health().dispatching)
 
-    async def test_a_change_feed_that_breaks_for_a_moment_loses_nothing(self, make: Make) -> None:
+    async def test_a_change_feed_that_breaks_for_a_moment_loses_nothing(self, make: MakeDispatcher) -> None:
         """Changes that could not be read are read later."""
         worker, runner, new = ScriptedWorker(), ScriptedRunner(), unit()
         async with running(make(worker, runner, ())):

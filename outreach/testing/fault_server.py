@@ -1,4 +1,4 @@
-"""A local HTTP server that does to a request what a provider, or the network before it, can do to it.
+"""A local HTTP server that fails as a provider, or the network before it, can fail.
 
 async with FaultServer(answer=lambda request: Answer(status=201, body=b"{}")) as server:
 server.fault = "drop_after"
@@ -18,6 +18,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import attrs
 import h11
+
+__all__ = ["Answer", "Fault", "FaultServer", "Received"]
 
 Fault = Literal["drop_before", "drop_during", "drop_after", "silence"]
 """Close without reading, after the first bytes, after the whole request; or read it and never answer."""

@@ -1,4 +1,4 @@
-"""A laboratory for adapters that speak HTTP: a provider that a stand-in plays, behind a server that has faults."""
+"""A harness for adapters that speak HTTP: a fake provider behind a server that can fail."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any, Final, Protocol
 from outreach.testing.fault_server import Answer, FaultServer, Received
 from outreach.testing.provider_contract import OUTCOMES, Scenario
 
+__all__ = ["FakeProvider", "HttpHarness"]
+
 RETRY_AFTER_SECONDS: Final = 7
 
 
-class StandIn(Protocol):
-    """A provider's part, as far as its adapter needs one: it accepts, refuses, and is asked what it has accepted."""
+class FakeProvider(Protocol):
+    """The answers of a provider: it accepts, refuses, and is asked what it has accepted."""
 
     def accept(self, request: Received) -> Answer:
         """Accept a message or a call as the provider does, and remember it; or answer a look-up from what it has."""
@@ -25,11 +27,11 @@ class StandIn(Protocol):
 
 
 class HttpHarness:
-    """Brings about every scenario of the contracts; see `provider_contract.ProviderHarness`.
+    """Arranges every scenario of the contracts; see `provider_contract.ProviderHarness`.
 
     Args:
-        server: The server behind which the provider is, entered.
-        stand_in: Plays the provider.
+        server: The server that the adapter asks, entered.
+        provider: Makes the answers where the server does not fail.
         connect: Makes the adapter for a provider at a URL.
         asks: Whether a request asks for a message or a call; by default every POST does. Where a provider is looked
             something up by a POST, this tells them apart.
@@ -40,12 +42,12 @@ class HttpHarness:
     def __init__(
         self,
         server: FaultServer,
-        stand_in: StandIn,
+        provider: FakeProvider,
         connect: Callable[[str], Any],
         asks: Callable[[Received], bool] = lambda request: request.method == "POST",
     ) -> None:
         self._server = server
-        self._stand_in = stand_in
+        self._provider = provider
         self._asks = asks
         self._here = connect(server.url)
         self._nowhere = connect(f"http://127.0.0.1:{_closed_port()}")
@@ -71,8 +73,8 @@ class HttpHarness:
         if scenario == "answers_nonsense":
             return Answer(status=201, body=b"<html>")
         if scenario in {"refuses_for_good", "refuses_for_now"} and self._asks(request):
-            return self._stand_in.refuse(scenario)
-        return self._stand_in.accept(request)
+            return self._provider.refuse(scenario)
+        return self._provider.accept(request)
 
 
 def _closed_port() -> int:

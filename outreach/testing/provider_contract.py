@@ -1,4 +1,4 @@
-"""What the contracts of carriers and of voice providers share: one request, and an outcome that is never too sure."""
+"""What the contracts of carriers and of voice providers share."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from outreach.models.states import DispatchState
 from outreach.protocols.carrier import CarrierCapabilities, LookupRequest
 from outreach.protocols.voice import VoiceCapabilities
 from outreach.testing.builders import WORKSPACE_ID, new_id
+
+__all__ = ["ProviderHarness", "Scenario"]
 
 Scenario = Literal[
     "accepts",
@@ -82,7 +84,7 @@ class ProviderHarness(Protocol):
 
     @property
     def scenarios(self) -> frozenset[Scenario]:
-        """Those that this laboratory can bring about; tests of the others are skipped."""
+        """Those that this harness can arrange; tests of the others are skipped."""
         ...
 
     def arrange(self, scenario: Scenario) -> None:
@@ -91,7 +93,7 @@ class ProviderHarness(Protocol):
 
     @property
     def requests_made(self) -> int | None:
-        """How many requests have reached the provider's door so far; None where nobody counts."""
+        """How many requests have reached the provider so far; None where they are not counted."""
         ...
 
 
@@ -105,7 +107,7 @@ class ProviderContract:
 
     @pytest.fixture
     def harness(self) -> ProviderHarness:
-        """Return an adapter with the provider in front of which it stands."""
+        """Return an adapter in front of a provider that does what the test needs."""
         raise NotImplementedError("A subclass of the contract defines the fixture `harness`.")
 
     async def ask(self, adapter: Any, dispatch_id: str) -> DispatchOutcome:
@@ -160,7 +162,7 @@ class ProviderContract:
         """The adapter makes one request and no more: no retry, no redirect."""
         before = harness.requests_made
         if before is None:
-            pytest.skip("nobody counts the requests of this laboratory")
+            pytest.skip("this harness does not count requests")
         await self.outcome_of(harness, scenario)
         expected = {0, 1} if scenario == "cannot_be_reached" else {1}
         assert (harness.requests_made or 0) - before in expected
@@ -205,7 +207,7 @@ class ProviderContract:
     async def outcome_of(
         self, harness: ProviderHarness, scenario: Scenario, dispatch_id: str | None = None
     ) -> DispatchOutcome:
-        """Bring a scenario about and make one request in it."""
+        """Arrange a scenario and make one request in it."""
         self.require(harness, scenario)
         harness.arrange(scenario)
         with anyio.fail_after(30):
@@ -230,7 +232,7 @@ class ProviderContract:
         )
 
     def require(self, harness: ProviderHarness, scenario: Scenario) -> None:
-        """Skip the test where the laboratory cannot bring a scenario about, and bring it about where it can."""
+        """Arrange a scenario, or skip the test where the harness cannot."""
         if scenario not in harness.scenarios:
-            pytest.skip(f"this laboratory has no provider that {scenario}")
+            pytest.skip(f"this harness cannot arrange the scenario {scenario!r}")
         harness.arrange(scenario)

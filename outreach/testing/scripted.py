@@ -35,6 +35,20 @@ from outreach.protocols.voice import CallRequest, VoiceCapabilities
 from outreach.testing.scripted_events import CallEvent, EventQueue, Receipt, Reply, ScriptedEvent, ring, talk
 from outreach.testing.virtual_time import clock_of_loop
 
+__all__ = [
+    "Script",
+    "ScriptedCarrier",
+    "ScriptedVoice",
+    "Step",
+    "accept",
+    "defer",
+    "drop",
+    "fail",
+    "hang",
+    "not_sent",
+    "refuse",
+]
+
 RequestT = TypeVar("RequestT", OutboundMessage, CallRequest)
 
 

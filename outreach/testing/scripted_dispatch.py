@@ -1,4 +1,4 @@
-"""A worker, a runner and a source of reports that a test directs: what a dispatcher is tried with."""
+"""A worker, a runner and a source of reports that a test scripts, to try a dispatcher."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from outreach.models.work import WorkItem, WorkUnit
 from outreach.protocols.carrier import ReportSink
 from outreach.protocols.dispatcher import WakeSignal
 from outreach.testing.virtual_time import clock_of_loop
+
+__all__ = ["ScriptedRunner", "ScriptedWorker", "ignore_report"]
 
 Slice = Callable[[WorkUnit, WakeSignal], Awaitable[datetime | None]]
 """What a runner does with a unit."""
@@ -192,7 +194,7 @@ class ScriptedRunner:
 
 
 class ScriptedSource:
-    """An adapter that hears of things when the test says so.
+    """An adapter that reports what the test hands to its sink.
 
     Attributes:
         failures: How many times `listen` raises before it works.
@@ -208,7 +210,7 @@ class ScriptedSource:
     @property
     def name(self) -> str:
         """The name under which it is logged."""
-        return "directed"
+        return "scripted"
 
     async def listen(self, sink: ReportSink) -> None:
         """Take the sink, and stay until cancelled."""
@@ -226,5 +228,5 @@ def past() -> datetime:
     return clock_of_loop().now()
 
 
-async def ignore(report: Any) -> None:
+async def ignore_report(report: Any) -> None:
     """Take a report and do nothing with it."""

@@ -33,6 +33,8 @@ from outreach.testing.storage_tables.trail_contract import TrailContract
 from outreach.testing.storage_tables.transactions_contract import TransactionsContract
 from outreach.testing.storage_tables.work_contract import WorkContract
 
+__all__ = ["StorageContract"]
+
 
 class StorageContract(
     TransactionsContract,

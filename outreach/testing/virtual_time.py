@@ -29,6 +29,17 @@ from typing import Any, Final, TypeVar, TypeVarTuple
 from outreach.clock import Clock, SystemClock, in_utc
 from outreach.testing.thread_work import ThreadWork, anyio_threads_work, leave_storages, watch_storages
 
+__all__ = [
+    "Deadlock",
+    "RunTooLong",
+    "ThreadTooLong",
+    "VirtualClock",
+    "VirtualTimeError",
+    "VirtualTimeLoop",
+    "clock_of_loop",
+    "real_time",
+]
+
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
 

@@ -6,9 +6,9 @@ An adapter is held to it by a subclass that puts it in front of a provider that 
     class TestMyVoice(VoiceContract):
         @pytest.fixture
         def harness(self):
-            return MyLab()
+            return MyHarness()
 
-`provider_contract.ProviderHarness` says what a laboratory is.
+`provider_contract.ProviderHarness` says what a harness offers; for a provider with an HTTP API use `HttpHarness`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from outreach.models.dispatch import DispatchOutcome
 from outreach.protocols.voice import CallRequest, VoiceProvider
 from outreach.testing.builders import WORKSPACE_ID, new_id
 from outreach.testing.provider_contract import ProviderContract, ProviderHarness
+
+__all__ = ["VoiceContract"]
 
 
 class VoiceContract(ProviderContract):

@@ -14,6 +14,8 @@ from outreach.models.call import Call
 from outreach.models.campaign import Campaign
 from outreach.testing.virtual_time import VirtualTimeLoop
 
+__all__ = ["call_ended", "campaign_ended", "until"]
+
 T = TypeVar("T")
 
 MAX_SECONDS: Final = 30 * 86_400.0

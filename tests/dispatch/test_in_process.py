@@ -12,8 +12,8 @@ from outreach.errors import DispatchRefused, StorageUnreachable
 from outreach.models.work import WorkUnit
 from outreach.protocols.dispatcher import Dispatcher, ReportSource
 from outreach.testing.clock import ShiftedClock
-from outreach.testing.dispatcher_contract import DispatcherContract, Make
-from outreach.testing.scripted_dispatch import ScriptedRunner, ScriptedWorker, ignore
+from outreach.testing.dispatcher_contract import DispatcherContract, MakeDispatcher
+from outreach.testing.scripted_dispatch import ScriptedRunner, ScriptedWorker, ignore_report
 from outreach.testing.virtual_time import clock_of_loop
 
 
@@ -22,14 +22,14 @@ class TestInProcessDispatcher(DispatcherContract):
     """The dispatcher of the engine's own process keeps the contract."""
 
     @pytest.fixture
-    def make(self) -> Make:
+    def make(self) -> MakeDispatcher:
         """Return what makes an in-process dispatcher that looks around quickly."""
 
         def make(worker: ScriptedWorker, runner: ScriptedRunner, sources: Sequence[ReportSource]) -> Dispatcher:
             return InProcessDispatcher(
                 worker=worker,
                 runner=runner,
-                report=ignore,
+                report=ignore_report,
                 sources=sources,
                 clock=clock_of_loop(),
                 config=EngineConfig(change_poll_seconds=0.02, heartbeat_interval_seconds=0.03, lock_retry_seconds=0.03),
@@ -45,7 +45,7 @@ async def test_a_clock_that_is_set_back_is_told_to_the_worker_at_once() -> None:
     dispatcher = InProcessDispatcher(
         worker=worker,
         runner=runner,
-        report=ignore,
+        report=ignore_report,
         sources=(),
         clock=clock,
         config=EngineConfig(change_poll_seconds=0.02, heartbeat_interval_seconds=3600, lease_seconds=7200),
@@ -71,7 +71,7 @@ async def test_a_database_that_is_away_as_the_right_was_taken_does_not_cost_the_
     dispatcher = InProcessDispatcher(
         worker=worker,
         runner=runner,
-        report=ignore,
+        report=ignore_report,
         sources=(),
         clock=clock_of_loop(),
         config=EngineConfig(change_poll_seconds=0.02),
@@ -95,7 +95,7 @@ async def test_what_was_kept_is_recorded_from_the_refusal_of_the_right_on(reason
     dispatcher = InProcessDispatcher(
         worker=worker,
         runner=ScriptedRunner(),
-        report=ignore,
+        report=ignore_report,
         sources=(),
         clock=clock_of_loop(),
         config=EngineConfig(),

@@ -7,8 +7,8 @@ import pytest
 from outreach.config import EngineConfig
 from outreach.dispatch.procrastinate import ProcrastinateDispatcher, install
 from outreach.protocols.dispatcher import Dispatcher, DispatcherParts, ReportSource
-from outreach.testing.dispatcher_contract import DispatcherContract, Make, running, unit
-from outreach.testing.scripted_dispatch import ScriptedRunner, ScriptedWorker, ignore, past
+from outreach.testing.dispatcher_contract import DispatcherContract, MakeDispatcher, running, unit
+from outreach.testing.scripted_dispatch import ScriptedRunner, ScriptedWorker, ignore_report, past
 from outreach.testing.virtual_time import clock_of_loop
 from tests import postgres
 
@@ -26,7 +26,7 @@ class TestProcrastinateDispatcher(DispatcherContract):
     """The dispatcher whose slices are jobs keeps the contract, on a real PostgreSQL."""
 
     @pytest.fixture
-    def make(self, url: str) -> Make:
+    def make(self, url: str) -> MakeDispatcher:
         """Return what makes a dispatcher that looks around quickly, without jobs of another test."""
         postgres.server().execute(
             "TRUNCATE outreach_jobs.procrastinate_jobs, outreach_jobs.procrastinate_workers, "
@@ -39,7 +39,7 @@ class TestProcrastinateDispatcher(DispatcherContract):
                 DispatcherParts(
                     worker=worker,
                     runner=runner,
-                    report=ignore,
+                    report=ignore_report,
                     sources=sources,
                     clock=clock_of_loop(),
                     config=EngineConfig(
@@ -53,7 +53,9 @@ class TestProcrastinateDispatcher(DispatcherContract):
         return make
 
     @pytest.mark.parametrize("driven_by", [77, 0])
-    async def test_a_refused_slice_hands_its_job_on_and_it_is_never_lost(self, make: Make, driven_by: int) -> None:
+    async def test_a_refused_slice_hands_its_job_on_and_it_is_never_lost(
+        self, make: MakeDispatcher, driven_by: int
+    ) -> None:
         """It goes to the worker that drives its unit; when that has gone, or hands it over, to whoever has room."""
         worker, runner, due = ScriptedWorker(1), ScriptedRunner(), unit()
         worker.refusals[due] = driven_by

@@ -13,7 +13,7 @@ import httpx
 from outreach.models.base import Channel
 from outreach.protocols.adapter import Callback
 from outreach.testing.fault_server import Answer, Received
-from outreach.testing.http_harness import StandIn
+from outreach.testing.http_harness import FakeProvider
 
 PUBLIC_URL: Final = "https://outreach.test"
 """Where providers believe the server to be; it is on the loopback, as behind a proxy."""
@@ -61,7 +61,7 @@ class Part:
     name: ClassVar[str]
     channel: ClassVar[Channel]
     credentials: ClassVar[Mapping[str, str]]
-    stand_in_of: ClassVar[Callable[[], StandIn]]
+    stand_in_of: ClassVar[Callable[[], FakeProvider]]
 
     def __init__(self) -> None:
         self.stand_in = type(self).stand_in_of()

@@ -8,11 +8,11 @@ from typing import Final
 
 import pytest
 
-from outreach.testing.simulation.driver import simulate
-from outreach.testing.simulation.ledger import Broken
-from tests.simulation.broken_clusters import CLUSTERS
-from tests.simulation.broken_cuts import CUTS
-from tests.simulation.broken_engines import BROKEN
+from tests.simulation.broken.clusters import CLUSTERS
+from tests.simulation.broken.cuts import CUTS
+from tests.simulation.broken.engines import BROKEN
+from tests.simulation.driver import simulate
+from tests.simulation.invariants.ledger import Broken
 
 MAX_SEEDS = 300
 

@@ -1,4 +1,4 @@
-"""`python -m outreach.testing.simulation`, which `make simulate` runs."""
+"""`python -m tests.simulation`, which `make simulate` runs."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from outreach.testing.simulation import __main__ as command
-from outreach.testing.simulation.driver import Result
-from outreach.testing.simulation.faults import ALL, ENOUGH_SEEDS, FREQUENT, SOME_SEEDS, Fault
-from outreach.testing.simulation.ledger import Broken
+from tests.simulation import __main__ as command
+from tests.simulation.driver import Result
+from tests.simulation.faults import ALL, ENOUGH_SEEDS, FREQUENT, SOME_SEEDS, Fault
+from tests.simulation.invariants.ledger import Broken
+
+ROOT = Path(__file__).parents[2]
 
 
 def _found(seed: int, *faults: Fault) -> Result:
@@ -88,8 +91,8 @@ def test_a_reader_that_goes_away_is_no_error_to_tell_of() -> None:
     read, write = os.pipe()
     os.close(read)
     try:
-        command_line = [sys.executable, "-m", "outreach.testing.simulation", "--seed", "6"]
-        done = subprocess.run(command_line, stdout=write, stderr=subprocess.PIPE, check=False, text=True)
+        command_line = [sys.executable, "-m", "tests.simulation", "--seed", "6"]
+        done = subprocess.run(command_line, cwd=ROOT, stdout=write, stderr=subprocess.PIPE, check=False, text=True)
     finally:
         os.close(write)
     assert (done.returncode, done.stderr) == (1, "")

@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from outreach.testing.simulation.driver import simulate
-from outreach.testing.simulation.faults import Fault, missing
+from tests.simulation.driver import simulate
+from tests.simulation.faults import Fault, missing
+
+ROOT = Path(__file__).parents[2]
 
 FEW_SEEDS = (1119, 1146, 2365, 876, 8, 15, 105)
 MORE_SEEDS = (4610, 5663, 14, 35, 0, 1, 2, 3, 5, 6, 11, 13)
@@ -104,9 +106,9 @@ def test_one_seed_has_one_course(tmp_path: Path) -> None:
     assert simulate(4) == here
     assert simulate(4, path=tmp_path / "simulated.db") == here
     assert simulate(4, workers=2) == simulate(4, workers=2)
-    command = [sys.executable, "-m", "outreach.testing.simulation", "--seed", "4"]
+    command = [sys.executable, "-m", "tests.simulation", "--seed", "4"]
     there = subprocess.run(
-        command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": "7"}
+        command, cwd=ROOT, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": "7"}
     )
     assert f"Trace: {here.trace}\n" in there.stdout
 
@@ -127,5 +129,5 @@ def test_what_a_process_has_done_before_changes_no_course() -> None:
 
 
 def test_another_seed_has_another_course() -> None:
-    """The fingerprint tells courses apart."""
+    """The fingerprint of two courses is not the same."""
     assert simulate(4).trace != simulate(5).trace

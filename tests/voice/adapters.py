@@ -22,7 +22,7 @@ from outreach.protocols.voice import CallRequest
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.clock import ManualClock
 from outreach.testing.fault_server import Answer, Fault, FaultServer, Received
-from outreach.testing.http_harness import RETRY_AFTER_SECONDS, HttpHarness, StandIn
+from outreach.testing.http_harness import RETRY_AFTER_SECONDS, FakeProvider, HttpHarness
 from outreach.testing.voice_contract import VoiceContract
 
 AGENT: Final = "agent-1"
@@ -143,7 +143,7 @@ class AdapterContract(VoiceContract):
     credentials: ClassVar[Mapping[str, str]]
     harmless: ClassVar[bytes]
 
-    def stand_in(self) -> StandIn:
+    def stand_in(self) -> FakeProvider:
         """Return what plays the provider."""
         raise NotImplementedError("A subclass names what plays the provider.")
 

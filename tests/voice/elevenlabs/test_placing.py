@@ -13,7 +13,7 @@ from outreach.protocols.adapter import VoiceAdapter
 from outreach.protocols.carrier import LookupRequest
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.fault_server import Answer
-from outreach.testing.http_harness import StandIn
+from outreach.testing.http_harness import FakeProvider
 from outreach.voice.elevenlabs import ADAPTER
 from tests import provider_documents
 from tests.voice.adapters import CONTACT, FULL, SENDER, AdapterContract, Recording, body_of, call_request, connection_of
@@ -35,7 +35,7 @@ class TestElevenLabs(AdapterContract):
     credentials: ClassVar[Mapping[str, str]] = CREDENTIALS
     harmless: ClassVar[bytes] = b'{"conversations": [], "has_more": false}'
 
-    def stand_in(self) -> StandIn:
+    def stand_in(self) -> FakeProvider:
         """Return what plays ElevenLabs."""
         return ElevenLabsStandIn()
 

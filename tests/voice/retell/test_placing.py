@@ -13,7 +13,7 @@ from outreach.protocols.adapter import VoiceAdapter
 from outreach.protocols.carrier import LookupRequest
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.fault_server import Answer, Received
-from outreach.testing.http_harness import StandIn
+from outreach.testing.http_harness import FakeProvider
 from outreach.voice.retell import ADAPTER
 from tests import provider_documents
 from tests.voice.adapters import (
@@ -43,7 +43,7 @@ class TestRetell(AdapterContract):
     credentials: ClassVar[Mapping[str, str]] = CREDENTIALS
     harmless: ClassVar[bytes] = b'{"current_concurrency": 0, "concurrency_limit": 20}'
 
-    def stand_in(self) -> StandIn:
+    def stand_in(self) -> FakeProvider:
         """Return what plays Retell."""
         return RetellStandIn()
 

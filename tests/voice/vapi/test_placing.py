@@ -14,7 +14,7 @@ from outreach.protocols.adapter import VoiceAdapter
 from outreach.protocols.carrier import LookupRequest
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.fault_server import Answer
-from outreach.testing.http_harness import StandIn
+from outreach.testing.http_harness import FakeProvider
 from outreach.voice.vapi import ADAPTER
 from tests import provider_documents
 from tests.voice.adapters import (
@@ -42,7 +42,7 @@ class TestVapi(AdapterContract):
     credentials: ClassVar[Mapping[str, str]] = CREDENTIALS
     harmless: ClassVar[bytes] = b"[]"
 
-    def stand_in(self) -> StandIn:
+    def stand_in(self) -> FakeProvider:
         """Return what plays Vapi."""
         return VapiStandIn()
 
