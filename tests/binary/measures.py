@@ -18,7 +18,7 @@ import httpx
 import psutil
 
 ROUNDS: Final = 7
-ALLOWED_SECONDS: Final = 0.7
+ALLOWED_SECONDS: Final = 0.4
 """How much later than the package the executable may answer first."""
 
 BUSY_SHARE: Final = 0.2
