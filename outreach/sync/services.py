@@ -2563,7 +2563,10 @@ class Outreach(Engine):
         """Return an engine over the database that a URL names; the first call, or `start`, opens it.
 
         `OUTREACH_HOST_ID` names this machine where its own identity changes from start to start, as in a
-        container: a database that finds itself on another machine does not start sending. `OUTREACH_SECRET_KEY` holds
+        container: a database that finds itself on another machine does not start sending. `OUTREACH_STATE_DIR` names
+        the directory in which a worker notes how far a PostgreSQL database has come; by default it is the one that
+        systemd names (`STATE_DIRECTORY`), if any: a database that was set back does not start sending.
+        `OUTREACH_SECRET_KEY` holds
         the key that accounts' credentials are encrypted with, or `OUTREACH_SECRET_KEY_FILE` names a file that does;
         without them it is the systemd credential `outreach-secret-key`, else a file beside the database.
 

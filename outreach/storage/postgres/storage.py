@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar, cast
 
@@ -56,16 +57,24 @@ class PostgresStorage:
         create: Whether opening creates the schema `outreach` in a database without it.
         migrate: Whether opening migrates an older schema.
         workers: How many processes may dispatch from it at a time; the others stand by.
+        state_dir: Where this machine notes how far the database has come; None for nowhere.
     """
 
     def __init__(
-        self, conninfo: str, *, clock: Clock, create: bool = True, migrate: bool = True, workers: int = 1
+        self,
+        conninfo: str,
+        *,
+        clock: Clock,
+        create: bool = True,
+        migrate: bool = True,
+        workers: int = 1,
+        state_dir: Path | None = None,
     ) -> None:
         self._conninfo = conninfo
         self._clock = clock
         self._create = create
         self._migrate = migrate
-        self._lock = PostgresDispatchLock(conninfo, workers=workers)
+        self._lock = PostgresDispatchLock(conninfo, workers=workers, state_dir=state_dir)
         self._instrumentation = Instrumentation()
         self._open: _Open | None = None
         self._notify: Callable[[str], None] | None = None
@@ -261,11 +270,19 @@ def _not_open() -> StorageError:
 
 
 def postgres_storage_from_url(
-    url: str, *, clock: Clock, create: bool = True, migrate: bool = True, workers: int = 1
+    url: str,
+    *,
+    clock: Clock,
+    create: bool = True,
+    migrate: bool = True,
+    workers: int = 1,
+    state_dir: Path | None = None,
 ) -> PostgresStorage:
     """Return the unopened storage of a URL such as `postgresql://user:password@host:5432/database`.
 
     Raises:
         ConfigError: The URL is not valid.
     """
-    return PostgresStorage(conninfo_of(url), clock=clock, create=create, migrate=migrate, workers=workers)
+    return PostgresStorage(
+        conninfo_of(url), clock=clock, create=create, migrate=migrate, workers=workers, state_dir=state_dir
+    )

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import attrs
 import psutil
 from filelock import BaseFileLock, FileLock, Timeout
 
-from outreach.clock import format_timestamp, parse_timestamp
 from outreach.errors import DispatchRefused
 from outreach.models.work import DatabaseHome, HighWaterMark
+from outreach.storage.base.dispatch_note import DispatchNote
 from outreach.storage.sqlite.copying import integrity_problems
 from outreach.storage.sqlite.footprint import Footprint
 from outreach.storage.sqlite.thread import call, close, connect
@@ -119,7 +118,8 @@ class SqliteDispatchLock:
             watch.on_log_deleted = self._on_log_deleted
         # One file under two names is one database.
         self._path = Path(os.path.realpath(path))
-        self._note = self._path.with_name(f"{self._path.name}.dispatch-note")
+        note = self._path.with_name(f"{self._path.name}.dispatch-note")
+        self._note = DispatchNote(note, "The directory of the database")
         self._host = host
         self._mounts = mounts
         self._held: dict[int, BaseFileLock] = {}
@@ -132,7 +132,7 @@ class SqliteDispatchLock:
         """
         self._is_log_deleted = self._is_loss_noted = False
         if self._watch is not None:
-            self._log_was_left = self._watch.before_opening(Footprint.read(self._read_note().get("file")))
+            self._log_was_left = self._watch.before_opening(Footprint.read(self._note.content().get("file")))
 
     def ended_uncleanly(self) -> bool:
         """Return whether the last process did not close the database, or did not record that it did.
@@ -143,7 +143,7 @@ class SqliteDispatchLock:
         places = (place for place in range(1, MAX_WORKERS + 1) if place not in self._held)
         if any(not self.is_free(place) for place in places):
             return False
-        noted = self._read_note()
+        noted = self._note.content()
         return self._log_was_left or (bool(noted) and noted.get("ended") is not True)
 
     async def check_integrity(self) -> str | None:
@@ -237,26 +237,7 @@ class SqliteDispatchLock:
 
     def high_water(self) -> HighWaterMark | None:
         """Return the recorded high-water mark; None without a readable note."""
-        value = self._read_note()
-        try:
-            database, epoch, change = value["database"], value["epoch"], value["change"]
-            # Notes of earlier versions have no time.
-            renewed_at = parse_timestamp(value["renewed_at"]) if value.get("renewed_at") is not None else None
-        except (ValueError, TypeError, KeyError):
-            return None
-        # A truncated file may still be JSON.
-        dated = renewed_at is None or renewed_at.tzinfo is not None
-        if type(database) is str and type(epoch) is int and type(change) is int and dated:
-            return HighWaterMark(database=database, epoch=epoch, change=change, renewed_at=renewed_at)
-        return None
-
-    def _read_note(self) -> Mapping[str, Any]:
-        """Return the content of the note; empty without a readable one."""
-        try:
-            value = json.loads(self._note.read_bytes())
-        except (OSError, ValueError, RecursionError):
-            return {}
-        return value if isinstance(value, dict) else {}
+        return self._note.mark()
 
     def record_high_water(self, mark: HighWaterMark, *, ended: bool = False) -> None:
         """Write the high-water mark, and whether the worker is ending; raise `DispatchRefused` if that fails.
@@ -268,28 +249,8 @@ class SqliteDispatchLock:
                 self._write_note(mark, ended=ended)
 
     def _write_note(self, mark: HighWaterMark, *, ended: bool) -> None:
-        draft = self._note.with_name(f"{self._note.name}.new")
-        try:
-            file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(file, "w", encoding="ascii") as opened:
-                renewed_at = format_timestamp(mark.renewed_at) if mark.renewed_at is not None else None
-                footprint = self._watch.footprint() if self._watch is not None else None
-                json.dump(
-                    {
-                        **attrs.asdict(mark),
-                        "renewed_at": renewed_at,
-                        "ended": ended,
-                        "file": attrs.asdict(footprint) if footprint is not None else None,
-                    },
-                    opened,
-                )
-            draft.replace(self._note)
-        except OSError as error:
-            raise DispatchRefused(
-                f"The high-water mark {str(self._note)!r} cannot be written ({error.strerror}). The directory of the "
-                "database must be writable, and its disk must have room.",
-                reason="note",
-            ) from error
+        footprint = self._watch.footprint() if self._watch is not None else None
+        self._note.write(mark, ended=ended, file=attrs.asdict(footprint) if footprint is not None else None)
 
     def note_deleted_log(self) -> None:
         """Have the next worker pause what runs, if the log was deleted: commits may be lost with it.
