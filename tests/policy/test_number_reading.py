@@ -133,7 +133,7 @@ _REWRITTEN_IN_PART = frozenset({"GA", "NF"})
 
 
 def test_a_digit_too_many_or_too_few_behind_a_trunk_prefix_makes_no_valid_number_with_it() -> None:
-    """`0151…` is not read as a number that begins with 0, and `00151…` as an international one only if that is valid."""
+    """`0151…` is not read as a number that begins with 0."""
     for region, number in _examples():
         written = "".join(filter(str.isdigit, phonenumbers.format_number(number, PhoneNumberFormat.NATIONAL)))
         digits = phonenumbers.national_significant_number(number)
