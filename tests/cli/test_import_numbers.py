@@ -175,6 +175,23 @@ def test_where_the_phone_column_is_empty_the_next_one_is_read(
     assert (alone["numbers"]["count"], alone["other_columns"]) == (1, [])
 
 
+def test_start_and_resume_show_the_warnings(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """In words, and in JSON: here of a sending number that the sandbox does not have."""
+    file = csv_file("phone\n+14155550101\n")
+    told = []
+    for as_json in (True, False):
+        campaign = cli.ask(*arguments(workspace_id, file), "--from", "+14155550199", "--carrier", "twilio")["id"]
+        for move in ("start", "resume"):
+            if as_json:
+                [warning] = cli.ask("campaigns", move, campaign)["warnings"]
+                told.append(warning)
+            else:
+                told.append(cli.run("campaigns", move, campaign).stderr)
+            cli.run("campaigns", "pause", campaign)
+    assert ["Its sending number +14155550199 is not a number of the workspace" in one for one in told] == [True] * 4
+    assert all("Warning: Its sending" in one for one in told[2:])
+
+
 def test_a_text_over_the_cap_for_everybody_is_refused_at_once(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """Nothing is created; a text that suits somebody is loaded."""
     file = csv_file("phone,note\n+14155550101,\n+14155550102," + "x" * 600 + "\n")
