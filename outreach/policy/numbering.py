@@ -125,6 +125,12 @@ def _former_reading(number: str, region: str) -> str | None:
     return None if phone is None else international(phone[1:])
 
 
+def is_nearly_as_long(digits: str, region: str) -> bool:
+    """Return whether digits are as long as a national number of a region, give or take one digit."""
+    plan = _plan_of_region(region)
+    return plan is not None and any(abs(len(digits) - length) <= 1 for length in plan.lengths)
+
+
 def is_national_form(digits: str, phone: str) -> bool:
     """Return whether a number in E.164 has these digits where its country writes it nationally.
 

@@ -221,7 +221,11 @@ def _read_in(number: str, region: str) -> NumberReading:
     if not any((national, own, behind_prefix, with_zero)):
         local = " without its area code" if numbering.is_local(number, region) else ""
         return NumberReading(None, problem=f"is not a possible number of {region}{local}")
-    starts_with_code = number.startswith(code) and code != str(_NANP_CODE)
+    starts_with_code = (
+        number.startswith(code)
+        and code != str(_NANP_CODE)
+        and numbering.is_nearly_as_long(number.removeprefix(code), region)
+    )
     if starts_with_code:
         # With a digit too many or too few, a number without its plus sign has the digits of somebody else's landline.
         local_form = national

@@ -177,6 +177,8 @@ def test_a_number_with_a_digit_too_many_or_too_few_is_refused(raw: str, region: 
     [
         ("0491 5123456", "DE", NumberReading("+494915123456")),
         ("(55) 99123-4567", "BR", NumberReading("+5555991234567")),
+        ("590271234", "GP", NumberReading("+590590271234")),
+        ("262161234", "RE", NumberReading("+262262161234")),
         ("9123456789", "IN", NumberReading("+919123456789", correction=TRUNK_PREFIX)),
         ("7012345678", "KZ", NumberReading("+77012345678", correction=TRUNK_PREFIX)),
     ],
