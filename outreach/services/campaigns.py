@@ -7,6 +7,8 @@ from datetime import datetime
 from functools import partial
 from typing import Final, get_args
 
+import attrs
+
 from outreach.errors import ErrorDetail, InvalidRequest, NotFound
 from outreach.models.base import Channel, Page
 from outreach.models.campaign import Campaign, Counters
@@ -30,7 +32,12 @@ from outreach.services.forecast import CampaignForecast
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
 from outreach.services.lists import PageRequest, iterate, moment_place
 from outreach.services.preflight import CampaignPreflight
-from outreach.services.start_checks import check_contacts, find_unsendable_text
+from outreach.services.start_checks import (
+    check_contacts,
+    find_misread_numbers,
+    find_start_warnings,
+    find_unsendable_text,
+)
 from outreach.services.validation import (
     check_choice,
     check_flags,
@@ -208,6 +215,8 @@ class Campaigns(
             WorkspaceUnavailable: The workspace is suspended or closed.
             IllegalTransition: The campaign was started before, or has ended.
             CannotStart: The details name every reason, such as a text that is empty or too long for every contact.
+
+        `start_warnings` names what does not prevent it.
         """
         operation = await self._start(workspace_id, campaign_id, allow_unknown_placeholders=allow_unknown_placeholders)
         return await self._move(operation, workspace_id, campaign_id, actor)
@@ -219,14 +228,18 @@ class Campaigns(
         action: CampaignAction,
         *,
         request: IdempotentRequest | None,
-        render: Callable[[Campaign], StoredAnswer],
+        render: Callable[[Campaign, Sequence[ErrorDetail]], StoredAnswer],
         allow_unknown_placeholders: bool = False,
         actor: str = "library",
     ) -> StoredAnswer:
+        warnings: Sequence[ErrorDetail] = ()
         check_choice("action", action, tuple(_MOVES))
 
         async def make(once: IdempotencyGuard[Campaign]) -> Campaign:
+            nonlocal warnings
             operation: Callable[..., Campaign] = _MOVES[action]
+            if action in {CampaignAction.START, CampaignAction.RESUME}:
+                warnings = await find_start_warnings(self._context, workspace_id, campaign_id)
             if action is CampaignAction.START:
                 operation = await self._start(
                     workspace_id, campaign_id, allow_unknown_placeholders=allow_unknown_placeholders
@@ -235,7 +248,9 @@ class Campaigns(
                 operation = await self._resume(workspace_id, campaign_id)
             return await self._move(operation, workspace_id, campaign_id, actor, once)
 
-        return await Idempotency(self._context).answer(workspace_id, request, render=render, make=make)
+        return await Idempotency(self._context).answer(
+            workspace_id, request, render=lambda campaign: render(campaign, warnings), make=make
+        )
 
     async def check_start(self, workspace_id: str, campaign_id: str) -> StartCheck:
         """Return how many of a campaign's contacts would fail because their text is empty or too long.
@@ -245,7 +260,19 @@ class Campaigns(
         Raises:
             NotFound: The workspace has no such campaign.
         """
-        return await check_contacts(self._context, workspace_id, campaign_id)
+        found = await check_contacts(self._context, workspace_id, campaign_id)
+        misread = await find_misread_numbers(self._context, workspace_id, campaign_id)
+        return attrs.evolve(found, warnings=(*found.warnings, *misread.warnings()))
+
+    async def start_warnings(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
+        """Return what does not prevent a start or a resume, but is most likely a mistake (`StartCheck.warnings`).
+
+        The first 10,000 open contacts are checked.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return await find_start_warnings(self._context, workspace_id, campaign_id)
 
     async def pause(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
         """Pause a campaign; after this returns, no new message of it is sent."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from outreach.errors import ErrorDetail
 from outreach.models.base import Channel, JsonPage
 from outreach.models.call import Call, NewCall
 from outreach.models.campaign import (
@@ -171,11 +172,13 @@ class HttpOperations:
         action: CampaignAction,
         *,
         request: IdempotentRequest | None,
-        render: Callable[[Campaign], StoredAnswer],
+        render: Callable[[Campaign, Sequence[ErrorDetail]], StoredAnswer],
         allow_unknown_placeholders: bool = False,
         actor: str = "library",
     ) -> StoredAnswer:
         """Start, unschedule, pause, resume or cancel a campaign.
+
+        `render` also gets the warnings of a start or a resume (`campaigns.start_warnings`).
 
         Raises:
             OutreachError: See `campaigns.start`, `unschedule`, `pause`, `resume` and `cancel`.

@@ -963,6 +963,8 @@ class Campaigns(Service[AsyncCampaigns]):
             WorkspaceUnavailable: The workspace is suspended or closed.
             IllegalTransition: The campaign was started before, or has ended.
             CannotStart: The details name every reason, such as a text that is empty or too long for every contact.
+
+        `start_warnings` names what does not prevent it.
         """
         return self._call(
             lambda service: service.start(
@@ -979,6 +981,16 @@ class Campaigns(Service[AsyncCampaigns]):
             NotFound: The workspace has no such campaign.
         """
         return self._call(lambda service: service.check_start(workspace_id, campaign_id))
+
+    def start_warnings(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
+        """Return what does not prevent a start or a resume, but is most likely a mistake (`StartCheck.warnings`).
+
+        The first 10,000 open contacts are checked.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._call(lambda service: service.start_warnings(workspace_id, campaign_id))
 
     def pause(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign:
         """Pause a campaign; after this returns, no new message of it is sent."""
@@ -2247,11 +2259,13 @@ class HttpOperations(Service[AsyncHttpOperations]):
         action: CampaignAction,
         *,
         request: IdempotentRequest | None,
-        render: Callable[[Campaign], StoredAnswer],
+        render: Callable[[Campaign, Sequence[ErrorDetail]], StoredAnswer],
         allow_unknown_placeholders: bool = False,
         actor: str = "library",
     ) -> StoredAnswer:
         """Start, unschedule, pause, resume or cancel a campaign.
+
+        `render` also gets the warnings of a start or a resume (`campaigns.start_warnings`).
 
         Raises:
             OutreachError: See `campaigns.start`, `unschedule`, `pause`, `resume` and `cancel`.

@@ -30,7 +30,9 @@ from outreach_server.cli.import_report import (
     mapping,
     mapping_table,
     numbers_document,
+    other_columns,
     show_numbers,
+    show_other_columns,
     show_warnings,
 )
 from outreach_server.cli.obstacles import explain_obstacles, explain_placeholders, explain_values
@@ -309,6 +311,7 @@ def _file_document(contacts: ContactFile) -> Mapping[str, Any]:
         "notes": [*contacts.notes, *contacts.table.unread()],
         "mapping": mapping(contacts),
         "numbers": numbers_document(contacts.numbers),
+        "other_columns": other_columns(contacts),
         "corrected": corrected(contacts.numbers),
     }
 
@@ -317,6 +320,7 @@ def _show_rows(contacts: ContactFile, rejects: Rejects, rejects_file: TextIO | N
     for text in contacts.table.unread():
         note(text)
     show_numbers(contacts.numbers)
+    show_other_columns(contacts)
     if rejects.count:
         note("These rows are not loaded:")
         where = f"all are in {rejects_file.name}" if rejects_file else "--rejects FILE.csv writes all of them"

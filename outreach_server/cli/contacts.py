@@ -55,6 +55,7 @@ class ContactFile:
             it is shown, and as ISO 8601 (`moment_name`).
         rows: Nonempty rows read so far.
         numbers: The numbers that were taken so far; its region has to be set before.
+        from_other_columns: How many of them are not from the phone column, by column, each with the first row.
     """
 
     table: Table
@@ -68,6 +69,7 @@ class ContactFile:
     rows: int = 0
     loaded: int = 0
     numbers: ReadNumbers = attrs.field(factory=ReadNumbers)
+    from_other_columns: dict[int, tuple[int, int]] = attrs.field(factory=dict)
 
     @classmethod
     def open(cls, table: Table, *, mapped: Mapping[Field, str] = _NOT_MAPPED) -> ContactFile:
@@ -129,9 +131,9 @@ class ContactFile:
         """Iterate over the prepared contacts with valid numbers, in chunks; report all other rows."""
         chunk: list[PreparedRecipient] = []
         for record in self._rows(rejects):
-            number = self.number(record)
+            number, phone = self.number(record), self.columns.phone_of(record)
             if number.problem is not None:
-                _reject(rejects, record, self.columns.headers[self.columns.phone], number.problem)
+                _reject(rejects, record, self.columns.headers[phone], number.problem)
                 continue
             try:
                 # By the number as it was read, which is not read again.
@@ -139,9 +141,12 @@ class ContactFile:
                 prepared = prepare_recipient(contact, None, path="")
             except InvalidRequest as error:
                 detail = error.details[0]
-                _reject(rejects, record, self._column(detail.path.removeprefix(".")), detail.message)
+                _reject(rejects, record, self._column(detail.path.removeprefix("."), phone), detail.message)
                 continue
             self.numbers.count(record.row, number)
+            if phone != self.columns.phone:
+                count, first = self.from_other_columns.get(phone, (0, record.row))
+                self.from_other_columns[phone] = count + 1, first
             self._count(record, contact)
             chunk.append(prepared._replace(phone_number=number.text))
             if len(chunk) == CHUNK:
@@ -205,9 +210,9 @@ class ContactFile:
                     variables[moment_name(name)] = moment
         return NewRecipient(phone_number=phone_number, **fields, custom_variables=variables)
 
-    def _column(self, path: str) -> str | None:
+    def _column(self, path: str, phone: int) -> str | None:
         names: dict[str, str] = {field: self.columns.headers[index] for index, field in self.columns.fields}
-        names["phone_number"] = self.columns.headers[self.columns.phone]
+        names["phone_number"] = self.columns.headers[phone]
         return names.get(path)
 
 

@@ -41,7 +41,7 @@ def request(operation: str, digest: str = "1") -> IdempotentRequest:
 def counted(made: list[Any]) -> Any:
     """Return a renderer that notes what it was called with."""
 
-    def render(item: Any) -> StoredAnswer:
+    def render(item: Any, *_: Any) -> StoredAnswer:
         made.append(item)
         return StoredAnswer(body=f"answer {len(made)}".encode())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from starlette.endpoints import HTTPEndpoint
@@ -9,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from outreach import Campaign
-from outreach.errors import CannotStart
+from outreach.errors import CannotStart, ErrorDetail
 from outreach.http import StoredAnswer, in_update_names, read_campaign_start, write_managed_campaign
 from outreach.models import CampaignAction
 from outreach_server.body import Body
@@ -29,8 +30,8 @@ class _Move(HTTPEndpoint):
         campaign_id = path_id(request, "campaign")
         allow, body = await self.read(request)
 
-        def render(campaign: Campaign) -> StoredAnswer:
-            return answer_of(write_managed_campaign(campaign, now=engine.now()))
+        def render(campaign: Campaign, warnings: Sequence[ErrorDetail]) -> StoredAnswer:
+            return answer_of(write_managed_campaign(campaign, now=engine.now(), warnings=warnings))
 
         try:
             answer = await engine.http.move_campaign(
