@@ -16,7 +16,19 @@ from outreach.policy.column_names import LAST_NAMES_BESIDE, NAMES, NUMBERS, OWNE
 from outreach.policy.countries import region_of_country
 from outreach.policy.date_formats import DateFormat, date_format
 from outreach.policy.holidays import holiday_parts
+from outreach.policy.meant import (
+    dates_like,
+    day_like,
+    did_you_mean,
+    moment_like,
+    nearest,
+    regions_like,
+    sentence,
+    time_like,
+    zones_like,
+)
 from outreach.policy.numbering import NumberKind, country_code, country_of, number_kind
+from outreach.policy.opening import is_zone
 from outreach.policy.phones import SEVERAL_NUMBERS, normalise, read_number
 from outreach.policy.placeholders import PlaceholderTally, expected_names, with_field_names
 from outreach.policy.rendering import moment_name, placeholders_of, recipient_values
@@ -48,18 +60,24 @@ __all__ = [
     "country_of",
     "database_option",
     "date_format",
+    "dates_like",
+    "day_like",
     "described",
+    "did_you_mean",
     "escape_formula",
     "expected_names",
     "fields_of_headers",
     "holiday_parts",
     "is_blank",
     "is_cell_error",
+    "is_zone",
     "log_error",
     "log_throttle_of",
     "masked",
+    "moment_like",
     "moment_name",
     "name_spellings",
+    "nearest",
     "normalise",
     "number_kind",
     "person_key",
@@ -72,7 +90,11 @@ __all__ = [
     "read_simple_body",
     "recipient_values",
     "region_of_country",
+    "regions_like",
+    "sentence",
+    "time_like",
     "with_field_names",
+    "zones_like",
 ]
 
 
