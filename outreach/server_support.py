@@ -14,6 +14,7 @@ from outreach.convert.fast_bodies import read_simple_body
 from outreach.logged_errors import described, log_error, masked
 from outreach.policy.column_names import LAST_NAMES_BESIDE, NAMES, NUMBERS, OWNERS, Field, fields_of_headers, plain
 from outreach.policy.countries import region_of_country
+from outreach.policy.damaged_texts import REPLACED, decoded_once
 from outreach.policy.date_formats import DateFormat, date_format
 from outreach.policy.holidays import holiday_parts
 from outreach.policy.meant import (
@@ -48,6 +49,7 @@ __all__ = [
     "OWNERS",
     "PROGRAM",
     "PUBLIC_URL_VARIABLE",
+    "REPLACED",
     "SEVERAL_NUMBERS",
     "DateFormat",
     "Field",
@@ -62,6 +64,7 @@ __all__ = [
     "date_format",
     "dates_like",
     "day_like",
+    "decoded_once",
     "described",
     "did_you_mean",
     "escape_formula",

@@ -287,7 +287,7 @@ def _show_preview(
         if unsendable is not None:
             raise unsendable
         return
-    show_warnings(contacts.numbers.warnings(sms=found.channel == "sms"))
+    show_warnings(contacts.warnings(sms=found.channel == "sms"))
     _show_columns(contacts)
     show_preflight(found, zone, contact)
     _show_rows(contacts, rejects, rejects_file)
@@ -310,6 +310,7 @@ def _file_document(contacts: ContactFile) -> Mapping[str, Any]:
         "mapping": mapping(contacts),
         "numbers": numbers_document(contacts.numbers),
         "corrected": corrected(contacts.numbers),
+        "damaged": contacts.damaged.document(),
     }
 
 
@@ -356,7 +357,7 @@ def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_fil
             {"number_warnings": warnings, **documents.campaign(campaign), **counts}, "rejected", rejects.items()
         )
         return
-    show_warnings(contacts.numbers.warnings(sms=campaign.channel == "sms"))
+    show_warnings(contacts.warnings(sms=campaign.channel == "sms"))
     document = {
         "id": campaign.id,
         "name": campaign.name,

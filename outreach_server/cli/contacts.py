@@ -27,6 +27,7 @@ from outreach.server_support import (
 from outreach.server_support import is_blank as is_blank_text
 from outreach_server.cli.contact_columns import Columns, read_columns, with_named, without_foreign_country
 from outreach_server.cli.csv_records import Record
+from outreach_server.cli.damaged_cells import DamagedCells
 from outreach_server.cli.header_rows import find_header
 from outreach_server.cli.read_numbers import CellNumber, ReadNumbers
 from outreach_server.cli.rejects import Rejects
@@ -55,6 +56,7 @@ class ContactFile:
             it is shown, and as ISO 8601 (`moment_name`).
         rows: Nonempty rows read so far.
         numbers: The numbers that were taken so far; its region has to be set before.
+        damaged: What is damaged in the rows that were taken so far.
     """
 
     table: Table
@@ -68,6 +70,7 @@ class ContactFile:
     rows: int = 0
     loaded: int = 0
     numbers: ReadNumbers = attrs.field(factory=ReadNumbers)
+    damaged: DamagedCells = attrs.field(factory=DamagedCells)
 
     @classmethod
     def open(cls, table: Table, *, mapped: Mapping[Field, str] = _NOT_MAPPED) -> ContactFile:
@@ -142,6 +145,7 @@ class ContactFile:
                 _reject(rejects, record, self._column(detail.path.removeprefix(".")), detail.message)
                 continue
             self.numbers.count(record.row, number)
+            self.damaged.count(record.row, self._loaded_cells(record))
             self._count(record, contact)
             chunk.append(prepared._replace(phone_number=number.text))
             if len(chunk) == CHUNK:
@@ -149,6 +153,14 @@ class ContactFile:
                 chunk = []
         if chunk:
             yield chunk
+
+    def warnings(self, *, sms: bool) -> list[str]:
+        """Return what should be looked at before these contacts are reached.
+
+        Args:
+            sms: Whether they are to get texts.
+        """
+        return [*self.numbers.warnings(sms=sms), *self.damaged.warnings()]
 
     def number(self, record: Record) -> CellNumber:
         """Return the number of a row."""
@@ -178,6 +190,11 @@ class ContactFile:
         )
         self.tally.see(values, self.loaded, contact.phone_number, f"row {record.row}")
         self.loaded += 1
+
+    def _loaded_cells(self, record: Record) -> Iterator[tuple[str, str]]:
+        for index, _ in chain(self.columns.fields, self.columns.variables):
+            if index < len(record.cells):
+                yield self.columns.headers[index], record.cells[index]
 
     def _problem(self, record: Record) -> tuple[str | None, str] | None:
         """Return what is wrong with a row besides its number, after the column, if it is one's."""
