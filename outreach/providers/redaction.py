@@ -194,7 +194,8 @@ def _character(found: re.Match[str]) -> str | None:
 
 def _without_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
     """Return a text in which each span, or several that overlap, is replaced."""
-    parts, end = [], 0
+    parts: list[str] = []
+    end = 0
     for start, stop in sorted(spans):
         if start > end or not parts:
             parts += [text[end:start], _REMOVED]
