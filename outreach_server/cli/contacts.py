@@ -87,7 +87,10 @@ class ContactFile:
         columns = without_foreign_country(columns, [record.cells for record in first], mapped=mapped)
         width = len(columns.headers)
         merged = merged_header(table.merged, header.record.row, width)
+        damaged = DamagedCells()
+        damaged.count(header.record.row, [("header", name) for name in columns.headers])
         return cls(
+            damaged=damaged,
             table=table,
             columns=columns,
             notes=(

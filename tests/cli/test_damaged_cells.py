@@ -66,6 +66,14 @@ def test_the_first_rows_of_many_are_shown(cli: Cli, workspace_id: str, csv_file:
     assert (found["rows"], [one["row"] for one in found["first"]]) == (20, [2, 3, 4])
 
 
+def test_a_damaged_header_is_warned_of(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """A placeholder would not find its column."""
+    [found] = cli.ask("campaigns", "import", workspace_id, csv_file("phone,StraÃŸe\n+14155550101,A\n"), *PLAIN)[
+        "damaged"
+    ]
+    assert found["first"] == [{"row": 1, "column": "header", "cell": "StraÃŸe", "probably": "Straße"}]
+
+
 def test_a_list_without_damage_has_no_warning(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """Letters of all scripts, and French quotation marks."""
     rows = "+14155550101,«\xa0café\xa0»\n+14155550102,MENÜ»\n+14155550103,Ångström\n+14155550104,Иван\n"
