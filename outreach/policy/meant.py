@@ -71,6 +71,13 @@ _NAMED_TIMES: Final = {"noon": "12:00", "midday": "12:00", "midnight": "00:00"}
 _YEAR_FIRST: Final = re.compile(r"(\d{4})[-/. ]?(\d{1,2})[-/. ]?(\d{1,2})")
 _YEAR_LAST: Final = re.compile(r"(\d{1,2})([-/. ])\s*(\d{1,2})[-/. ]\s*(\d{4}|\d{2})")
 _NAMED: Final = re.compile(r"(?:(\d{1,2})\W*([^\W\d]+)|([^\W\d]+)\W*(\d{1,2}))(?:st|nd|rd|th)?\W+(\d{4})")
+_NUMBER: Final = re.compile(
+    r"(\d{1,9}|\d{1,3}(?:[,.' ]\d{3}){1,2}) ?(|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)",
+    re.ASCII,
+)
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+"""The seconds of a unit, by its first letter."""
+
 _MINUTES_A_DAY: Final = 24 * 60
 _CENTURY: Final = 2000
 
@@ -199,6 +206,24 @@ def currency_like(written: object) -> str | None:
         return text.upper()
     near = get_close_matches(text, _CURRENCIES, n=1, cutoff=_NEAR)
     return _CURRENCIES.get(text) or (_CURRENCIES[near[0]] if near else None)
+
+
+def number_like(written: object, unit: str = "") -> str | None:
+    """Return the whole number that a text may mean, such as that of `1,000` or `2h`; None if it is none.
+
+    Args:
+        written: The text.
+        unit: What is counted: `seconds`, `minutes` or `days`; a duration in another unit is converted.
+    """
+    found = _NUMBER.fullmatch(written.strip().casefold()) if isinstance(written, str) else None
+    if found is None:
+        return None
+    number = int(re.sub("[,.' ]", "", found[1]))
+    own, given = _SECONDS.get(unit[:1]), _SECONDS.get(found[2][:1]) if found[2] else None
+    if own is None or given is None:
+        return str(number) if not found[2] else None
+    whole, rest = divmod(number * given, own)
+    return None if rest else str(whole)
 
 
 def _dates(*parts: tuple[str, str, str]) -> Sequence[str]:

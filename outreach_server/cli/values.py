@@ -17,6 +17,7 @@ from outreach.server_support import (
     is_zone,
     moment_like,
     nearest,
+    number_like,
     region_of_country,
     regions_like,
     time_like,
@@ -234,9 +235,33 @@ ZONE: Final = Zone()
 DATE: Final = Day()
 
 
-def integer_of(model: type[Any], field: str) -> click.IntRange:
+class Whole(click.IntRange):
+    """An integer with bounds.
+
+    Args:
+        least: The lower bound.
+        most: The upper bound.
+        unit: What it counts, such as `minutes`; empty for anything else.
+    """
+
+    def __init__(self, least: int, most: int, *, unit: str) -> None:
+        super().__init__(least, most)
+        self._unit = unit
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the integer."""
+        meant = number_like(value, self._unit)
+        if meant is not None and str(value).strip().lstrip("0") not in {meant, ""}:
+            what = f" of {self._unit}" if self._unit else ""
+            self.fail(f"{value!r} is not a whole number{what}{did_you_mean(meant)}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def integer_of(model: type[Any], field: str) -> Whole:
     """Return the type of an option for an integer with bounds on a model."""
-    return click.IntRange(*bounds_of(model, field))
+    last = field.rpartition("_")[2]
+    bounds = bounds_of(model, field)
+    return Whole(*bounds, unit=last if last in {"seconds", "minutes", "days"} else "")
 
 
 def text_of(model: type[Any], field: str) -> Text:

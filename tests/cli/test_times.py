@@ -158,6 +158,8 @@ def test_what_is_wrong_in_a_time_is_named_with_what_was_meant(
         (("settings", "prices", "set", "W", "--currency", "EUR", "--price", "sms=0,1"), "did you mean 0.1?"),
         (("settings", "prices", "set", "W", "--currency", "EUR", "--price", "smss=1"), "did you mean sms?"),
         (("settings", "prices", "set", "W", "--currency", "EUR", "--price", "sms/*/Spain=1"), "did you mean ES?"),
+        (("settings", "set", "W", "--retry-delay-minutes", "2h"), "not a whole number of minutes; did you mean 120?"),
+        (("settings", "set", "W", "--retry-max-attempts", "many"), "'many' is not a valid integer range"),
         (("db", "archive", "--to", "old.db", "--before", "31.1.2026"), "did you mean 2026-01-31?"),
     ],
 )

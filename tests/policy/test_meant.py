@@ -17,6 +17,7 @@ from outreach.policy.meant import (
     did_you_mean,
     moment_like,
     nearest,
+    number_like,
     regions_like,
     time_like,
     zones_like,
@@ -96,6 +97,18 @@ def test_words_zones_countries_and_currencies_are_understood() -> None:
     ]
     assert did_you_mean([]) == did_you_mean(None) == ""
     assert did_you_mean(["A", "B"]) == "; did you mean A or B?"
+
+
+@pytest.mark.parametrize(
+    ("written", "unit", "meant"),
+    [
+        *(("2h", "minutes", "120"), ("15 min", "minutes", "15"), ("2 weeks", "days", "14"), ("90s", "minutes", None)),
+        *(("1,000", "", "1000"), ("7", "", "7"), ("2h", "", None), ("30", "days", "30"), ("many", "", None)),
+    ],
+)
+def test_a_duration_is_converted_to_the_unit_of_its_option(written: str, unit: str, meant: str | None) -> None:
+    """Where it is a whole number of it."""
+    assert number_like(written, unit) == meant
 
 
 @given(st.one_of(st.text(max_size=80), st.none(), st.integers()))
