@@ -289,7 +289,7 @@ def _show_preview(
         if unsendable is not None:
             raise unsendable
         return
-    show_warnings(contacts.numbers.warnings(sms=found.channel == "sms"))
+    show_warnings(contacts.warnings(sms=found.channel == "sms"))
     _show_columns(contacts)
     show_preflight(found, zone, contact)
     _show_rows(contacts, rejects, rejects_file)
@@ -313,6 +313,7 @@ def _file_document(contacts: ContactFile) -> Mapping[str, Any]:
         "numbers": numbers_document(contacts.numbers),
         "other_columns": other_columns(contacts),
         "corrected": corrected(contacts.numbers),
+        "damaged": contacts.damaged.document(),
     }
 
 
@@ -360,7 +361,7 @@ def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_fil
             {"number_warnings": warnings, **documents.campaign(campaign), **counts}, "rejected", rejects.items()
         )
         return
-    show_warnings(contacts.numbers.warnings(sms=campaign.channel == "sms"))
+    show_warnings(contacts.warnings(sms=campaign.channel == "sms"))
     document = {
         "id": campaign.id,
         "name": campaign.name,

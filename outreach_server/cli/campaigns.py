@@ -31,7 +31,7 @@ from outreach_server.cli.erasing import delete_
 from outreach_server.cli.no_dispatcher import no_dispatcher_text
 from outreach_server.cli.obstacles import contacts_checked, explain_failing, explain_start, explain_values, started_late
 from outreach_server.cli.output import amount, echo_json, note, show_list
-from outreach_server.cli.values import CAMPAIGN, WORKSPACE
+from outreach_server.cli.values import CAMPAIGN, WORKSPACE, OneOf
 
 _COLUMNS = ("id", "name", "channel", "effective_status", "recipients", "pending", "completed")
 
@@ -52,10 +52,8 @@ campaigns.add_command(test_send_)
 
 @campaigns.command("list")
 @click.argument("workspace_id", type=WORKSPACE)
-@click.option("--channel", type=click.Choice(["sms", "call"]), help="Only this channel.")
-@click.option(
-    "--status", type=click.Choice(list(CampaignStatus), case_sensitive=False), help="Only this stored status."
-)
+@click.option("--channel", type=OneOf(["sms", "call"]), help="Only this channel.")
+@click.option("--status", type=OneOf(list(CampaignStatus), case_sensitive=False), help="Only this stored status.")
 @click.option("--search", metavar="TEXT", help="Part of the name, in any case.")
 @click.option("--archived", is_flag=True, help="Only archived campaigns, which are hidden otherwise.")
 @click.option("--limit", type=click.IntRange(1), help="Only the newest so many.")

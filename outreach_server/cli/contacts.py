@@ -27,6 +27,7 @@ from outreach.server_support import (
 from outreach.server_support import is_blank as is_blank_text
 from outreach_server.cli.contact_columns import Columns, read_columns, with_named, without_foreign_country
 from outreach_server.cli.csv_records import Record
+from outreach_server.cli.damaged_cells import DamagedCells
 from outreach_server.cli.header_rows import find_header
 from outreach_server.cli.read_numbers import CellNumber, ReadNumbers
 from outreach_server.cli.rejects import Rejects
@@ -56,6 +57,7 @@ class ContactFile:
         rows: Nonempty rows read so far.
         numbers: The numbers that were taken so far; its region has to be set before.
         from_other_columns: How many of them are not from the phone column, by column, each with the first row.
+        damaged: What is damaged in the rows that were taken so far.
     """
 
     table: Table
@@ -70,6 +72,7 @@ class ContactFile:
     loaded: int = 0
     numbers: ReadNumbers = attrs.field(factory=ReadNumbers)
     from_other_columns: dict[int, tuple[int, int]] = attrs.field(factory=dict)
+    damaged: DamagedCells = attrs.field(factory=DamagedCells)
 
     @classmethod
     def open(cls, table: Table, *, mapped: Mapping[Field, str] = _NOT_MAPPED) -> ContactFile:
@@ -86,7 +89,10 @@ class ContactFile:
         columns = without_foreign_country(columns, [record.cells for record in first], mapped=mapped)
         width = len(columns.headers)
         merged = merged_header(table.merged, header.record.row, width)
+        damaged = DamagedCells()
+        damaged.count(header.record.row, [("header", name) for name in columns.headers])
         return cls(
+            damaged=damaged,
             table=table,
             columns=columns,
             notes=(
@@ -147,6 +153,7 @@ class ContactFile:
             if phone != self.columns.phone:
                 count, first = self.from_other_columns.get(phone, (0, record.row))
                 self.from_other_columns[phone] = count + 1, first
+            self.damaged.count(record.row, self._loaded_cells(record))
             self._count(record, contact)
             chunk.append(prepared._replace(phone_number=number.text))
             if len(chunk) == CHUNK:
@@ -154,6 +161,14 @@ class ContactFile:
                 chunk = []
         if chunk:
             yield chunk
+
+    def warnings(self, *, sms: bool) -> list[str]:
+        """Return what should be looked at before these contacts are reached.
+
+        Args:
+            sms: Whether they are to get texts.
+        """
+        return [*self.numbers.warnings(sms=sms), *self.damaged.warnings()]
 
     def number(self, record: Record) -> CellNumber:
         """Return the number of a row."""
@@ -183,6 +198,11 @@ class ContactFile:
         )
         self.tally.see(values, self.loaded, contact.phone_number, f"row {record.row}")
         self.loaded += 1
+
+    def _loaded_cells(self, record: Record) -> Iterator[tuple[str, str]]:
+        for index, _ in chain(self.columns.fields, self.columns.variables):
+            if index < len(record.cells):
+                yield self.columns.headers[index], record.cells[index]
 
     def _problem(self, record: Record) -> tuple[str | None, str] | None:
         """Return what is wrong with a row besides its number, after the column, if it is one's."""
