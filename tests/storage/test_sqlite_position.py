@@ -158,9 +158,13 @@ async def test_several_processes_hide_nothing_from_each_other(database: Path, mo
     """What one has recorded stays, though another one records an earlier position after it."""
     path = PositionFile(database)
     path.begin("one")
-    for process, change in ((1, 5), (2, 7), (1, 6)):
-        monkeypatch.setattr(os, "getpid", lambda process=process: process)
-        path.record(Position(0, change, 0))
+    async with storage_of(database):
+        pass
+    with opened(database) as raw:
+        for process, change in ((1, 5), (2, 7), (1, 6)):
+            monkeypatch.setattr(os, "getpid", lambda process=process: process)
+            assert path.before_commit(raw) == Position(0, 0, 0)
+            path.record(Position(0, change, 0))
     assert path.read("one") == Position(0, 7, 0)
     assert path.read("two") is None
     path.begin("one")

@@ -265,8 +265,6 @@ def _insert(tx: Transaction, dispatch: Dispatch) -> bool:
         tx.dispatches.insert(dispatch)
     except AlreadyExists:
         return False
-    # The intent of a campaign raises the number of the trail.
-    tx.work.advance()
     return True
 
 

@@ -104,6 +104,9 @@ class SqliteDispatchLock:
         mounts: Returns the mounts of this machine.
         watch: Watches the open database file; None if it is not open.
         workers: How many places there are, 16 at most.
+
+    Attributes:
+        positions: The record of commits.
     """
 
     def __init__(
@@ -126,7 +129,7 @@ class SqliteDispatchLock:
         # One file under two names is one database.
         self._path = Path(os.path.realpath(path))
         self._note = self._path.with_name(f"{self._path.name}.dispatch-note")
-        self._positions = PositionFile(self._path)
+        self.positions = PositionFile(self._path)
         self._lost: tuple[HighWaterMark, Position] | None = None
         self._host = host
         self._mounts = mounts
@@ -148,10 +151,11 @@ class SqliteDispatchLock:
         Where commits are missing, the next worker pauses what runs.
         """
         # Read first: other processes may go on.
-        noted = self._positions.read(id_of(raw))
-        found = position_of(raw)
-        if noted is None or found.has_reached(noted):
+        noted = self.positions.read(id_of(raw))
+        if noted is None or (found := position_of(raw)).has_reached(noted):
             return
+        # It says so until the mark does.
+        self.positions.is_kept = True
         self._lost = mark_ahead(raw), found
         _log.error(
             "The database lacks commits that a process had made: its log was deleted after that process was killed, or "
@@ -173,16 +177,6 @@ class SqliteDispatchLock:
             self._write_note(attrs.evolve(mark, epoch=max(mark.epoch, epoch)), ended=False)
             self._begin_positions(mark.database, position)
             self._lost = None
-
-    def record_position(self, position: Position) -> None:
-        """Record what was committed; the writer's thread calls this before anybody hears of the commit."""
-        # What is recorded stays until the mark says what it shows.
-        if self._lost is None:
-            self._positions.record(position)
-
-    def close(self) -> None:
-        """Close the record; call this after the last commit."""
-        self._positions.close()
 
     def ended_uncleanly(self) -> bool:
         """Return whether the last process did not close the database, or did not record that it did.
@@ -342,9 +336,9 @@ class SqliteDispatchLock:
 
     def _begin_positions(self, database: str, position: Position | None = None) -> None:
         try:
-            self._positions.begin(database, position)
+            self.positions.begin(database, position)
         except OSError as error:
-            raise _not_noted(self._positions.path, error) from error
+            raise _not_noted(self.positions.path, error) from error
 
     def note_deleted_log(self) -> None:
         """Have the next worker pause what runs, if the log was deleted: commits may be lost with it.

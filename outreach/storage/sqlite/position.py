@@ -34,7 +34,9 @@ _OPEN_AGAIN_SECONDS: Final = 1.0
 
 
 class Position(NamedTuple):
-    """Numbers of a ledger that only rise: each commit of intents raises one of them, and so do opt-outs and pauses.
+    """Numbers of a ledger that only rise; what must not be lost raises one of them.
+
+    Intents and whatever makes work due raise the change number, ends and opt-outs the trail's, pauses the stops.
 
     Attributes:
         trail: The highest number of the trail.
@@ -64,10 +66,15 @@ class PositionFile:
 
     Args:
         path: The database.
+
+    Attributes:
+        path: The file.
+        is_kept: Whether commits leave it as it is, until `begin` records another position.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path.with_name(f"{path.name}.dispatch-position")
+        self.is_kept = False
         self._file: int | None = None
         self._latest: Position | None = None
         self._is_new = False
@@ -106,18 +113,22 @@ class PositionFile:
             os.ftruncate(file, _SIZE)
         finally:
             os.close(file)
-        self._is_new = True
+        self._is_new, self.is_kept = True, False
 
-    def record(self, position: Position) -> None:
-        """Record a position that was committed, if the file is there."""
-        if position == self._latest:
-            return
+    def before_commit(self, raw: sqlite3.Connection) -> Position | None:
+        """Return the position that a transaction is about to commit; None while it is not to be recorded."""
+        if self.is_kept:
+            return None
         if self._is_new:
             self._is_new, self._next_try = False, 0.0
             self.close()
         if self._file is None:
             self._file = self._open()
-        if self._file is None:
+        return None if self._file is None else position_of(raw)
+
+    def record(self, position: Position | None) -> None:
+        """Record what `before_commit` has returned, after the commit."""
+        if position is None or position == self._latest or self._file is None:
             return
         # A disk that does not take it stops no commit: the mark of the next heartbeat tells the worker.
         with suppress(OSError):

@@ -80,12 +80,12 @@ class SqliteStorage:
             opened = await open_writer(self._path, create=self._create, migrate=self._migrate, clock=self._clock)
             # Closed after the writer: see `watch.OpenFiles`.
             stack.callback(self._watch.close)
-            stack.callback(self._lock.close)
+            stack.callback(self._lock.positions.close)
             writer = Writer(
                 *opened,
                 clock=self._clock,
                 watch=self._watch,
-                record=self._lock.record_position,
+                positions=self._lock.positions,
                 instrumentation=self._instrumentation,
             )
             stack.push_async_callback(writer.close)

@@ -31,10 +31,6 @@ class WorkQueue(Table):
         self._rows.put(WORK, tuple(unit), WorkItem(unit=unit, due_at=due_at, change=change))
         return change
 
-    def advance(self) -> None:
-        """Raise the change number for a commit that changes no unit, so that its loss shows outside the database."""
-        self._rows.next_change()
-
     def get(self, unit: WorkUnit) -> WorkItem | None:
         """Return a unit's due time and change number."""
         return self._rows.get(WORK, tuple(unit))
