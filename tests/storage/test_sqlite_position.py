@@ -20,7 +20,7 @@ from outreach.storage.sqlite.compacting import compact
 from outreach.storage.sqlite.position import Position, PositionFile
 from outreach.storage.sqlite.restoring import restore
 from outreach.working_set import Transaction
-from tests.storage.sqlite_support import NOW, opened, set_up, subjects
+from tests.storage.sqlite_support import NOW, dispatch, opened, set_up, subjects
 
 pytestmark = pytest.mark.anyio
 
@@ -54,12 +54,18 @@ def stop(tx: Transaction) -> None:
     tx.workers.delete(7)
 
 
-CHANGES = [advance, trail, stop]
+def intend(tx: Transaction) -> None:
+    """Write an intent for a contact that has none, and nothing else."""
+    position = len(tx.dispatches.of_recipient("w1", "c1", 0))
+    tx.dispatches.insert(dispatch(f"d{position}", position=position))
+
+
+CHANGES = [advance, trail, stop, intend]
 
 
 async def dispatched(storage: SqliteStorage) -> HighWaterMark:
     """Record a heartbeat of a worker in an open database; return its mark."""
-    await storage.write(lambda tx: set_up(tx, recipients=1))
+    await storage.write(lambda tx: set_up(tx, recipients=2))
     database = await storage.read(lambda tx: tx.leases.database_id())
     mark = HighWaterMark(database=database, epoch=0, change=0)
     storage.lock.record_high_water(mark)
