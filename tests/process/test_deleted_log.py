@@ -9,6 +9,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -71,12 +72,15 @@ def test_what_ran_is_paused_though_the_server_is_killed_as_soon_as_it_knows(plac
     assert max(Counter(entry.to for entry in place.books.accepted()).values()) == 1
 
 
+def _differs(file: Path, content: bytes) -> bool:
+    return file.read_bytes() != content
+
+
 def kill_between_heartbeats(place: Place, server: ServerProcess, checkpoint: str | None) -> None:
     """Kill a server that has sent some messages after a heartbeat and a checkpoint, before the next heartbeat."""
     note = Path(f"{place.database}.dispatch-note")
     for _ in range(20):
-        heartbeat = note.read_bytes()
-        wait_for("a heartbeat", lambda heartbeat=heartbeat: note.read_bytes() != heartbeat)
+        wait_for("a heartbeat", partial(_differs, note, note.read_bytes()))
         heartbeat = note.read_bytes()
         if checkpoint is not None:
             with closing(sqlite3.connect(place.database, timeout=PATIENCE)) as raw:

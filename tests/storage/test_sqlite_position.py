@@ -13,7 +13,7 @@ import pytest
 
 from outreach.clock import SystemClock
 from outreach.errors import DispatchRefused
-from outreach.models.trail import TrailEntry, TrailRule
+from outreach.models.trail import TrailEntry, TrailRule, TrailStepKind
 from outreach.models.work import HighWaterMark, WorkUnit
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.sqlite.compacting import compact
@@ -45,7 +45,9 @@ def advance(tx: Transaction) -> None:
 def trail(tx: Transaction) -> None:
     """Write an entry of the trail."""
     tx.trail.append(
-        TrailEntry(at=NOW, workspace_id="w1", campaign_id="c1", what="recipient", position=0, rule=TrailRule.PACE)
+        TrailEntry(
+            at=NOW, workspace_id="w1", campaign_id="c1", what=TrailStepKind.ENDED, position=0, rule=TrailRule.PACE
+        )
     )
 
 
