@@ -121,7 +121,8 @@ def of_work(
             commands=[listed.command] if listed.command is not None else [],
             looks=["outreach-server db archives"],
         )
-    if status.dispatching.by == "no_process":
+    # The lease of a process that was killed lasts for some seconds more.
+    if status.dispatching.by == "no_process" or snapshot.is_behind:
         yield from _of_copies(snapshot, home)
         return
     for campaign in snapshot.overdue:
@@ -183,7 +184,10 @@ def _of_copies(snapshot: Snapshot, home: DatabaseHome | None) -> Iterator[Diagno
         yield DiagnosisFinding(
             code="database_restored",
             severity="warning",
-            why=f"The database is older than what was sent from it: it is a restored backup. {after}",
+            why=(
+                "The database is older than what was sent from it: it is a restored backup, or its log was deleted. "
+                f"{after}"
+            ),
             where=home.path if home is not None else "the database",
             commands=["outreach-server serve"],
             looks=["outreach-server status"],

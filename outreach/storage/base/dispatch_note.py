@@ -60,8 +60,13 @@ class DispatchNote:
                 json.dump({**attrs.asdict(mark), "renewed_at": renewed_at, **more}, opened)
             draft.replace(self.path)
         except OSError as error:
-            raise DispatchRefused(
-                f"The high-water mark {str(self.path)!r} cannot be written ({error.strerror}). {self.directory} must "
-                "be writable, and its disk must have room.",
-                reason="note",
-            ) from error
+            raise cannot_be_written(self.path, self.directory, error) from error
+
+
+def cannot_be_written(file: Path, directory: str, error: OSError) -> DispatchRefused:
+    """Return the error of a process that cannot record how far the database has come."""
+    return DispatchRefused(
+        f"The high-water mark {str(file)!r} cannot be written ({error.strerror}). {directory} must be writable, and "
+        "its disk must have room.",
+        reason="note",
+    )
