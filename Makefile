@@ -23,7 +23,7 @@
 # It needs make, a POSIX shell and Python 3.11 or newer; PYTHON=/path/to/python3 picks one.
 # Everything is installed into .venv, for `bench` into .venv-bench, for `contract` into .venv-contract, for
 # `contract-tools` into .venv-contract-tools and for `binary` into .venv-binary, nothing elsewhere.
-# `binary` also needs binutils, and a Python with a shared library (libpython3.*.so).
+# `binary` also needs binutils, a compiler of C with zlib, and a Python with a shared library (libpython3.*.so).
 # `make test PYTEST_ARGS="-k hours"` runs some tests. `make bench ROWS=dispatch,list ROUNDS=3` measures some rows,
 # QUICK=1 only tries them, BASE=v1.0 lets an earlier version send beside this one.
 

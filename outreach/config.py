@@ -120,7 +120,8 @@ class EngineConfig(Configurable):
         reconcile_deadline_seconds: How long after its commit an unknown dispatch ends as unconfirmed.
         reconcile_interval_seconds: The pause between two rounds over the unknown dispatches.
         receipt_timeout_seconds: How long an accepted message of a campaign waits for its final receipt while SMS retry
-            is on; then it counts as done.
+            is on; then it counts as done. For so long after its completion a campaign is reopened where a message
+            failed at a limit.
         cleanup_interval_seconds: How often what nobody needs any more is cleared away.
         callback_retention_days: How long the events that providers call back are kept as they came.
         public_url: Where this server is reached from outside, such as `https://outreach.example.com`: there providers

@@ -67,7 +67,7 @@ from outreach.services.status import FiguresQuery, StatusQuery
 from outreach.services.trunks import Trunks
 from outreach.services.unsubscribes import Unsubscribes
 from outreach.services.workspaces import Workspaces
-from outreach.storage.opening import is_postgres, key_file_for, storage_from_url
+from outreach.storage.opening import is_postgres, key_file_for, state_directory, storage_from_url
 from outreach.vault import Vault
 from outreach.voice.simulator import SimulatedVoice
 from outreach.wire.asking import asked
@@ -274,7 +274,10 @@ class Outreach:
         """Return an engine over the database that a URL names; enter it to open it.
 
         `OUTREACH_HOST_ID` names this machine where its own identity changes from start to start, as in a
-        container: a database that finds itself on another machine does not start sending. `OUTREACH_SECRET_KEY` holds
+        container: a database that finds itself on another machine does not start sending. `OUTREACH_STATE_DIR` names
+        the directory in which a worker notes how far a PostgreSQL database has come; by default it is the one that
+        systemd names (`STATE_DIRECTORY`), if any: a database that was set back does not start sending.
+        `OUTREACH_SECRET_KEY` holds
         the key that accounts' credentials are encrypted with, or `OUTREACH_SECRET_KEY_FILE` names a file that does;
         without them it is the systemd credential `outreach-secret-key`, else a file beside the database.
 
@@ -321,6 +324,7 @@ class Outreach:
                 create=create,
                 migrate=migrate,
                 workers=MAX_WORKERS if by_jobs else config.max_workers,
+                state_dir=state_directory(os.environ),
             ),
             dispatch=dispatch,
             clock=clock,

@@ -14,9 +14,23 @@ from outreach.convert.fast_bodies import read_simple_body
 from outreach.logged_errors import described, log_error, masked
 from outreach.policy.column_names import LAST_NAMES_BESIDE, NAMES, NUMBERS, OWNERS, Field, fields_of_headers, plain
 from outreach.policy.countries import region_of_country
+from outreach.policy.damaged_texts import REPLACED, decoded_once
 from outreach.policy.date_formats import DateFormat, date_format
 from outreach.policy.holidays import holiday_parts
+from outreach.policy.meant import (
+    dates_like,
+    day_like,
+    did_you_mean,
+    moment_like,
+    nearest,
+    number_like,
+    regions_like,
+    sentence,
+    time_like,
+    zones_like,
+)
 from outreach.policy.numbering import NumberKind, country_code, country_of, number_kind
+from outreach.policy.opening import is_zone
 from outreach.policy.phones import SEVERAL_NUMBERS, normalise, read_number
 from outreach.policy.placeholders import PlaceholderTally, expected_names, with_field_names
 from outreach.policy.rendering import moment_name, placeholders_of, recipient_values
@@ -36,6 +50,7 @@ __all__ = [
     "OWNERS",
     "PROGRAM",
     "PUBLIC_URL_VARIABLE",
+    "REPLACED",
     "SEVERAL_NUMBERS",
     "DateFormat",
     "Field",
@@ -48,20 +63,28 @@ __all__ = [
     "country_of",
     "database_option",
     "date_format",
+    "dates_like",
+    "day_like",
+    "decoded_once",
     "described",
+    "did_you_mean",
     "escape_formula",
     "expected_names",
     "fields_of_headers",
     "holiday_parts",
     "is_blank",
     "is_cell_error",
+    "is_zone",
     "log_error",
     "log_throttle_of",
     "masked",
+    "moment_like",
     "moment_name",
     "name_spellings",
+    "nearest",
     "normalise",
     "number_kind",
+    "number_like",
     "person_key",
     "placeholders_of",
     "plain",
@@ -72,7 +95,11 @@ __all__ = [
     "read_simple_body",
     "recipient_values",
     "region_of_country",
+    "regions_like",
+    "sentence",
+    "time_like",
     "with_field_names",
+    "zones_like",
 ]
 
 

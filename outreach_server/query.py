@@ -11,6 +11,7 @@ import attrs
 
 from outreach import CampaignStatus, InvalidRequest
 from outreach.errors import ErrorDetail
+from outreach.server_support import did_you_mean, nearest
 
 _DIGITS: Final = re.compile(r"[0-9]+")
 _MAX_PARAMETERS: Final = 100
@@ -111,5 +112,6 @@ def _status(values: dict[str, str], details: list[ErrorDetail]) -> CampaignStatu
     try:
         return CampaignStatus(text)
     except ValueError:
-        details.append(ErrorDetail("status", f"must be one of {', '.join(CampaignStatus)}"))
+        meant = did_you_mean(nearest(text, CampaignStatus))
+        details.append(ErrorDetail("status", f"must be one of {', '.join(CampaignStatus)}{meant}"))
         return None

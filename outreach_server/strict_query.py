@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from outreach import InvalidRequest
 from outreach.errors import ErrorDetail
+from outreach.server_support import did_you_mean, nearest
 from outreach_server.query import query_pairs
 
 Rule = Callable[[str], Any]
@@ -36,7 +37,7 @@ def read_query(request: Request, **rules: Rule) -> Mapping[str, Any]:
         rule = rules.get(name)
         if rule is None:
             known = ", ".join(rules) or "none"
-            message = f"is not a parameter of this operation, which has: {known}"
+            message = f"is not a parameter of this operation, which has: {known}{did_you_mean(nearest(name, rules))}"
             details.append(ErrorDetail(name[:_MAX_TEXT_LENGTH], message))
         elif name in values:
             details.append(ErrorDetail(name, "must be given once"))
@@ -78,7 +79,7 @@ def one_of(*words: str) -> Rule:
 
     def rule(text: str) -> str:
         if text not in words:
-            raise ValueError(f"must be one of {', '.join(words)}")
+            raise ValueError(f"must be one of {', '.join(words)}{did_you_mean(nearest(text, words))}")
         return text
 
     return rule

@@ -125,6 +125,22 @@ class Server:
             assert time.monotonic() < until
             time.sleep(0.02)
 
+    def copy_files(self) -> Path:
+        """Return a copy of its files, which are those of a server that is stopped."""
+        copy = self.directory / f"files-{uuid.uuid4().hex}"
+        self.stop()
+        # As the user whose server it is.
+        subprocess.run(["cp", "-a", self._data, copy], check=True, **_user())
+        self.start()
+        return copy
+
+    def put_files_back(self, copy: Path) -> None:
+        """Stop it, and start it with the files of a copy, as with a snapshot of its disk."""
+        self.stop()
+        shutil.rmtree(self._data)
+        copy.rename(self._data)
+        self.start()
+
     @property
     def process_id(self) -> int | None:
         """The first of its processes, while it runs."""

@@ -17,6 +17,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+import one_file
 from PyInstaller.depend.bindepend import get_python_library_path
 from PyInstaller.exceptions import PythonLibraryNotFoundError
 
@@ -36,6 +37,8 @@ def lacking() -> str | None:
     missing = [tool for tool in ("ldd", "objcopy", "objdump", "strip") if shutil.which(tool) is None]
     if missing:
         return f"{', '.join(missing)} missing: install binutils."
+    if not one_file.can_compile():
+        return "no compiler of C, or no headers of zlib. On Debian install gcc, libc6-dev and zlib1g-dev."
     try:
         found = get_python_library_path()
     except PythonLibraryNotFoundError:
@@ -97,15 +100,16 @@ def run(place: Path) -> None:
 def packed(place: Path, out: Path) -> list[Path]:
     """Put what was built into a directory: the one file, the zip of the other form, licences and checksums."""
     out.mkdir(parents=True, exist_ok=True)
-    one_file = out / PROGRAM
-    shutil.copy2(place / "built" / PROGRAM, one_file)
+    built = place / "built" / "directory"
+    file = out / PROGRAM
+    one_file.write(built, file)
     licences = out / LICENCES
     shutil.copyfile(place / "work" / PROGRAM / LICENCES, licences)
     name = f"{PROGRAM}-{outreach.__version__}-linux-{platform.machine()}"
     directory = out / f"{name}.zip"
-    write_zip(place / "built" / "directory", directory, name)
+    write_zip(built, directory, name)
     sums = out / "SHA256SUMS"
-    files = [one_file, directory, licences]
+    files = [file, directory, licences]
     sums.write_text("".join(f"{digest(file)}  {file.name}\n" for file in files), "utf-8")
     return [*files, sums]
 

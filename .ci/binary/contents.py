@@ -9,14 +9,12 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import zipfile
 from collections.abc import Iterable, Sequence
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Any
 
 from bundled import bundled_libraries, texts
-from later import FOLDER, PARTS
 
 Entries = Sequence[tuple[str, str, str]]
 """PyInstaller's: the name in the executable, the file here, the kind."""
@@ -52,25 +50,6 @@ def stripped(binaries: Entries, place: Path) -> list[tuple[str, str, str]]:
             source = str(copy)
         found.append((name, source, kind))
     return found
-
-
-def without_later(entries: Entries, place: Path) -> list[tuple[str, str, str]]:
-    """Return what the one file unpacks at its start: archives stand for what it unpacks when that is imported."""
-    left = list(entries)
-    for package, places in PARTS.items():
-        archive = place / f"{package}.zip"
-        archive.parent.mkdir(parents=True, exist_ok=True)
-        moved = sorted(entry for entry in left if entry[0].startswith(places) and entry[2] != "SYMLINK")
-        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as opened:
-            for name, source, _ in moved:
-                entry = zipfile.ZipInfo(name)
-                entry.compress_type = zipfile.ZIP_DEFLATED
-                entry.external_attr = 0o100644 << 16
-                opened.writestr(entry, Path(source).read_bytes())
-        # PyInstaller makes links to libraries, whose targets are their names in the executable.
-        left = [entry for entry in left if not (entry[0] if entry[2] != "SYMLINK" else entry[1]).startswith(places)]
-        left.append((f"{FOLDER}/{package}.zip", str(archive), "DATA"))
-    return left
 
 
 def described(analysis: Any, place: Path, *, version: str, commit: str) -> list[tuple[str, str, str]]:

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from pathlib import Path
 
-import later
+from outreach_server.cli import main
 
-unpacked = Path(getattr(sys, "_MEIPASS", sys.prefix))
-# The one file unpacks itself, and its helper processes use what the server has unpacked.
-if unpacked.name.startswith("_MEI"):
-    later.install(unpacked)
-    if sys.argv[1:2] != ["read-body"]:
-        import one_file
+# The file that a user knows, and not the place that it was unpacked to.
+sys.executable = os.environ.pop("OUTREACH_ONE_FILE", sys.executable)
 
-        one_file.begin(unpacked)
-
-try:
-    from outreach_server.cli import main
-
-    main(prog_name="outreach-server")
-except later.NoSpaceError as error:
-    sys.exit(f"Error: {error.strerror}")
+main(prog_name="outreach-server")

@@ -1,73 +1,74 @@
-"""The two processes of the one-file executable, and the directory that the first unpacks for the second."""
+"""Make one file of a directory with a program: `launcher.c`, compiled, and the directory as a compressed tar."""
 
 from __future__ import annotations
 
-import ctypes
-import fcntl
+import gzip
+import hashlib
+import io
 import os
-import shutil
-import signal
-import time
-from contextlib import suppress
+import subprocess
+import tarfile
 from pathlib import Path
 
-_PR_SET_PDEATHSIG = 1
-_MARK = "running.lock"
-
-_UNPACKING_SECONDS = 600.0
-"""A directory in which nothing was written for so long is not being unpacked any more."""
+LAUNCHER = Path(__file__).with_name("launcher.c")
+COMPILE = ("cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-s")
+_BLOCK = 4096
 
 
-def begin(unpacked: Path) -> None:
-    """End with the first process, even if it is killed, and delete what killed ones have left."""
-    first = os.getppid()
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != first:
-        os.kill(os.getpid(), signal.SIGKILL)
-    _mark(unpacked)
-    delete_left(unpacked)
-
-
-def delete_left(unpacked: Path) -> None:
-    """Delete what killed processes have left, and what starts have left that failed for want of space."""
-    for other in unpacked.parent.glob("_MEI*"):
-        with suppress(OSError):
-            if other == unpacked:
-                continue
-            if (other / _MARK).exists():
-                if (other / "outreach_server").is_dir():
-                    _delete_if_left(other)
-            elif _is_half_of(other, unpacked):
-                shutil.rmtree(other)
-
-
-def _is_half_of(other: Path, unpacked: Path) -> bool:
-    """Return whether a directory is a start of this executable that has failed in the middle of unpacking.
-
-    Programs of others unpack beside it, so each of its files has to be one of ours. One that unpacks now is younger.
-    """
-    newest = max((found.lstat().st_mtime for found in (other, *other.rglob("*"))), default=0.0)
-    files = [found.relative_to(other) for found in other.rglob("*") if not found.is_dir()]
-    return (
-        bool(files)
-        and other.stat().st_uid == os.getuid()
-        and time.time() - newest > _UNPACKING_SECONDS
-        and all((unpacked / file).exists() for file in files)
-    )
-
-
-def _mark(unpacked: Path) -> None:
-    """Hold a lock for as long as the process lives; it gets its name once it is held."""
-    new = unpacked / f"{_MARK}.new"
-    descriptor = os.open(new, os.O_CREAT | os.O_WRONLY, 0o600)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    new.rename(unpacked / _MARK)
-
-
-def _delete_if_left(other: Path) -> None:
-    descriptor = os.open(other / _MARK, os.O_WRONLY)
+def can_compile() -> bool:
+    """Return whether this machine has a compiler of C, and zlib to build with."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(other)
-    finally:
-        os.close(descriptor)
+        subprocess.run(
+            [*COMPILE, "-x", "c", "-include", "zlib.h", "-o", "/dev/null", "-", "-lz"],
+            input=b"int main(void) { return 0; }",
+            capture_output=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    return True
+
+
+def write(directory: Path, target: Path, **other: int) -> None:
+    """Write one file, in which order, times and owners do not depend on the build.
+
+    Args:
+        directory: What it unpacks.
+        target: The file.
+        other: What the launcher is told otherwise than it is, for tests.
+    """
+    found = sorted(directory.rglob("*"))
+    sizes = [path.stat().st_size for path in found if path.is_file() and not path.is_symlink()]
+    archive = _tar(directory, found)
+    packed = gzip.compress(archive, compresslevel=6, mtime=0)
+    told = {
+        "FILES": len(sizes),
+        "BYTES": sum(sizes),
+        # Each file, link and directory takes whole blocks.
+        "SPACE": sum(-(-size // _BLOCK) * _BLOCK for size in sizes) + (len(found) - len(sizes)) * _BLOCK,
+        "PACKED": len(packed),
+        **other,
+    }
+    digest = hashlib.sha256(archive).hexdigest()[:16]
+    defined = [f'-DDIGEST="{digest}"', *(f"-D{name}={value}LL" for name, value in told.items())]
+    subprocess.run([*COMPILE, *defined, "-o", str(target), LAUNCHER.name, "-lz"], cwd=LAUNCHER.parent, check=True)
+    with target.open("ab") as file:
+        file.write(packed)
+
+
+def _tar(directory: Path, found: list[Path]) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for path in found:
+            entry = tarfile.TarInfo(path.relative_to(directory).as_posix())
+            entry.mode = 0o755 if os.access(path, os.X_OK) else 0o644
+            content = b""
+            if path.is_symlink():
+                entry.type, entry.linkname = tarfile.SYMTYPE, os.readlink(path)
+            elif path.is_dir():
+                entry.type = tarfile.DIRTYPE
+            else:
+                content = path.read_bytes()
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return out.getvalue()

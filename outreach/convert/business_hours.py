@@ -22,6 +22,7 @@ from typing import Final
 from outreach.convert.json_reader import JsonReader
 from outreach.models.base import bounds_of
 from outreach.models.hours import DAYS, DEFAULT_CONCURRENCY, MINUTES_A_DAY, BusinessHours, TimeWindow
+from outreach.policy.meant import day_like, did_you_mean, time_like, zones_like
 from outreach.policy.opening import is_zone
 
 MAX_WINDOWS_A_DAY: Final = 48
@@ -93,7 +94,8 @@ def _read_zone(reader: JsonReader, config: Mapping[str, object], path: str) -> s
         return ""
     name = reader.read_text(config["timezone"], place, most=_MAX_ZONE_LENGTH)
     if name is not None and not is_zone(name):
-        reader.note(place, "is no IANA time zone: use a name such as America/New_York, spelled exactly so")
+        meant = did_you_mean(zones_like(name))
+        reader.note(place, f"is no IANA time zone: use a name such as America/New_York, spelled exactly so{meant}")
     return name or ""
 
 
@@ -152,7 +154,7 @@ def _read_day_list(
     for index, name in enumerate(reader.read_array(config["days"], place, most=_MAX_DAY_NAMES) or ()):
         day = _DAY_BY_NAME.get(name.lower()) if isinstance(name, str) else None
         if day is None:
-            reader.note(f"{place}[{index}]", _UNKNOWN_DAY)
+            reader.note(f"{place}[{index}]", f"{_UNKNOWN_DAY}{did_you_mean(day_like(name))}")
         else:
             windows[day] = list(times)
 
@@ -161,7 +163,7 @@ def _read_day_key(reader: JsonReader, key: str, path: str) -> str | None:
     day = _DAY_BY_NAME.get(key.lower())
     if day is None:
         # Escaped and cut, because the key may contain anything.
-        reader.note(path, f"has the key {key[:20]!a}, which {_UNKNOWN_DAY}")
+        reader.note(path, f"has the key {key[:20]!a}, which {_UNKNOWN_DAY}{did_you_mean(day_like(key))}")
     return day
 
 
@@ -191,7 +193,7 @@ def _read_time(reader: JsonReader, times: Mapping[str, object], path: str, name:
         return MINUTES_A_DAY
     match = _TIME.fullmatch(text) if isinstance(text, str) else None
     if match is None:
-        reader.note(place, "must be a time from 00:00 to 24:00, as HH:MM")
+        reader.note(place, f"must be a time from 00:00 to 24:00, as HH:MM{did_you_mean(time_like(text))}")
         return None
     return int(match[1]) * 60 + int(match[2])
 

@@ -15,6 +15,7 @@ import attrs
 
 from outreach.convert.json_parsing import shown
 from outreach.errors import ErrorDetail
+from outreach.policy.meant import did_you_mean, moment_like, nearest
 from outreach.policy.texts import RawNumber, as_text
 
 FieldRule = Callable[[Any], Any]
@@ -136,7 +137,7 @@ class OneOf:
     def __call__(self, value: Any) -> str:
         """Return the word."""
         if type(value) is not str or value not in self.words:
-            raise Refused(f"must be one of {', '.join(self.words)}")
+            raise Refused(f"must be one of {', '.join(self.words)}{did_you_mean(nearest(value, self.words))}")
         return value
 
 
@@ -151,7 +152,8 @@ def timestamp(value: Any) -> datetime:
     """Return a timestamp in UTC."""
     moment = read_timestamp(value) if type(value) is str else None
     if moment is None:
-        raise Refused("must be a timestamp by RFC 3339 such as 2026-12-01T09:00:00Z, years 0002 to 9998")
+        meant = did_you_mean([f"{one}:00Z" for one in moment_like(value)])
+        raise Refused(f"must be a timestamp by RFC 3339 such as 2026-12-01T09:00:00Z, years 0002 to 9998{meant}")
     return moment
 
 

@@ -9,7 +9,7 @@ with those of that part. A given list, even an empty one, is kept as it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Final
 
@@ -17,12 +17,13 @@ from outreach.convert.json_reader import JsonReader
 from outreach.models.hours import Holiday, HolidayCalendar
 from outreach.policy.holidays import (
     code_of_country,
-    code_of_part,
     filled_years,
     holiday_parts,
     is_supported,
+    names_of_parts,
     public_holidays,
 )
+from outreach.policy.meant import dates_like, did_you_mean, nearest, regions_like
 
 MAX_HOLIDAYS: Final = 1000
 
@@ -77,9 +78,13 @@ def _read_country(reader: JsonReader, value: object, path: str) -> str | None:
     if isinstance(value, str) and _COUNTRY.fullmatch(value) and is_supported(value.upper()):
         return value.upper()
     code = code_of_country(value) if isinstance(value, str) else None
-    meant = f": {value!r} is {code}" if code is not None else ", such as US"
+    meant = f": {value!r} is {code}" if code is not None else did_you_mean(_countries_meant(value)) or ", such as US"
     reader.note(path, f"must be the two-letter ISO 3166 code of a country whose holidays are known{meant}")
     return None
+
+
+def _countries_meant(value: object) -> Sequence[str]:
+    return [found for found in regions_like(value) if is_supported(found.partition(" ")[0])]
 
 
 def _read_subdivision(reader: JsonReader, country: str | None, value: object, path: str) -> str | None:
@@ -94,8 +99,9 @@ def _read_subdivision(reader: JsonReader, country: str | None, value: object, pa
         if value.upper() in known:
             return known[value.upper()]
         parts = f"one of {', '.join(known.values())}" if known else "left out: none is known"
-        code = code_of_part(country, value)
-        meant = f": {value!r} is {code}" if code is not None else ""
+        names = names_of_parts(country)
+        near = nearest(value, [*names, *known.values()])
+        meant = "" if near is None else f": {value!r} is {names[near]}" if near in names else did_you_mean(near)
         reader.note(path, f"must be {parts} for {country}{meant}")
     return None
 
@@ -125,5 +131,5 @@ def _read_date(reader: JsonReader, entry: Mapping[str, object], path: str) -> da
             return date.fromisoformat(text)
         except ValueError:
             pass
-    reader.note(path, "must be a date as YYYY-MM-DD")
+    reader.note(path, f"must be a date as YYYY-MM-DD{did_you_mean(dates_like(text))}")
     return None

@@ -58,6 +58,7 @@ EngineCode = Literal[
     "key_not_usable",
     "no_dispatcher",
     "number_held",
+    "numbers_misread",
     "orphaned_claims",
     "provider_unreachable",
     "public_url_local",

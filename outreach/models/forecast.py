@@ -80,10 +80,12 @@ class Forecast:
     Attributes:
         at: When it was worked out.
         starts_at: The first request; None if there is none before the campaign expires, or nothing is left.
-        ends_at: When the last contact has ended, or the campaign expires; None if it does not end within the horizon.
-        contacts: Contacts that are left.
+        ends_at: When the last contact that is not held has ended, or the campaign expires; None if it does not end
+            within the horizon, or if all contacts that are left are held.
+        contacts: Contacts that are left, without those that are held.
         requests: Messages or calls, retries included.
         unreached: Contacts that expiry, or the horizon, leaves without a first contact.
+        held: Contacts that wait until a person has decided about their reply (docs/opt-out.md).
         expires: Whether the campaign expires before it is done.
         hours: The curve, hour by hour from the start to the last request, at most 10,000.
         phases: The same by what binds.
@@ -100,6 +102,7 @@ class Forecast:
     contacts: int
     requests: int
     unreached: int
+    held: int
     expires: bool
     hours: Sequence[ForecastHour]
     phases: Sequence[ForecastPhase]

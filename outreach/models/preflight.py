@@ -144,11 +144,11 @@ class PlaceholderProblem:
 
 @attrs.frozen(kw_only=True)
 class TextWarning:
-    """A part of a text that may be meant as a placeholder, and is none.
+    """A part of a text that may be meant as a placeholder and is none, or whose characters are damaged.
 
     Attributes:
         written: The part.
-        meant: The placeholder that is probably meant; None if there is nothing like it.
+        meant: What is probably meant; None if it is not known.
         message: What happens to it, and what to write.
     """
 

@@ -39,6 +39,7 @@ class CampaignAction(StrEnum):
     RESUME_SCHEDULE = "resume_schedule"
     CANCEL = "cancel"
     COMPLETE = "complete"
+    REOPEN = "reopen"
     EXPIRE = "expire"
 
 
@@ -62,6 +63,7 @@ CAMPAIGN_TRANSITIONS: Final[Mapping[tuple[CampaignStatus, CampaignAction], Campa
         (_S.PAUSED, _M.RESUME_SCHEDULE): _S.SCHEDULED,
         **{(state, _M.CANCEL): _S.CANCELLED for state in (_S.DRAFT, _S.READY, _S.SCHEDULED, _S.ACTIVE, _S.PAUSED)},
         (_S.ACTIVE, _M.COMPLETE): _S.COMPLETED,
+        (_S.COMPLETED, _M.REOPEN): _S.ACTIVE,
         **{(state, _M.EXPIRE): _S.EXPIRED for state in (_S.SCHEDULED, _S.ACTIVE, _S.PAUSED)},
     }
 )

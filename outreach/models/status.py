@@ -325,7 +325,8 @@ class StartCheck:
             is wanted.
         text_warnings: Parts of the text that may be meant as placeholders, and are sent as they are.
         warnings: What does not prevent the start, but is most likely a mistake, each with its field: a sending number
-            that is not the workspace's (in a sandbox), STOP as a reply to a name, a text that repeats the footer.
+            that is not the workspace's (in a sandbox), STOP as a reply to a name, a text that repeats the footer,
+            contacts that an earlier version may have loaded under a wrong number.
     """
 
     contacts: int

@@ -107,8 +107,7 @@ class HighWaterMark:
         database: Id of the database, shared by its copies.
         epoch: The highest epoch.
         change: The highest change number.
-        renewed_at: The last heartbeat. It alone identifies a copy made during a campaign, because
-            messages of one campaign raise no change number. None in a record of an earlier version.
+        renewed_at: The last heartbeat. None in a record of an earlier version.
     """
 
     database: str

@@ -5,13 +5,18 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from importlib import resources
 from typing import Final
 
 _CALLING_CODE: Final = re.compile(r"(?:\+|00)?([1-9][0-9]{0,2})")
 _IGNORED: Final = re.compile(r"[\W_]+")
 _SAINT: Final = re.compile(r"\bst\b")
+_MAX_LIKE: Final = 2
+_LIKE: Final = 0.72
+_MAX_CODE_LENGTH: Final = 3
+"""A code resembles too many others."""
 
 
 def region_of_country(written: str) -> str | None:
@@ -30,19 +35,38 @@ def region_of_country(written: str) -> str | None:
     return _regions().get(_plain(text))
 
 
+def countries_like(written: str) -> Sequence[tuple[str, str]]:
+    """Return the regions, each with a name, whose names are nearly as written, the nearest first."""
+    near = get_close_matches(_plain(written), _regions(), n=_MAX_LIKE, cutoff=_LIKE)
+    regions = dict.fromkeys(_regions()[name] for name in near if len(name) > _MAX_CODE_LENGTH)
+    return [(region, _names()[region].partition(" (")[0]) for region in regions]
+
+
 def _plain(name: str) -> str:
     letters = unicodedata.normalize("NFKD", _SAINT.sub("saint", name.casefold().replace("&", "and")))
     return _IGNORED.sub("", "".join(letter for letter in letters if not unicodedata.combining(letter)))
 
 
 @functools.cache
-def _regions() -> Mapping[str, str]:
-    """Return the regions by their codes and names."""
+def _names() -> Mapping[str, str]:
+    """Return the first name of each region."""
+    return {region: names[0] for region, _, names in _lines()}
+
+
+def _lines() -> Iterator[tuple[str, str, Sequence[str]]]:
+    """Yield each region with its alpha-3 code and its names."""
     text = resources.files("outreach.policy").joinpath("countries.txt").read_text("utf-8")
-    regions: dict[str, str] = {}
     for line in text.splitlines():
         if not line.startswith("#"):
             region, alpha_3, names = line.split(" ", 2)
-            regions.update((_plain(name), region) for name in (region, alpha_3, *names.split("|")))
+            yield region, alpha_3, names.split("|")
+
+
+@functools.cache
+def _regions() -> Mapping[str, str]:
+    """Return the regions by their codes and names."""
+    regions: dict[str, str] = {}
+    for region, alpha_3, names in _lines():
+        regions.update((_plain(name), region) for name in (region, alpha_3, *names))
     regions.pop("", None)
     return regions

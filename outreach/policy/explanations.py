@@ -59,7 +59,8 @@ _ANY_CHANNEL: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
         (
             "failed",
             "rate_limited",
-        ): "a limit of the provider was reached, and its campaign had ended or it had been tried ten times",
+        ): "a limit of the provider was reached, and its campaign had ended or it had been tried ten times: "
+        "a follow-up contacts it",
         ("failed", "failed"): "the provider does not say why it failed",
     }
 )
@@ -205,7 +206,9 @@ FAILURE_TEXTS: Final[Mapping[str, FailureText]] = MappingProxyType(
         "bad_body": ("The provider rejects this text.", "Shorten it, or remove everything that is not plain text."),
         "rate_limited": (
             "A limit of the provider or of a network is reached. Nobody was reached.",
-            "A running campaign tries it again by itself. If it happens often, lower the rate or ask for more.",
+            "A campaign tries it again by itself, also after it has completed, unless it was cancelled or has expired "
+            "meanwhile: then contact them by `campaigns follow-up CAMPAIGN_ID --results rate_limited`. If it happens "
+            "often, lower the rate or ask for more.",
         ),
         "temporary": (
             "The provider or a network could not accept it at that moment.",

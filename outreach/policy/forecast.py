@@ -65,6 +65,7 @@ class OpenCampaign:
         weight: How many contacts each of them stands for.
         in_flight: Contacts with a request on its way, or a call that has not ended.
         skipped_at: The latest turn of a contact that is left out, if any; an open campaign skips it then.
+        held: Contacts that wait for a person's decision.
         starts_at: It sends nothing before this.
         next_slot_at: Its next slot, if it is taken already.
         steps: The steps of its flow, if any.
@@ -77,6 +78,7 @@ class OpenCampaign:
     weight: int = 1
     in_flight: int = 0
     skipped_at: datetime | None = None
+    held: int = 0
     starts_at: datetime
     next_slot_at: datetime | None = None
     steps: tuple[FlowStep, ...] | None = None
@@ -103,7 +105,8 @@ class Course:
 
     Attributes:
         starts_at: Its first request; None if there is none.
-        ends_at: When it is complete, or expires; None if neither happens within the horizon.
+        ends_at: When it is complete but for held contacts, or expires; None if neither happens within the horizon, or
+            if only held contacts are left.
         requests: Its requests.
         unreached: Contacts that get none.
         expires: Whether it expires first.
@@ -434,12 +437,15 @@ def _over(stream: _Stream) -> _Stream:
 
 
 def _course(stream: _Stream, now: datetime) -> Course:
-    done = stream.is_done and stream.last_end < stream.horizon
+    left = stream.left
+    # Nobody knows when a person decides.
+    only_held = left.held > 0 and not left.contacts and not left.in_flight
+    done = stream.is_done and stream.last_end < stream.horizon and not only_held
     expires = (not done or stream.last_end > stream.expires) and stream.expires <= stream.horizon
     if not done:
         stream.leave_unreached()
     if expires:
-        ends_at = stream.left.campaign.scheduled_expires_at
+        ends_at = left.campaign.scheduled_expires_at
     else:
         ends_at = now + timedelta(seconds=round(stream.last_end, 6)) if done else None
     hours = _curve(stream, now)

@@ -72,12 +72,12 @@ def code_of_country(text: str) -> str | None:
     return None
 
 
-def code_of_part(country: str, text: str) -> str | None:
-    """Return the code of a country's part that is given by its name, such as `Bayern` of DE; None if unknown."""
+def names_of_parts(country: str) -> Mapping[str, str]:
+    """Return the codes of a country's parts by their names, such as that of `Bayern` of DE."""
     import holidays
 
     names: Mapping[str, str] = getattr(holidays.country_holidays(country), "subdivisions_aliases", {})
-    return next((code for name, code in names.items() if name.casefold() == text.strip().casefold()), None)
+    return names
 
 
 def _has_all_holidays(country: str, part: str | None, year: int, present: set[date]) -> bool:

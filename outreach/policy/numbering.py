@@ -65,10 +65,20 @@ def local_readings(number: str, region: str) -> tuple[str | None, str | None]:
     phone = _possible(parsed)
     if phone is not None:
         phone = international(phone[1:])
-    if phone is not None and source == phonenumbers.CountryCodeSource.FROM_DEFAULT_COUNTRY:
-        return phone, None
     prefixed = phone if source == phonenumbers.CountryCodeSource.FROM_NUMBER_WITH_IDD else None
-    return international(f"{country_code(region)}{number}"), prefixed
+    if phone is None or source != phonenumbers.CountryCodeSource.FROM_DEFAULT_COUNTRY:
+        phone = international(f"{country_code(region)}{number}")
+    return None if phone is not None and _keeps_trunk_prefix(phone, region) else phone, prefixed
+
+
+def _keeps_trunk_prefix(phone: str, region: str) -> bool:
+    """Return whether no number, but digits that are as long as one only with the trunk prefix of a region."""
+    import phonenumbers
+
+    prefix = phonenumbers.ndd_prefix_for_region(region, True)
+    if prefix is None or country_code(region) == _NANP_CODE:
+        return False
+    return phone.startswith(f"+{country_code(region)}{prefix}") and not is_valid(phone)
 
 
 def with_first_zero(number: str, region: str) -> str | None:
@@ -113,6 +123,26 @@ def former_readings(phone: str, region: str) -> tuple[str, ...]:
 def _former_reading(number: str, region: str) -> str | None:
     phone = _possible(_parse(number, region))
     return None if phone is None else international(phone[1:])
+
+
+def is_nearly_as_long(digits: str, region: str) -> bool:
+    """Return whether digits are as long as a national number of a region, give or take one digit."""
+    plan = _plan_of_region(region)
+    return plan is not None and any(abs(len(digits) - length) <= 1 for length in plan.lengths)
+
+
+def is_national_form(digits: str, phone: str) -> bool:
+    """Return whether a number in E.164 has these digits where its country writes it nationally.
+
+    German numbers have a trunk zero there, Spanish ones do not.
+    """
+    import phonenumbers
+
+    number = _parse(phone, None)
+    if number is None:
+        return False
+    written = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.NATIONAL)
+    return phonenumbers.normalize_digits_only(written) == digits
 
 
 def number_kind(phone: str) -> NumberKind:

@@ -57,6 +57,9 @@ _PSEUDONYM_LENGTH: Final = 40
 CALLING_CODE: Final = "calling_code"
 """The correction of a number that was written with the calling code of its region and without a plus sign."""
 
+TRUNK_PREFIX: Final = "trunk_prefix"
+"""The correction of a mobile number without its trunk prefix that begins like the calling code of its region."""
+
 SEVERAL_NUMBERS: Final = "has several numbers: leave one of them"
 """The problem of a text with more than one number."""
 
@@ -67,7 +70,8 @@ class NumberReading:
 
     Attributes:
         phone: The number in E.164; None if the text was refused.
-        correction: `CALLING_CODE` if the calling code was read without a plus sign, else None.
+        correction: `CALLING_CODE` if the calling code was read without a plus sign, `TRUNK_PREFIX` if the same digits
+            were read as a local number; else None.
         problem: Why the text was refused, as the end of a sentence that begins with the text; None if it was not.
     """
 
@@ -175,9 +179,7 @@ def _read_digits(text: str, region: str | None) -> NumberReading:
         phone = numbering.international(number[1:])
         return NumberReading(phone, problem=None if phone is not None else "is not a possible number")
     if number.startswith("00"):
-        # No national number begins so. Behind the zeros some regions write the number of an operator.
-        behind_operator = None if region is None else numbering.local_readings(number, region)[1]
-        reading = _choose([numbering.international(number[2:]), behind_operator])
+        reading = _read_behind_zeros(number, region)
     elif region is None:
         return NumberReading(None, problem="has no country code")
     else:
@@ -188,28 +190,73 @@ def _read_digits(text: str, region: str | None) -> NumberReading:
     return reading
 
 
+def _read_behind_zeros(number: str, region: str | None) -> NumberReading:
+    """Read digits that begin with `00`, as no national number does.
+
+    Behind the zeros some regions write the number of an operator. A number of the region with a digit too many, or with
+    its zero twice, is not taken for one of another country.
+    """
+    international = numbering.international(number[2:])
+    if region is None:
+        return _choose([international])
+    behind_operator = numbering.local_readings(number, region)[1]
+    reading = _choose([international, behind_operator])
+    if reading.phone is None:
+        return reading
+    other = None
+    if reading.phone != international and number.startswith(f"00{numbering.country_code(region)}"):
+        other = f"+{number[2:]}"
+    elif not numbering.is_valid(reading.phone):
+        local = numbering.local_readings(number[1:], region)[0]
+        other = local if local is not None and numbering.is_valid(local) else None
+    return reading if other is None else NumberReading(None, problem=f"is ambiguous: {reading.phone} or {other}")
+
+
 def _read_in(number: str, region: str) -> NumberReading:
     """Read digits that do not begin with `00` in a region."""
     code = str(numbering.country_code(region))
     national, behind_prefix = numbering.local_readings(number, region)
     own = numbering.international(number) if number.startswith(code) else None
     with_zero = numbering.with_first_zero(number, region)
-    readings = [national, own, behind_prefix, with_zero]
-    if not any(readings):
+    if not any((national, own, behind_prefix, with_zero)):
         local = " without its area code" if numbering.is_local(number, region) else ""
         return NumberReading(None, problem=f"is not a possible number of {region}{local}")
-    reading = _choose(readings, prefer_mobile=True)
+    starts_with_code = (
+        number.startswith(code)
+        and code != str(_NANP_CODE)
+        and numbering.is_nearly_as_long(number.removeprefix(code), region)
+    )
+    if starts_with_code:
+        # With a digit too many or too few, a number without its plus sign has the digits of somebody else's landline.
+        local_form = national
+        own = own if own is not None and numbering.is_valid(own) else None
+        certain = national is not None and (own is not None or _is_meant(number, national))
+        national = national if certain else None
+        if not any((national, own, behind_prefix, with_zero)):
+            problem = f"starts with the country code of {region}, but +{number} is not a valid number"
+            other = f"; as a local number it would be {local_form}" if local_form is not None else ""
+            return NumberReading(None, problem=problem + other)
+    reading = _choose([national, own, behind_prefix, with_zero], prefer_mobile=True)
     if reading.phone is None:
         return reading
     if reading.phone == own != national:
         return attrs.evolve(reading, correction=CALLING_CODE)
     if reading.phone == with_zero != national:
         return NumberReading(None, problem=f"has lost its first zero: {with_zero} would be possible")
-    if reading.phone == national and number[0] != "0" and code != "1":
+    if starts_with_code and reading.phone == national and not numbering.is_national_form(number, national):
+        return attrs.evolve(reading, correction=TRUNK_PREFIX)
+    if reading.phone == national and number[0] != "0" and code != str(_NANP_CODE):
         foreign = numbering.international(number)
         if foreign not in {None, national} and not numbering.is_valid(national) and numbering.is_valid(foreign):
             return NumberReading(None, problem=f"is not a number of {region}; with a plus sign it would be {foreign}")
     return reading
+
+
+def _is_meant(number: str, national: str) -> bool:
+    """Return whether digits that start with the region's calling code are a local number, and nothing but one."""
+    if not numbering.is_valid(national):
+        return False
+    return numbering.number_kind(national) == "mobile" or numbering.is_national_form(number, national)
 
 
 def _choose(readings: list[str | None], *, prefer_mobile: bool = False) -> NumberReading:

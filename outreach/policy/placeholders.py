@@ -13,6 +13,7 @@ from outreach.models.preflight import ContactExample, PlaceholderProblem, TextWa
 from outreach.models.recipient import Recipient
 from outreach.models.resources import Agent
 from outreach.policy.column_names import Field, fields_of_headers, usual_field
+from outreach.policy.damaged_texts import REPLACED, decoded_once
 from outreach.policy.date_formats import date_format
 from outreach.policy.rendering import (
     PLACEHOLDER,
@@ -192,7 +193,9 @@ _LETTERS: Final = re.compile(r"[\W_]+")
 
 
 def text_warnings(template: str, names: Sequence[str]) -> tuple[TextWarning, ...]:
-    """Return what a text may mean as a placeholder but is sent as it is, each with the right spelling if it is known.
+    """Return what a text most likely means otherwise but is sent as it is, each with the right spelling if it is known.
+
+    That is what looks like a placeholder of another program, and words whose characters are damaged.
 
     Args:
         template: The text.
@@ -213,7 +216,18 @@ def text_warnings(template: str, names: Sequence[str]) -> tuple[TextWarning, ...
             _note(found, foreign[0], None, "is sent as it is: there are no tags")
         elif not kind.startswith("weak") or _is_known(foreign[kind], known):
             _note(found, foreign[0], _right(foreign[kind], known), "is sent as it is")
+    _check_letters(found, template)
     return tuple(found.values())[:MAX_WARNINGS]
+
+
+def _check_letters(found: dict[str, TextWarning], template: str) -> None:
+    """Note the words of a text whose characters were replaced or encoded twice."""
+    for word in () if template.isascii() else template.split():
+        once = decoded_once(word)
+        if REPLACED in word:
+            _note(found, word, None, f"has a character that was lost ({REPLACED}), and is sent as it is")
+        elif once is not None:
+            _note(found, word, once, "was probably encoded twice, and is sent as it is")
 
 
 def _check_own(found: dict[str, TextWarning], written: str, known: Mapping[str, str], exact: AbstractSet[str]) -> None:

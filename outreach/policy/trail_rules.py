@@ -81,7 +81,11 @@ _PAUSES: Final[Mapping[PauseReason, TrailRule]] = MappingProxyType(
 )
 
 _ACTIONS: Final[Mapping[CampaignAction, TrailRule]] = MappingProxyType(
-    {CampaignAction.COMPLETE: TrailRule.LEDGER, CampaignAction.EXPIRE: TrailRule.EXPIRY}
+    {
+        CampaignAction.COMPLETE: TrailRule.LEDGER,
+        CampaignAction.REOPEN: TrailRule.PROVIDER_REPORT,
+        CampaignAction.EXPIRE: TrailRule.EXPIRY,
+    }
 )
 
 

@@ -108,9 +108,11 @@ class ReplicatedStorage(Protocol):
 class RemoteStorage(Protocol):
     """A storage whose server may be out of reach."""
 
-    @property
-    def unreachable(self) -> str | None:
-        """Why no connection can be made now, in the words of the driver; None where one can, or none was tried."""
+    async def why_unreachable(self) -> str | None:
+        """Return why no connection can be made now, in the words of the driver; None where one can.
+
+        It is asked for while an operation waits or has failed, and returns after some seconds at the latest.
+        """
         ...
 
 

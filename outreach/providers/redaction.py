@@ -21,7 +21,10 @@ from outreach.protocols.voice import CallRequest, VoiceCapabilities, VoiceProvid
 _REMOVED: Final = "[removed]"
 
 _MIN_LENGTH: Final = 6
-"""Shorter values, and beginnings of values, are parts of ordinary words."""
+"""Shorter values, and shorter beginnings at the end of a text, are parts of ordinary words."""
+
+_MIN_PART: Final = 8
+"""A beginning or an end of so many characters is removed wherever it stands: a provider may shorten what it repeats."""
 
 _MIN_LINE_LENGTH: Final = 16
 """Of a secret with several lines, such as a private key."""
@@ -42,6 +45,9 @@ _ESCAPE: Final = re.compile(
     re.IGNORECASE,
 )
 """A character as URLs, JSON and HTML write it, also escaped several times."""
+
+_CUT_ESCAPE: Final = re.compile(r"(?:%[0-9a-f]?|\\{1,8}(?:u[0-9a-f]{0,3})?|&[#\w]{0,8})\Z", re.IGNORECASE)
+"""The beginning of an escape at the end of a text that was cut off."""
 
 _END_OF_ASCII: Final = 128
 
@@ -65,15 +71,17 @@ class Redaction:
             key=len,
             reverse=True,
         )
+        # The first and last line of a private key are no secrets.
+        self._of_parts = [form for form in self._forms if len(form) >= _MIN_PART and not form.startswith("---")]
 
     def text(self, text: str) -> str:
-        """Return a text without secrets, whole or cut off at its end, also where an answer escapes them."""
+        """Return a text without secrets, whole or shortened, also where an answer escapes them."""
         text = _CREDENTIALS.sub(_without_value, text)
-        text = _without_spans(text, self._spans(text))
+        spans = list(self._spans(text))
         plain, places = _unescaped(text)
-        if plain == text:
-            return text
-        return _without_spans(text, [(places[start], places[end]) for start, end in self._spans(plain)])
+        if plain != text:
+            spans += [(places[start], places[end]) for start, end in self._spans(plain)]
+        return _without_spans(text, spans)
 
     def _spans(self, text: str) -> Sequence[tuple[int, int]]:
         """Return where secrets begin and end."""
@@ -83,10 +91,13 @@ class Redaction:
             while start >= 0:
                 found.append((start, start + len(form)))
                 start = text.find(form, start + len(form))
+        for form in self._of_parts:
+            found += _parts(text, form)
+        whole = _CUT_ESCAPE.sub("", text)
         for form in self._forms:
-            for length in range(min(len(form) - 1, len(text)), _MIN_LENGTH - 1, -1):
-                if text.endswith(form[:length]):
-                    return [*found, (len(text) - length, len(text))]
+            for length in range(min(len(form) - 1, len(whole)), _MIN_LENGTH - 1, -1):
+                if whole.endswith(form[:length]):
+                    return [*found, (len(whole) - length, len(text))]
         return found
 
     def outcome(self, outcome: Any) -> Any:
@@ -123,6 +134,34 @@ def _forms(secret: str, others: Iterable[str]) -> Iterator[str]:
     for pair in (secret, *(text for other in others for text in (f"{other}:{secret}", f"{secret}:{other}"))):
         yield base64.b64encode(pair.encode()).decode().rstrip("=")
     yield base64.b64encode(f"{secret}:".encode()).decode().rstrip("=")
+    # Within anything else: what stands before decides how its bytes are cut, and its first and last letter.
+    for offset, first in ((0, 0), (1, 2), (2, 3)):
+        raw = secret.encode()
+        inside = base64.b64encode(bytes(offset) + raw).decode()[first : (offset + len(raw)) * 8 // 6]
+        if len(inside) >= _MIN_PART:
+            yield from (inside, inside.translate(_URL_SAFE))
+
+
+_URL_SAFE: Final = str.maketrans("+/", "-_")
+"""Base64 by RFC 4648, section 5."""
+
+
+def _parts(text: str, form: str) -> Iterator[tuple[int, int]]:
+    """Yield where a text has the beginning or the end of a secret, as far as it goes."""
+    at = text.find(form[:_MIN_PART])
+    while at >= 0:
+        end = at + _MIN_PART
+        while end < len(text) and end - at < len(form) and text[end] == form[end - at]:
+            end += 1
+        yield at, end
+        at = text.find(form[:_MIN_PART], end)
+    at = text.find(form[-_MIN_PART:])
+    while at >= 0:
+        start, end = at, at + _MIN_PART
+        while start > 0 and end - start < len(form) and text[start - 1] == form[start - 1 - end]:
+            start -= 1
+        yield start, end
+        at = text.find(form[-_MIN_PART:], end)
 
 
 def _unescaped(text: str) -> tuple[str, Sequence[int]]:
@@ -155,9 +194,10 @@ def _character(found: re.Match[str]) -> str | None:
 
 def _without_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
     """Return a text in which each span, or several that overlap, is replaced."""
-    parts, end = [], 0
+    parts: list[str] = []
+    end = 0
     for start, stop in sorted(spans):
-        if start >= end:
+        if start > end or not parts:
             parts += [text[end:start], _REMOVED]
         end = max(end, stop)
     return "".join((*parts, text[end:]))

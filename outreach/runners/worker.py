@@ -225,7 +225,7 @@ class Worker:
             # The last worker's mark shows earlier clock steps.
             self._steps.step()
             self._clock_set_back = None
-            home, noted, in_use = lock.home(), lock.high_water(), self.permits.held()
+            home, in_use = lock.home(), self.permits.held()
             self._server_changes = self._count_server_changes()
             lasts = timedelta(seconds=self._config.lease_seconds)
             seem_over: Mapping[int, int] = {}
@@ -240,7 +240,8 @@ class Worker:
                 takeover = leases.take_over(
                     tx,
                     home=home,
-                    noted=noted,
+                    # Read here: the beginning of this transaction may have found that the database was set back.
+                    noted=lock.high_water(),
                     now=now,
                     receipt=self.backoff.receipt,
                     place=place,

@@ -71,7 +71,9 @@ class CampaignExports:
         check_choice("kind", kind, FORMATS)
         campaign = await self._context.storage.read(lambda tx: campaign_of(tx, workspace_id, campaign_id))
         contacts = self.iter_export(workspace_id, campaign_id)
-        parts = export_bytes(contacts, kind, channel=campaign.channel, variables=campaign.variable_names)
+        parts = export_bytes(
+            contacts, kind, channel=campaign.channel, variables=campaign.variable_names, zone=campaign.timezone
+        )
         # Whoever stops reading leaves no open file behind.
         async with aclosing(parts):
             async for part in parts:

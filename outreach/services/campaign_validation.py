@@ -17,6 +17,7 @@ from outreach.models.base import (
 )
 from outreach.models.campaign import CallerIdAllocation, Campaign, NewCallCampaign, NewSmsCampaign
 from outreach.models.hours import DAYS, BusinessHours, HolidayCalendar, TimeWindow
+from outreach.policy.meant import day_like, did_you_mean, zones_like
 from outreach.policy.opening import is_zone
 from outreach.policy.texts import text_problem
 from outreach.providers.registry import Adapters
@@ -104,9 +105,10 @@ def _hours(path: str, hours: BusinessHours) -> list[ErrorDetail]:
     # Checked on write: with an unknown zone the campaign would be active for ever and reach nobody.
     details: list[ErrorDetail] = []
     if not is_zone(hours.timezone):
-        details.append(ErrorDetail(f"{path}.timezone", "must be a time zone such as America/New_York"))
+        meant = did_you_mean(zones_like(hours.timezone))
+        details.append(ErrorDetail(f"{path}.timezone", f"must be a time zone such as America/New_York{meant}"))
     details += [
-        ErrorDetail(f"{path}.schedule.{day}", f"must be one of {', '.join(DAYS)}")
+        ErrorDetail(f"{path}.schedule.{day}", f"must be one of {', '.join(DAYS)}{did_you_mean(day_like(day))}")
         for day in hours.schedule
         if day not in DAYS
     ]

@@ -7,6 +7,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final, get_args
 
+import attrs
+
 from outreach.errors import ErrorDetail, InvalidRequest, NotFound
 from outreach.models.base import Channel, Page
 from outreach.models.campaign import Campaign, Counters
@@ -30,7 +32,12 @@ from outreach.services.forecast import CampaignForecast
 from outreach.services.idempotency import IdempotencyGuard, finished
 from outreach.services.lists import PageRequest, iterate, moment_place
 from outreach.services.preflight import CampaignPreflight
-from outreach.services.start_checks import check_contacts, find_unsendable_text
+from outreach.services.start_checks import (
+    check_contacts,
+    find_misread_numbers,
+    find_start_warnings,
+    find_unsendable_text,
+)
 from outreach.services.validation import (
     check_choice,
     check_flags,
@@ -214,7 +221,8 @@ class Campaigns(
             NotFound: The workspace has no such campaign.
             WorkspaceUnavailable: The workspace is suspended or closed.
             IllegalTransition: The campaign was started before, or has ended.
-            CannotStart: The details name every reason, such as a text that is empty or too long for every contact.
+            CannotStart: The details name every reason, such as a text that is empty or too long for every contact;
+                `start_warnings` names what does not prevent it.
             InvalidRequest: The key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
@@ -229,7 +237,19 @@ class Campaigns(
         Raises:
             NotFound: The workspace has no such campaign.
         """
-        return await check_contacts(self._context, workspace_id, campaign_id)
+        found = await check_contacts(self._context, workspace_id, campaign_id)
+        misread = await find_misread_numbers(self._context, workspace_id, campaign_id)
+        return attrs.evolve(found, warnings=(*found.warnings, *misread.warnings()))
+
+    async def start_warnings(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
+        """Return what does not prevent a start or a resume, but is most likely a mistake (`StartCheck.warnings`).
+
+        The first 10,000 open contacts are checked.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return await find_start_warnings(self._context, workspace_id, campaign_id)
 
     async def pause(
         self,

@@ -12,7 +12,9 @@ import anyio.lowlevel
 import attrs
 
 from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.models.call import Call
 from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch
 from outreach.models.forecast import Forecast, ForecastAssumptions
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.operations.common import campaign_of
@@ -100,6 +102,7 @@ class CampaignForecast:
             contacts=len(target.contacts) * target.weight + target.in_flight,
             requests=course.requests,
             unreached=course.unreached,
+            held=target.held,
             expires=course.expires,
             hours=course.hours,
             phases=course.phases,
@@ -128,7 +131,7 @@ class CampaignForecast:
         total, at = campaign.counters.total, turn_of(campaign, now)
         messages = messages_of(setup.plan)
         contacts: list[OpenContact] = []
-        still_open = in_flight = 0
+        still_open = in_flight = held = 0
         skipped_at: datetime | None = None
         for after in _starts(total):
             found = await self._context.storage.read(
@@ -148,7 +151,7 @@ class CampaignForecast:
                     skipped_at = turn if skipped_at is None else max(skipped_at, turn)
                     continue
                 if verdict.rule == UNCLEAR_REPLY:
-                    # It waits for a person, and not for the time.
+                    held += 1
                     continue
                 capped = verdict.rule == FREQUENCY_CAP
                 contacts.append(
@@ -164,7 +167,7 @@ class CampaignForecast:
         played, weight = contacts, 1
         if total > _MAX_READ and still_open:
             scale = campaign.counters.open / still_open
-            in_flight = round(in_flight * scale)
+            in_flight, held = round(in_flight * scale), round(held * scale)
             left = len(contacts) * scale
             weight = max(math.ceil(left / _MAX_PLAYED), 1)
             count = round(left / weight)
@@ -178,6 +181,7 @@ class CampaignForecast:
             weight=weight,
             in_flight=in_flight,
             skipped_at=skipped_at,
+            held=held,
             starts_at=starts_at,
             next_slot_at=next_slot_at,
             steps=tuple(setup.plan.steps) if setup.plan.steps is not None else None,
@@ -236,21 +240,36 @@ def _measure(
             ]
             found["failure_rate"] = len(failed) / len(settled)
     else:
-        calls = [tx.calls.get(campaign.workspace_id, one.call_id) for one in latest if one.call_id is not None]
+        calls = [(one, tx.calls.get(campaign.workspace_id, one.call_id)) for one in latest if one.call_id is not None]
         ended = [
-            one
-            for one in calls
+            (dispatch, one)
+            for dispatch, one in calls
             if one is not None and one.ended_at is not None and one.status is not CallStatus.CANCELED
         ]
         if len(ended) >= _MIN_MEASURED:
-            again = [one for one in ended if one.outcome in RETRYABLE_OUTCOMES]
-            answered = [one for one in ended if one.outcome not in RETRYABLE_OUTCOMES]
+            answered: list[Call] = []
+            again: list[Call] = []
+            for dispatch, one in ended:
+                repeats = one.outcome in RETRYABLE_OUTCOMES and not _got_message(tx, campaign, dispatch, one)
+                (again if repeats else answered).append(one)
             found["answer_rate"] = len(answered) / len(ended)
             for name, some in (("call_seconds", answered), ("ring_seconds", again)):
                 if some:
                     lasted = ((one.ended_at or one.created_at) - one.created_at for one in some)
                     found[name] = max(fmean(each.total_seconds() for each in lasted), 0.0)
     return attrs.evolve(given, **found), tuple(found)
+
+
+def _got_message(tx: Transaction, campaign: Campaign, dispatch: Dispatch, call: Call) -> bool:
+    """Return whether a call ended its contact because a voicemail got the agent's message."""
+    if call.outcome != "voicemail" or campaign.retry_voicemail or dispatch.position is None:
+        return False
+    found = tx.recipients.get(campaign.workspace_id, campaign.id, dispatch.position)
+    return (
+        found is not None
+        and (found.status, found.reason) == (RecipientStatus.COMPLETED, "voicemail")
+        and found.attempts == dispatch.attempt
+    )
 
 
 def _ended(campaign: Campaign, now: datetime, given: ForecastAssumptions, measured: tuple[str, ...]) -> Forecast:
@@ -263,6 +282,7 @@ def _ended(campaign: Campaign, now: datetime, given: ForecastAssumptions, measur
         contacts=0,
         requests=0,
         unreached=0,
+        held=0,
         expires=campaign.status is CampaignStatus.EXPIRED,
         hours=(),
         phases=(),

@@ -28,6 +28,7 @@ from outreach.operations.campaigns.transitions import missing_setup
 from outreach.operations.common import call_settings_of, campaign_of, provider_of, settings_of, workspace_of
 from outreach.operations.waves.pace import frequency_capped_until
 from outreach.policy.deciding import Restriction, decide_loading
+from outreach.policy.misread_numbers import MisreadNumbers
 from outreach.policy.opening import opening_state
 from outreach.policy.phones import normalise_single
 from outreach.policy.preflight import PreflightTally
@@ -151,16 +152,18 @@ class CampaignPreflight(ABC):
             await self.start_problems(workspace_id, campaign_id) if campaign.status in _NOT_STARTED else setup.missing
         )
         at = turn_of(campaign, context.now())
-        tally = _tally(setup, at, contact)
+        tally, misread = _tally(setup, at, contact), MisreadNumbers()
         after, size = -1, SLICE
         while size == SLICE:
             found = await context.storage.read(
                 lambda tx, after=after: read_slice(tx, setup, after, at)  # type: ignore[misc]
             )
             tally.see(found.recipients, found.restrictions, found.capped_until)
+            misread.see(found.recipients)
             size = len(found.recipients)
             after = found.recipients[-1].position if size else after
             await anyio.lowlevel.checkpoint()
+        setup = attrs.evolve(setup, warnings=(*setup.warnings, *misread.warnings()))
         return _result(setup, tally, at, campaign.id, problems)
 
     async def preflight_new(

@@ -9,6 +9,7 @@ from typing import Final, get_args
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.prices import Price, PriceKind, PriceTable
 from outreach.operations.common import record_audit, workspace_of
+from outreach.policy.meant import currency_like, did_you_mean, regions_like
 from outreach.policy.numbering import is_region
 from outreach.providers.registry import Adapters
 from outreach.services.context import ServiceContext
@@ -76,7 +77,8 @@ def _check(table: PriceTable, adapters: Adapters) -> None:
     details: list[ErrorDetail] = []
     currency: object = table.currency
     if not (isinstance(currency, str) and _CURRENCY.fullmatch(currency)):
-        details.append(ErrorDetail("currency", "must be three capital letters such as USD"))
+        meant = did_you_mean(currency_like(currency))
+        details.append(ErrorDetail("currency", f"must be three capital letters such as USD{meant}"))
     prices: object = table.prices
     if not (isinstance(prices, tuple) and 1 <= len(prices) <= MAX_PRICES):
         details.append(ErrorDetail("prices", f"must be a tuple of 1 to {MAX_PRICES} prices"))
@@ -107,7 +109,8 @@ def _problems(path: str, price: Price, adapters: Adapters) -> list[ErrorDetail]:
         details += [] if problem is None else [ErrorDetail(f"{path}.provider", problem)]
     country: object = price.country
     if country is not None and not (isinstance(country, str) and is_region(country)):
-        details.append(ErrorDetail(f"{path}.country", "must be a country's two capital letters, such as US"))
+        meant = did_you_mean(regions_like(country))
+        details.append(ErrorDetail(f"{path}.country", f"must be a country's two capital letters, such as US{meant}"))
     amount: object = price.amount
     if not isinstance(amount, Decimal) or not amount.is_finite() or not 0 <= amount <= MAX_AMOUNT:
         details.append(ErrorDetail(f"{path}.amount", f"must be a Decimal from 0 to {MAX_AMOUNT}"))

@@ -69,6 +69,8 @@ class ReadinessProbe:
     async def __call__(self) -> Readiness:
         """Write a little, and return the readiness; takes little more than `WRITE_SECONDS`.
 
+        Where the write is not done by then, a server of the database is asked for some seconds whether it answers.
+
         Raises:
             ConfigError: The engine was opened elsewhere.
         """
@@ -98,7 +100,9 @@ class ReadinessProbe:
         except StorageError as error:
             self._error = str(getattr(error.__cause__, "sqlite_errorname", error.code))
             self._log_throttle.failure("readiness_failed", error, "database not writable")
-        self._unreachable = self._storage.unreachable if isinstance(self._storage, RemoteStorage) else None
+        self._unreachable = None
+        if self._error is not None and isinstance(self._storage, RemoteStorage):
+            self._unreachable = await self._storage.why_unreachable()
         if self._error == _LOCKED and self._unreachable is not None:
             self._error = StorageUnreachable.code
             self._log_throttle.problem(

@@ -9,6 +9,7 @@ from typing import Final
 import anyio.lowlevel
 import attrs
 
+from outreach.errors import ErrorDetail
 from outreach.models.campaign import Campaign
 from outreach.models.recipient import Recipient
 from outreach.models.resources import Agent
@@ -16,6 +17,7 @@ from outreach.models.states import RecipientStatus
 from outreach.models.status import StartCheck
 from outreach.operations.campaigns.setup import caller_of, find_text_warnings, start_warnings, templates_of
 from outreach.operations.common import campaign_of, settings_of
+from outreach.policy.misread_numbers import MisreadNumbers
 from outreach.policy.placeholders import PlaceholderTally, expected_names, values_for
 from outreach.policy.readiness import CampaignTexts
 from outreach.services.context import ServiceContext
@@ -90,6 +92,36 @@ async def check_contacts(
     return attrs.evolve(
         unchecked, checked=checked, failures_by_reason=dict(failing), placeholder_problems=tally.problems()
     )
+
+
+async def find_start_warnings(
+    context: ServiceContext, workspace_id: str, campaign_id: str, *, limit: int = MAX_LOOKED_AT
+) -> Sequence[ErrorDetail]:
+    """Return what does not prevent a start or a resume, but is most likely a mistake.
+
+    Raises:
+        NotFound: The workspace has no such campaign.
+    """
+    of_setup = await context.storage.read(lambda tx: start_warnings(tx, campaign_of(tx, workspace_id, campaign_id)))
+    return (*of_setup, *(await find_misread_numbers(context, workspace_id, campaign_id, limit=limit)).warnings())
+
+
+async def find_misread_numbers(
+    context: ServiceContext, workspace_id: str, campaign_id: str, *, limit: int = MAX_LOOKED_AT
+) -> MisreadNumbers:
+    """Return how many of a campaign's first open contacts may have been loaded under a wrong number."""
+    found = MisreadNumbers()
+    for status in _LEFT:
+        after = -1
+        while found.checked < limit:
+            size = min(_SLICE, limit - found.checked)
+            rows = await _rows(context, workspace_id, campaign_id, status, after, size)
+            found.see(rows)
+            if len(rows) < size:
+                break
+            after = rows[-1].position
+            await anyio.lowlevel.checkpoint()
+    return found
 
 
 async def find_unsendable_text(context: ServiceContext, workspace_id: str, campaign_id: str) -> StartCheck | None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.account import ProviderKind
 from outreach.models.base import Bounds, Length, bounded_fields, optional_fields, set_fields
+from outreach.policy.meant import did_you_mean, nearest
 from outreach.policy.phones import read_number
 from outreach.policy.texts import text_problem
 from outreach.providers.registry import Adapters
@@ -60,7 +61,7 @@ def validated_fields(change: object, kind: type, *, clearable: Collection[str] =
 
 def choice_problem(value: object, choices: Sequence[str]) -> str | None:
     """Return why a value is not one of `choices`; None if it is."""
-    return None if value in choices else f"must be one of {', '.join(choices)}"
+    return None if value in choices else f"must be one of {', '.join(choices)}{did_you_mean(nearest(value, choices))}"
 
 
 def check_choice(path: str, value: object, choices: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from outreach.models.states import WorkspaceMode, WorkspaceStatus
 from outreach.models.workspace import NewWorkspace, Workspace, WorkspaceUpdate
 from outreach.operations.access import workspaces as operations
 from outreach.operations.common import workspace_of
+from outreach.policy.meant import did_you_mean, regions_like
 from outreach.policy.numbering import is_region
 from outreach.services.api_keys import ApiKeyCache
 from outreach.services.context import ServiceContext
@@ -117,4 +118,5 @@ class Workspaces:
 
 def _check_region(region: object) -> None:
     if region is not None and not (isinstance(region, str) and is_region(region)):
-        raise InvalidRequest.at("default_region", f"{region!r} is not a region; use two capital letters such as US")
+        meant = did_you_mean(regions_like(region)) or "; use two capital letters such as US"
+        raise InvalidRequest.at("default_region", f"{region!r} is not a region{meant}")

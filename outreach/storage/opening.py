@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -39,8 +39,21 @@ def shown_url(url: str) -> str:
     return f"{scheme}{separator}{rest.rpartition('@')[2].partition('?')[0]}"
 
 
+def state_directory(environment: Mapping[str, str]) -> Path | None:
+    """Return the directory that outlives this process, as the host or systemd names it; None without one."""
+    named = environment.get("OUTREACH_STATE_DIR") or environment.get("STATE_DIRECTORY", "").partition(":")[0]
+    return Path(named) if named else None
+
+
 def storage_from_url(
-    url: str, *, clock: Clock, host: str | None = None, create: bool = True, migrate: bool = True, workers: int = 1
+    url: str,
+    *,
+    clock: Clock,
+    host: str | None = None,
+    create: bool = True,
+    migrate: bool = True,
+    workers: int = 1,
+    state_dir: Path | None = None,
 ) -> Storage:
     """Return the unopened storage of a URL.
 
@@ -51,6 +64,8 @@ def storage_from_url(
         create: Whether opening creates a missing database; one in memory is always created.
         migrate: Whether opening migrates an older database.
         workers: How many engines may dispatch from it at a time, where the storage bounds that.
+        state_dir: Where this machine notes how far a database on a server has come; None for nowhere. The note of a
+            file is beside it.
 
     Raises:
         ConfigError: The URL is not valid, no storage has it, or the extra that it needs is not installed.
@@ -64,7 +79,9 @@ def storage_from_url(
         case "postgresql" | "postgres":
             from outreach.storage.postgres import postgres_storage_from_url
 
-            return postgres_storage_from_url(url, clock=clock, create=create, migrate=migrate, workers=workers)
+            return postgres_storage_from_url(
+                url, clock=clock, create=create, migrate=migrate, workers=workers, state_dir=state_dir
+            )
         case "memory":
             from outreach.storage.sqlite.memory import MemoryStorage
 

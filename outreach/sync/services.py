@@ -124,6 +124,8 @@ class ReadinessProbe(Service[AsyncReadinessProbe]):
     def __call__(self) -> Readiness:
         """Write a little, and return the readiness; takes little more than `WRITE_SECONDS`.
 
+        Where the write is not done by then, a server of the database is asked for some seconds whether it answers.
+
         Raises:
             ConfigError: The engine was opened elsewhere.
         """
@@ -1001,7 +1003,8 @@ class Campaigns(Service[AsyncCampaigns]):
             NotFound: The workspace has no such campaign.
             WorkspaceUnavailable: The workspace is suspended or closed.
             IllegalTransition: The campaign was started before, or has ended.
-            CannotStart: The details name every reason, such as a text that is empty or too long for every contact.
+            CannotStart: The details name every reason, such as a text that is empty or too long for every contact;
+                `start_warnings` names what does not prevent it.
             InvalidRequest: The key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
@@ -1024,6 +1027,16 @@ class Campaigns(Service[AsyncCampaigns]):
             NotFound: The workspace has no such campaign.
         """
         return self._call(lambda service: service.check_start(workspace_id, campaign_id))
+
+    def start_warnings(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
+        """Return what does not prevent a start or a resume, but is most likely a mistake (`StartCheck.warnings`).
+
+        The first 10,000 open contacts are checked.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._call(lambda service: service.start_warnings(workspace_id, campaign_id))
 
     def pause(
         self,
@@ -2413,7 +2426,10 @@ class Outreach(Engine):
         """Return an engine over the database that a URL names; the first call, or `start`, opens it.
 
         `OUTREACH_HOST_ID` names this machine where its own identity changes from start to start, as in a
-        container: a database that finds itself on another machine does not start sending. `OUTREACH_SECRET_KEY` holds
+        container: a database that finds itself on another machine does not start sending. `OUTREACH_STATE_DIR` names
+        the directory in which a worker notes how far a PostgreSQL database has come; by default it is the one that
+        systemd names (`STATE_DIRECTORY`), if any: a database that was set back does not start sending.
+        `OUTREACH_SECRET_KEY` holds
         the key that accounts' credentials are encrypted with, or `OUTREACH_SECRET_KEY_FILE` names a file that does;
         without them it is the systemd credential `outreach-secret-key`, else a file beside the database.
 

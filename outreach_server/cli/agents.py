@@ -11,7 +11,7 @@ from outreach import Agent, AgentUpdate, NewAgent, NotFound, Outreach
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, collect, with_engine
 from outreach_server.cli.output import show, show_list
-from outreach_server.cli.values import AGENT, NAME, VOICE, WORKSPACE, changed, clear
+from outreach_server.cli.values import AGENT, NAME, VOICE, WORKSPACE, OneOf, changed, clear
 
 _COLUMNS = ("id", "name", "provider", "direction", "allow_outbound", "is_active", "from_number")
 
@@ -33,7 +33,7 @@ def _call_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--max-call-seconds", type=int, help="How long a call may last: 10 to 43200."),
         click.option("--voicemail-message", metavar="TEXT", help="What to leave there with leave_message."),
         click.option(
-            "--voicemail", type=click.Choice(["hang_up", "leave_message"]), help="What to do when a machine answers."
+            "--voicemail", type=OneOf(["hang_up", "leave_message"]), help="What to do when a machine answers."
         ),
     ):
         command = option(command)
@@ -65,7 +65,7 @@ def agents() -> None:
 )
 @click.option(
     "--direction",
-    type=click.Choice(["outbound", "inbound"]),
+    type=OneOf(["outbound", "inbound"]),
     default="outbound",
     show_default=True,
     help="An inbound agent calls out only with --allow-outbound.",

@@ -12,7 +12,7 @@ from outreach.models import CampaignCreated, FollowUpCreated, NewFollowUp
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.output import amount, echo_json, note
-from outreach_server.cli.values import CAMPAIGN, Text
+from outreach_server.cli.values import CAMPAIGN, OneOf, Text
 
 
 class Results(click.ParamType[Sequence[str]]):
@@ -51,7 +51,7 @@ def clone_(campaign_id: str, name: str | None) -> None:
 )
 @click.option(
     "--include",
-    type=click.Choice(["opted_out", "replied", "reached"]),
+    type=OneOf(["opted_out", "replied", "reached"]),
     multiple=True,
     help="Whom not to leave out; may be repeated. Numbers on the register are never taken.",
 )

@@ -30,7 +30,9 @@ from outreach_server.cli.import_report import (
     mapping,
     mapping_table,
     numbers_document,
+    other_columns,
     show_numbers,
+    show_other_columns,
     show_warnings,
 )
 from outreach_server.cli.obstacles import explain_obstacles, explain_placeholders, explain_values
@@ -287,7 +289,7 @@ def _show_preview(
         if unsendable is not None:
             raise unsendable
         return
-    show_warnings(contacts.numbers.warnings(sms=found.channel == "sms"))
+    show_warnings(contacts.warnings(sms=found.channel == "sms"))
     _show_columns(contacts)
     show_preflight(found, zone, contact)
     _show_rows(contacts, rejects, rejects_file)
@@ -309,7 +311,9 @@ def _file_document(contacts: ContactFile) -> Mapping[str, Any]:
         "notes": [*contacts.notes, *contacts.table.unread()],
         "mapping": mapping(contacts),
         "numbers": numbers_document(contacts.numbers),
+        "other_columns": other_columns(contacts),
         "corrected": corrected(contacts.numbers),
+        "damaged": contacts.damaged.document(),
     }
 
 
@@ -317,6 +321,7 @@ def _show_rows(contacts: ContactFile, rejects: Rejects, rejects_file: TextIO | N
     for text in contacts.table.unread():
         note(text)
     show_numbers(contacts.numbers)
+    show_other_columns(contacts)
     if rejects.count:
         note("These rows are not loaded:")
         where = f"all are in {rejects_file.name}" if rejects_file else "--rejects FILE.csv writes all of them"
@@ -356,7 +361,7 @@ def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_fil
             {"number_warnings": warnings, **documents.campaign(campaign), **counts}, "rejected", rejects.items()
         )
         return
-    show_warnings(contacts.numbers.warnings(sms=campaign.channel == "sms"))
+    show_warnings(contacts.warnings(sms=campaign.channel == "sms"))
     document = {
         "id": campaign.id,
         "name": campaign.name,

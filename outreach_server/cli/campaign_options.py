@@ -15,7 +15,7 @@ from outreach.server_support import prepare_recipient
 from outreach_server.cli.campaign_times import TIMES, business_hours, check_zone, holiday_calendar, read_schedule
 from outreach_server.cli.durations import UTC_NAME
 from outreach_server.cli.hours import Opening
-from outreach_server.cli.values import AGENT, CARRIER, FLOW, TRUNK, integer_of, text_of
+from outreach_server.cli.values import AGENT, CARRIER, FLOW, TRUNK, OneOf, integer_of, text_of
 
 CONCURRENCY: Final = 10
 
@@ -28,7 +28,7 @@ _CALLS_ONLY: Final = {
 _OPTIONS: Final = (
     click.option("--name", type=text_of(NewSmsCampaign, "name"), required=True, help="The campaign's name."),
     click.option(
-        "--channel", type=click.Choice(["sms", "call"]), default="sms", show_default=True, help="Messages, or calls."
+        "--channel", type=OneOf(["sms", "call"]), default="sms", show_default=True, help="Messages, or calls."
     ),
     click.option(
         "--message", type=text_of(NewSmsCampaign, "body"), help="The text; {{first_name}} or {{any column}} in it."

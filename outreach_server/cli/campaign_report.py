@@ -19,7 +19,7 @@ from outreach_server.cli.durations import time_text
 from outreach_server.cli.files import write_parts, write_text
 from outreach_server.cli.output import Listing, console, echo_json, fields, listing, note, rendered, stream_array
 from outreach_server.cli.prices import cost_text
-from outreach_server.cli.values import CAMPAIGN
+from outreach_server.cli.values import CAMPAIGN, OneOf
 
 _NO_PRICES = "unknown: set the workspace's prices with outreach-server settings prices set"
 _INEXACT = {"milliseconds", "seconds"}
@@ -34,7 +34,7 @@ _REPORTS = {".html": "html", ".htm": "html", ".json": "json", ".txt": "text"}
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["text", "json", "html"]),
+    type=OneOf(["text", "json", "html"]),
     help="Text, a JSON document, or one HTML page with charts; by default as the file is named, else text.",
 )
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, instead of standard output.")
@@ -156,7 +156,7 @@ async def _print_array(engine: Outreach, campaign_id: str) -> None:
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["csv", "jsonl", "xlsx"]),
+    type=OneOf(["csv", "jsonl", "xlsx"]),
     help="By default as the file is named, else csv.",
 )
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, instead of standard output.")

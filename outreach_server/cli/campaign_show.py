@@ -15,7 +15,7 @@ from outreach_server.cli.campaign_panel import groups_table
 from outreach_server.cli.campaign_picture import Snapshot, SnapshotReader, hints, message_counts, messages_text
 from outreach_server.cli.hours import hours_text
 from outreach_server.cli.output import console, echo_json, fields, note, stream_array, stream_lines
-from outreach_server.cli.values import CAMPAIGN
+from outreach_server.cli.values import CAMPAIGN, OneOf
 
 _WIDTHS = {
     "position": 8,
@@ -102,7 +102,7 @@ def show_(campaign_id: str) -> None:
 
 @click.command("recipients", cls=Command)
 @click.argument("campaign_id", type=CAMPAIGN)
-@click.option("--status", type=click.Choice(list(RecipientStatus), case_sensitive=False), help="In this state only.")
+@click.option("--status", type=OneOf(list(RecipientStatus), case_sensitive=False), help="In this state only.")
 @click.option("--external-id", metavar="ID", help="Only those that your application knows by this id.")
 @click.option("--limit", type=click.IntRange(1), help="The first so many; by default all.")
 def recipients_(campaign_id: str, status: RecipientStatus | None, external_id: str | None, limit: int | None) -> None:

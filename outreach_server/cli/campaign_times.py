@@ -14,6 +14,7 @@ from outreach import BusinessHours, InvalidRequest
 from outreach.http import parse_holidays
 from outreach.models import Holiday, HolidayCalendar
 from outreach.protocols import SystemClock
+from outreach.server_support import sentence
 from outreach_server.cli.durations import time_text
 from outreach_server.cli.hours import Opening, OpeningHours, schedule_of
 from outreach_server.cli.values import DATE, MOMENT, ZONE
@@ -148,7 +149,7 @@ def holiday_calendar(country: str | None, dates: Sequence[date]) -> HolidayCalen
         except InvalidRequest as error:
             detail = error.details[0]
             place = detail.path.rpartition(".")[2]
-            raise click.UsageError(f"--holidays {country!r}: the {place} {detail.message}.") from None
+            raise click.UsageError(sentence(f"--holidays {country!r}: the {place} {detail.message}")) from None
     known = {holiday.date for holiday in public.holidays}
     own = [Holiday(date=day, name="", enabled=True) for day in dates if day not in known]
     return attrs.evolve(public, holidays=(*public.holidays, *own))

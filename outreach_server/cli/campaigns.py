@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal
 
 import click
 
 from outreach import Campaign, CampaignStatus, Outreach
-from outreach.errors import CannotStart
+from outreach.errors import CannotStart, ErrorDetail
 from outreach.models import StartCheck
 from outreach.protocols import SystemClock
 from outreach_server.cli import documents
@@ -31,7 +31,7 @@ from outreach_server.cli.erasing import delete_
 from outreach_server.cli.no_dispatcher import no_dispatcher_text
 from outreach_server.cli.obstacles import contacts_checked, explain_failing, explain_start, explain_values, started_late
 from outreach_server.cli.output import amount, echo_json, note, show_list
-from outreach_server.cli.values import CAMPAIGN, WORKSPACE
+from outreach_server.cli.values import CAMPAIGN, WORKSPACE, OneOf
 
 _COLUMNS = ("id", "name", "channel", "effective_status", "recipients", "pending", "completed")
 
@@ -52,10 +52,8 @@ campaigns.add_command(test_send_)
 
 @campaigns.command("list")
 @click.argument("workspace_id", type=WORKSPACE)
-@click.option("--channel", type=click.Choice(["sms", "call"]), help="Only this channel.")
-@click.option(
-    "--status", type=click.Choice(list(CampaignStatus), case_sensitive=False), help="Only this stored status."
-)
+@click.option("--channel", type=OneOf(["sms", "call"]), help="Only this channel.")
+@click.option("--status", type=OneOf(list(CampaignStatus), case_sensitive=False), help="Only this stored status.")
 @click.option("--search", metavar="TEXT", help="Part of the name, in any case.")
 @click.option("--archived", is_flag=True, help="Only archived campaigns, which are hidden otherwise.")
 @click.option("--limit", type=click.IntRange(1), help="Only the newest so many.")
@@ -118,8 +116,7 @@ def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
         "warnings": [one.message for one in checked.warnings],
     }
     _show_moved(started, hint, check)
-    for warning in checked.warnings:
-        note(f"Warning: {warning.message}")
+    _warn(checked.warnings)
     if checked.failing:
         note(explain_failing(checked, started))
     for line in explain_values(checked.placeholder_problems, contacts_checked(checked)):
@@ -128,6 +125,11 @@ def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
         note(suspicious.message)
     if started_late(started):
         note(f"Its start, {_start_text(started)}, has passed: it starts at once.")
+
+
+def _warn(warnings: Sequence[ErrorDetail]) -> None:
+    for warning in warnings:
+        note(f"Warning: {warning.message}")
 
 
 def _start_text(campaign: Campaign) -> str:
@@ -143,17 +145,22 @@ def _move(name: str, description: str, hint: Hint | None) -> click.Command:
 
     @click.argument("campaign_id", type=CAMPAIGN)
     def command(campaign_id: str) -> None:
-        async def work(engine: Outreach) -> tuple[Campaign, str | None]:
+        async def work(engine: Outreach) -> tuple[Campaign, str | None, Sequence[ErrorDetail]]:
             campaign = await engine.campaigns.get_anywhere(campaign_id)
+            warnings: Sequence[ErrorDetail] = ()
+            if name == "resume":
+                warnings = await engine.campaigns.start_warnings(campaign.workspace_id, campaign_id)
             try:
                 moved: Campaign = await getattr(engine.campaigns, name)(
                     campaign.workspace_id, campaign_id, actor=actor()
                 )
             except CannotStart as error:
                 raise click.ClickException(explain_start(error, campaign)) from None
-            return moved, await _hint(engine, moved, hint)
+            return moved, await _hint(engine, moved, hint), warnings
 
-        _show_moved(*with_engine(work))
+        moved, told, warnings = with_engine(work)
+        _show_moved(moved, told, {"warnings": [one.message for one in warnings]} if name == "resume" else {})
+        _warn(warnings)
 
     return click.command(name, cls=Command, help=description)(command)
 

@@ -20,6 +20,7 @@ _FURTHER: Final = (
     "OUTREACH_HOST_ID",
     "OUTREACH_SECRET_KEY",
     "OUTREACH_SECRET_KEY_FILE",
+    "OUTREACH_STATE_DIR",
 )
 """Variables that are read and are no settings."""
 

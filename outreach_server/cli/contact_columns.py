@@ -29,6 +29,7 @@ from outreach_server.cli.read_numbers import CellNumber, ReadNumbers
 
 _FIELDS: Final = get_args(Field)
 _VARIABLES_TOO: Final = frozenset({"external_id", "country"})
+_ANY_DIGIT: Final = re.compile(r"\d")
 _LOOKS_LIKE_A_PHONE: Final = re.compile(r"\+?[\d\s().-]{7,}")
 _NOT_MAPPED: Final[Mapping[Field, str]] = MappingProxyType({})
 
@@ -40,6 +41,7 @@ class Columns:
     Attributes:
         headers: The column names, in the file's order.
         phone: Index of the phone number.
+        other_phones: Indices of the columns that have it where that one has none, in their order.
         fields: (index, field) of the other fields of a contact.
         variables: (index, name) of custom variables; the columns of the external id and of the country are too.
         country: Index of the country that local numbers are read in; None if no column has it.
@@ -52,6 +54,7 @@ class Columns:
     variables: tuple[tuple[int, str], ...]
     country: int | None
     notes: tuple[str, ...]
+    other_phones: tuple[int, ...] = ()
 
     def meaning(self, index: int) -> str | None:
         """Return what a column is: a field, a `{{variable}}`, or None if it is left out."""
@@ -63,6 +66,13 @@ class Columns:
         named += [f"{{{{{name}}}}}" for at, name in self.variables if at == index]
         return ", ".join(named) or None
 
+    def phone_of(self, record: Record) -> int:
+        """Return the column of a row's phone number: the first one with a digit; that of the number if none has one."""
+        if not self.other_phones:
+            return self.phone
+        columns = (self.phone, *self.other_phones)
+        return next((at for at in columns if _ANY_DIGIT.search(_cell(record.cells, at))), self.phone)
+
     def number(self, record: Record, numbers: ReadNumbers) -> CellNumber:
         """Return the number of a row, which may have fewer cells than the header.
 
@@ -70,7 +80,8 @@ class Columns:
         between them, and if that is a phone number; else by its digits.
         """
         country = _cell(record.cells, self.country) if self.country is not None else ""
-        shown, digits = _cell(record.cells, self.phone), record.numbers.get(self.phone)
+        phone = self.phone_of(record)
+        shown, digits = _cell(record.cells, phone), record.numbers.get(phone)
         if digits is None:
             return numbers.read(shown, country)
         texts = [shown, digits] if re.sub(r"\D", "", shown).endswith(digits) else [digits]
@@ -129,14 +140,9 @@ def read_columns(
     for at in chosen.values():
         if list(chosen.values()).count(at) > 1:
             raise click.ClickException(f"Column {headers[at]!r} is mapped to two fields.")
-    notes = []
+    other_phones: Sequence[int] = ()
     if "phone_number" not in chosen:
-        chosen["phone_number"], others = _phone_column(headers, set(chosen.values()), several_phones)
-        if others:
-            notes.append(
-                f"{headers[chosen['phone_number']]!r} is the phone number; "
-                f"{' and '.join(repr(headers[other]) for other in others)} may be one too: --map phone=COLUMN chooses."
-            )
+        chosen["phone_number"], other_phones = _phone_column(headers, set(chosen.values()), several_phones)
     for field in _FIELDS:
         index = _first(headers, field, set(chosen.values())) if field not in {*chosen, *mapped} else None
         if index is not None:
@@ -146,15 +152,29 @@ def read_columns(
         index = next((at for at, header in enumerate(headers) if plain(header) == beside), None)
         if index is not None and index not in chosen.values():
             chosen["last_name"] = index
-    variables, more = _variables(headers, {index for field, index in chosen.items() if field not in _VARIABLES_TOO})
+    variables, notes = _variables(headers, {index for field, index in chosen.items() if field not in _VARIABLES_TOO})
     return Columns(
         headers=headers,
         phone=chosen["phone_number"],
         fields=tuple((index, field) for field, index in chosen.items() if field not in {"phone_number", "country"}),
         variables=variables,
         country=chosen.get("country"),
-        notes=(*notes, *more),
+        notes=(*_phone_notes(headers, chosen["phone_number"], other_phones), *notes),
+        # `Number` may be any number, such as that of the row or of the customer.
+        other_phones=tuple(at for at in other_phones if plain(headers[at]) not in NUMBERS),
     )
+
+
+def _phone_notes(headers: Sequence[str], phone: int, others: Sequence[int]) -> Iterator[str]:
+    """Yield which of several columns is the phone number, and which ones are read where it has none."""
+    if not others:
+        return
+    read = [repr(headers[at]) for at in others if plain(headers[at]) not in NUMBERS]
+    left = [repr(headers[at]) for at in others if plain(headers[at]) in NUMBERS]
+    note = f"{headers[phone]!r} is the phone number"
+    note += f", and where it is empty {', then '.join(read)}" if read else ""
+    note += f"; {' and '.join(left)} may be one too" if left else ""
+    yield f"{note}: --map phone=COLUMN reads one column alone."
 
 
 def without_foreign_country(

@@ -27,6 +27,7 @@ from outreach.server_support import (
 from outreach.server_support import is_blank as is_blank_text
 from outreach_server.cli.contact_columns import Columns, read_columns, with_named, without_foreign_country
 from outreach_server.cli.csv_records import Record
+from outreach_server.cli.damaged_cells import DamagedCells
 from outreach_server.cli.header_rows import find_header
 from outreach_server.cli.read_numbers import CellNumber, ReadNumbers
 from outreach_server.cli.rejects import Rejects
@@ -55,6 +56,8 @@ class ContactFile:
             it is shown, and as ISO 8601 (`moment_name`).
         rows: Nonempty rows read so far.
         numbers: The numbers that were taken so far; its region has to be set before.
+        from_other_columns: How many of them are not from the phone column, by column, each with the first row.
+        damaged: What is damaged in the rows that were taken so far.
     """
 
     table: Table
@@ -68,6 +71,8 @@ class ContactFile:
     rows: int = 0
     loaded: int = 0
     numbers: ReadNumbers = attrs.field(factory=ReadNumbers)
+    from_other_columns: dict[int, tuple[int, int]] = attrs.field(factory=dict)
+    damaged: DamagedCells = attrs.field(factory=DamagedCells)
 
     @classmethod
     def open(cls, table: Table, *, mapped: Mapping[Field, str] = _NOT_MAPPED) -> ContactFile:
@@ -84,7 +89,10 @@ class ContactFile:
         columns = without_foreign_country(columns, [record.cells for record in first], mapped=mapped)
         width = len(columns.headers)
         merged = merged_header(table.merged, header.record.row, width)
+        damaged = DamagedCells()
+        damaged.count(header.record.row, [("header", name) for name in columns.headers])
         return cls(
+            damaged=damaged,
             table=table,
             columns=columns,
             notes=(
@@ -129,9 +137,9 @@ class ContactFile:
         """Iterate over the prepared contacts with valid numbers, in chunks; report all other rows."""
         chunk: list[PreparedRecipient] = []
         for record in self._rows(rejects):
-            number = self.number(record)
+            number, phone = self.number(record), self.columns.phone_of(record)
             if number.problem is not None:
-                _reject(rejects, record, self.columns.headers[self.columns.phone], number.problem)
+                _reject(rejects, record, self.columns.headers[phone], number.problem)
                 continue
             try:
                 # By the number as it was read, which is not read again.
@@ -139,9 +147,13 @@ class ContactFile:
                 prepared = prepare_recipient(contact, None, path="")
             except InvalidRequest as error:
                 detail = error.details[0]
-                _reject(rejects, record, self._column(detail.path.removeprefix(".")), detail.message)
+                _reject(rejects, record, self._column(detail.path.removeprefix("."), phone), detail.message)
                 continue
             self.numbers.count(record.row, number)
+            if phone != self.columns.phone:
+                count, first = self.from_other_columns.get(phone, (0, record.row))
+                self.from_other_columns[phone] = count + 1, first
+            self.damaged.count(record.row, self._loaded_cells(record))
             self._count(record, contact)
             chunk.append(prepared._replace(phone_number=number.text))
             if len(chunk) == CHUNK:
@@ -149,6 +161,14 @@ class ContactFile:
                 chunk = []
         if chunk:
             yield chunk
+
+    def warnings(self, *, sms: bool) -> list[str]:
+        """Return what should be looked at before these contacts are reached.
+
+        Args:
+            sms: Whether they are to get texts.
+        """
+        return [*self.numbers.warnings(sms=sms), *self.damaged.warnings()]
 
     def number(self, record: Record) -> CellNumber:
         """Return the number of a row."""
@@ -179,6 +199,11 @@ class ContactFile:
         self.tally.see(values, self.loaded, contact.phone_number, f"row {record.row}")
         self.loaded += 1
 
+    def _loaded_cells(self, record: Record) -> Iterator[tuple[str, str]]:
+        for index, _ in chain(self.columns.fields, self.columns.variables):
+            if index < len(record.cells):
+                yield self.columns.headers[index], record.cells[index]
+
     def _problem(self, record: Record) -> tuple[str | None, str] | None:
         """Return what is wrong with a row besides its number, after the column, if it is one's."""
         width = self._width
@@ -205,9 +230,9 @@ class ContactFile:
                     variables[moment_name(name)] = moment
         return NewRecipient(phone_number=phone_number, **fields, custom_variables=variables)
 
-    def _column(self, path: str) -> str | None:
+    def _column(self, path: str, phone: int) -> str | None:
         names: dict[str, str] = {field: self.columns.headers[index] for index, field in self.columns.fields}
-        names["phone_number"] = self.columns.headers[self.columns.phone]
+        names["phone_number"] = self.columns.headers[phone]
         return names.get(path)
 
 

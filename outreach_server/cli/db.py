@@ -30,7 +30,7 @@ from outreach_server.cli.archives import unreadable_archives
 from outreach_server.cli.base import EXIT_FAILED, Group, state
 from outreach_server.cli.output import note, show, show_list
 from outreach_server.cli.sigint import ending_in_order
-from outreach_server.cli.values import WORKSPACE
+from outreach_server.cli.values import DATE, WORKSPACE
 
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
 _MOST_NAMED: Final = 3
@@ -151,19 +151,16 @@ def compact(delete_old: bool) -> None:
 
 
 @db.command()
-@click.option("--before", "before", required=True, metavar="DATE", help="Campaigns that ended before this day, in UTC.")
+@click.option("--before", "before", required=True, type=DATE, help="Campaigns that ended before this day, in UTC.")
 @click.option("--to", "file", required=True, type=FILE, help="The archive: a new file, or one of this database.")
 @click.option("--workspace", "workspace_id", type=WORKSPACE, help="Campaigns of one workspace only.")
-def archive(before: str, file: Path, workspace_id: str | None) -> None:
+def archive(before: date, file: Path, workspace_id: str | None) -> None:
     """Move contacts and requests of campaigns that ended long ago into a file of their own, also while a server runs.
 
     Campaigns stay listed, with their reports; `campaigns why` and `campaigns export` read the file. An interrupted run
     goes on when it is run again.
     """
-    try:
-        moment = datetime.combine(date.fromisoformat(before), time(), UTC)
-    except ValueError:
-        raise click.UsageError(f"--before {before!r} is no date. Write it like 2026-01-31.") from None
+    moment = datetime.combine(before, time(), UTC)
     done = archive_campaigns(state().database, file, before=moment, workspace_id=workspace_id, on_progress=note)
     show(
         {

@@ -10,6 +10,7 @@ import attrs
 import click
 
 from outreach import TimeWindow
+from outreach.server_support import day_like, did_you_mean, sentence, time_like
 
 _DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _TIMES: Final = re.compile(r"([^-]+)-([^-]+)")
@@ -47,7 +48,7 @@ class OpeningHours(click.ParamType[Opening]):
                 raise _Wrong(f"no window begins at {times}")
             return Opening(days=_days(days), window=TimeWindow(start_minute=start, end_minute=end))
         except _Wrong as error:
-            self.fail(f"{value!r} is not valid: {error}. Write it like {_EXAMPLES}.", param, ctx)
+            self.fail(f"{value!r} is not valid: {sentence(str(error))} Write it like {_EXAMPLES}.", param, ctx)
 
 
 class _Wrong(Exception):
@@ -103,7 +104,8 @@ def _day(text: str) -> int:
     for index, day in enumerate(_DAYS):
         if text in {day, day[:3]}:
             return index
-    raise _Wrong(f"{text!r} is not a day, such as mon or monday")
+    meant = day_like(text)
+    raise _Wrong(f"{text!r} is not a day, such as mon or monday{did_you_mean(meant[:3] if meant else None)}")
 
 
 def _minute(text: str) -> int:
@@ -116,5 +118,5 @@ def _minute(text: str) -> int:
     if found is not None and found[2] is None and minute <= _LAST_MINUTE and found[3] is None:
         raise _Wrong(f"{text!r} has no minutes: it is {minute // 60:02}:00")
     if found is None or found[3] is not None or int(found[2]) > 59 or minute > _LAST_MINUTE:
-        raise _Wrong(f"{text!r} is not a time of day, from 00:00 to 24:00")
+        raise _Wrong(f"{text!r} is not a time of day, from 00:00 to 24:00{did_you_mean(time_like(text))}")
     return minute

@@ -57,7 +57,7 @@ def mapping(contacts: ContactFile) -> list[Document]:
 
 def _read(contacts: ContactFile, record: Record, index: int) -> str:
     text = record.cells[index].strip() if index < len(record.cells) else ""
-    if index != contacts.columns.phone:
+    if index != contacts.columns.phone_of(record):
         return read_cell(text)
     number = contacts.number(record)
     return text if number.phone in {None, text} else f"{text} → {number.phone}"
@@ -86,6 +86,23 @@ def corrected(numbers: ReadNumbers) -> list[Document]:
         {"what": one.what, "count": one.count, "row": one.row, "before": one.before, "after": one.after}
         for one in numbers.by_frequency()
     ]
+
+
+def other_columns(contacts: ContactFile) -> list[Document]:
+    """Return how many numbers are from another column than the phone column, with the first row."""
+    headers = contacts.columns.headers
+    return [
+        {"column": headers[at], "count": count, "row": row}
+        for at, (count, row) in sorted(contacts.from_other_columns.items())
+    ]
+
+
+def show_other_columns(contacts: ContactFile) -> None:
+    """Show people how many numbers are from another column than the phone column."""
+    for one in other_columns(contacts):
+        many = "1 number is" if one["count"] == 1 else f"{one['count']:,} numbers are"
+        empty = contacts.columns.headers[contacts.columns.phone]
+        note(f"{many} from {one['column']!r}, as {empty!r} is empty there (row {one['row']}).")
 
 
 def show_warnings(warnings: Iterable[str]) -> None:

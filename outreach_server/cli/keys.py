@@ -9,7 +9,7 @@ from outreach.models import API_SCOPES, DEFAULT_SCOPES, ApiKey, ApiScope
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, collect, with_engine
 from outreach_server.cli.output import note, show, show_list
-from outreach_server.cli.values import KEY, WORKSPACE, Text
+from outreach_server.cli.values import KEY, WORKSPACE, OneOf, Text
 
 
 @click.group(cls=Group)
@@ -23,7 +23,7 @@ def keys() -> None:
 @click.option(
     "--scope",
     "scopes",
-    type=click.Choice(API_SCOPES),
+    type=OneOf(API_SCOPES),
     multiple=True,
     default=DEFAULT_SCOPES,
     show_default=True,

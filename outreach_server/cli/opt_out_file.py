@@ -76,7 +76,8 @@ class OptOutFile:
         if has_header and "phone_number" not in mapped:
             phones = sorted(at for at in find_phone_columns(columns.headers) if at != columns.country)
         # What `read_columns` notes is about contacts and their texts.
-        columns = attrs.evolve(columns, notes=tuple(_all_are_read([columns.headers[at] for at in phones])))
+        notes_of_columns = tuple(_all_are_read([columns.headers[at] for at in phones]))
+        columns = attrs.evolve(columns, notes=notes_of_columns, other_phones=())
         columns = without_foreign_country(columns, [record.cells for record in rows], mapped=mapped)
         named = (f"{columns.headers[at]!r} (column {at + 1})" if has_header else f"column {at + 1}" for at in phones)
         return cls(

@@ -12,11 +12,13 @@ import orjson
 
 from outreach.http import read_price_table, write_price_table
 from outreach.models import Channel, Cost, Price, PriceTable
+from outreach.server_support import did_you_mean, nearest
 from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.output import console, echo_json, listing, note
 from outreach_server.cli.values import WORKSPACE
 
 _WRITTEN: Final = re.compile(r"(sms|call)(?:/([^/=]*))?(?:/([^/=]*))?=(.+)")
+_AMOUNT: Final = re.compile(r"\d+(\.\d+)?")
 _COLUMNS: Final = ("kind", "provider", "country", "amount", "of")
 _UNITS: Final = {"sms": "segment", "call": "minute"}
 
@@ -69,12 +71,16 @@ def remove(workspace_id: str) -> None:
 def _price(text: str) -> Price:
     found = _WRITTEN.fullmatch(text)
     if found is None:
-        raise click.UsageError(f"--price {text!r} is not of the form KIND[/PROVIDER[/COUNTRY]]=AMOUNT.")
+        kind = re.split("[/=]", text)[0]
+        hint = "." if kind in _UNITS else f": {kind!r} is no kind{did_you_mean(nearest(kind, _UNITS)) or '.'}"
+        raise click.UsageError(f"--price {text!r} is not of the form KIND[/PROVIDER[/COUNTRY]]=AMOUNT{hint}")
     kind, provider, country, amount = found.groups()
     try:
         value = Decimal(amount)
     except InvalidOperation:
-        raise click.UsageError(f"--price {text!r}: {amount!r} is not an amount, such as 0.0079.") from None
+        number = re.sub("[^0-9.]", "", amount.replace(",", "."))
+        hint = did_you_mean(number if _AMOUNT.fullmatch(number) else None) or ", such as 0.0079."
+        raise click.UsageError(f"--price {text!r}: {amount!r} is not an amount{hint}") from None
     return Price(
         kind="sms" if kind == "sms" else "call",
         amount=value,

@@ -16,7 +16,7 @@ from outreach_server.cli.output import console, echo_json, fields
 from outreach_server.cli.reading import parser_command
 from outreach_server.cli.serving import Server, bind, run_fast, url_of
 from outreach_server.cli.sigint import ending_in_order
-from outreach_server.cli.values import PORT
+from outreach_server.cli.values import PORT, OneOf
 from outreach_server.config import LOG_LEVELS
 
 SENDER: Final = "+14155550100"
@@ -49,7 +49,7 @@ async def create_demo_workspace(engine: Outreach, name: str) -> Tenant:
 @click.command(cls=OwnDatabaseCommand)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=PORT, default=0, show_default=True, help="The port; 0 takes any that is free.")
-@click.option("--log-level", type=click.Choice(LOG_LEVELS), default="warning", show_default=True, help="Least to log.")
+@click.option("--log-level", type=OneOf(LOG_LEVELS), default="warning", show_default=True, help="Least to log.")
 def sandbox(host: str, port: int, log_level: str) -> None:
     """Serve a temporary database with a workspace, a key and an agent, until Ctrl-C or SIGTERM.
 

@@ -13,7 +13,6 @@ from typing import Final
 import click
 
 from outreach_server.cli.serving import BACKLOG, bind
-from outreach_server.cli.supervision import is_this_process
 from outreach_server.config import ServerConfig
 
 _FIRST: Final = 3
@@ -51,7 +50,7 @@ def handed_over() -> list[socket.socket]:
     """
     process, count = os.environ.pop("LISTEN_PID", ""), os.environ.pop("LISTEN_FDS", "")
     os.environ.pop("LISTEN_FDNAMES", None)
-    if not is_this_process(process) or not count.isdecimal():
+    if process != str(os.getpid()) or not count.isdecimal():
         return []
     sockets = []
     for descriptor in range(_FIRST, _FIRST + int(count)):

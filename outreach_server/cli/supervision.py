@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -30,7 +29,7 @@ class ServiceManager:
         """Return the one that has started this process, and keep it from the processes that this one starts."""
         address = os.environ.pop("NOTIFY_SOCKET", None)
         limit, process = os.environ.pop("WATCHDOG_USEC", ""), os.environ.pop("WATCHDOG_PID", "")
-        meant = not process or is_this_process(process)
+        meant = process in {"", str(os.getpid())}
         return cls(address, watchdog=limit.isdecimal() and meant)
 
     def ready(self, status: str) -> None:
@@ -84,9 +83,3 @@ class Pulse:
             self._failures, self._failed_at = health.failures, now
         age = health.heartbeat_seconds_ago
         return age is None or min(age, now - self._failed_at) < self._limit
-
-
-def is_this_process(number: str) -> bool:
-    """Whether a service manager means this process, or the one that has unpacked the one-file executable for it."""
-    own = {os.getpid(), os.getppid()} if getattr(sys, "frozen", False) else {os.getpid()}
-    return number in map(str, own)

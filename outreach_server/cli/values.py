@@ -5,16 +5,24 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from datetime import UTC, date, datetime
-from difflib import get_close_matches
 from typing import IO, Any, Final
-from zoneinfo import available_timezones
 
 import click
 
 from outreach.models import bounds_of
-from outreach.server_support import region_of_country
+from outreach.server_support import (
+    dates_like,
+    did_you_mean,
+    is_zone,
+    moment_like,
+    nearest,
+    number_like,
+    region_of_country,
+    regions_like,
+    time_like,
+    zones_like,
+)
 from outreach_server.cli.names import KINDS, Named
 
 
@@ -80,13 +88,19 @@ class Moment(click.ParamType[datetime]):
             moment = datetime.fromisoformat(value)
             return moment.astimezone(UTC) if moment.tzinfo else moment
         except (ValueError, OverflowError):
-            why = f": {wrong}" if wrong else ""
+            why = f"{f': {wrong}' if wrong else ''}{did_you_mean(_meant(value)) or '.'}"
             self.fail(
-                f"{value!r} is not a time{why}. Write it like 2026-11-20T09:00, by the clocks of the campaign's zone, "
+                f"{value!r} is not a time{why} Write it like 2026-11-20T09:00, by the clocks of the campaign's zone, "
                 "or with an offset, like 2026-11-20T09:00+01:00.",
                 param,
                 ctx,
             )
+
+
+def _meant(text: str) -> Sequence[str]:
+    """Return the times that may be meant; one of no day is shown with the day of the example."""
+    clock = time_like(text)
+    return moment_like(text) or ([] if clock is None else [f"{clock} of a day, such as 2026-11-20T{clock}"])
 
 
 def _wrong_part(text: str) -> str | None:
@@ -114,43 +128,10 @@ class Zone(click.ParamType[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the name of the zone, as it is spelled in the database."""
         text = str(value).strip()
-        known = available_timezones() - _NOT_ZONES
-        if text not in known:
-            meant = _zones_like(text, known)
-            hint = f"did you mean {' or '.join(meant)}?" if meant else "write one of the IANA database: Europe/Berlin."
-            self.fail(f"{value!r} is not a time zone; {hint}", param, ctx)
+        if not is_zone(text):
+            hint = did_you_mean(zones_like(text)) or "; write one of the IANA database: Europe/Berlin."
+            self.fail(f"{value!r} is not a time zone{hint}", param, ctx)
         return text
-
-
-_NOT_ZONES: Final = frozenset({"localtime", "Factory", "posixrules"})
-_MAX_ZONES: Final = 3
-_ABBREVIATED: Final = {
-    "PST": "America/Los_Angeles",
-    "PDT": "America/Los_Angeles",
-    "CST": "America/Chicago",
-    "CDT": "America/Chicago",
-    "EDT": "America/New_York",
-    "BST": "Europe/London",
-    "CEST": "Europe/Berlin",
-    "IST": "Asia/Kolkata",
-    "JST": "Asia/Tokyo",
-    "AEST": "Australia/Sydney",
-}
-"""Abbreviations that the database does not have."""
-
-
-def _zones_like(text: str, known: AbstractSet[str]) -> Sequence[str]:
-    """Return the zones that somebody may have meant: by their city, in another spelling, or nearly so."""
-    if text.upper() in _ABBREVIATED:
-        return [_ABBREVIATED[text.upper()]]
-    wanted = "_".join(text.casefold().split())
-    places = {name.casefold(): name for name in sorted(known) if "/" in name and not name.startswith("Etc/")}
-    exact = [name for folded, name in places.items() if wanted in {folded, folded.rpartition("/")[2]}]
-    if exact:
-        return exact[:_MAX_ZONES]
-    cities = {folded.rpartition("/")[2]: name for folded, name in places.items()}
-    near = get_close_matches(wanted, [*places, *cities], n=_MAX_ZONES, cutoff=0.8)
-    return list(dict.fromkeys(places.get(one) or cities[one] for one in near))
 
 
 class Day(click.ParamType[date]):
@@ -163,7 +144,8 @@ class Day(click.ParamType[date]):
         try:
             return date.fromisoformat(value)
         except ValueError:
-            self.fail(f"{value!r} is not a date; write it like 2026-12-24.", param, ctx)
+            hint = did_you_mean(dates_like(value)) or "; write it like 2026-12-24."
+            self.fail(f"{value!r} is not a date{hint}", param, ctx)
 
 
 class Text(click.ParamType[str]):
@@ -184,7 +166,18 @@ class Text(click.ParamType[str]):
         return text
 
 
-class ProviderName(click.Choice[str]):
+class OneOf(click.Choice[Any]):
+    """One of several words; a wrong one is answered with the nearest."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """Return what is wrong, what is allowed, and what was probably meant."""
+        # The message of the library ends with a full stop.
+        said = super().get_invalid_choice_message(value, ctx).removesuffix(".")
+        words = [str(choice) for choice in self.choices]
+        return f"{said}{did_you_mean(nearest(value, words)) or '.'}"
+
+
+class ProviderName(OneOf):
     """A provider that accounts can be at; which there are is looked up when it is needed.
 
     Args:
@@ -215,7 +208,8 @@ class Region(click.ParamType[str]):
         """Return the ISO 3166 alpha-2 code."""
         region = region_of_country(value)
         if region is None:
-            self.fail(f"{value!r} is not a region of phone numbers; write it like US or DE.", param, ctx)
+            hint = did_you_mean(regions_like(value)) or "; write it like US or DE."
+            self.fail(f"{value!r} is not a region of phone numbers{hint}", param, ctx)
         return region
 
 
@@ -241,9 +235,33 @@ ZONE: Final = Zone()
 DATE: Final = Day()
 
 
-def integer_of(model: type[Any], field: str) -> click.IntRange:
+class Whole(click.IntRange):
+    """An integer with bounds.
+
+    Args:
+        least: The lower bound.
+        most: The upper bound.
+        unit: What it counts, such as `minutes`; empty for anything else.
+    """
+
+    def __init__(self, least: int, most: int, *, unit: str) -> None:
+        super().__init__(least, most)
+        self._unit = unit
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the integer."""
+        meant = number_like(value, self._unit)
+        if meant is not None and str(value).strip().lstrip("0") not in {meant, ""}:
+            what = f" of {self._unit}" if self._unit else ""
+            self.fail(f"{value!r} is not a whole number{what}{did_you_mean(meant)}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def integer_of(model: type[Any], field: str) -> Whole:
     """Return the type of an option for an integer with bounds on a model."""
-    return click.IntRange(*bounds_of(model, field))
+    last = field.rpartition("_")[2]
+    bounds = bounds_of(model, field)
+    return Whole(*bounds, unit=last if last in {"seconds", "minutes", "days"} else "")
 
 
 def text_of(model: type[Any], field: str) -> Text:
@@ -255,5 +273,5 @@ NAME: Final = Text(1, 255)
 CARRIER: Final = ProviderName("carrier")
 VOICE: Final = ProviderName("voice", also=("simulator",))
 PROVIDER: Final = ProviderName()
-SCOPE: Final = click.Choice(["all", "sms", "call"])
+SCOPE: Final = OneOf(["all", "sms", "call"])
 PORT: Final = click.IntRange(0, 65535)

@@ -9,7 +9,7 @@ from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, collect, state, with_engine
 from outreach_server.cli.database_place import place_of
 from outreach_server.cli.output import note, show, show_list
-from outreach_server.cli.values import NAME, WORKSPACE, changed, clear, integer_of
+from outreach_server.cli.values import NAME, WORKSPACE, OneOf, Region, changed, clear, integer_of
 
 _LIMIT = integer_of(Workspace, "request_limit")
 _CAP = integer_of(Workspace, "frequency_cap")
@@ -34,7 +34,9 @@ def workspaces() -> None:
 @click.option("--sms-campaigns/--no-sms-campaigns", default=True, help="Whether it may create SMS campaigns.")
 @click.option("--request-limit", type=_LIMIT, default=600, show_default=True, help="Requests a minute over all keys.")
 @click.option("--no-request-limit", is_flag=True, help="No request limit.")
-@click.option("--default-region", metavar="REGION", help="The region of local phone numbers, such as US.")
+@click.option(
+    "--default-region", type=Region(), metavar="REGION", help="The region of local phone numbers, such as US."
+)
 @click.option(
     "--contact-hours/--no-contact-hours",
     default=None,
@@ -83,13 +85,13 @@ def create(
 @workspaces.command()
 @click.argument("workspace_id", type=WORKSPACE)
 @click.option("--name", type=NAME, help="A new name.")
-@click.option(
-    "--status", type=click.Choice(list(WorkspaceStatus), case_sensitive=False), help="Only an active one sends."
-)
+@click.option("--status", type=OneOf(list(WorkspaceStatus), case_sensitive=False), help="Only an active one sends.")
 @click.option("--sms-campaigns/--no-sms-campaigns", default=None, help="Whether it may create SMS campaigns.")
 @click.option("--request-limit", type=_LIMIT, help="Requests a minute over all keys.")
 @click.option("--no-request-limit", is_flag=True, help="Remove the request limit.")
-@click.option("--default-region", metavar="REGION", help="The region of local phone numbers, such as US.")
+@click.option(
+    "--default-region", type=Region(), metavar="REGION", help="The region of local phone numbers, such as US."
+)
 @click.option("--no-default-region", is_flag=True, help="Accept international numbers only.")
 @click.option(
     "--contact-hours/--no-contact-hours",

@@ -18,7 +18,7 @@ import httpx
 import psutil
 
 ROUNDS: Final = 7
-ALLOWED_SECONDS: Final = 0.7
+ALLOWED_SECONDS: Final = 0.4
 """How much later than the package the executable may answer first."""
 
 BUSY_SHARE: Final = 0.2
@@ -90,13 +90,14 @@ def too_late(starts: Starts) -> list[str]:
 def measure(forms: Mapping[str, Path]) -> Starts:
     """Start each form several times, in turns, and print a table."""
     started: dict[str, list[Start]] = {name: [] for name in forms}
-    for program in forms.values():
-        # Reads from the disk, and writes bytecode.
-        _start(program)
-    everybody, ours, begun = _computed(), _computed_by_us(), time.monotonic()
-    for _ in range(ROUNDS):
+    with tempfile.TemporaryDirectory() as unpacked:
         for name, program in forms.items():
-            started[name].append(_start(program))
+            # Reads from the disk, writes bytecode, and unpacks.
+            print(f"{name}: {_start(program, unpacked).seconds:.2f} s to the first answer at its first start")
+        everybody, ours, begun = _computed(), _computed_by_us(), time.monotonic()
+        for _ in range(ROUNDS):
+            for name, program in forms.items():
+                started[name].append(_start(program, unpacked))
     passed = (time.monotonic() - begun) * (os.cpu_count() or 1)
     others = ((_computed() - everybody) - (_computed_by_us() - ours)) / passed
     print(f"{'':12}{'MB on disk':>12}{'s to first answer':>20}{'s of computing':>17}{'MB of memory':>15}")
@@ -121,14 +122,14 @@ def _computed_by_us() -> float:
     return used.user + used.system + used.children_user + used.children_system
 
 
-def _start(program: Path) -> Start:
+def _start(program: Path, unpacked: str) -> Start:
     with tempfile.TemporaryDirectory() as directory:
         socket = Path(directory) / "socket"
         begun = time.monotonic()
         with subprocess.Popen(
             [str(program), "serve", "--uds", str(socket), "--database", f"sqlite:///{directory}/x.db"],
             cwd=directory,
-            env={"TMPDIR": directory},
+            env={"TMPDIR": unpacked},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         ) as process:

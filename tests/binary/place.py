@@ -51,7 +51,7 @@ class Running:
         return httpx.get(f"{self.url}{path}", headers=headers, trust_env=False, timeout=SECONDS)
 
     def family(self) -> list[psutil.Process]:
-        """Return its processes: the one-file executable has two, and a helper while a large body is read."""
+        """Return its processes: the server, and a helper while a large body is read."""
         first = psutil.Process(self.process.pid)
         return [first, *first.children(recursive=True)]
 

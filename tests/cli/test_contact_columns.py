@@ -74,10 +74,13 @@ def test_of_several_phone_columns_the_mobile_one_wins() -> None:
     columns = read_columns(header)
     assert columns.phone == 1
     assert columns.notes == (
-        "'Mobile' is the phone number; 'Phone' and 'Number' may be one too: --map phone=COLUMN chooses.",
+        "'Mobile' is the phone number, and where it is empty 'Phone'; 'Number' may be one too: "
+        "--map phone=COLUMN reads one column alone.",
     )
+    assert columns.other_phones == (2,)
     columns = read_columns(header, mapped={"phone_number": "phone"})
     assert (columns.phone, columns.notes) == (2, ())
+    assert columns.other_phones == ()
     assert columns.variables == ((0, "Number"), (1, "Mobile"))
     assert read_columns(["Home phone", "Number", "Phone"]).phone == 2
 

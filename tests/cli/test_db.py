@@ -229,7 +229,7 @@ def test_campaigns_are_archived_and_read_from_the_archive(cli: Cli, database: st
     before = [cli.ask(*words) for words in asked]
     file = path_of(database).with_name("archive.db")
     assert "None. Make one" in cli.tell("db", "archives")
-    assert "is no date" in cli.refuse("db", "archive", "--before", "soon", "--to", str(file), code=2)
+    assert "'soon' is not a date" in cli.refuse("db", "archive", "--before", "soon", "--to", str(file), code=2)
     assert "31 days" in cli.refuse("db", "archive", "--before", "2999-01-01", "--to", str(file))
     to = ("--before", "2021-01-01", "--to", str(file), "--workspace", workspace_id)
     done = cli.ask("db", "archive", *to)

@@ -143,7 +143,53 @@ def test_of_several_phone_columns_the_mobile_one_is_read(cli: Cli, workspace_id:
     file = csv_file("Phone,Business Phone,Mobile Phone\n030 1234567,030 1234568,0151 23456701\n")
     made = cli.ask(*arguments(workspace_id, file, *DE))
     assert phones(cli, made) == ["+4915123456701"]
-    assert "'Mobile Phone' is the phone number; 'Phone' and 'Business Phone' may be one too" in made["notes"][0]
+    assert (
+        "'Mobile Phone' is the phone number, and where it is empty 'Phone', then 'Business Phone'" in made["notes"][0]
+    )
+
+
+@pytest.mark.parametrize("dry_run", [(), ("--dry-run",)], ids=["import", "dry run"])
+def test_where_the_phone_column_is_empty_the_next_one_is_read(
+    cli: Cli, workspace_id: str, csv_file: Write, dry_run: tuple[str, ...]
+) -> None:
+    """Empty is a cell without a digit; the summary counts by column. A number that is wrong is not replaced."""
+    file = csv_file(
+        "Handy,Telefon,Number,Name\n"
+        "0151 23456701,030 1234561,,Ann\n"
+        ",030 1234562,,Ben\n"
+        "-,0151 23456703,,Cem\n"
+        "0151,030 1234564,,Dan\n"
+        ",,030 1234565,Eve\n"
+        "n/a,030,,Fay\n"
+    )
+    made = cli.ask(*arguments(workspace_id, file, *DE, *dry_run))
+    assert made["other_columns"] == [{"column": "Telefon", "count": 2, "row": 3}]
+    assert [one["phone"] for one in made["numbers"]["first"]] == ["+4915123456701", "+49301234562", "+4915123456703"]
+    assert [(bad["row"], bad["column"]) for bad in made["rejected"]] == [(5, "Handy"), (6, "Handy"), (7, "Telefon")]
+    shown = {one["column"]: one["first"] for one in made["mapping"]}
+    assert shown["Handy"] == ["0151 23456701 → +4915123456701", "", "-"]
+    assert shown["Telefon"] == ["030 1234561", "030 1234562 → +49301234562", "0151 23456703 → +4915123456703"]
+    told = cli.run(*arguments(workspace_id, file, *DE, *dry_run)).output
+    assert "2 numbers are from 'Telefon', as 'Handy' is empty there (row 3)." in told
+    alone = cli.ask(*arguments(workspace_id, file, *DE, *dry_run, "--map", "phone=Handy"))
+    assert (alone["numbers"]["count"], alone["other_columns"]) == (1, [])
+
+
+def test_start_and_resume_show_the_warnings(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """In words, and in JSON: here of a sending number that the sandbox does not have."""
+    file = csv_file("phone\n+14155550101\n")
+    told = []
+    for as_json in (True, False):
+        campaign = cli.ask(*arguments(workspace_id, file), "--from", "+14155550199", "--carrier", "twilio")["id"]
+        for move in ("start", "resume"):
+            if as_json:
+                [warning] = cli.ask("campaigns", move, campaign)["warnings"]
+                told.append(warning)
+            else:
+                told.append(cli.run("campaigns", move, campaign).stderr)
+            cli.run("campaigns", "pause", campaign)
+    assert ["Its sending number +14155550199 is not a number of the workspace" in one for one in told] == [True] * 4
+    assert all("Warning: Its sending" in one for one in told[2:])
 
 
 def test_a_text_over_the_cap_for_everybody_is_refused_at_once(cli: Cli, workspace_id: str, csv_file: Write) -> None:

@@ -184,6 +184,7 @@ def forecast(**changes: Any) -> Forecast:
         contacts=3,
         requests=3,
         unreached=0,
+        held=0,
         expires=False,
         hours=(ForecastHour(at=NOW, requests=3, bound_by="pace"),),
         phases=(),
@@ -227,6 +228,31 @@ def test_a_campaign_that_leaves_out_every_contact_says_when_it_ends(expires: boo
     assert line == (
         f"Forecast: no messages to go, because every contact is left out; it {ends} at 2026-11-20 00:02 UTC."
     )
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"held": 1, "contacts": 0, "ends_at": None},
+            "Forecast: 1 contact waits for a decision (`unsubscribes held`), and nobody else is left; "
+            "it ends after that.",
+        ),
+        (
+            {"held": 2, "contacts": 0, "expires": True},
+            "Forecast: 2 contacts wait for a decision (`unsubscribes held`), and nobody else is left; "
+            "it expires at 2026-11-20 00:02 UTC.",
+        ),
+        (
+            {"held": 2},
+            "Forecast: 3 messages to go, done at 2026-11-20 00:02 UTC; limited mostly by its rate.|"
+            "2 contacts wait for a decision (`unsubscribes held`), and the campaign ends after it.",
+        ),
+    ],
+)
+def test_contacts_who_wait_for_a_decision_are_named(changes: dict[str, Any], words: str) -> None:
+    """With the command that shows them."""
+    assert "|".join(forecast_lines(forecast(**changes), "UTC")) == words
 
 
 def test_lines_tell_the_forecast_when_the_state_changes() -> None:

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from outreach.models import DispatcherHealth
-from outreach_server.cli.supervision import Pulse, ServiceManager, is_this_process
+from outreach_server.cli.supervision import Pulse, ServiceManager
 from tests.cli.conftest import ROOT, Process, until
 
 Start = Callable[..., Process]
@@ -152,11 +152,3 @@ def test_the_variables_are_kept_from_other_processes(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("WATCHDOG_PID", str(os.getpid()))
     assert ServiceManager.of_environment().watchdog
     assert not {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} & os.environ.keys()
-
-
-def test_the_one_file_executable_is_meant_by_the_process_that_unpacks_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The manager knows that process alone."""
-    assert is_this_process(str(os.getpid()))
-    assert not is_this_process(str(os.getppid()))
-    monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert is_this_process(str(os.getppid()))

@@ -104,11 +104,20 @@ def test_times_are_shown_in_the_campaigns_zone(cli: Cli, workspace_id: str, file
         (("--hours", "mon-fri 12:30am-5pm"), "'12:30am' is not a time of 24 hours: it is 00:30"),
         (("--hours", "mon-fri 09:00-5pm"), "'5pm' is not a time of 24 hours: it is 17:00"),
         (("--hours", "mon-fri 9-17"), "'9' has no minutes: it is 09:00"),
-        (("--hours", "mo-fr 09:00-17:00"), "'mo' is not a day, such as mon or monday"),
+        (("--hours", "mon-fri 9.30-17.00"), "'9.30' is not a time of day, from 00:00 to 24:00; did you mean 09:30?"),
+        (("--hours", "mo-fr 09:00-17:00"), "'mo' is not a day, such as mon or monday; did you mean mon?"),
+        (
+            ("--hours", "mon,wedensday 09:00-17:00"),
+            "'wedensday' is not a day, such as mon or monday; did you mean wed?",
+        ),
+        (("--hours", "mon-dienstag 09:00-17:00"), "did you mean tue?"),
         (("--hours", "09:00-17:00"), "the days are missing"),
         (("--hours", "mon 09:00"), "'09:00' is not a time from and to"),
         (("--hours", "mon 09:00-09:00"), "no window begins at 09:00-09:00"),
-        (("--schedule-at", "9am"), "'9am' is not a time: it begins with no date"),
+        (("--schedule-at", "9am"), "'9am' is not a time: it begins with no date; did you mean 09:00 of a day"),
+        (("--schedule-at", "24.12.2097 9am"), "it begins with no date; did you mean 2097-12-24T09:00?"),
+        (("--schedule-at", "5/6/2097 14:00"), "did you mean 2097-06-05T14:00 or 2097-05-06T14:00?"),
+        (("--expires-at", "2097-02-03T9:00"), "'9:00' is not a time of day; did you mean 2097-02-03T09:00?"),
         (("--schedule-at", "2097-02-30T09:00"), "there is no day 2097-02-30"),
         (("--schedule-at", "2097-02-03"), "the time of day is missing"),
         (("--schedule-at", "2097-02-03T25:00"), "'25:00' is not a time of day, from 00:00 to 23:59"),
@@ -120,7 +129,15 @@ def test_times_are_shown_in_the_campaigns_zone(cli: Cli, workspace_id: str, file
         (("--holidays", "united kingdom"), "'united kingdom' is GB"),
         (("--holidays", "Atlantis"), "such as US"),
         (("--holidays", "DE-Bayern"), "'Bayern' is BY"),
-        (("--holiday", "24.12.2026"), "write it like 2026-12-24"),
+        (("--holidays", "Deutschland"), "did you mean DE?"),
+        (("--holidays", "Germny"), "did you mean DE (Germany)?"),
+        (("--holidays", "DE-Bayrn"), "'Bayrn' is BY"),
+        (("--holiday", "24.12.2026"), "'24.12.2026' is not a date; did you mean 2026-12-24?"),
+        (("--holiday", "Dec 24, 2026"), "did you mean 2026-12-24?"),
+        (("--holiday", "24/12"), "write it like 2026-12-24"),
+        (("--region", "Swiss"), "'Swiss' is not a region of phone numbers; did you mean CH (Switzerland)?"),
+        (("--region", "Atlantis"), "write it like US or DE"),
+        (("--channel", "SMSS"), "did you mean sms?"),
     ],
 )
 def test_what_is_wrong_in_a_time_is_named_with_what_was_meant(
@@ -130,6 +147,29 @@ def test_what_is_wrong_in_a_time_is_named_with_what_was_meant(
     told = cli.refuse("campaigns", "import", workspace_id, file, "--name", "C", "--message", "Hi", *options, code=2)
     assert said in told
     assert cli.ask("campaigns", "list", workspace_id) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("campaigns", "list", "W", "--status", "canceled"), "did you mean cancelled?"),
+        (("workspaces", "create", "B", "--default-region", "Germny"), "did you mean DE (Germany)?"),
+        (("settings", "prices", "set", "W", "--currency", "Euro", "--price", "sms=0.1"), "did you mean EUR?"),
+        (("settings", "prices", "set", "W", "--currency", "EUR", "--price", "sms=0,1"), "did you mean 0.1?"),
+        (("settings", "prices", "set", "W", "--currency", "EUR", "--price", "smss=1"), "did you mean sms?"),
+        (("settings", "prices", "set", "W", "--currency", "EUR", "--price", "sms/*/Spain=1"), "did you mean ES?"),
+        (("settings", "set", "W", "--retry-delay-minutes", "2h"), "not a whole number of minutes; did you mean 120?"),
+        (("settings", "set", "W", "--retry-max-attempts", "many"), "'many' is not a valid integer range"),
+        (("db", "archive", "--to", "old.db", "--before", "31.1.2026"), "did you mean 2026-01-31?"),
+    ],
+)
+def test_other_commands_say_what_was_meant_too(
+    cli: Cli, workspace_id: str, command: tuple[str, ...], said: str
+) -> None:
+    """States, regions, currencies, amounts and dates."""
+    result = cli.run(*(workspace_id if word == "W" else word for word in command))
+    assert result.exit_code in {1, 2}
+    assert said in result.stderr
 
 
 def test_the_help_gives_the_formats(cli: Cli) -> None:

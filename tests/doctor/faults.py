@@ -22,7 +22,8 @@ from cryptography.fernet import Fernet
 from sqlite_utils import Database
 
 from outreach.carriers.twilio import TwilioAdapter
-from outreach.models.states import CampaignAction, DispatchState
+from outreach.models.recipient import PreparedRecipient
+from outreach.models.states import CampaignAction, DispatchState, RecipientStatus
 from outreach.models.work import COPIED_TO, Claim, DatabaseHome, HighWaterMark, WorkUnit
 from outreach.operations.campaigns.transitions import move
 from outreach.services.diagnosis import accounts, query
@@ -388,6 +389,14 @@ async def _(system: System, patch: Patch) -> None:
 @fault("sender_takes_no_replies")
 async def _(system: System, _: Patch) -> None:
     await system.campaign(from_number="CLINIC")
+
+
+@fault("numbers_misread")
+async def _(system: System, _: Patch) -> None:
+    campaign = await system.campaign()
+    row = PreparedRecipient("4915123456701", "+494915123456701", None, None, None, None, None, None)
+    people = [(1, row, RecipientStatus.PENDING, None)]
+    await system.write(lambda tx: tx.recipients.insert(system.workspace_id, campaign.id, people, now=datetime.now(UTC)))
 
 
 # ------------------------------------------------------------------------------------------------------------ the work

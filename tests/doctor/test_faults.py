@@ -263,7 +263,7 @@ async def test_an_engine_that_serves_diagnoses_itself(system: System) -> None:
     await system.within(look)
 
 
-@pytest.mark.parametrize("ending", ["-wal", "-shm", ".dispatch", ".dispatch.2", ".dispatch-note"])
+@pytest.mark.parametrize("ending", ["-wal", "-shm", ".dispatch", ".dispatch.2", ".dispatch-note", ".dispatch-position"])
 async def test_a_file_beside_the_database_that_may_not_be_written_is_named(
     system: System, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:

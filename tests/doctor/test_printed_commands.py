@@ -129,6 +129,7 @@ ONLY_SHOWN: Final = {
     "database_log_deleted",
     "integrity_not_checked",
     "log_large",
+    "numbers_misread",
     "provider_unreachable",
     "public_url_unanswered",
     "public_url_unresolvable",

@@ -3,10 +3,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import tempfile
 from collections.abc import AsyncIterator
+from datetime import datetime
 from pathlib import Path
 
+import attrs
 import pytest
 from openpyxl import load_workbook
 
@@ -16,6 +19,7 @@ from outreach.convert.exports.columns import Table
 from outreach.http import EXPORT_CONTENT_TYPES
 from outreach.models.campaign import Campaign
 from outreach.models.campaign_report import ExportedContact, ExportFormat
+from outreach.models.hours import BusinessHours
 from outreach.protocols.storage import Storage
 from outreach.server_support import escape_formula
 from outreach.testing.clock import ManualClock
@@ -73,6 +77,29 @@ async def test_all_formats_hold_the_same(reading: Outreach, storage: Storage, ch
         shown = ["" if value is None else str(value) for value in expected]
         shown = [value.lower() if value in {"True", "False"} else escape_formula(value) for value in shown]
         assert row == shown
+
+
+@pytest.mark.parametrize("channel", ["sms", "call"])
+async def test_times_in_tables_are_by_the_campaigns_clocks_and_name_its_zone(
+    reading: Outreach, storage: Storage, channel: str
+) -> None:
+    """With their offset from UTC, so that programs read the same moment; lines of JSON stay in UTC."""
+    campaign = await given_endings(storage, 3, channel=channel, count=30)
+    hours = BusinessHours(enabled=False, timezone="Asia/Kolkata", schedule={}, batch_concurrency=10)
+    campaign = attrs.evolve(campaign, business_hours=hours)
+    await storage.write(lambda tx: tx.campaigns.update(campaign))
+    text = (await file_of(reading, campaign, "csv")).decode("utf-8-sig")
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    lines = [json.loads(line) for line in (await file_of(reading, campaign, "jsonl")).splitlines()]
+    assert {row["timezone"] for row in rows} == {"Asia/Kolkata"}
+    moments = re.findall(r"\d{4}-\d\d-\d\dT\S+", text)
+    assert len(moments) > 30
+    assert {re.sub(r".*T\d\d:\d\d:\d\d", "", one)[:6] for one in moments} == {"+05:30"}
+    ended = [(row["ended_at"], line["ended_at"]) for row, line in zip(rows, lines, strict=True) if line["ended_at"]]
+    assert ended
+    for shown, stored in ended:
+        assert stored.endswith("Z")
+        assert datetime.fromisoformat(shown) == datetime.fromisoformat(stored).replace(microsecond=0)
 
 
 async def test_nothing_in_a_spreadsheet_runs(reading: Outreach, storage: Storage) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import attrs
@@ -31,7 +31,7 @@ from outreach.protocols.voice import CallRequest
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, Step, accept, refuse
-from tests.engine.rig import dispatching, given_campaign, given_workspace
+from tests.engine.rig import dispatching, given_campaign, given_workspace, people
 from tests.engine.test_preflight import SLOW
 
 CALLS = attrs.evolve(SLOW, change_poll_seconds=3.0)
@@ -338,3 +338,70 @@ async def test_a_campaign_that_expires_before_it_skips_its_contacts_ends_with_it
     campaign = await given_campaign(engine, workspace, contacts, business_hours=closed, scheduled_expires_at=expires)
     told = await engine.campaigns.forecast(workspace.id, campaign.id)
     assert (told.expires, told.ends_at) == (True, expires)
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("expires", [False, True])
+async def test_contacts_who_wait_for_a_decision_have_no_end(expires: bool) -> None:
+    """The others' end is told while they are left; then the expiry, or none."""
+    clock = ShiftedClock(datetime(2026, 3, 2, 15, tzinfo=UTC))
+    async with dispatching(MemoryStorage(clock=clock), carrier=ScriptedCarrier(), config=CALLS, clock=clock) as rig:
+        engine = rig.engine
+        workspace = await given_workspace(engine)
+        expiry = clock.now() + timedelta(days=2) if expires else None
+        campaign = await given_campaign(engine, workspace, 3, scheduled_expires_at=expiry)
+        contacts = await people(engine, campaign)
+        held = contacts[1].phone or ""
+        await engine.messages.receive(workspace.id, from_number=held, to=SENDER, body="Can I cancel my appointment?")
+        before = await engine.campaigns.forecast(workspace.id, campaign.id)
+        assert (before.held, before.contacts, before.requests, before.expires) == (1, 2, 2, False)
+        assert before.ends_at is not None
+        assert before.ends_at - before.at < timedelta(minutes=1)
+        await engine.campaigns.start(workspace.id, campaign.id)
+        while (await engine.campaigns.get(workspace.id, campaign.id)).counters.open > 1:  # noqa: ASYNC110
+            await anyio.sleep(1)
+        told = await engine.campaigns.forecast(workspace.id, campaign.id)
+        assert (told.held, told.contacts, told.requests, told.starts_at) == (1, 0, 0, None)
+        assert (told.ends_at, told.expires) == (expiry, expires)
+        await engine.unsubscribes.resolve(workspace.id, held, opted_out=False)
+        after = await engine.campaigns.forecast(workspace.id, campaign.id)
+        assert (after.held, after.contacts, after.expires) == (0, 1, False)
+        done = await completes(engine, campaign)
+    assert_close(after, done, 0.02, 5.0)
+
+
+@pytest.mark.virtual_time(max_run=timedelta(days=3))
+@pytest.mark.parametrize(
+    ("agent", "again", "rate"),
+    [("leave_message", False, 1.0), ("leave_message", True, 0.0), ("hang_up", False, 0.0)],
+)
+async def test_a_voicemail_that_got_the_message_is_not_called_again_in_the_forecast(
+    agent: Literal["leave_message", "hang_up"], again: bool, rate: float
+) -> None:
+    """What the calls so far tell goes on for the others, unless the campaign calls voicemails again."""
+    clock = ShiftedClock(datetime(2026, 3, 2, 15, tzinfo=UTC))
+    voice = ScriptedVoice(lambda request: accept().voicemail(after_seconds=30))
+    async with dispatching(MemoryStorage(clock=clock), voice=voice, config=CALLS, clock=clock) as rig:
+        engine = rig.engine
+        workspace = await given_workspace(engine)
+        await engine.call_settings.update(
+            workspace.id, CallSettingsUpdate(retry_max_attempts=2, retry_delay_minutes=60)
+        )
+        message = "Please call us back." if agent == "leave_message" else None
+        made = await engine.agents.create(
+            workspace.id,
+            NewAgent(
+                name="Ada", provider="simulator", direction="outbound", voicemail=agent, voicemail_message=message
+            ),
+        )
+        new = NewCallCampaign(name="Calls", agent_id=made.id, batch_concurrency=5, retry_voicemail=again)
+        contacts = [NewRecipient(phone_number=f"+1212555{n:04d}") for n in range(100, 250)]
+        campaign = (await engine.campaigns.create_call(workspace.id, new, contacts)).campaign
+        await engine.campaigns.start(workspace.id, campaign.id)
+        await voice.wait_for_requests(35, timeout_seconds=600)
+        told = await engine.campaigns.forecast(workspace.id, campaign.id)
+        done = await completes(engine, campaign)
+        assert "answer_rate" in told.measured
+        assert told.assumptions.answer_rate == rate
+        assert len(voice.requests) == (150 if rate else 300)
+    assert_close(told, done, 0.1, 10.0)

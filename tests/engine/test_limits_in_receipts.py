@@ -12,13 +12,14 @@ from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import MessageReport
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.trail import TrailRule
+from outreach.models.work import WorkUnit
 from outreach.operations.settling import ledger
 from outreach.operations.settling.recipient_outcomes import update_recipient
 from outreach.operations.waves import provider_throttles
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.policy.settlement import MAX_LIMITED_TRIES
 from outreach.protocols.storage import Storage
-from outreach.testing.builders import NOW, make_account
+from outreach.testing.builders import NOW, make_account, make_unsubscribe
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK
 from outreach.testing.virtual_time import clock_of_loop
@@ -174,18 +175,133 @@ async def test_an_attempt_ends_after_so_many_tries_at_a_limit(storage: Storage) 
     await reread(storage, campaign)
 
 
-@pytest.mark.parametrize("status", [C.COMPLETED, C.CANCELLED, C.EXPIRED])
-async def test_a_campaign_that_has_ended_is_not_opened_by_a_limit(storage: Storage, status: CampaignStatus) -> None:
+async def over(storage: Storage, campaign: Campaign, **changes: Any) -> None:
+    """End a campaign, or change one that has ended."""
+    ended = attrs.evolve(await reread(storage, campaign), **{"completed_at": NOW, **changes})
+    await storage.write(lambda tx: tx.campaigns.update(ended))
+
+
+@pytest.mark.parametrize("status", [C.CANCELLED, C.EXPIRED])
+async def test_a_campaign_that_ended_early_is_not_opened_by_a_limit(storage: Storage, status: CampaignStatus) -> None:
     """The contact has failed, and a follow-up finds it."""
     campaign = await given_active(storage, 2)
     dispatch = await sent(storage, campaign)
-    over = attrs.evolve(await reread(storage, campaign), status=status, completed_at=NOW)
-    await storage.write(lambda tx: tx.campaigns.update(over))
+    await over(storage, campaign, status=status)
     await report(storage, receipt(dispatch))
     after = await recipient(storage, campaign)
     assert (after.status, after.reason) == (R.FAILED, "rate_limited")
     assert await throttled_until(storage) is not None
-    await reread(storage, campaign)
+    assert (await reread(storage, campaign)).status is status
+
+
+@pytest.mark.parametrize("retry_after", [HOURS, None])
+async def test_a_completed_campaign_goes_on_after_a_limit(storage: Storage, retry_after: float | None) -> None:
+    """A short list is sent completely before the first receipt comes."""
+    campaign = await given_active(storage, 2)
+    first, second = await sent(storage, campaign), await sent(storage, campaign, 1)
+    done = await reread(storage, campaign)
+    assert (done.status, done.completed_at) == (C.COMPLETED, NOW)
+    await storage.write(lambda tx: tx.campaigns.update(attrs.evolve(done, archived_at=NOW)))
+    later = NOW + BACKOFF.receipt - TICK
+    for number, dispatch in enumerate((first, second)):
+        await report(storage, receipt(dispatch, retry_after_seconds=retry_after), now=later)
+        after = await recipient(storage, campaign, number)
+        assert (after.status, after.reason, after.attempts, after.successful) == (R.WAITING, "deferred", 0, False)
+    opened = await reread(storage, campaign)
+    assert (opened.status, opened.completed_at, opened.started_at, opened.archived_at) == (C.ACTIVE, None, NOW, None)
+    assert (opened.counters.open, opened.counters.failed, opened.counters.completed) == (2, 0, 0)
+    unit = WorkUnit("campaign", THIS_WORKSPACE, campaign.id)
+    work = await storage.read(lambda tx: tx.work.get(unit))
+    assert (work and work.due_at) == later
+    entries = await storage.read(lambda tx: tx.audit.list(THIS_WORKSPACE))
+    assert [(one.actor, one.action) for one in entries if one.action == "campaign.reopen"] == [
+        ("engine", "campaign.reopen")
+    ]
+    reset = NOW + timedelta(hours=13)
+    for number in range(2):
+        await report(storage, receipt(await sent(storage, campaign, number, now=reset), MS.DELIVERED), now=reset)
+    again = await reread(storage, campaign)
+    assert (again.status, again.completed_at, again.counters.successful) == (C.COMPLETED, reset, 2)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"completed_at": NOW - BACKOFF.receipt},
+        {"scheduled_expires_at": NOW},
+        {"erased_at": NOW},
+    ],
+    ids=["long ago", "past its expiry", "erased"],
+)
+async def test_a_completed_campaign_whose_time_is_over_is_not_opened_by_a_limit(
+    storage: Storage, changes: dict[str, Any]
+) -> None:
+    """Its text may be out of date, or gone."""
+    campaign = await given_active(storage)
+    dispatch = await sent(storage, campaign)
+    await over(storage, campaign, **changes)
+    await report(storage, receipt(dispatch))
+    after = await recipient(storage, campaign)
+    assert (after.status, after.reason) == (R.FAILED, "rate_limited")
+    assert (await reread(storage, campaign)).status is C.COMPLETED
+
+
+async def test_a_completed_campaign_of_a_copied_database_is_not_opened_by_a_limit(storage: Storage) -> None:
+    """What was requested before a quarantine is not requested again by itself."""
+    campaign = await given_active(storage)
+    dispatch = await sent(storage, campaign)
+
+    def quarantine(tx: Transaction) -> None:
+        lease = tx.leases.current()
+        assert lease is not None
+        tx.leases.put(attrs.evolve(lease, quarantine_reason="restored", quarantine_epoch=dispatch.epoch + 1))
+
+    await storage.write(quarantine)
+    await report(storage, receipt(dispatch))
+    assert (await recipient(storage, campaign)).status is R.FAILED
+    assert (await reread(storage, campaign)).status is C.COMPLETED
+
+
+async def test_who_opted_out_opens_no_completed_campaign(storage: Storage) -> None:
+    """The contact is skipped, and nothing is left to send."""
+    campaign = await given_active(storage)
+    dispatch = await sent(storage, campaign)
+    entry = make_unsubscribe(phone=dispatch.to)
+    await storage.write(lambda tx: tx.register.put(entry))
+    await report(storage, receipt(dispatch))
+    after = await recipient(storage, campaign)
+    assert (after.status, after.reason) == (R.SKIPPED, "opted_out")
+    assert (await reread(storage, campaign)).status is C.COMPLETED
+
+
+async def test_a_short_list_that_met_a_daily_limit_is_sent_after_the_reset(open_storage: OpenStorage) -> None:
+    """End to end: the campaign was complete when the receipts came."""
+    carrier = ScriptedCarrier()
+    async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 3)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+        ended = clock_of_loop().now()
+        for request in carrier.requests:
+            carrier.report(
+                MessageReport(
+                    workspace_id=workspace.id,
+                    provider=carrier.name,
+                    dispatch_id=request.dispatch_id,
+                    provider_id=None,
+                    status=MS.FAILED,
+                    at=ended,
+                    reason="rate_limited",
+                    retry_after_seconds=120.0,
+                )
+            )
+        await reaches(rig.engine, campaign, "active")
+        await carrier.wait_for_requests(6, timeout_seconds=300.0)
+        assert clock_of_loop().now() - ended >= timedelta(seconds=120)
+        await reaches(rig.engine, campaign, "completed")
+        assert [one.status for one in await people(rig.engine, campaign)] == [R.COMPLETED] * 3
+        assert sorted(one.to for one in carrier.requests[:3]) == sorted(one.to for one in carrier.requests[3:])
 
 
 @pytest.mark.parametrize(

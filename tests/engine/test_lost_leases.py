@@ -287,6 +287,28 @@ async def test_what_providers_answered_while_the_database_was_away_is_recorded_w
     assert "have no outcome" not in caplog.text
 
 
+async def test_a_loss_that_is_found_as_the_lease_is_taken_pauses_what_runs(open_storage: OpenStorage) -> None:
+    """The transaction that takes it may be the first one that finds that the database was set back."""
+    storage = WatchedStorage(open_storage(clock_of_loop()))
+    async with Outreach(storage, clock=clock_of_loop()) as engine:
+        campaign = await given_campaign(engine, await given_workspace(engine), 3)
+        await engine.campaigns.start(campaign.workspace_id, campaign.id)
+        worker = Worker(storage=storage, clock=clock_of_loop(), config=CALLS, analyser=ProviderAnalyser())
+        await worker.acquire()
+        await worker.release()
+
+        def find_loss() -> None:
+            storage.before_write = lambda: None
+            mark = storage.lock.high_water()
+            assert mark is not None
+            storage.lock.record_high_water(attrs.evolve(mark, epoch=mark.epoch + 1))
+
+        storage.before_write = find_loss
+        await worker.acquire()
+        assert (await engine.campaigns.get(campaign.workspace_id, campaign.id)).pause_reason == "restored"
+        await worker.release()
+
+
 async def test_what_was_kept_is_recorded_also_while_another_worker_dispatches(open_storage: OpenStorage) -> None:
     """It may do so for weeks, and takes the request for unknown; one that cannot be recorded is tried again."""
     async with overtaken(open_storage, "sms") as old:

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.virtual_time
 def request(made: list[Any], operation: str, key: str | None = "k", digest: str = "1") -> IdempotentRequest[Any]:
     """Return a request that notes what its answer was made of."""
 
-    def render(item: Any) -> StoredAnswer:
+    def render(item: Any, *_: Any) -> StoredAnswer:
         made.append(item)
         return StoredAnswer(body=f"answer {len(made)}".encode())
 

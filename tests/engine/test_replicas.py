@@ -131,6 +131,42 @@ async def test_a_server_that_was_recovered_to_an_earlier_moment_starts_paused(
     assert await ledger.reason_of_pause() == "restored"
 
 
+async def test_a_server_whose_files_were_set_back_starts_paused_where_its_worker_keeps_a_note(
+    primary: postgres.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server and its timeline are the same; the note of another database says nothing."""
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    monkeypatch.setenv("OUTREACH_STATE_DIR", str(kept))
+    ledger = Ledger(url=primary.url("app"), directory=tmp_path)
+    await ledger.send_some()
+    await ledger.goes_on()
+    copy = primary.copy_files()
+    await ledger.goes_on()
+    primary.put_files_back(copy)
+    assert await ledger.reason_of_pause() == "restored"
+    [note] = kept.iterdir()
+    assert note.stat().st_mode & 0o777 == 0o600
+    primary.execute("CREATE DATABASE other TEMPLATE template0")
+    other = Ledger(url=primary.url("other"), directory=tmp_path)
+    await other.send_some()
+    await other.goes_on()
+    assert len(list(kept.iterdir())) == 2
+
+
+async def test_a_note_that_cannot_be_written_stops_the_dispatch(
+    primary: postgres.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would not show that the database was set back."""
+    monkeypatch.setenv("OUTREACH_STATE_DIR", str(tmp_path / "missing"))
+    async with Ledger(url=primary.url("app"), directory=tmp_path).engine() as engine:
+
+        async def refused() -> bool:
+            return engine.health().refused_reason == "note"
+
+        await until(refused)
+
+
 async def test_a_worker_that_runs_meanwhile_notices_that_its_database_was_set_back(
     primary: postgres.Server, ledger: Ledger
 ) -> None:
@@ -140,15 +176,20 @@ async def test_a_worker_that_runs_meanwhile_notices_that_its_database_was_set_ba
         campaign = await given_campaign(engine, workspace, 100)
         await engine.campaigns.start(workspace.id, campaign.id)
 
-        async def some() -> bool:
-            return ledger.sent() > 6
-
         with psycopg.connect(primary.url("app"), autocommit=True) as raw:
             raw.execute("CREATE SCHEMA kept")
             tables = ["fence", "lease", "workers", "last_change", "stops"]
-            for table in tables:
-                raw.execute(SQL("CREATE TABLE kept.{0} AS TABLE outreach.{0}").format(Identifier(table)))
-            await until(some)
+            with raw.transaction():
+                raw.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                for table in tables:
+                    raw.execute(SQL("CREATE TABLE kept.{0} AS TABLE outreach.{0}").format(Identifier(table)))
+            # Counted from here: what was sent before is not lost.
+            before = ledger.sent()
+
+            async def more() -> bool:
+                return ledger.sent() > before + 6
+
+            await until(more)
             with raw.transaction():
                 raw.execute("SET LOCAL session_replication_role = replica")
                 raw.execute("SELECT 1 FROM outreach.fence FOR UPDATE")

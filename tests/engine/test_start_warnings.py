@@ -14,9 +14,11 @@ from outreach import (
     WorkspaceMode,
 )
 from outreach.errors import CannotStart, Conflict
-from outreach.models import CallerIdAllocation
+from outreach.models import CallerIdAllocation, PreparedRecipient, RecipientStatus
 from outreach.operations.waves.pace import sender_pace
+from outreach.policy.misread_numbers import other_reading
 from outreach.policy.readiness import wording_warnings
+from outreach.services import start_checks
 from outreach.testing.builders import NOW
 from tests.engine.calling import given_calls
 from tests.engine.rig import given_campaign, given_workspace
@@ -142,6 +144,54 @@ async def test_a_sandbox_warns_of_caller_ids_that_are_not_its_own(engine: Outrea
     entry = CallerIdAllocation(number_id="0195554e-0000-7000-8000-0000000000ac", phone=SENDER, count=1)
     campaign = await given_calls(engine, workspace, cli_mode="group", cli_group=[entry])
     assert await warned(engine, workspace, campaign) == ["cli_group_config[0]"]
+
+
+@pytest.mark.parametrize(
+    ("written", "phone", "other"),
+    [
+        ("4915123456701", "+494915123456701", "+4915123456701"),
+        ("49 1512 3456701", "+494915123456701", "+4915123456701"),
+        # As somebody meant it.
+        ("+494915123456701", "+494915123456701", None),
+        ("+49 4915123456701", "+494915123456701", None),
+        ("04915123456701", "+494915123456701", None),
+        # Read by this version.
+        ("4915123456701", "+4915123456701", None),
+        ("0151 23456701", "+4915123456701", None),
+        ("9123456789", "+919123456789", None),
+        ("(55) 99123-4567", "+5555991234567", None),
+        ("415 555 0102", "+14155550102", None),
+        ("not a number", "+14155550102", None),
+    ],
+)
+def test_a_calling_code_that_was_read_as_an_area_code_is_known(written: str, phone: str, other: str | None) -> None:
+    """The digits as supplied would be a mobile number, and stand behind their calling code once more."""
+    assert other_reading(written, phone) == other
+
+
+async def test_contacts_that_an_earlier_version_misread_are_warned_of(engine: Outreach) -> None:
+    """Before a start and a resume, with their number and an example; those that have ended are not counted."""
+    workspace, campaign = await given(engine, WorkspaceMode.SANDBOX, from_number="22395", body="Hi")
+    assert await warned(engine, workspace, campaign) == []
+    misread = PreparedRecipient("4915123456701", "+494915123456701", None, None, None, None, None, None)
+    right = PreparedRecipient("04915123456701", "+494915123456701", None, None, None, None, None, None)
+    pending, waiting, ended = RecipientStatus.PENDING, RecipientStatus.WAITING, RecipientStatus.FAILED
+    rows = [
+        (3, misread, pending, None),
+        (4, misread, waiting, None),
+        (5, misread, ended, None),
+        (6, right, pending, None),
+    ]
+    await engine._storage.write(lambda tx: tx.recipients.insert(workspace.id, campaign.id, rows, now=NOW))
+    assert await warned(engine, workspace, campaign) == ["recipients"]
+    [found] = await engine.campaigns.start_warnings(workspace.id, campaign.id)
+    assert found.message.startswith(
+        "2 of 6 contacts may have been loaded under a wrong number by an earlier version, such as +494915123456701 in "
+        "place of +4915123456701. "
+    )
+    assert (await engine.campaigns.preflight(workspace.id, campaign.id)).warnings == (found,)
+    few = await start_checks.find_misread_numbers(engine.campaigns._context, workspace.id, campaign.id, limit=4)
+    assert (few.checked, few.count) == (4, 1)
 
 
 @pytest.mark.parametrize(

@@ -70,10 +70,10 @@ def test_the_service_starts_a_command_that_there_is(tmp_path: Path) -> None:
 
 
 def test_the_service_waits_for_what_the_server_promises() -> None:
-    """It is killed after the server has ended by itself; readiness and watchdog come from the second process too."""
+    """It is killed after the server has ended by itself."""
     assert float(SERVICE["TimeoutStopSec"][0]) > END_SECONDS
     assert float(SERVICE["WatchdogSec"][0]) >= ServerConfig().lease_seconds
-    assert (SERVICE["Type"], SERVICE["NotifyAccess"]) == (["notify"], ["all"])
+    assert SERVICE["Type"] == ["notify"]
 
 
 def test_the_service_and_its_socket_and_both_proxies_agree_on_a_path() -> None:

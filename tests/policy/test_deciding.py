@@ -23,7 +23,11 @@ def test_every_reason_for_a_pause_has_a_rule(reason: PauseReason) -> None:
 @pytest.mark.parametrize("move", CampaignAction)
 def test_a_move_is_the_operators_or_the_clocks(move: CampaignAction) -> None:
     """But a campaign completes by its ledger, and expires by its expiry, whoever is asked."""
-    fixed = {CampaignAction.COMPLETE: TrailRule.LEDGER, CampaignAction.EXPIRE: TrailRule.EXPIRY}
+    fixed = {
+        CampaignAction.COMPLETE: TrailRule.LEDGER,
+        CampaignAction.REOPEN: TrailRule.PROVIDER_REPORT,
+        CampaignAction.EXPIRE: TrailRule.EXPIRY,
+    }
     for by_engine, rule in ((True, TrailRule.SCHEDULE), (False, TrailRule.OPERATOR)):
         assert rule_of_move(move, by_engine=by_engine, pause_reason=None) is fixed.get(move, rule)
 

@@ -10,8 +10,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from phonenumbers import PhoneNumber, PhoneNumberFormat, PhoneNumberType
 
-from outreach.policy.numbering import country_of, number_kind
-from outreach.policy.phones import CALLING_CODE, SEVERAL_NUMBERS, NumberReading, canonical_phone, normalise, read_number
+from outreach.policy.numbering import country_of, international, is_valid, number_kind
+from outreach.policy.phones import (
+    CALLING_CODE,
+    SEVERAL_NUMBERS,
+    TRUNK_PREFIX,
+    NumberReading,
+    canonical_phone,
+    normalise,
+    read_number,
+)
 
 _TYPES = (PhoneNumberType.MOBILE, PhoneNumberType.FIXED_LINE)
 _REGIONS = sorted(phonenumbers.SUPPORTED_REGIONS)
@@ -96,6 +104,88 @@ def test_no_number_of_any_region_becomes_another_one(drawn: tuple[str, PhoneNumb
             if number_kind(phone) == "mobile" and any(code + one in other for one in other):
                 continue
         assert phone in {None, _e164(number)}, (region, way, raw)
+
+
+def _with_a_slip(digits: str) -> Iterator[str]:
+    """Return digits with each one left out, and with a further one at each place."""
+    for at in range(len(digits)):
+        yield digits[:at] + digits[at + 1 :]
+        yield digits[:at] + str(at % 10) + digits[at:]
+    yield digits + "0"
+
+
+def test_a_digit_too_many_or_too_few_behind_a_calling_code_makes_no_local_number() -> None:
+    """The code stays a code; a mobile number that starts like it, and has lost its trunk prefix, is counted as such."""
+    for region, number in _examples():
+        code, digits = str(number.country_code), phonenumbers.national_significant_number(number)
+        for slip in _with_a_slip(digits):
+            for sign in ("", "00", "+"):
+                reading = read_number(f"{sign}{code}{slip}", region)
+                if sign or reading.correction != TRUNK_PREFIX:
+                    assert reading.phone in {None, international(code + slip)}, (region, sign, code, slip, reading)
+                else:
+                    assert number_kind(reading.phone or "") == "mobile"
+
+
+_PREFIX_THAT_BEGINS_NUMBERS = frozenset({"BY", "KZ", "RU"})
+_REWRITTEN_IN_PART = frozenset({"GA", "NF"})
+"""A local number that is a digit shorter has a form of its own."""
+
+
+def test_a_digit_too_many_or_too_few_behind_a_trunk_prefix_makes_no_valid_number_with_it() -> None:
+    """`0151…` is not read as a number that begins with 0."""
+    for region, number in _examples():
+        written = "".join(filter(str.isdigit, phonenumbers.format_number(number, PhoneNumberFormat.NATIONAL)))
+        digits = phonenumbers.national_significant_number(number)
+        prefix = written.removesuffix(digits)
+        if prefix == written or region in _PREFIX_THAT_BEGINS_NUMBERS | _REWRITTEN_IN_PART:
+            continue
+        for slip in _with_a_slip(digits):
+            phone = read_number(prefix + slip, region).phone
+            if phone is not None and not (prefix + slip).startswith("00"):
+                assert phone == international(f"{number.country_code}{slip}") or not is_valid(phone), (region, slip)
+
+
+@pytest.mark.parametrize(
+    ("raw", "region", "problem"),
+    [
+        (
+            "491512345670",
+            "DE",
+            "starts with the country code of DE, but +491512345670 is not a valid number; "
+            "as a local number it would be +49491512345670",
+        ),
+        (
+            "412012345678",
+            "CH",
+            "starts with the country code of CH, but +412012345678 is not a valid number; "
+            "as a local number it would be +41412012345678",
+        ),
+        ("71234567809", "KZ", "starts with the country code of KZ, but +71234567809 is not a valid number"),
+        ("012456789", "FR", "is not a possible number of FR"),
+        ("00612345678", "FR", "is ambiguous: +612345678 or +33612345678"),
+        ("0066251234567", "TH", "is ambiguous: +6251234567 or +66251234567"),
+    ],
+)
+def test_a_number_with_a_digit_too_many_or_too_few_is_refused(raw: str, region: str, problem: str) -> None:
+    """It would be somebody else's landline, or a number in another country."""
+    assert read_number(raw, region) == NumberReading(None, problem=problem)
+
+
+@pytest.mark.parametrize(
+    ("raw", "region", "reading"),
+    [
+        ("0491 5123456", "DE", NumberReading("+494915123456")),
+        ("(55) 99123-4567", "BR", NumberReading("+5555991234567")),
+        ("590271234", "GP", NumberReading("+590590271234")),
+        ("262161234", "RE", NumberReading("+262262161234")),
+        ("9123456789", "IN", NumberReading("+919123456789", correction=TRUNK_PREFIX)),
+        ("7012345678", "KZ", NumberReading("+77012345678", correction=TRUNK_PREFIX)),
+    ],
+)
+def test_a_local_number_may_start_like_the_calling_code(raw: str, region: str, reading: NumberReading) -> None:
+    """Written as usual it is certain; a mobile number without its trunk prefix is counted as a correction."""
+    assert read_number(raw, region) == reading
 
 
 @pytest.mark.parametrize(

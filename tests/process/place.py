@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -110,8 +110,8 @@ class Place:
         """Return a client of a server that authenticates itself."""
         return httpx.Client(base_url=server.url, headers=self.headers, timeout=PATIENCE * 2)
 
-    def command(self, *arguments: str) -> Any:
-        """Run a command of the command line and return the document that it prints."""
+    def command(self, *arguments: str, statuses: Collection[int] = (0,)) -> Any:
+        """Run a command of the command line and return the document that it prints; it ends with one of these."""
         done = subprocess.run(
             [sys.executable, "-m", "outreach_server", "--json", "--database", self.url, *arguments],
             capture_output=True,
@@ -120,7 +120,7 @@ class Place:
             stdin=subprocess.DEVNULL,
             env={**os.environ, **self.environment},
         )
-        assert done.returncode == 0, done.stderr.decode()
+        assert done.returncode in statuses, done.stderr.decode()
         return json.loads(done.stdout)
 
     def with_engine(self, work: Callable[[Outreach], Awaitable[T]]) -> T:

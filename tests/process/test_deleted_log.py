@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
+import sqlite3
 from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.process.place import Place
+from tests.process.server import ServerProcess
 from tests.process.test_command_line import prove_that_it_sends
 from tests.process.test_copies import refused
 from tests.process.waiting import PATIENCE, wait_for
@@ -61,4 +69,104 @@ def test_what_ran_is_paused_though_the_server_is_killed_as_soon_as_it_knows(plac
     prove_that_it_sends(place, place.serve())
     found = place.books.campaigns()[campaign]
     assert (found["status"], found["pause_reason"]) == ("paused", "restored")
+    assert max(Counter(entry.to for entry in place.books.accepted()).values()) == 1
+
+
+def _differs(file: Path, content: bytes) -> bool:
+    return file.read_bytes() != content
+
+
+def kill_between_heartbeats(place: Place, server: ServerProcess, checkpoint: str | None) -> None:
+    """Kill a server that has sent some messages after a heartbeat and a checkpoint, before the next heartbeat."""
+    note = Path(f"{place.database}.dispatch-note")
+    for _ in range(20):
+        wait_for("a heartbeat", partial(_differs, note, note.read_bytes()))
+        heartbeat = note.read_bytes()
+        if checkpoint is not None:
+            with closing(sqlite3.connect(place.database, timeout=PATIENCE)) as raw:
+                raw.execute(f"PRAGMA wal_checkpoint({checkpoint})")
+        wait_for("more messages", place.books.more_sent(3))
+        os.kill(server.process.pid, signal.SIGSTOP)
+        if note.read_bytes() == heartbeat:
+            server.kill()
+            return
+        os.kill(server.process.pid, signal.SIGCONT)
+    raise AssertionError("The machine is too busy: a heartbeat came before three messages, again and again.")
+
+
+@pytest.mark.parametrize("checkpoint", [None, "PASSIVE", "TRUNCATE"])
+def test_what_ran_is_paused_where_the_log_of_a_killed_server_was_deleted(place: Place, checkpoint: str | None) -> None:
+    """Also where the last heartbeat is in the file: what was committed after it shows."""
+    (campaign,) = place.create(campaigns=1, recipients=400)
+    server = place.serve()
+    wait_for("some messages", lambda: place.books.sent() >= 10)
+    kill_between_heartbeats(place, server, checkpoint)
+    Path(f"{place.database}-wal").unlink()
+    before = place.books.sent()
+    # Whoever opens it first says it, and the server pauses what ran.
+    found = {one["code"] for one in place.command("doctor", "--offline", statuses={0, 3, 4})["findings"]}
+    assert "database_restored" in found
+    again = place.serve()
+    prove_that_it_sends(place, again)
+    assert place.books.sent() == before + 1, "the campaign went on by itself"
+    row = place.books.campaigns()[campaign]
+    assert (row["status"], row["pause_reason"]) == ("paused", "restored")
+    assert max(Counter(entry.to for entry in place.books.accepted()).values()) == 1
+    assert "held_back" in again.errors() or "was restored" in again.errors()
+
+
+def _nothing(place: Place) -> None:
+    """Leave everything as the kill left it."""
+
+
+def _ask_for_status(place: Place) -> None:
+    place.command("status", statuses={0, 3, 4})
+
+
+def _look_with_sqlite(place: Place) -> None:
+    with closing(sqlite3.connect(place.database)) as raw:
+        raw.execute("SELECT count(*) FROM dispatches").fetchone()
+
+
+def _add_and_delete_the_log(place: Place) -> None:
+    with closing(sqlite3.connect(place.database)) as raw:
+        raw.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        # As a copy of the file alone would be after that.
+        copy = shutil.copy2(place.database, place.directory / "copy.db")
+    os.replace(copy, place.database)
+    for ending in ("-wal", "-shm"):
+        Path(f"{place.database}{ending}").unlink(missing_ok=True)
+
+
+def _compact(place: Place) -> None:
+    place.command("db", "compact")
+
+
+@pytest.mark.parametrize("what", [_nothing, _ask_for_status, _look_with_sqlite, _add_and_delete_the_log, _compact])
+def test_a_killed_server_goes_on_where_nothing_was_lost(place: Place, what: Callable[[Place], None]) -> None:
+    """Its log was added to the file, by whoever opened it first."""
+    place.create(campaigns=1, recipients=400)
+    server = place.serve()
+    wait_for("some messages", lambda: place.books.sent() >= 10)
+    kill_between_heartbeats(place, server, "PASSIVE")
+    what(place)
+    again = place.serve()
+    wait_for("more messages", place.books.more_sent(5))
+    assert again.stop() == 0
+    assert max(Counter(entry.to for entry in place.books.accepted()).values()) == 1
+    assert {row["status"] for row in place.books.campaigns().values()} == {"active"}
+
+
+def test_two_workers_that_are_killed_are_missed_alike(place: Place) -> None:
+    """Whichever of them has committed last."""
+    place.create(campaigns=2, recipients=400)
+    server, worker = place.serve("--max-workers", "2"), place.work("--max-workers", "2")
+    wait_for("some messages", lambda: place.books.sent() >= 20)
+    kill_between_heartbeats(place, server, "PASSIVE")
+    worker.kill()
+    Path(f"{place.database}-wal").unlink()
+    before = place.books.sent()
+    prove_that_it_sends(place, place.serve())
+    assert place.books.sent() == before + 1, "a campaign went on by itself"
+    assert {row["pause_reason"] for row in place.books.campaigns().values()} == {"restored"}
     assert max(Counter(entry.to for entry in place.books.accepted()).values()) == 1

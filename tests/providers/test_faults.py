@@ -4,10 +4,11 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 import attrs
 import pytest
@@ -273,15 +274,33 @@ async def test_an_account_in_trouble_pauses_the_campaign_and_loses_nobody(
         assert here.posts == [refused.id, accepted.id]
 
 
+def _whole(header: str, value: str, headers: Mapping[str, str]) -> str:
+    return f"{header}: {value}, {json.dumps(dict(headers))}"
+
+
+def _shortened(header: str, value: str, headers: Mapping[str, str]) -> str:
+    return f"the key {value.split()[-1][:14]}... is not known"
+
+
+def _escaped(header: str, value: str, headers: Mapping[str, str]) -> str:
+    return f"?key={quote(value.split()[-1], safe='')}&x=1"
+
+
+def _at_the_cut(header: str, value: str, headers: Mapping[str, str]) -> str:
+    # Our own adapters keep some hundred characters.
+    return f"{'x' * (300 - 20 - len('Bad request: '))}{value.split()[-1]}"
+
+
 @PARTS
+@pytest.mark.parametrize("repeat", [_whole, _shortened, _escaped, _at_the_cut])
 async def test_a_refusal_that_repeats_the_request_leaves_no_secret_in_the_ledger(
-    storage: Storage, part_of: type[Part]
+    storage: Storage, part_of: type[Part], repeat: Callable[[str, str, Mapping[str, str]], str]
 ) -> None:
     """Nor what was made of one for a header: neither in a request's error nor in that of a call."""
 
     def repeated(request: Received) -> Answer:
         header = next(name for name in ("authorization", "xi-api-key") if name in request.headers)
-        words = f"Bad request: {header}: {request.headers[header]}, {json.dumps(dict(request.headers))}"
+        words = f"Bad request: {repeat(header, request.headers[header], request.headers)}"
         said = dict.fromkeys(("message", "detail", "title", "error"), words)
         return Answer(status=422, body=json.dumps({**said, "errors": [said]}).encode())
 

@@ -42,6 +42,20 @@ def test_a_campaign_goes_from_state_to_state(tenant: Tenant) -> None:
     assert tenant.post(f"{path}/unschedule").json()["status"] == "ready"
 
 
+def test_the_answers_of_start_and_resume_have_warnings(tenant: Tenant) -> None:
+    """In the names of the update: here of a sending number that the sandbox does not have. Its replay is the same."""
+    path = f"/manage/campaigns/{tenant.create(**READY)['id']}"
+    key = {"Idempotency-Key": "start"}
+    started = tenant.post(f"{path}/start", headers=key).json()
+    assert tenant.post(f"{path}/start", headers=key).json() == started
+    [warning] = started["warnings"]
+    assert warning["path"] == "sms_from_number"
+    assert "+14155550100 is not a number of the workspace" in warning["message"]
+    assert tenant.post(f"{path}/pause").json()["warnings"] == []
+    assert tenant.post(f"{path}/resume").json()["warnings"] == [warning]
+    assert tenant.get(path).json()["warnings"] == []
+
+
 def test_what_keeps_a_campaign_from_starting_is_reported_by_field(tenant: Tenant) -> None:
     """In the names of the update; placeholders without a value may be allowed."""
     path = f"/manage/campaigns/{tenant.create(message_body='Hi {{nobody}}')['id']}"

@@ -619,6 +619,38 @@ async def test_a_server_that_is_down_is_reported_as_unreachable(
         await until(ready)
 
 
+async def test_a_way_that_swallows_everything_is_reported_as_unreachable(
+    url: str, proxy: CuttingProxy, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No connection is cut, and the server has said nothing yet: a new connection gets no answer, either."""
+    storage = opened(url.replace(f":{postgres.server().port}/", f":{proxy.port}/"))
+    async with Outreach(storage) as engine:
+        proxy.keeps = "questions"
+        found = await engine.readiness()
+        assert found.write_error == "storage_unreachable"
+        [reason] = [one for one in found.reasons if "database" in one]
+        assert f"at 127.0.0.1:{proxy.port} to a new connection" in reason
+        assert "database unreachable: no answer from " in caplog.text
+        assert "slow" not in caplog.text
+        proxy.keeps = None
+
+        async def ready() -> bool:
+            return (await engine.readiness()).ready
+
+        await until(ready)
+
+
+async def test_a_lock_is_reported_as_a_lock(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The server answers others."""
+    async with Outreach(opened(url)) as engine:
+        with psycopg.connect(url) as other:
+            other.execute("SELECT version FROM outreach.fence FOR UPDATE")
+            found = await engine.readiness()
+        assert found.write_error == "locked"
+        assert "another process keeps it locked" in caplog.text
+        assert "unreachable" not in caplog.text
+
+
 async def test_a_pool_that_cannot_be_opened_says_why_and_logs_no_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

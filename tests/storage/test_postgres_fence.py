@@ -7,8 +7,10 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+import psycopg
 import pytest
 
+from outreach.errors import StorageError
 from outreach.models.work import DatabaseHome
 from outreach.operations.waves import claims
 from outreach.operations.waves.claims import SINGLES, Wanted
@@ -110,5 +112,35 @@ async def test_transactions_that_wait_for_each_other_are_not_taken_for_restored_
         postgres.server().execute("UPDATE outreach.fence SET version = version + 1", url.rpartition("/")[2])
         await two.write(lambda _: None)
         found = await one.read(lambda tx: tx.leases.home())
+        assert found is not None
+        assert found.state == "restored"
+
+
+@pytest.mark.parametrize("comes_back", [True, False])
+async def test_a_transaction_that_waits_while_the_fence_is_restored_takes_the_restored_one(
+    url: str, *, comes_back: bool
+) -> None:
+    """An update that has waited for a row that was deleted then finds no row, though another one is there by now."""
+    name = url.rpartition("/")[2]
+    waiting = _WAITING.format(name=name)
+    home = DatabaseHome(host="here", path="database")
+    async with opened(url) as storage:
+        await storage.write(lambda tx: tx.leases.set_home(home))
+        with psycopg.connect(url, autocommit=True) as raw:
+            with raw.transaction():
+                kept = raw.execute("DELETE FROM outreach.fence RETURNING *").fetchall()
+                write = asyncio.ensure_future(storage.write(lambda tx: tx.leases.home()))
+                async with asyncio.timeout(60):
+                    while await asyncio.to_thread(postgres.server().execute, waiting) != [(1,)]:
+                        assert not write.done()
+                if comes_back:
+                    raw.cursor().executemany("INSERT INTO outreach.fence VALUES (%s, %s, %s)", kept)
+            if not comes_back:
+                with pytest.raises(StorageError, match="FenceMissing: the row of the table fence is missing"):
+                    await write
+                raw.cursor().executemany("INSERT INTO outreach.fence VALUES (%s, %s, %s)", kept)
+        if comes_back:
+            await write
+        found = await storage.write(lambda tx: tx.leases.home())
         assert found is not None
         assert found.state == "restored"

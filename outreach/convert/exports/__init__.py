@@ -26,7 +26,12 @@ _PART_BYTES: Final = 64 * 1024
 
 
 def export_bytes(
-    contacts: AsyncIterator[ExportedContact], kind: ExportFormat, *, channel: Channel, variables: Sequence[str] | None
+    contacts: AsyncIterator[ExportedContact],
+    kind: ExportFormat,
+    *,
+    channel: Channel,
+    variables: Sequence[str] | None,
+    zone: str,
 ) -> AsyncGenerator[bytes]:
     """Return an export as the parts of a file.
 
@@ -35,13 +40,14 @@ def export_bytes(
         kind: The format.
         channel: The campaign's: it decides the columns.
         variables: The names of the contacts' custom variables, each of which gets a column; None for one of all.
+        zone: By whose clocks CSV and XLSX have their times, with the offset; JSON has them in UTC.
 
     Raises:
         ConfigError: The library for XLSX is not installed.
     """
     if kind == "jsonl":
         return _line_bytes(contacts)
-    table = Table(channel, variables)
+    table = Table(channel, variables, zone)
     if kind == "csv":
         return delimited_bytes(contacts, table)
     from outreach.convert.exports.workbook import require_library, workbook_bytes

@@ -1,4 +1,7 @@
-"""The columns of an export as a table: one row a contact, what happened several times on lines of one cell."""
+"""The columns of an export as a table: one row a contact, what happened several times on lines of one cell.
+
+Times are by the clocks of the campaign's zone, which a column names, with their offset from UTC.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from outreach.clock import format_timestamp
 from outreach.convert.columns import json_text
 from outreach.models.base import Channel
 from outreach.models.call import Call
 from outreach.models.campaign_report import ExportedContact
 from outreach.models.dispatch import Dispatch
+from outreach.policy.opening import is_zone, load_zone
 
 Cell = str | int | bool | None
 
-_Column = Callable[[ExportedContact], Cell]
-
-
-def _moment(at: datetime | None) -> str | None:
-    return None if at is None else format_timestamp(at)
+_Column = Callable[[ExportedContact], Cell | datetime]
 
 
 def _lines(parts: Sequence[str]) -> str | None:
@@ -40,23 +39,6 @@ def _of_last(name: str) -> _Column:
 
 def _of_call(name: str) -> _Column:
     return lambda contact: None if (call := _last_call(contact)) is None else getattr(call, name)
-
-
-def _time_of_call(name: str) -> _Column:
-    return lambda contact: None if (call := _last_call(contact)) is None else _moment(getattr(call, name))
-
-
-def _request(one: Dispatch) -> str:
-    """Return one request with every status and time that it had."""
-    report = "" if one.report is None else one.report.value
-    known = (format_timestamp(one.created_at), one.state.value, report, one.reason or "", one.error_code or "")
-    settled = "" if one.settled_at is None else f"(settled {format_timestamp(one.settled_at)})"
-    return " ".join(part for part in (*known, settled) if part)
-
-
-def _call(one: Call) -> str:
-    known = (format_timestamp(one.created_at), one.status.value, one.outcome or "", one.error or "")
-    return " ".join(part for part in known if part)
 
 
 def _failure(name: str) -> _Column:
@@ -85,8 +67,8 @@ _RESULT: Final[Mapping[str, _Column]] = {
     "attempts": lambda contact: contact.recipient.attempts,
     "contacted": lambda contact: contact.recipient.dispatched,
     "successful": lambda contact: contact.recipient.successful,
-    "due_at": lambda contact: _moment(contact.recipient.due_at),
-    "ended_at": lambda contact: _moment(contact.recipient.ended_at),
+    "due_at": lambda contact: contact.recipient.due_at,
+    "ended_at": lambda contact: contact.recipient.ended_at,
 }
 _PROVIDER: Final[Mapping[str, _Column]] = {
     "provider": _of_last("provider"),
@@ -96,7 +78,6 @@ _PROVIDER: Final[Mapping[str, _Column]] = {
     "error_code": _failure("error_code"),
     "error_message": _failure("error_message"),
     "explanation": _explained,
-    "requests": lambda contact: _lines([_request(one) for one in contact.dispatches]),
 }
 _SMS: Final[Mapping[str, _Column]] = {
     "text": lambda contact: _lines(contact.texts),
@@ -108,17 +89,15 @@ _CALLS: Final[Mapping[str, _Column]] = {
     "call_status": _of_call("status"),
     "call_outcome": _of_call("outcome"),
     "answered_by": _of_call("answered_by"),
-    "dialed_at": _time_of_call("dialed_at"),
-    "answered_at": _time_of_call("answered_at"),
-    "call_ended_at": _time_of_call("ended_at"),
+    "dialed_at": _of_call("dialed_at"),
+    "answered_at": _of_call("answered_at"),
+    "call_ended_at": _of_call("ended_at"),
     "duration_seconds": _of_call("duration_seconds"),
     "summary": _of_call("summary"),
-    "calls": lambda contact: _lines([_call(one) for one in contact.calls]),
 }
 _ANSWERS: Final[Mapping[str, _Column]] = {
-    "replies": lambda contact: _lines([f"{format_timestamp(one.received_at)} {one.body}" for one in contact.replies]),
     "reply_count": lambda contact: len(contact.replies),
-    "opted_out_at": lambda contact: _moment(contact.opted_out_at),
+    "opted_out_at": lambda contact: contact.opted_out_at,
 }
 
 
@@ -128,16 +107,22 @@ class Table:
     Args:
         channel: The campaign's.
         variables: The names of the contacts' custom variables; None for all of them in one column, as JSON.
+        zone: By whose clocks times are written; UTC where this machine does not know it.
 
     Attributes:
         header: The names of the columns.
     """
 
-    def __init__(self, channel: Channel, variables: Sequence[str] | None) -> None:
+    def __init__(self, channel: Channel, variables: Sequence[str] | None, zone: str = "UTC") -> None:
+        zone = zone if is_zone(zone) else "UTC"
+        self._clocks = load_zone(zone)
         own: dict[str, _Column] = {
             **_RESULT,
-            **(_SMS if channel == "sms" else _CALLS),
+            "timezone": lambda _: zone,
+            **(_SMS if channel == "sms" else {**_CALLS, "calls": self._calls}),
             **_PROVIDER,
+            "requests": self._requests,
+            "replies": self._replies,
             **_ANSWERS,
         }
         found: dict[str, _Column] = {}
@@ -151,7 +136,31 @@ class Table:
 
     def row(self, contact: ExportedContact) -> list[Cell]:
         """Return the cells of one contact."""
-        return [column(contact) for column in self._columns.values()]
+        cells = (column(contact) for column in self._columns.values())
+        return [self._time(cell) if isinstance(cell, datetime) else cell for cell in cells]
+
+    def _time(self, at: datetime) -> str:
+        return at.astimezone(self._clocks).isoformat(timespec="seconds")
+
+    def _requests(self, contact: ExportedContact) -> Cell:
+        return _lines([self._request(one) for one in contact.dispatches])
+
+    def _calls(self, contact: ExportedContact) -> Cell:
+        return _lines([self._call(one) for one in contact.calls])
+
+    def _replies(self, contact: ExportedContact) -> Cell:
+        return _lines([f"{self._time(one.received_at)} {one.body}" for one in contact.replies])
+
+    def _request(self, one: Dispatch) -> str:
+        """Return one request with every status and time that it had."""
+        report = "" if one.report is None else one.report.value
+        known = (self._time(one.created_at), one.state.value, report, one.reason or "", one.error_code or "")
+        settled = "" if one.settled_at is None else f"(settled {self._time(one.settled_at)})"
+        return " ".join(part for part in (*known, settled) if part)
+
+    def _call(self, one: Call) -> str:
+        known = (self._time(one.created_at), one.status.value, one.outcome or "", one.error or "")
+        return " ".join(part for part in known if part)
 
 
 def _variable(name: str) -> _Column:

@@ -94,7 +94,11 @@ def in_update_names(details: Iterable[ErrorDetail]) -> list[ErrorDetail]:
 
 
 def write_managed_campaign(
-    campaign: Campaign, *, now: datetime, blockers: Sequence[CampaignBlocker] = ()
+    campaign: Campaign,
+    *,
+    now: datetime,
+    blockers: Sequence[CampaignBlocker] = (),
+    warnings: Sequence[ErrorDetail] = (),
 ) -> dict[str, Any]:
     """Return a campaign with what a console shows beside the interface's fields."""
     return {
@@ -106,6 +110,7 @@ def write_managed_campaign(
         "erased_at": None if campaign.erased_at is None else format_timestamp(campaign.erased_at),
         "open_recipients": campaign.counters.open,
         "blockers": [_blocker(one) for one in blockers],
+        "warnings": [document_of(one) for one in in_update_names(warnings)],
     }
 
 

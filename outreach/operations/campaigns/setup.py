@@ -55,7 +55,7 @@ def unknown_placeholders(tx: Transaction, campaign: Campaign) -> tuple[str, ...]
 
 
 def find_text_warnings(tx: Transaction, campaign: Campaign) -> tuple[TextWarning, ...]:
-    """Return the parts of a campaign's texts that may be meant as placeholders, and are sent as they are."""
+    """Return the parts of a campaign's texts that are most likely meant otherwise, and are sent as they are."""
     names = _names_with_values(tx, campaign)
     found = (one for template in templates_of(tx, campaign) for one in text_warnings(template, names))
     return tuple({one.written: one for one in found}.values())

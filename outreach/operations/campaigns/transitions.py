@@ -300,6 +300,29 @@ def complete_if_done(tx: Transaction, campaign: Campaign, *, now: datetime) -> C
     return campaign
 
 
+def may_reopen(tx: Transaction, campaign: Campaign, *, within: timedelta, now: datetime) -> bool:
+    """Return whether a contact that was not reached after all may open a completed campaign again.
+
+    Not one that completed longer ago than `within`, has reached its expiry, or was erased or moved to an archive.
+    """
+    expiry = campaign.scheduled_expires_at
+    return (
+        campaign.status is CampaignStatus.COMPLETED
+        and campaign.completed_at is not None
+        and now < campaign.completed_at + within
+        and (expiry is None or now < expiry)
+        and campaign.erased_at is None
+        and tx.archives.of_campaign(campaign.workspace_id, campaign.id) is None
+    )
+
+
+def reopen_if_open(tx: Transaction, campaign: Campaign, *, now: datetime) -> Campaign:
+    """Make a completed campaign active that has an open recipient again; return the current campaign."""
+    if campaign.status is CampaignStatus.COMPLETED and campaign.counters.open:
+        return move(tx, campaign, CampaignAction.REOPEN, now=now, actor="engine", detail="rate_limited")
+    return campaign
+
+
 def _is_workspace_active(tx: Transaction, campaign: Campaign) -> bool:
     return workspace_of(tx, campaign.workspace_id).status is WorkspaceStatus.ACTIVE
 

@@ -15,14 +15,15 @@ from outreach.models.resources import FlowStep
 from outreach.models.states import (
     IN_FLIGHT_RECIPIENT_STATUSES,
     CallStatus,
+    CampaignStatus,
     DispatchState,
     MessageStatus,
     RecipientStatus,
 )
 from outreach.models.trail import TrailRule
 from outreach.operations.campaigns.recipients import advance_in_flow, put_recipient, steps_of
-from outreach.operations.campaigns.transitions import complete_if_done
-from outreach.operations.common import call_settings_of, campaign_unit, settings_of
+from outreach.operations.campaigns.transitions import complete_if_done, may_reopen, reopen_if_open
+from outreach.operations.common import call_settings_of, campaign_unit, quarantine_reason, settings_of
 from outreach.policy.call_settlement import apply_late_analysis, end_call, settle_call_recipient
 from outreach.policy.dispatch_history import NOT_REACHED, earlier_acceptance, is_authoritative, is_earlier_acceptance
 from outreach.policy.phones import is_erased
@@ -95,7 +96,7 @@ def apply_receipt(
         return
     if event.status is MessageStatus.FAILED and event.reason == LIMITED:
         recipient, campaign = found
-        after = _waiting_for_limit(recipient, campaign, dispatch, backoff, now)
+        after = _waiting_for_limit(tx, recipient, campaign, dispatch, backoff, now)
         if after is not None:
             update_recipient(tx, recipient, after, campaign, rule=TrailRule.PROVIDER_REPORT, now=now, dispatch=dispatch)
             return
@@ -103,7 +104,7 @@ def apply_receipt(
 
 
 def _waiting_for_limit(
-    recipient: Recipient, campaign: Campaign, dispatch: Dispatch, backoff: Backoff, now: datetime
+    tx: Transaction, recipient: Recipient, campaign: Campaign, dispatch: Dispatch, backoff: Backoff, now: datetime
 ) -> Recipient | None:
     """Return a recipient that waits for another try of a dispatch that ended at a limit; None if it may not."""
     if recipient.status is RecipientStatus.WAITING and recipient.step <= dispatch.step:
@@ -111,11 +112,13 @@ def _waiting_for_limit(
         return None
     if is_erased(dispatch.to):
         return None
+    # A short list may be sent completely before its first receipt comes.
+    reopens = may_reopen(tx, campaign, within=backoff.receipt, now=now) and not quarantine_reason(tx, dispatch.epoch)
     return wait_for_limit(
         attrs.evolve(recipient, step=dispatch.step),
         attempt=dispatch.attempt,
         try_number=dispatch.try_number,
-        campaign=campaign.status,
+        campaign=CampaignStatus.ACTIVE if reopens else campaign.status,
         backoff=backoff,
         now=now,
     )
@@ -163,7 +166,7 @@ def call_ended(
         return
     recipient, campaign = found
     limited = call.outcome == "failed" and dispatch.leg == 1 and _failure_reason(dispatch, call) == LIMITED
-    again = _waiting_for_limit(recipient, campaign, dispatch, backoff, now) if limited and backoff else None
+    again = _waiting_for_limit(tx, recipient, campaign, dispatch, backoff, now) if limited and backoff else None
     if again is not None:
         update_recipient(tx, recipient, again, campaign, rule=TrailRule.PROVIDER_REPORT, now=now, dispatch=dispatch)
         return
@@ -210,7 +213,7 @@ def update_recipient(
     now: datetime,
     dispatch: Dispatch | None = None,
 ) -> None:
-    """Write a recipient and its counters, and wake or complete its campaign.
+    """Write a recipient and its counters, and wake, complete or reopen its campaign.
 
     A recipient that has opted out is skipped instead of waiting.
     """
@@ -225,6 +228,8 @@ def update_recipient(
         tx.work.schedule(campaign_unit(campaign), now)
     if counters.open == 0:
         complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
+    elif campaign.status is CampaignStatus.COMPLETED:
+        reopen_if_open(tx, attrs.evolve(campaign, counters=counters), now=now)
 
 
 def _failure_reason(dispatch: Dispatch, call: Call) -> str | None:

@@ -53,7 +53,7 @@ _STOP: Final = phrases(
     # 47 CFR 64.1200(a)(10), and the words of Twilio, Telnyx, Vonage and AWS.
     *("stop", "stop all", "unsubscribe", "cancel", "end", "quit", "revoke", "opt out", "remove", "remove me", "td"),
     *("unsub", "stop it", "stop now", "no more", "discontinue", "delete me", "cease", "cease and desist", "st0p"),
-    *("exit", "off", "mute", "exit list", "mute me"),
+    *("exit", "off", "mute", "exit list", "mute me", "unregister", "deregister", "unenroll"),
     *("arret", "arrêter", "arrêtez", "désabonner", "désinscription"),  # French
     *("alto", "pare", "parar", "baja", "dar de baja", "cancelar", "no más", "basta", "ya basta"),  # Spanish, Portuguese
     *("sair", "remover", "descadastrar"),  # Portuguese
@@ -193,7 +193,7 @@ _CRY: Final = re.compile(r"\b(?!stoop\b)s+t+o+p+\b", re.IGNORECASE)
 """STOP with repeated letters within a message, but not the word `stoop`."""
 
 _STOP_STRETCHED: Final = frozenset(
-    {"stop", "stopal", "unsubscribe", "unsub", "quit", "cancel", "end", "remove", "st0p", "стоп", "στοπ"}
+    {"stop", "stopal", "unsubscribe", "unsub", "quit", "cancel", "end", "remove", "st0p", "стоп", "στοπ", "ctoп"}
 )
 """Words with repeated letters reduced to one: `stoooppp`."""
 
@@ -241,10 +241,15 @@ _ON_THE_WAY: Final = phrases("by", "over", "in", "at", "off", "near", "along")
 _STOPS: Final = phrases(
     *("bus", "tram", "train", "metro", "subway", "truck", "taxi", "pit", "rest", "full", "non", "next", "last"),
     *("first", "the", "a", "one", "my", "our", "your", "which", "what"),
+    *("mr", "mrs", "ms", "miss", "dr", "herr", "frau", "familie"),
 )
-"""Before `stop` at the end: `I am at the stop`."""
+"""Before `stop` or `stopp` at the end: `I am at the stop`, `Herr Stopp`."""
+
+_NOUNS: Final = phrases("stop", "stopp")
 
 _OTHER_USES: Final = phrases(
+    *(f"arrêt {of} {what}" for of in ("de", "du") for what in ("bus", "tram", "métro", "train")),
+    *(f"{me} {name}" for me in ("name is", "mein name ist", "ich bin", "hier ist") for name in ("stop", "stopp")),
     *(f"quit {whose} job" for whose in ("my", "the", "this", "that", "a", "his", "her", "your")),
     *(f"no more {what} {why}" for what in ("texts", "messages", "calls", "sms") for why in ("needed", "necessary")),
     *("stop sign", "stop light", "stop lights", "stop loss", "stop and shop", "stop shop"),
@@ -384,9 +389,9 @@ def _is_numbered(words: Words) -> bool:
 
 
 def _is_a_place(words: Words) -> bool:
-    """Return whether a short message is about a bus stop or stopping on the way."""
+    """Return whether a short message is about a bus stop, stopping on the way, or a person of that name."""
     begins = words[:1] == ("stop",) and words[1:2] in _ON_THE_WAY
-    return begins or (words[-1:] == ("stop",) and words[-2:-1] in _STOPS)
+    return begins or (words[-1:] in _NOUNS and words[-2:-1] in _STOPS)
 
 
 def _runs(words: Words) -> Iterator[tuple[int, Words]]:

@@ -96,7 +96,48 @@ _WHOLE: Final = phrases(
         "סטוף",
         "הטרדה",
     ),
-    *("leave", "mute this", "turn off"),
+    *("leave", "mute this", "turn off", "take off", "sms off", "erase me", "withdraw", "disable", "deactivate"),
+    *(
+        "drop me",
+        "no alerts",
+        "no marketing",
+        "no ads",
+        "sign me off",
+        "sign off",
+        "sign out",
+        "unfollow",
+        "let me out",
+    ),
+    *("terminate", "abort", "halt", "refuse", "reject", "decline", "scrub my number"),
+    *("למחוק", "לא לשלוח", "לא לשלוח יותר", "הורד", "הורד אותי", "הורידו", "להתנתק", "חלאס", "עיצרו", "חסל"),  # Hebrew
+    *("امسح رقمي", "مش عايز", "ما اريد", "الخروج", "التوقف", "لست مهتما", "بدون رسائل", "لا رسائل", "قطع"),  # Arabic
+    *("aus", "abbrechen", "beenden", "widerspruch", "stornieren", "entfernen", "streichen", "es reicht"),  # German
+    *("stopper", "annulation", "résilier", "terminer", "supprimer", "pas de pub", "assez", "quitter"),  # French
+    *("refuser",),
+    *("paren", "basta ya", "cancele", "anular", "borrar", "quitar", "no estoy interesado"),  # Spanish
+    *("no estoy interesada", "terminar", "suficiente"),
+    *("remova", "remova meu número", "excluir", "excluir meu número", "apagar", "sem interesse"),  # Portuguese
+    *("desativar", "desligar", "encerrar", "baixa", "fim"),
+    *("annullare", "cancellare", "cancellazione", "disdetta", "togliere", "toglimi", "esci", "uscire"),  # Italian
+    *("elimina", "non sono interessato", "non sono interessata", "niente sms", "niente messaggi", "recesso"),
+    *("revoca",),
+    *("opzeggen", "opzegging", "annuleren", "beëindigen", "einde", "niet bellen", "bel me niet meer"),  # Dutch
+    *("genoeg", "niet geïnteresseerd", "schrap", "weg"),
+    *("anuluj", "odsubskrybuj", "wyłącz", "nie wysylajcie", "nie interesuje mnie", "wyrejestruj"),  # Polish
+    *(
+        "sil",
+        "silin",
+        "beni sil",
+        "kapat",
+        "arama",
+        "aramay\u0131n",
+        "beni aramay\u0131n",
+        "gönderme",
+        "göndermeyin",
+    ),  # Turkish
+    *("ilgilenmiyorum",),
+    *("отмена", "отменить", "отказ", "отказаться", "отказываюсь", "выход", "конец", "довольно", "спам"),  # Russian
+    *("уберите меня", "исключите меня"),
 )
 """Whole messages, apart from courtesies."""
 
@@ -159,7 +200,7 @@ _PATTERNS: Final = re.compile(
             r"ikke (?:send|skriv|ring) (?:til |mer|flere|m[ei]g)",
             r"(?:send|skriv|ring) ikke|ala (?:enaa )?(?:laheta|soita|viesti)\w*|en halua|lopett\w+|pysayta",
             # Polish, Czech, Slovak, Hungarian, Romanian
-            r"nie (?:pisz|dzwon|wysyłaj|kontaktuj|chce|zycze|pisac)\w*|nie jestem zainteresowan\w*|usun\w*",
+            r"nie (?:pisz|dzwon|wysylaj|kontaktuj|chce|zycze|pisac)\w*|nie jestem zainteresowan\w*|usun\w*",
             r"skasuj\w*|przesta\w+",
             r"wypis\w*|(?:z?rezygn)\w+|ne(?:pis|volej|posilej|posielaj|kontaktuj|chci|chcem)\w*|prestan\w*",
             r"zastavte|odhlas\w*",
@@ -178,8 +219,8 @@ _PATTERNS: Final = re.compile(
             # Greek, Turkish
             r"φτανει|μην? (?:μου |μας )?(?:στελν|ξανα|στειλ|γραφ|τηλεφων)\w*|οχι αλλα|διαγρα\w*|σταματ\w*",
             r"διακο[πψ]\w*",
-            r"mesaj (?:atma|gonderme|yollama)\w*|istemiyor\w*|listeden|durdur\w*|iptal\w*|rahats[\u0131i]z etme\w*",
-            r"numaram[\u0131i] sil\w*",
+            r"mesaj (?:atma|gonderme|yollama)\w*|istemiyor\w*|listeden|durdur\w*|iptal\w*|rahatsiz etme\w*",
+            r"numarami sil\w*",
             # Arabic, Persian, Urdu, Hebrew
             r"لا (?:ترسل|تراسل|تتصل|اريد|تبعث|تزعج)\w*|احذف\w*|توقفوا?|اوقف\w*|ايقاف|الغاء|اترك\w*|لا تراسلني",
             r"پیام (?:نده\w*|ندید|نفرست\w*)|نفرست\w*|ندهید|متوقف|لغو|مزاحم\w*|نمی ?خواهم",
@@ -189,8 +230,8 @@ _PATTERNS: Final = re.compile(
             # Hindi and its neighbours in Latin letters
             r"(?:mat|na) bhej\w*|(?:msg|message|sms|call) mat|nahi chahiye|bas kar\w*|band kar\w*",
             # Vietnamese, Indonesian, Malay, Filipino, Swahili, Haitian, Baltic
-            r"đung (?:gui|nhan|goi|lam)|khong (?:muon|can|quan tam|nhan)|ngung \w+",
-            r"huy (?:đang ky|dich vu|nhan|tin)|tu choi",
+            r"dung (?:gui|nhan|goi|lam)|khong (?:muon|can|quan tam|nhan)|ngung \w+",
+            r"huy (?:dang ky|dich vu|nhan|tin)|tu choi",
             r"jangan (?:\w+ ){0,2}(?:kirim|sms|hubungi|telepon|ganggu|hantar|kacau)|tidak (?:mau|minat|tertarik)",
             r"berhenti \w+",
             r"tak (?:nak|mahu|berminat)|huwag na|wag na|ayoko|ayaw ko|itigil \w+|tigilan",

@@ -15,12 +15,12 @@ _OWN_FORMS: Final = frozenset({"unsubscribed", "unsubscribes"})
 _SHORT: Final = (
     *("stop", "stopall", "unsub", "cancel", "quit", "revoke", "optout", "remove", "cease", "discontinue", "exit"),
     *("mute", "cancelar", "abmelden", "abbestellen", "annulla", "cancella", "afmelden", "uitschrijven", "stoppen"),
-    *("alto", "baja", "parar", "arret"),
+    *("alto", "baja", "parar", "arret", "delete"),
 )
 """Words of which a person has to read the slips."""
 
-_AS_HEARD: Final = frozenset({"cansel", "cansell", "kancel", "kansel", "canselar"})
-"""Words as they sound, with letters that are not beside the right ones."""
+_AS_HEARD: Final = frozenset({"cansel", "cansell", "kancel", "kansel", "canselar", "edn", "ebd", "ehd", "offf", "ooff"})
+"""Words as they sound, with letters that are not beside the right ones, and slips of short words that are no others."""
 
 _ROWS: Final = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 

@@ -15,6 +15,9 @@ _LETTERS_OR_DIGITS: Final = re.compile(r"\d+|\D+")
 _APOSTROPHES: Final = dict.fromkeys(map(ord, "'\u2019\u2018\u02bc`\u00b4"))
 """Removed first: `don't` is one word."""
 
+_UNDECOMPOSED: Final = str.maketrans("\u0131\u0142\u0111\u00f8", "ildo")
+"""Letters with a stroke, and the Turkish I without a dot, of which Unicode separates no accent."""
+
 _INVISIBLE: Final = frozenset({"Mn", "Me", "Cf"})
 """Accents, emoji marks and characters without width, which do not separate words."""
 
@@ -28,7 +31,8 @@ def words_of(text: str) -> Words:
     everything except letters and digits separates.
     """
     plain = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS]).translate(_APOSTROPHES).casefold()
-    bare = (letter for letter in unicodedata.normalize("NFKD", plain) if unicodedata.category(letter) not in _INVISIBLE)
+    letters = unicodedata.normalize("NFKD", plain).translate(_UNDECOMPOSED)
+    bare = (letter for letter in letters if unicodedata.category(letter) not in _INVISIBLE)
     return tuple(_WORD.findall("".join(bare)))
 
 
@@ -107,6 +111,9 @@ def own_text(text: str) -> str:
 _COURTESIES: Final = phrases(
     *("please", "pls", "plz", "thanks", "thank", "thx", "you", "ty", "hi", "hello", "hey", "ok", "okay", "sorry"),
     *("sir", "madam", "ma'am", "kindly", "bitte", "danke", "merci", "svp", "gracias", "hola", "por favor"),
+    *("s'il vous plaît", "s'il te plaît", "obrigado", "obrigada", "per favore", "grazie", "aub", "alstublieft"),
+    *("bedankt", "proszę", "dziękuję", "lütfen", "teşekkürler", "пожалуйста", "спасибо", "בבקשה", "נא", "אנא", "תודה"),
+    *("من فضلك", "لو سمحت", "رجاء", "الرجاء", "شكرا"),
     *("hi there", "hello there", "hey there", "good morning", "good afternoon", "good evening"),
 )
 """Courtesies at either end."""

@@ -13,6 +13,7 @@ from outreach.errors import ConfigError, OutreachError, StorageError
 from outreach.logged_errors import log_error
 from outreach.models.account import StoredAccount
 from outreach.models.diagnosis import Diagnosis, DiagnosisFinding
+from outreach.models.states import CampaignStatus
 from outreach.models.status import EngineStatus
 from outreach.protocols.diagnosis import DiagnosableStorage
 from outreach.protocols.storage import Storage
@@ -22,6 +23,7 @@ from outreach.services.diagnosis import surroundings, work
 from outreach.services.diagnosis.accounts import AccountExaminer, of_misdirected
 from outreach.services.diagnosis.clock import DateWatch, of_clock
 from outreach.services.diagnosis.snapshot import MAX_ACCOUNTS, Snapshot, take_snapshot
+from outreach.services.start_checks import find_misread_numbers
 from outreach.services.status import StatusQuery
 from outreach.vault import Vault
 
@@ -37,6 +39,13 @@ _OFFLINE: Final = (
 
 _EXPLAIN: Final = ("database_damaged", "database_log_deleted", "database_not_writable", "database_replaced")
 """Why a database is not usable, in particular."""
+
+_MAY_STILL_SEND: Final = frozenset(
+    {CampaignStatus.READY, CampaignStatus.SCHEDULED, CampaignStatus.ACTIVE, CampaignStatus.PAUSED}
+)
+_MAX_CAMPAIGNS: Final = 100
+_MAX_CONTACTS: Final = 1_000
+"""How many campaigns are looked at for misread numbers, and how many contacts of each."""
 
 Check = Callable[[], Awaitable[Sequence[DiagnosisFinding]]]
 
@@ -87,6 +96,7 @@ class DiagnosisQuery:
                 "the database": self._of_database,
                 "the data": reading,
                 "time zones": self._of_time_zones,
+                "the numbers of contacts": self._of_contacts,
             }
         )
         if read and read[0][1].live:
@@ -156,6 +166,14 @@ class DiagnosisQuery:
 
     async def _of_time_zones(self) -> Sequence[DiagnosisFinding]:
         return await anyio.to_thread.run_sync(lambda: list(surroundings.of_time_zones()))
+
+    async def _of_contacts(self) -> Sequence[DiagnosisFinding]:
+        campaigns = await self._context.storage.read(lambda tx: tx.campaigns.in_status(_MAY_STILL_SEND))
+        found: list[DiagnosisFinding] = []
+        for one in campaigns[:_MAX_CAMPAIGNS]:
+            misread = await find_misread_numbers(self._context, one.workspace_id, one.id, limit=_MAX_CONTACTS)
+            found += work.of_misread_numbers(one, misread)
+        return found
 
     async def _of_accounts(self, snapshot: Snapshot) -> Sequence[DiagnosisFinding]:
         watch = DateWatch(self._context.clock)

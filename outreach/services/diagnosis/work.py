@@ -9,10 +9,12 @@ from typing import Final
 from outreach.clock import format_timestamp
 from outreach.command_lines import pip_commands
 from outreach.config import EngineConfig
+from outreach.models.campaign import Campaign
 from outreach.models.diagnosis import DiagnosisFinding, EngineCode
 from outreach.models.status import EngineStatus, FindingKind, StatusFinding
 from outreach.models.work import COPIED_FROM, DatabaseHome
 from outreach.operations.waves.leases import copied_text, quarantine_of
+from outreach.policy.misread_numbers import MisreadNumbers
 from outreach.policy.opening import local_text
 from outreach.services.diagnosis.snapshot import Snapshot
 from outreach.vault import KeyProblem
@@ -119,7 +121,8 @@ def of_work(
             commands=[listed.command] if listed.command is not None else [],
             looks=["outreach-server db archives"],
         )
-    if status.dispatching.by == "no_process":
+    # The lease of a process that was killed lasts for some seconds more.
+    if status.dispatching.by == "no_process" or snapshot.is_behind:
         yield from _of_copies(snapshot, home)
         return
     for campaign in snapshot.overdue:
@@ -181,8 +184,27 @@ def _of_copies(snapshot: Snapshot, home: DatabaseHome | None) -> Iterator[Diagno
         yield DiagnosisFinding(
             code="database_restored",
             severity="warning",
-            why=f"The database is older than what was sent from it: it is a restored backup. {after}",
+            why=(
+                "The database is older than what was sent from it: it is a restored backup, or its log was deleted. "
+                f"{after}"
+            ),
             where=home.path if home is not None else "the database",
             commands=["outreach-server serve"],
             looks=["outreach-server status"],
+        )
+
+
+def of_misread_numbers(campaign: Campaign, found: MisreadNumbers) -> Iterator[DiagnosisFinding]:
+    """Yield that contacts of a campaign may have been loaded under a wrong number."""
+    for warning in found.warnings():
+        yield DiagnosisFinding(
+            code="numbers_misread",
+            severity="warning",
+            why=f"Campaign {campaign.name!r}: {warning.message}",
+            where=f"campaign {campaign.id}",
+            workspace_id=campaign.workspace_id,
+            looks=[
+                f"outreach-server campaigns preflight {campaign.id}",
+                f"outreach-server campaigns cancel {campaign.id}",
+            ],
         )

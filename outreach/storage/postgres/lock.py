@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import socket
 import threading
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 import attrs
 import psycopg
 
 from outreach.models.work import DatabaseHome, HighWaterMark
+from outreach.storage.base.dispatch_note import DispatchNote
 from outreach.storage.base.threads import Worker
 from outreach.storage.postgres.connect import BUSY_SECONDS, DISPATCH_KEY, PostgresConnection, connect, home_of
 
@@ -54,16 +57,19 @@ class PostgresDispatchLock:
     none at all: the connection is cut, with all places that it holds, and the next question makes another one.
 
     The database is where its cluster is, and has the OIDs of its tables and the timeline of its server: a dump that was
-    restored, here or elsewhere, and a server that was set back or has taken over, are others, and start paused.
+    restored, here or elsewhere, and a server that was set back or has taken over, are others, and start paused. Files
+    of a server that were set back are the same: a note in a directory of this machine shows that.
 
     Args:
         conninfo: How to connect.
         workers: How many places there are.
+        state_dir: The directory of the note; None for no note.
     """
 
-    def __init__(self, conninfo: str, *, workers: int = 1) -> None:
+    def __init__(self, conninfo: str, *, workers: int = 1, state_dir: Path | None = None) -> None:
         self._places = range(1, workers + 1)
         self._conninfo = conninfo
+        self._state_dir = state_dir
         self._home: DatabaseHome | None = None
         self._mark: HighWaterMark | None = None
         self._closed = True
@@ -231,13 +237,33 @@ class PostgresDispatchLock:
         return self._home
 
     def high_water(self) -> HighWaterMark | None:
-        """Return what this process has recorded: a database that is set back meanwhile is found out by it."""
-        return self._mark
+        """Return the latest that this process, or any in the note, has recorded.
+
+        It shows a database that was set back.
+        """
+        note = self._note()
+        known = [mark for mark in (self._mark, note.mark() if note is not None else None) if mark is not None]
+        return max(known, key=lambda mark: (mark.epoch, mark.change), default=None)
 
     def record_high_water(self, mark: HighWaterMark, *, ended: bool = False) -> None:
-        """Keep the database's state in this process; after `note_loss` only that of the next worker."""
+        """Keep the database's state; after `note_loss` only that of the next worker.
+
+        Raises:
+            DispatchRefused: The note cannot be written.
+        """
         if self._mark is None or mark.epoch >= self._mark.epoch:
             self._mark = mark
+            note = self._note()
+            if note is not None:
+                note.write(mark)
+
+    def _note(self) -> DispatchNote | None:
+        """Return the note of this database; None without a directory, or before the database is open."""
+        if self._state_dir is None or self._home is None:
+            return None
+        # The same before and after the files of the server were set back, and another for each database.
+        name = hashlib.sha256(f"{self._home.machine} {self._home.path}".encode()).hexdigest()[:16]
+        return DispatchNote(self._state_dir / f"outreach-{name}.dispatch-note", "The state directory")
 
     def note_loss(self) -> None:
         """Have this process's next worker pause what runs: the database has lost transactions."""

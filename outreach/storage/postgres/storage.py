@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar, cast
 
+import anyio
 import psycopg
 
 from outreach.clock import Clock
@@ -29,6 +32,9 @@ from outreach.storage.postgres.readers import Readers
 from outreach.storage.postgres.schema import apply_migrations, column_types
 from outreach.storage.postgres.sql import Types
 from outreach.storage.postgres.transactions import FencedTransactions
+
+_LOOK_SECONDS: Final = 2.0
+"""A server that has not answered a new connection for this long is out of reach for those who ask why."""
 
 T = TypeVar("T")
 
@@ -56,16 +62,24 @@ class PostgresStorage:
         create: Whether opening creates the schema `outreach` in a database without it.
         migrate: Whether opening migrates an older schema.
         workers: How many processes may dispatch from it at a time; the others stand by.
+        state_dir: Where this machine notes how far the database has come; None for nowhere.
     """
 
     def __init__(
-        self, conninfo: str, *, clock: Clock, create: bool = True, migrate: bool = True, workers: int = 1
+        self,
+        conninfo: str,
+        *,
+        clock: Clock,
+        create: bool = True,
+        migrate: bool = True,
+        workers: int = 1,
+        state_dir: Path | None = None,
     ) -> None:
         self._conninfo = conninfo
         self._clock = clock
         self._create = create
         self._migrate = migrate
-        self._lock = PostgresDispatchLock(conninfo, workers=workers)
+        self._lock = PostgresDispatchLock(conninfo, workers=workers, state_dir=state_dir)
         self._instrumentation = Instrumentation()
         self._open: _Open | None = None
         self._notify: Callable[[str], None] | None = None
@@ -112,10 +126,17 @@ class PostgresStorage:
         """How often another server has taken over since it was opened; see `outreach.protocols.storage`."""
         return 0 if self._open is None else self._open.control.server_changes
 
-    @property
-    def unreachable(self) -> str | None:
-        """Why no connection can be made now; see `outreach.protocols.storage.RemoteStorage`."""
-        return None if self._open is None else self._open.pool.problem
+    async def why_unreachable(self) -> str | None:
+        """Return why no connection can be made now; see `outreach.protocols.storage.RemoteStorage`."""
+        if self._open is None or self._open.pool.problem is not None:
+            return None if self._open is None else self._open.pool.problem
+        # Nothing may have come over the pool's connections for some seconds yet, as while they wait for a lock.
+        with anyio.move_on_after(_LOOK_SECONDS):
+            # Refused, perhaps for too many connections: it answers.
+            with suppress(psycopg.Error):
+                await (await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)).close()
+            return None
+        return f"no answer from {name_of(self._conninfo)} to a new connection within {_LOOK_SECONDS:g} s"
 
     def listen(self, notify: Callable[[str], None]) -> None:
         """Call this with the topic of each change; see `outreach.protocols.wake_ups.NotifyingStorage`."""
@@ -261,11 +282,19 @@ def _not_open() -> StorageError:
 
 
 def postgres_storage_from_url(
-    url: str, *, clock: Clock, create: bool = True, migrate: bool = True, workers: int = 1
+    url: str,
+    *,
+    clock: Clock,
+    create: bool = True,
+    migrate: bool = True,
+    workers: int = 1,
+    state_dir: Path | None = None,
 ) -> PostgresStorage:
     """Return the unopened storage of a URL such as `postgresql://user:password@host:5432/database`.
 
     Raises:
         ConfigError: The URL is not valid.
     """
-    return PostgresStorage(conninfo_of(url), clock=clock, create=create, migrate=migrate, workers=workers)
+    return PostgresStorage(
+        conninfo_of(url), clock=clock, create=create, migrate=migrate, workers=workers, state_dir=state_dir
+    )

@@ -47,6 +47,13 @@ _BEGIN: Final = """BEGIN;
 _MARK_RESTORED: Final = "UPDATE home SET host = split_part(host, %(state)s, 1) || %(state)s || %(restored)s"
 
 
+_MISSING: Final = "the row of the table fence is missing: restore all rows of the schema"
+
+
+class FenceMissing(psycopg.InternalError):
+    """The fence is away, as while its row is restored: who has waited for the old row does not see the new one."""
+
+
 class FencedTransactions:
     """Transactions that take the fence first, so that those of all processes run one after the other.
 
@@ -85,14 +92,22 @@ class FencedTransactions:
         self._ends = time.monotonic()
 
     def begin(self) -> None:
-        """Begin a transaction by taking the fence; may raise `psycopg.Error`."""
+        """Begin a transaction by taking the fence.
+
+        Raises:
+            FenceMissing: It is not there now.
+            psycopg.Error: The database cannot be used.
+        """
         connection = self._connection = self._pool.getconn()
         self._session.backend.connection = connection
         connection.longest_seconds = LONGEST_SECONDS
         # A random number in hexadecimal, and a constant.
         cursor = connection.execute(_BEGIN.format(writer=self._writer, foreign=_FOREIGN))
         cursor.nextset()
-        [(self._version, self._transaction_id, is_foreign)] = cursor.fetchall()
+        taken = cursor.fetchall()
+        if not taken:
+            raise FenceMissing(_MISSING)
+        [(self._version, self._transaction_id, is_foreign)] = taken
         if is_foreign:
             connection.execute(_MARK_RESTORED, {"state": STATE, "restored": RESTORED})
         same_server = connection.timeline == self._last_timeline and connection.made_at <= self._last_at
@@ -159,7 +174,8 @@ class FencedTransactions:
     def may_run_again(self, error: BaseException) -> bool:
         """Return whether the error may pass by, for some seconds after the first; look for live connections before."""
         now = time.monotonic()
-        if not is_passing(error) or now > self._ends:
+        may_pass = is_passing(error) or isinstance(error, FenceMissing)
+        if not may_pass or now > self._ends:
             self._gives_up_at = float("inf")
             return False
         if self._gives_up_at == float("inf"):
@@ -213,7 +229,10 @@ class FencedTransactions:
         cursor = connection.execute("BEGIN; SELECT version, writer FROM fence WHERE id = 1 FOR UPDATE")
         try:
             cursor.nextset()
-            [(version, writer)] = cursor.fetchall()
+            found = cursor.fetchall()
+            if not found:
+                raise FenceMissing(_MISSING)
+            [(version, writer)] = found
             if version <= self._version:
                 ours = f"{self._writer} {self._transaction_id}"
                 return version == self._version and str(writer).removesuffix(_FOREIGN) == ours

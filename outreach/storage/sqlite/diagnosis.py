@@ -139,8 +139,8 @@ def _place(path: Path) -> Iterator[DiagnosisFinding]:
 
 
 def _files_beside(path: Path) -> Sequence[Path]:
-    """Return the log, its index, the dispatch locks and the note, as far as they are there."""
-    endings = ("-wal", "-shm", ".dispatch", ".dispatch.[0-9]*", ".dispatch-note")
+    """Return the log, its index, the dispatch locks and the notes, as far as they are there."""
+    endings = ("-wal", "-shm", ".dispatch", ".dispatch.[0-9]*", ".dispatch-note", ".dispatch-position")
     return [file for ending in endings for file in sorted(path.parent.glob(glob.escape(path.name) + ending))]
 
 

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-import json
+import logging
 import os
 import socket
+import sqlite3
 import threading
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import attrs
 import psutil
 from filelock import BaseFileLock, FileLock, Timeout
 
-from outreach.clock import format_timestamp, parse_timestamp
 from outreach.errors import DispatchRefused
 from outreach.models.work import DatabaseHome, HighWaterMark
+from outreach.storage.base.dispatch_note import DispatchNote, cannot_be_written
 from outreach.storage.sqlite.copying import integrity_problems
 from outreach.storage.sqlite.footprint import Footprint
+from outreach.storage.sqlite.position import Position, PositionFile, position_of
 from outreach.storage.sqlite.thread import call, close, connect
 from outreach.storage.sqlite.watch import FileWatch
 
@@ -64,7 +66,11 @@ NETWORK_FILE_SYSTEMS: Final = frozenset(
 
 _CHECK_BUSY_SECONDS: Final = 5.0
 
+_DIRECTORY: Final = "The directory of the database"
+
 _MACHINE_ID: Final = Path("/etc/machine-id")
+
+_log = logging.getLogger("outreach")
 
 
 class Mount(NamedTuple):
@@ -89,7 +95,8 @@ class SqliteDispatchLock:
     Each place is one lock: `FILE.dispatch`, `FILE.dispatch.2` and so on.
 
     The note beside it holds the high-water mark (epoch, change number, last heartbeat), which shows whether the
-    database was restored from an older copy.
+    database was restored from an older copy. Heartbeats write it; a file of its own shows the commits since
+    (`position`).
 
     Args:
         path: The database.
@@ -98,6 +105,9 @@ class SqliteDispatchLock:
         mounts: Returns the mounts of this machine.
         watch: Watches the open database file; None if it is not open.
         workers: How many places there are, 16 at most.
+
+    Attributes:
+        positions: The record of commits.
     """
 
     def __init__(
@@ -119,7 +129,10 @@ class SqliteDispatchLock:
             watch.on_log_deleted = self._on_log_deleted
         # One file under two names is one database.
         self._path = Path(os.path.realpath(path))
-        self._note = self._path.with_name(f"{self._path.name}.dispatch-note")
+        note = self._path.with_name(f"{self._path.name}.dispatch-note")
+        self._note = DispatchNote(note, _DIRECTORY)
+        self.positions = PositionFile(self._path)
+        self._lost: tuple[HighWaterMark, Position] | None = None
         self._host = host
         self._mounts = mounts
         self._held: dict[int, BaseFileLock] = {}
@@ -132,7 +145,40 @@ class SqliteDispatchLock:
         """
         self._is_log_deleted = self._is_loss_noted = False
         if self._watch is not None:
-            self._log_was_left = self._watch.before_opening(Footprint.read(self._read_note().get("file")))
+            self._log_was_left = self._watch.before_opening(Footprint.read(self._note.content().get("file")))
+
+    def find_lost_commits(self, raw: sqlite3.Connection) -> None:
+        """Compare the ledger that was opened with what its processes have recorded after their commits.
+
+        Where commits are missing, the next worker pauses what runs.
+        """
+        # Read first: other processes may go on.
+        noted = self.positions.read(id_of(raw))
+        if noted is None or (found := position_of(raw)).has_reached(noted):
+            return
+        # It says so until the mark does.
+        self.positions.is_kept = True
+        self._lost = mark_ahead(raw), found
+        _log.error(
+            "The database lacks commits that a process had made: its log was deleted after that process was killed, or "
+            "an older copy was put in its place. Campaigns are paused before anything is sent.",
+            extra={"action": "commits_lost"},
+        )
+        # Tried again when a worker asks for a place.
+        with suppress(DispatchRefused):
+            self.note_lost_commits()
+
+    def note_lost_commits(self) -> None:
+        """Have the next worker pause what runs, if the ledger lacks commits; raise `DispatchRefused` if that fails."""
+        with self._noting:
+            if self._lost is None:
+                return
+            mark, position = self._lost
+            noted = self.high_water()
+            epoch = noted.epoch if noted is not None and noted.database == mark.database else 0
+            self._write_note(attrs.evolve(mark, epoch=max(mark.epoch, epoch)), ended=False)
+            self._begin_positions(mark.database, position)
+            self._lost = None
 
     def ended_uncleanly(self) -> bool:
         """Return whether the last process did not close the database, or did not record that it did.
@@ -143,7 +189,7 @@ class SqliteDispatchLock:
         places = (place for place in range(1, MAX_WORKERS + 1) if place not in self._held)
         if any(not self.is_free(place) for place in places):
             return False
-        noted = self._read_note()
+        noted = self._note.content()
         return self._log_was_left or (bool(noted) and noted.get("ended") is not True)
 
     async def check_integrity(self) -> str | None:
@@ -170,6 +216,7 @@ class SqliteDispatchLock:
                 self._watch.check()
             finally:
                 self.note_deleted_log()
+        self.note_lost_commits()
         return self.take()
 
     async def release(self, place: int | None = None) -> None:
@@ -237,26 +284,7 @@ class SqliteDispatchLock:
 
     def high_water(self) -> HighWaterMark | None:
         """Return the recorded high-water mark; None without a readable note."""
-        value = self._read_note()
-        try:
-            database, epoch, change = value["database"], value["epoch"], value["change"]
-            # Notes of earlier versions have no time.
-            renewed_at = parse_timestamp(value["renewed_at"]) if value.get("renewed_at") is not None else None
-        except (ValueError, TypeError, KeyError):
-            return None
-        # A truncated file may still be JSON.
-        dated = renewed_at is None or renewed_at.tzinfo is not None
-        if type(database) is str and type(epoch) is int and type(change) is int and dated:
-            return HighWaterMark(database=database, epoch=epoch, change=change, renewed_at=renewed_at)
-        return None
-
-    def _read_note(self) -> Mapping[str, Any]:
-        """Return the content of the note; empty without a readable one."""
-        try:
-            value = json.loads(self._note.read_bytes())
-        except (OSError, ValueError, RecursionError):
-            return {}
-        return value if isinstance(value, dict) else {}
+        return self._note.mark()
 
     def record_high_water(self, mark: HighWaterMark, *, ended: bool = False) -> None:
         """Write the high-water mark, and whether the worker is ending; raise `DispatchRefused` if that fails.
@@ -266,30 +294,18 @@ class SqliteDispatchLock:
         with self._noting:
             if not self._is_loss_noted:
                 self._write_note(mark, ended=ended)
+                if self._watch is not None:
+                    self._begin_positions(mark.database)
 
     def _write_note(self, mark: HighWaterMark, *, ended: bool) -> None:
-        draft = self._note.with_name(f"{self._note.name}.new")
+        footprint = self._watch.footprint() if self._watch is not None else None
+        self._note.write(mark, ended=ended, file=attrs.asdict(footprint) if footprint is not None else None)
+
+    def _begin_positions(self, database: str, position: Position | None = None) -> None:
         try:
-            file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(file, "w", encoding="ascii") as opened:
-                renewed_at = format_timestamp(mark.renewed_at) if mark.renewed_at is not None else None
-                footprint = self._watch.footprint() if self._watch is not None else None
-                json.dump(
-                    {
-                        **attrs.asdict(mark),
-                        "renewed_at": renewed_at,
-                        "ended": ended,
-                        "file": attrs.asdict(footprint) if footprint is not None else None,
-                    },
-                    opened,
-                )
-            draft.replace(self._note)
+            self.positions.begin(database, position)
         except OSError as error:
-            raise DispatchRefused(
-                f"The high-water mark {str(self._note)!r} cannot be written ({error.strerror}). The directory of the "
-                "database must be writable, and its disk must have room.",
-                reason="note",
-            ) from error
+            raise cannot_be_written(self.positions.path, _DIRECTORY, error) from error
 
     def note_deleted_log(self) -> None:
         """Have the next worker pause what runs, if the log was deleted: commits may be lost with it.
@@ -319,6 +335,18 @@ class SqliteDispatchLock:
                 "dispatch at once. Move the database to a local disk, or serve it without dispatching.",
                 reason="network_file_system",
             )
+
+
+def id_of(raw: sqlite3.Connection) -> str:
+    """Return the id of a database, which its copies share."""
+    return str(raw.execute("SELECT id FROM database_identity").fetchone()[0])
+
+
+def mark_ahead(raw: sqlite3.Connection) -> HighWaterMark:
+    """Return a mark ahead of a database, so that the next worker pauses what runs."""
+    epoch = raw.execute("SELECT max(epoch) FROM lease").fetchone()[0] or 0
+    change = raw.execute("SELECT change FROM last_change").fetchone()[0]
+    return HighWaterMark(database=id_of(raw), epoch=epoch + 1, change=change)
 
 
 def file_system_of(path: Path, mounts: Iterable[Mount]) -> str | None:

@@ -15,7 +15,7 @@ from outreach.errors import DatabaseInUse, DatabaseNewer, DispatchRefused, Stora
 from outreach.models.work import HighWaterMark
 from outreach.storage.sqlite.archive_mark import is_archive, is_archive_file
 from outreach.storage.sqlite.copying import copy_database, open_read_only, sibling_path, sync
-from outreach.storage.sqlite.lock import SqliteDispatchLock
+from outreach.storage.sqlite.lock import SqliteDispatchLock, mark_ahead
 from outreach.storage.sqlite.schema import version_of
 from outreach.storage.sqlite.watch import exclusive_use
 
@@ -74,8 +74,10 @@ def restore(path: Path, source: Path, *, now: datetime) -> Restored:
             if version.is_foreign:
                 raise StorageError(f"{str(source)!r} is not a database of this package. Nothing was changed.")
             copy_database(raw, draft)
+        with open_read_only(draft, at_rest=True) as raw:
+            mark = mark_ahead(raw)
         try:
-            kept = _swap(path, draft, lock, _mark_of(draft), now)
+            kept = _swap(path, draft, lock, mark, now)
         except OSError as error:
             raise StorageError(
                 f"The database {str(path)!r} cannot be replaced: {error.strerror}. Nothing was changed."
@@ -111,17 +113,6 @@ def _exclusively(lock: SqliteDispatchLock, path: Path) -> Iterator[None]:
         lock.give_back()
 
 
-def _mark_of(draft: Path) -> HighWaterMark:
-    """Return a mark ahead of a database, which shows that it was restored."""
-    with open_read_only(draft, at_rest=True) as raw:
-        epoch = raw.execute("SELECT max(epoch) FROM lease").fetchone()[0] or 0
-        return HighWaterMark(
-            database=raw.execute("SELECT id FROM database_identity").fetchone()[0],
-            epoch=epoch + 1,
-            change=raw.execute("SELECT change FROM last_change").fetchone()[0],
-        )
-
-
 def _swap(path: Path, draft: Path, lock: SqliteDispatchLock, mark: HighWaterMark, now: datetime) -> Path | None:
     """Put the draft in a database's place and keep the old one; undo everything if a step fails.
 
@@ -146,6 +137,8 @@ def _swap(path: Path, draft: Path, lock: SqliteDispatchLock, mark: HighWaterMark
         lock.record_high_water(
             attrs.evolve(mark, epoch=max(mark.epoch, noted.epoch if noted is not None else 0)), ended=True
         )
+        # The mark says it: the restored database lacks commits.
+        sibling_path(path, ".dispatch-position").unlink(missing_ok=True)
         os.replace(draft, path)
     except BaseException:
         for now_at, was_at in undo:

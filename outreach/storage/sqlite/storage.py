@@ -21,6 +21,7 @@ from outreach.storage.sqlite.diagnosis import diagnose_file
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.readers import Readers
 from outreach.storage.sqlite.sql import statement
+from outreach.storage.sqlite.thread import call
 from outreach.storage.sqlite.watch import OPEN_FILES, FileWatch
 from outreach.storage.sqlite.writer import Writer
 
@@ -79,9 +80,17 @@ class SqliteStorage:
             opened = await open_writer(self._path, create=self._create, migrate=self._migrate, clock=self._clock)
             # Closed after the writer: see `watch.OpenFiles`.
             stack.callback(self._watch.close)
-            writer = Writer(*opened, clock=self._clock, watch=self._watch, instrumentation=self._instrumentation)
+            stack.callback(self._lock.positions.close)
+            writer = Writer(
+                *opened,
+                clock=self._clock,
+                watch=self._watch,
+                positions=self._lock.positions,
+                instrumentation=self._instrumentation,
+            )
             stack.push_async_callback(writer.close)
             self._watch.open()
+            await call(opened[0], self._lock.find_lost_commits)
             readers = Readers(self._watch)
             stack.push_async_callback(readers.close)
             for _ in range(_READERS):

@@ -18,6 +18,7 @@ from outreach.protocols.storage import Operation
 from outreach.storage.base.writer import GroupWriter
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.errors import as_caller_error, name_of, translate
+from outreach.storage.sqlite.position import PositionFile
 from outreach.storage.sqlite.thread import LockWait, close, is_busy, post
 from outreach.storage.sqlite.watch import FileWatch
 
@@ -71,6 +72,7 @@ class Writer:
         session: The connection's working set and tables.
         clock: Measures the length of groups.
         watch: Detects that the file was replaced.
+        positions: Records outside the file how far each commit has brought the ledger.
         instrumentation: Observes each group.
     """
 
@@ -81,13 +83,16 @@ class Writer:
         *,
         clock: Clock,
         watch: FileWatch,
+        positions: PositionFile,
         instrumentation: Instrumentation | None = None,
     ) -> None:
         self._connection = connection
         self._lock_wait = LockWait()
         self._groups = GroupWriter(
             session,
-            control=_WatchedTransactions(session.connection, lock_wait=self._lock_wait, watch=watch),
+            control=_WatchedTransactions(
+                session.connection, lock_wait=self._lock_wait, watch=watch, positions=positions
+            ),
             wake=self._wake,
             clock=clock,
             bulk_waits_for=lambda error: is_busy(error) and not self._lock_wait.is_over,
@@ -110,10 +115,13 @@ class Writer:
 class _WatchedTransactions(Transactions):
     """Transactions on a file that other processes write and that may be replaced."""
 
-    def __init__(self, raw: sqlite3.Connection, *, lock_wait: LockWait, watch: FileWatch) -> None:
+    def __init__(
+        self, raw: sqlite3.Connection, *, lock_wait: LockWait, watch: FileWatch, positions: PositionFile
+    ) -> None:
         super().__init__(raw)
         self._lock_wait = lock_wait
         self._watch = watch
+        self._positions = positions
         self._saved_log = False
 
     def begin(self) -> None:
@@ -138,7 +146,10 @@ class _WatchedTransactions(Transactions):
         self._saved_log = True
 
     def commit(self) -> None:
-        """Commit, and record the file's stamp."""
+        """Commit, and record the file's stamp and how far the ledger has come."""
         self._watch.stamp(self._raw)
+        position = self._positions.before_commit(self._raw)
         super().commit()
         self._watch.committed()
+        # Before anybody hears of the commit, and so before a request that it allows.
+        self._positions.record(position)

@@ -108,6 +108,14 @@ class DispatchesContract(ContractBase):
         assert await storage.read(lambda tx: tx.dispatches.find(new_id())) is None
         assert await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, new_id())) is None
 
+    @purposes
+    async def test_an_intent_raises_the_change_number(self, storage: Storage, purpose: str) -> None:
+        """A copy of the database without it is known to be older by that (`HighWaterMark`)."""
+        intent = make_dispatch(**await given_purpose(storage, purpose))
+        before = await storage.read(lambda tx: tx.work.last_change())
+        await storage.write(lambda tx: tx.dispatches.insert(intent))
+        assert await storage.read(lambda tx: tx.work.last_change()) > before
+
     @awkward_moments
     @purposes
     async def test_an_update_writes_what_became_of_a_dispatch_and_not_what_was_asked_for(

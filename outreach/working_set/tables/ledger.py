@@ -36,17 +36,19 @@ class Dispatches(Table):
     def open(self, dispatches: Sequence[Dispatch]) -> Sequence[Dispatch]:
         """Write many intents; return those that were written.
 
-        One is refused if its subject has an unsettled dispatch, or if its identifier is taken.
+        One is refused if its subject has an unsettled dispatch, or if its identifier is taken. The change number rises,
+        so that a copy without them is known to be older (`HighWaterMark`).
         """
         for dispatch in dispatches:
             self._require_campaign(dispatch)
         for name in (_OF_RECIPIENT, _BY_PROVIDER_ID, _WITH_PROVIDER_ID):
             self._rows.prefetched_keys.pop(name, None)
         keys = [DISPATCHES.key_of(dispatch) for dispatch in dispatches]
-        self._rows.require_writing()
         taken = set(self._rows.existing_keys(DISPATCHES, keys))
         fresh = [(key, it) for key, it in zip(keys, dispatches, strict=True) if key not in taken]
-        if self._rows.insert_many_now(DISPATCHES, fresh) == len(fresh):
+        inserted = self._rows.insert_many_now(DISPATCHES, fresh)
+        self._rows.next_change()
+        if inserted == len(fresh):
             return [dispatch for _, dispatch in fresh]
         written = set(self._rows.existing_keys(DISPATCHES, [key for key, _ in fresh]))
         return [dispatch for key, dispatch in fresh if key in written]

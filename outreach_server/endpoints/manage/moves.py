@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import ClassVar, Final
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach.errors import CannotStart
+from outreach import NotFound
+from outreach.errors import CannotStart, ErrorDetail
 from outreach.http import in_update_names, read_campaign_start, write_managed_campaign
 from outreach.models import CampaignAction
 from outreach_server.body import Body
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import ACTOR, admit, path_id, read_optional_body, refuse_body
 from outreach_server.replies import answer_once
+
+_WARNED_OF: Final = frozenset({CampaignAction.START, CampaignAction.RESUME})
 
 
 class _Move(HTTPEndpoint):
@@ -30,12 +34,17 @@ class _Move(HTTPEndpoint):
         options, body = await self.read(request)
         # Its method has the action's name.
         move = getattr(engine.campaigns, self.action.value)
+        warnings: Sequence[ErrorDetail] = ()
+        if self.action in _WARNED_OF:
+            # Where the campaign is gone, a used key still replays its answer.
+            with suppress(NotFound):
+                warnings = await engine.campaigns.start_warnings(workspace.id, campaign_id)
         try:
             return await answer_once(
                 body,
                 self.operation,
                 lambda key: move(workspace.id, campaign_id, idempotency_key=key, actor=ACTOR, **options),
-                lambda campaign: write_managed_campaign(campaign, now=engine.now()),
+                lambda campaign: write_managed_campaign(campaign, now=engine.now(), warnings=warnings),
                 status=200,
             )
         except CannotStart as error:
