@@ -28,12 +28,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PARTS: Final = ("http", "commands", "surface", "schema")
+
+START: Final = datetime(2026, 3, 2, 15, tzinfo=UTC)
+"""A Monday, ten in the morning in New York."""
 
 _METHODS: Final = ("get", "post", "put", "patch", "delete")
 _ID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -71,101 +74,71 @@ _CALLS: Final = {"channel": "call", "agent_id": "$agent", "name": "Renewals", "r
 _PRICES: Final = {"currency": "USD", "prices": [{"kind": "sms", "amount": "0.0079"}, {"kind": "call", "amount": "0.1"}]}
 _FLOW: Final = {"name": "Welcome", "steps": [{"kind": "send", "body": "Hi"}, {"kind": "wait", "wait_minutes": 60}]}
 
+
+def _plain(text: str, wait: float = 1.0) -> Iterator[Step]:
+    """Yield steps that need no body: operations with their places, between semicolons."""
+    for one in text.split(";"):
+        operation, _, place = one.strip().partition(" ")
+        yield Step(operation, place, wait=wait)
+
+
 STEPS: Final = (
     Step("createAgent", body={"name": "Renewals", "provider": "vapi"}, keep="agent"),
     Step("createAgent", body={"name": "Reception", "direction": "inbound"}, keep="inbound_agent"),
-    Step("listAgents"),
-    Step("getAgent", "$agent"),
     Step("updateAgent", "$agent", {"name": "Renewals 2"}),
     Step("addNumber", body={"phone": "+14155550100", "carrier": "twilio", "rate_per_minute": 60}, keep="number"),
     Step("addNumber", body={"phone": "+14155550100", "carrier": "twilio"}),
     Step("addNumber", body={"phone": "+14155550101", "carrier": "vonage"}, keep="spare_number"),
-    Step("listNumbers"),
-    Step("getNumber", "$number"),
     Step("updateNumber", "$number", {"rate_per_minute": 30}),
-    Step("removeNumber", "$spare_number"),
     Step("createFlow", body=_FLOW, keep="flow"),
     Step("createFlow", body={**_FLOW, "name": "Spare"}, keep="spare_flow"),
-    Step("listFlows"),
-    Step("getFlow", "$flow"),
     Step("updateFlow", "$spare_flow", {"name": "Welcome again"}),
-    Step("removeFlow", "$spare_flow"),
+    *_plain("listAgents; getAgent $agent; listNumbers; getNumber $number; listFlows; getFlow $flow"),
+    *_plain("removeNumber $spare_number; removeFlow $spare_flow"),
     Step("updateSmsSettings", body={"footer_text": "Reply STOP to opt out", "retry_enabled": True}),
     Step("updateCallSettings", body={"retry_max_attempts": 2, "retry_delay_minutes": 60}),
     Step("updateReplySettings", body={"help_text": "Write to help@example.com."}),
     Step("setPrices", body=_PRICES),
-    Step("getPrices"),
-    Step("getSettings"),
     Step("listAccounts", keep="account"),
-    Step("getAccount", "$account"),
     Step("addUnsubscribes", body={"phone_numbers": ["+14155550177"], "evidence": "Phoned."}),
-    Step("listUnsubscribes"),
-    Step("getUnsubscribe", "+14155550177"),
     Step("resolveUnsubscribe", "+14155550188", {"opted_out": True}),
     Step("resolveUnsubscribe", "+14155550188", {"opted_out": True}),
     Step("listInbound", keep="inbound"),
-    Step("getInbound", "$inbound"),
+    *_plain("getPrices; getSettings; getAccount $account; listUnsubscribes; getUnsubscribe +14155550177"),
     Step("createCall", body={"agent_id": "$agent", "to": "+14155550104", "variables": {"vip": True}}, keep="call"),
     Step("createCall", body={"agent_id": "$agent", "to": "+14155550104"}, wait=0.0),
     Step("createCall", body={"agent_id": "$inbound_agent", "to": "+14155550104"}),
-    Step("getCall", "$call"),
-    Step("getCall", "$call", wait=60),
-    Step("listCalls"),
+    *_plain("getInbound $inbound; getCall $call"),
+    Step("getCall", "$call", wait=60.0),
     Step("sendSms", body={"to": "+14155550102", "body": "Your table is ready."}, keep="sms"),
     Step("sendSms", body={"to": "+14155550177", "body": "Your table is ready."}),
-    Step("getSms", "$sms"),
     Step("createSmsCampaign", body=_SMS, keep="campaign"),
     Step("createSmsCampaign", body={**_SMS, "name": "With a flow", "sms_flow_id": "$flow"}, keep="flow_campaign"),
     Step("createCampaign", body=_CALLS, keep="calls"),
     Step("createCampaign", body={**_CALLS, "agent_id": "$inbound_agent"}),
-    Step("getCampaign", "$campaign"),
     Step("updateCampaign", "$campaign", {"message_body": "Hi {{first_name|you}}, see you."}),
-    Step("preflightCampaign", "$campaign"),
-    Step("preflightCampaign", "$calls?contact=%2B14155550102"),
-    Step("forecastCampaign", "$calls"),
+    *_plain("getSms $sms; getCampaign $campaign; preflightCampaign $campaign; forecastCampaign $calls"),
     Step("sendTestMessage", "$campaign", {"contact": "+14155550102", "to": "+14155550199", "at_any_hour": True}),
     Step("sendTestMessage", "$campaign", {"contact": "+14155550102", "to": "+14155550177", "at_any_hour": True}),
-    Step("pauseCampaign", "$campaign"),
-    Step("resumeCampaign", "$campaign"),
-    Step("unscheduleCampaign", "$campaign"),
+    *_plain("pauseCampaign $campaign; resumeCampaign $campaign; unscheduleCampaign $campaign"),
     Step("followUpCampaign", "$campaign", {"results": ["failed"]}),
-    Step("startCampaign", "$campaign"),
-    Step("startCampaign", "$calls", wait=0.0),
-    Step("startCampaign", "$campaign", wait=0.0),
-    Step("deleteCampaign", "$campaign", wait=0.0),
-    Step("archiveCampaign", "$campaign", wait=0.0),
-    Step("pauseCampaign", "$calls", wait=0.0),
-    Step("resumeCampaign", "$calls"),
-    Step("countRecipients", "$campaign", wait=300),
-    Step("getCampaign", "$campaign"),
-    Step("listRecipients", "$campaign"),
-    Step("listRecipients", "$campaign?limit=1"),
-    Step("getRecipient", "$campaign/0"),
-    Step("getRecipientTrail", "$campaign/0"),
-    Step("getRecipientTrail", "$calls/0"),
-    *(Step("reportCampaign", f"${name}?format={kind}") for name in ("campaign", "calls") for kind in ("json", "html")),
-    *(Step("exportCampaign", f"${name}?format={kind}") for name in ("campaign", "calls") for kind in ("csv", "jsonl")),
-    Step("listCalls", "?campaign_id=$calls"),
+    *_plain("startCampaign $campaign; startCampaign $campaign; startCampaign $calls", wait=0.0),
+    *_plain("deleteCampaign $campaign; archiveCampaign $campaign; pauseCampaign $calls", wait=0.0),
+    *_plain("resumeCampaign $calls"),
+    Step("countRecipients", "$campaign", wait=300.0),
+    *_plain("getCampaign $calls; listRecipients $campaign; listRecipients $campaign?limit=1; getRecipient $campaign/0"),
+    *_plain("getRecipientTrail $campaign/0; getRecipientTrail $calls/0; listCalls; listCalls ?campaign_id=$calls"),
+    *_plain("reportCampaign $campaign; reportCampaign $calls; reportCampaign $calls?format=html"),
+    *_plain("exportCampaign $campaign; exportCampaign $calls; exportCampaign $calls?format=jsonl"),
     Step("cloneCampaign", "$campaign", {"name": "Autumn again"}, keep="clone"),
     Step("followUpCampaign", "$campaign", {"results": ["completed"], "include": ["reached"]}),
     Step("updateCampaign", "$clone", {"scheduled_start_at": "2026-04-01T10:00:00Z"}),
-    Step("startCampaign", "$clone"),
-    Step("unscheduleCampaign", "$clone"),
-    Step("cancelCampaign", "$clone"),
-    Step("cancelCampaign", "$clone"),
-    Step("cloneCampaign", "$flow_campaign", {"name": "Autumn again"}),
+    *_plain("startCampaign $clone; unscheduleCampaign $clone; cancelCampaign $clone; cancelCampaign $clone"),
     Step("updateCampaign", "$clone", {"name": "Too late"}),
-    Step("archiveCampaign", "$clone"),
-    Step("unarchiveCampaign", "$clone"),
-    Step("deleteCampaign", "$flow_campaign"),
-    Step("removeFlow", "$flow"),
-    Step("removeNumber", "$number"),
-    Step("listSmsCampaigns", "?page_size=2"),
-    Step("listSmsCampaigns", "?status=completed&search=aut"),
-    Step("listCampaigns"),
-    Step("removeUnsubscribe", "+14155550177"),
-    Step("removePrices"),
-    Step("listEvents", "?limit=100"),
+    *_plain("archiveCampaign $clone; unarchiveCampaign $clone; removeFlow $flow; deleteCampaign $flow_campaign"),
+    *_plain("removeFlow $flow; removeNumber $number; listCampaigns; listSmsCampaigns ?page_size=2"),
+    *_plain("listSmsCampaigns ?status=completed&search=aut; removeUnsubscribe +14155550177; removePrices"),
+    *_plain("listEvents ?limit=100"),
 )
 
 
@@ -175,16 +148,16 @@ STEPS: Final = (
 class _Clock:
     """The loop's time alone: how often the code looks at the clock changes nothing."""
 
-    def now(self) -> datetime:
-        from outreach.testing.virtual_time import START
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
 
+    def now(self) -> datetime:
+        """Return the time in UTC."""
         return START + timedelta(seconds=round(self.monotonic(), 3))
 
     def monotonic(self) -> float:
+        """Return the seconds since the start."""
         return self._loop.time()
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
 
 
 class _Record:
@@ -193,7 +166,7 @@ class _Record:
     def __init__(self, directory: Path, document: Mapping[str, Any], client: Any) -> None:
         self._directory = directory
         self._client = client
-        self._seen: dict[str, str] = {}
+        self._seen = {_UNKNOWN["id"]: _UNKNOWN["id"]}
         self.ids: dict[str, str] = {}
         self.operations = {
             operation["operationId"]: (method.upper(), path, operation)
@@ -221,7 +194,7 @@ class _Record:
         return answer
 
     def _numbered(self, found: re.Match[str]) -> str:
-        number = f"00000000-0000-7000-8000-{len(self._seen) + 1:012}"
+        number = f"00000000-0000-7000-8000-{len(self._seen):012}"
         return self._seen.setdefault(found[0], number)
 
     def path(self, name: str, place: str) -> str:

@@ -59,7 +59,7 @@ Graph = Mapping[str, set[str]]
 def figures(checkout: Path) -> dict[str, int | str]:
     """Return every figure of a checkout by its name, in the order of the table."""
     found: dict[str, int | str] = {}
-    for kind, count in (("lines", _lines), ("files", lambda _: 1)):
+    for kind, count in (("lines", lines), ("files", lambda _: 1)):
         sizes = Counter[str]()
         for top in (*_TOPS, "tests", "benchmarks", "examples"):
             for file in sorted((checkout / top).rglob("*.py")):
@@ -82,16 +82,17 @@ def _groups(file: Path) -> Iterator[str]:
         yield "/".join(file.parts[:2]) if len(file.parts) > 2 else f"{whole}/*.py"
 
 
-def _lines(file: Path) -> int:
+def lines(file: Path) -> int:
+    """Return how many lines of code a file has."""
     text = file.read_text("utf-8")
-    lines: set[int] = set()
+    found: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in _SILENT:
-            lines.update(range(token.start[0], token.end[0] + 1))
+            found.update(range(token.start[0], token.end[0] + 1))
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            lines.difference_update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    return len(lines)
+            found.difference_update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return len(found)
 
 
 # ------------------------------------------------------------------------------------------------------- imports
@@ -322,34 +323,33 @@ def _run_step(checkout: Path, step: str) -> None:
 # ------------------------------------------------------------------------------------------------------- command
 
 
+def compare(now: Mapping[str, int | str], before: Mapping[str, int | str]) -> Iterator[str]:
+    """Yield the lines of a table of figures before and now, and what differs."""
+    for name in dict.fromkeys([*before, *now]):
+        new, old = now.get(name, 0), before.get(name, 0)
+        change = f"{new - old:+,}" if isinstance(new, int) and isinstance(old, int) else "differs"
+        yield f"{name:<52}{_cell(old)}{_cell(new)}{f'{change:>9}' if new != old else ''}"
+
+
+def _cell(value: int | str) -> str:
+    return f"{value:>9,}" if isinstance(value, int) else f"{value:>9}"
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description="Count what a checkout is made of.")
     parser.add_argument("--of", type=Path, default=ROOT, help="the checkout; this one by default")
-    parser.add_argument("--against", type=Path, help="another one, which is shown beside it with the differences")
+    parser.add_argument("--against", type=Path, help="another one, which is shown before it, with the differences")
     parser.add_argument("--step", choices=_STEPS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.step:
         _run_step(arguments.of, arguments.step)
         return
     now = figures(arguments.of.resolve())
-    before = figures(arguments.against.resolve()) if arguments.against else {}
-    for name in dict.fromkeys([*before, *now]):
-        print(f"{name:<52}{_columns(now.get(name, 0), before.get(name, 0) if before else None)}")
-
-
-def _columns(now: int | str, before: int | str | None) -> str:
-    shown = f"{now:>9,}" if isinstance(now, int) else f"{now:>9}"
-    if before is None:
-        return shown
-    then = f"{before:>9,}" if isinstance(before, int) else f"{before:>9}"
-    if now == before:
-        return f"{then}{shown}"
-    return (
-        f"{then}{shown}{now - before:>+9,}"
-        if isinstance(now, int) and isinstance(before, int)
-        else f"{then}{shown}  differs"
-    )
+    if arguments.against:
+        print(*compare(now, figures(arguments.against.resolve())), sep="\n")
+    else:
+        print(*(f"{name:<52}{_cell(value)}" for name, value in now.items()), sep="\n")
 
 
 if __name__ == "__main__":
