@@ -210,6 +210,7 @@ class _Record:
         content = text and re.sub(r"\$(\w+)", lambda found: self.ids[found[1]], text).encode()
         answer = await self.ask(step.operation, self.path(step.operation, step.place), key, content or None)
         if step.keep:
+            assert answer.is_success, f"{step}: {answer.text}"
             body = answer.json()
             one = body["data"][0] if "data" in body else body
             self.ids[step.keep] = one["id"] if "id" in one else answer.headers["Location"].rpartition("/")[2]
@@ -340,6 +341,8 @@ def _write(file: Path, text: str) -> None:
 
 def record(directory: Path, checkout: Path = ROOT, parts: Sequence[str] = PARTS) -> None:
     """Write the record of a checkout, each part in a process that imports its packages."""
+    if directory.exists() and any(directory.iterdir()):
+        sys.exit(f"{directory} has files already: name a new directory.")
     own = checkout / ".venv/bin/python"
     python = own if own.exists() else sys.executable
     with tempfile.TemporaryDirectory() as place:
