@@ -15,7 +15,8 @@ How the figures are defined:
   level; each module directly in `outreach` counts as a package, because `engine.py` is above all and `errors.py` below.
 - Import circles: how many files each circle of imports has, imports in functions and for type checkers included.
 - A request passes a file when one of the file's functions runs, in any thread. Requests of the app go to a database in
-  memory, the command to a file.
+  memory, the command to a file. What runs beside a message (heartbeats, say) counts with it, so that its functions may
+  differ by a few from run to run.
 """
 
 from __future__ import annotations
@@ -50,6 +51,9 @@ _SILENT: Final = frozenset(
 _STEPS: Final = ("serve", "prepare", "start")
 _CAMPAIGN: Final = {"name": "Autumn", "message_body": "Hi", "sms_carrier": "twilio", "sms_from_number": "+14155550199"}
 _PEOPLE: Final = [{"phone_number": f"+1415555010{last}"} for last in range(3)]
+_KEY_SECONDS: Final = 1.0
+"""Keys are believed for half a second: each request that counts looks its key up."""
+
 _RECEIPT_SECONDS: Final = 2.0
 """The simulator's receipt comes within a second."""
 
@@ -250,19 +254,21 @@ class _Passed:
 async def _serve(passed: _Passed) -> None:
     """Send requests to an app in memory, each once before it counts, because the first one imports modules."""
     for dispatch in (False, True):
-        async with _client("memory://", dispatch=dispatch) as ask:
+        async with _client("memory://", dispatch=dispatch) as (engine, workspace_id, ask):
             for number in range(2):
                 if not dispatch:
+                    await asyncio.sleep(_KEY_SECONDS)
                     with passed.by("POST /sms-campaigns"):
                         await ask("POST", "/sms-campaigns", {**_CAMPAIGN, "recipients": _PEOPLE})
                     [agent] = (await ask("GET", "/manage/agents")).json()["data"]
                     call = await ask("POST", "/calls", {"agent_id": agent["id"], "to": f"+1415555019{number}"})
+                    await asyncio.sleep(_KEY_SECONDS)
                     with passed.by("GET /calls/{id}"):
                         await ask("GET", call.headers["Location"])
                 else:
                     made = (await ask("POST", "/sms-campaigns", {**_CAMPAIGN, "recipients": _PEOPLE[:1]})).json()
                     with passed.by("an SMS from start to receipt"):
-                        await ask("POST", f"/manage/campaigns/{made['id']}/start")
+                        await engine.campaigns.start(workspace_id, made["id"])
                         await asyncio.sleep(_RECEIPT_SECONDS)
                     exported = await ask("GET", f"/manage/campaigns/{made['id']}/export?format=csv")
                     assert "delivered" in exported.text, exported.text
@@ -270,14 +276,14 @@ async def _serve(passed: _Passed) -> None:
 
 async def _prepare(campaign: Path) -> None:
     """Write the id of a campaign that can be started into a file."""
-    async with _client(os.environ["OUTREACH_DATABASE_URL"], dispatch=False) as ask:
+    async with _client(os.environ["OUTREACH_DATABASE_URL"], dispatch=False) as (_, _, ask):
         made = await ask("POST", "/sms-campaigns", {**_CAMPAIGN, "recipients": _PEOPLE})
         campaign.write_text(made.json()["id"], "utf-8")
 
 
 @asynccontextmanager
 async def _client(url: str, *, dispatch: bool) -> AsyncIterator[Any]:
-    """Serve a database that has a workspace and an agent; yield a function that sends requests."""
+    """Serve a database that has a workspace with an agent; yield engine, workspace id and a function that asks."""
     import httpx
 
     from outreach import NewAgent, NewWorkspace, Outreach
@@ -297,7 +303,7 @@ async def _client(url: str, *, dispatch: bool) -> AsyncIterator[Any]:
                 assert answer.is_success, answer.text
                 return answer
 
-            yield ask
+            yield engine, workspace.id, ask
 
 
 def _start(passed: _Passed, campaign: Path) -> None:
