@@ -77,10 +77,8 @@ def test_the_known_seed_finds_a_broken_engine(
     patch(monkeypatch)
     broken = request.node.callspec.id
     found = first_found(says, workers, (FOUND_BY.get(broken, 0), *FIRST_SEEDS))
-    assert found is not None, (
-        f"No known seed finds that {broken}. "
-        f"`pytest {__file__} -k 'many_seeds and {broken}'` searches another one for FOUND_BY."
-    )
+    search = request.node.nodeid.replace("the_known_seed_finds", "some_of_many_seeds_find")
+    assert found is not None, f"No known seed finds that {broken}. Search another one for FOUND_BY: pytest '{search}'"
 
 
 @pytest.mark.nightly("broken engines, whatever finds them")
