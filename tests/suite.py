@@ -1,118 +1,140 @@
-"""Which tests `make test` runs, which it leaves to `make soak`, and which only a bare `pytest` runs: all of them.
+"""Which tests `make test` runs, which `make soak` adds, which both leave to `make nightly`, and why.
 
-A test is left to `make soak` when its folder is in `SOAK_FOLDERS`, when it (or one set of its parameters) is marked
-`soak`, or when it is marked `sample(n)` and its parameters are not among the first, the last and every n-th; with
-`together=True` the tests of a class count as one test's parameters.
+Each test is in one part. The marks of a test, of a module, or of one set of parameters decide:
 
-What is marked `by_hand("command")` is in neither: that command runs it.
+- `nightly("why")`: the part `nightly`, which only `make nightly` and a bare `pytest` run. They run all parts.
+- `turn(n, "why")`: the part `soak` for one commit in n, drawn by commit and test, else `nightly`.
+- `soak("why")`: the part `soak`.
+- `sample(n)`: the part `soak`, but for the first, the last and every n-th set of parameters. With `together=True` the
+  tests of a class count as one test's parameters; with `turn=m` one in m of them is in `soak`, the others in `nightly`.
+- Without a mark, a test of what `SLOW_FOLDERS` names is in the part that it names, and any other one in `quick`.
 
-`make test` does not even import the folders of `SOAK_FOLDERS`: that alone takes as long as hundreds of tests.
-
-A set of parameters that is marked `turn(name, which, of)` takes turns with others: a test that there is once with each
-of several databases, say, runs with one of them in `make soak`. The test's own name says with which.
+A part does not even import the `SLOW_FOLDERS` that are left out of it: that alone takes as long as hundreds of tests.
 """
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
+import subprocess
+from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 from zlib import crc32
 
 import pytest
 
-SOAK_FOLDERS: Final[Mapping[str, str]] = {
-    "bench": "each test runs a part of the benchmark",
-    "fuzz": "each test sends many generated requests",
-    "process": "each test starts servers, and many kill them",
-}
-"""The folders of `tests` that are slow as a whole, and why."""
+import outreach
 
-PARTS: Final = ("all", "quick", "soak")
+SLOW_FOLDERS: Final[Mapping[str, tuple[str, str]]] = {
+    "bench": ("nightly", "each test runs a part of the benchmark"),
+    "fuzz/test_databases.py": ("nightly", "the server is the same in memory, and making so many requests takes long"),
+    "fuzz": ("soak", "each test sends many generated requests"),
+    "process": ("soak", "each test starts servers, and many kill them"),
+}
+"""The folders and files of `tests` that are slow as a whole: their part, and why. A file precedes its folder."""
+
 _HERE: Final = Path(__file__).parent
-_COUNTS: Final = pytest.StashKey[tuple[int, int, int]]()
 _REPORTED: Final = "suite_counts"
+_COUNTS: Final = pytest.StashKey[dict[str, Any]]()
 
 
 class Worker(Protocol):
     """The part of pytest-xdist's worker controller that is read here."""
 
     config: pytest.Config
-    workeroutput: dict[str, list[int]]
+    workeroutput: dict[str, dict[str, Any]]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--suite`."""
+    """Add `--suite` and `--turns`."""
     parser.addoption(
         "--suite",
-        choices=PARTS,
+        choices=("all", "quick", "soak"),
         default="all",
         help="which tests to run: quick (make test), soak (make soak) or all, the default",
     )
+    parser.addoption("--turns", metavar="COMMIT", help="run the tests whose turn it is at this commit, by default HEAD")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Settle on one commit for all workers."""
+    config.option.turns = config.option.turns or commit()
+
+
+def commit() -> str:
+    """Return the commit of the checkout; without one, the version."""
+    try:
+        found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=_HERE, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return outreach.__version__
+    return found.stdout.strip()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave the folders that are slow as a whole out of `make test`, unread."""
-    return True if config.getoption("suite") == "quick" and _is_in_soak_folder(collection_path) else None
+    """Leave what is slow as a whole unread."""
+    left = {"quick": ("soak", "nightly"), "soak": ("nightly",), "all": ()}[config.getoption("suite")]
+    found = _of_folder(collection_path)
+    return True if found is not None and found[0] in left else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the tests of the other parts. Plain order: after what notes all tests, before `-k` and `-m`."""
-    quick, soak, rest = split(items)
-    config.stash[_COUNTS] = (len(quick), len(soak), len(rest))
-    part = config.getoption("suite")
-    if part != "all":
-        items[:], left = (quick, soak) if part == "quick" else (soak, quick)
-        config.hook.pytest_deselected(items=left + rest)
+    parts, left = split(items, config.getoption("turns"))
+    config.stash[_COUNTS] = {"left": left, **{part: len(found) for part, found in parts.items()}}
+    chosen = config.getoption("suite")
+    if chosen != "all":
+        items[:] = parts.pop(chosen)
+        config.hook.pytest_deselected(items=[item for found in parts.values() for item in found])
 
 
-def split(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item], list[pytest.Item]]:
-    """Return the tests of `make test`, those of `make soak`, and those of neither, each in the order given."""
-    quick: list[pytest.Item] = []
-    soak: list[pytest.Item] = []
-    rest: list[pytest.Item] = []
-    sampled: dict[str, list[pytest.Item]] = defaultdict(list)
+def split(items: Iterable[pytest.Item], turns: str) -> tuple[dict[str, list[pytest.Item]], dict[str, int]]:
+    """Return the tests of each part in the order given, and for each reason how many are left to `make nightly`."""
+    parts: dict[str, list[pytest.Item]] = {"quick": [], "soak": [], "nightly": []}
+    left: Counter[str] = Counter()
+    slow = {item: _slow(item, turns) for item in items}
+    skipped = _outside_samples(item for item, found in slow.items() if found is None)
+    for item, found in slow.items():
+        part, why = found or ("quick", "")
+        if item in skipped:
+            part, why = _drawn(item, turns, skipped[item], "more parameters of a test")
+        parts[part].append(item)
+        if part == "nightly":
+            left[why] += 1
+    return parts, dict(left.most_common())
+
+
+def _slow(item: pytest.Item, turns: str) -> tuple[str, str] | None:
+    """Return the part of a test that is slow, and why."""
+    marks = {name: item.get_closest_marker(name) for name in ("nightly", "turn", "soak")}
+    if marks["nightly"] is None and marks["turn"] is not None:
+        return _drawn(item, turns, *marks["turn"].args)
+    marked = ((name, mark.args[0]) for name, mark in marks.items() if mark is not None)
+    return next(marked, None) or _of_folder(item.path)
+
+
+def _drawn(item: pytest.Item, turns: str, of: int, why: str) -> tuple[str, str]:
+    """Return the part of a test that is in `soak` for one commit in some."""
+    its_turn = crc32(f"{turns} {item.nodeid}".encode()) % of == 0
+    return "soak" if its_turn else "nightly", f"all but one in {of}: {why}"
+
+
+def _of_folder(path: Path) -> tuple[str, str] | None:
+    return next((found for name, found in SLOW_FOLDERS.items() if path.is_relative_to(_HERE / name)), None)
+
+
+def _outside_samples(items: Iterable[pytest.Item]) -> Mapping[pytest.Item, int]:
+    """Return all but the first, the last and every n-th set of parameters of sampled tests, and how they take turns."""
+    groups: dict[str, list[tuple[pytest.Item, pytest.Mark]]] = defaultdict(list)
     for item in items:
-        marker = item.get_closest_marker("sample")
-        if marker is not None and not _is_soak(item):
-            sampled[item.nodeid.rpartition("::" if marker.kwargs.get("together") else "[")[0]].append(item)
-    skipped = {item for group in sampled.values() for item in _outside_sample(group)}
-    for item in items:
-        if item not in skipped and not _is_soak(item):
-            quick.append(item)
-        else:
-            (soak if _has_its_turn(item) else rest).append(item)
-    return quick, soak, rest
-
-
-def _has_its_turn(item: pytest.Item) -> bool:
-    if item.get_closest_marker("by_hand") is not None:
-        return False
-    marker = item.get_closest_marker("turn")
-    if marker is None:
-        return True
-    name, which, of = marker.args
-    apart = re.sub(rf"(?<=[\[-]){name}(?=[\]-])", "", item.nodeid)
-    return crc32(apart.encode()) % of == which
-
-
-def _is_soak(item: pytest.Item) -> bool:
-    return item.get_closest_marker("soak") is not None or _is_in_soak_folder(item.path)
-
-
-def _is_in_soak_folder(path: Path) -> bool:
-    return any(path.is_relative_to(_HERE / name) for name in SOAK_FOLDERS)
-
-
-def _outside_sample(group: list[pytest.Item]) -> list[pytest.Item]:
-    """Return all but the first, the last and every n-th of one test's sets of parameters."""
-    marker = group[0].get_closest_marker("sample")
-    assert marker is not None
-    (every,) = marker.args
-    last = len(group) - 1
-    return [item for number, item in enumerate(group) if number % every and number != last]
+        if (mark := item.get_closest_marker("sample")) is not None:
+            apart = "::" if mark.kwargs.get("together") else "["
+            groups[item.nodeid.rpartition(apart)[0]].append((item, mark))
+    return {
+        item: mark.kwargs.get("turn", 1)
+        for group in groups.values()
+        for number, (item, mark) in enumerate(group[:-1])
+        if number % mark.args[0]
+    }
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -120,7 +142,7 @@ def pytest_testnodedown(node: Worker) -> None:
     """Take the counts from a worker of pytest-xdist; each of them collects all tests."""
     counts = getattr(node, "workeroutput", {}).get(_REPORTED)
     if counts is not None:
-        node.config.stash[_COUNTS] = (counts[0], counts[1], counts[2])
+        node.config.stash[_COUNTS] = counts
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -129,23 +151,32 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, object, obj
     config = session.config
     output = getattr(config, "workeroutput", None)
     if output is not None and _COUNTS in config.stash:
-        output[_REPORTED] = [*config.stash[_COUNTS]]
+        output[_REPORTED] = config.stash[_COUNTS]
     result = yield
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if output is None and reporter is not None and _COUNTS in config.stash:
-        reporter.write_line(_summary(config.getoption("suite"), *config.stash[_COUNTS]))
+        _report(config, reporter, **config.stash[_COUNTS])
     return result
 
 
-def _summary(part: str, quick: int, soak: int, rest: int) -> str:
-    only = f"; {rest:,} run in a bare `pytest` only" if rest else ""
-    match part:
-        case "quick":
-            return (
-                f"{soak:,} tests and the folders {', '.join(SOAK_FOLDERS)} are left to `make soak`; "
-                f"{quick:,} tests are in `make test`{only}"
-            )
-        case "soak":
-            return f"{quick:,} tests are in `make test`; {soak:,} are in `make soak`{only}"
-        case _:
-            return f"all tests: {quick:,} of `make test` and {soak:,} of `make soak`{only}"
+def _report(
+    config: pytest.Config,
+    reporter: pytest.TerminalReporter,
+    *,
+    left: Mapping[str, int],
+    quick: int,
+    soak: int,
+    nightly: int,
+) -> None:
+    """Print how many tests each part has. What is left to `make nightly` is also written, for the end of a gate."""
+    suite = config.getoption("suite")
+    why = f": {'; '.join(f'{count:,} ({reason})' for reason, count in left.items())}" if left else ""
+    folders = ", ".join(name for name, (part, _) in SLOW_FOLDERS.items() if suite == "quick" or part == "nightly")
+    words = f"{nightly:,} tests, and those in {folders}, are left to `make nightly`{why}"
+    if suite == "quick":
+        words = f"{soak + nightly:,}, and those in {folders}, are left to `make soak` and `make nightly`"
+    reporter.write_line(f"{quick:,} tests are in `make test`, {soak:,} in `make soak`; {words}")
+    if suite == "soak":
+        reporter.write_line(f"Tests that take turns: --turns {config.getoption('turns')} runs the same ones")
+        if (cache := getattr(config, "cache", None)) is not None:
+            (cache.mkdir("suite") / "left").write_text(f"{words}\n", "utf-8")

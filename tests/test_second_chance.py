@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.second_chance import MOST, NEVER
-from tests.suite import SOAK_FOLDERS
+from tests.suite import SLOW_FOLDERS
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -103,7 +103,7 @@ def test_what_counts_contacts_fails_at_once() -> None:
 def test_what_has_no_second_chance_exists() -> None:
     """A file that was renamed gets none by mistake."""
     assert [name for name in NEVER if not (ROOT / "tests" / name).exists()] == []
-    assert all(name.partition("/")[0] in {*SOAK_FOLDERS, "simulation"} for name in NEVER)
+    assert all(name.partition("/")[0] in {*SLOW_FOLDERS, "simulation"} for name in NEVER)
 
 
 @pytest.mark.parametrize("status", [2, 3, 4, 5])

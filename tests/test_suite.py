@@ -1,7 +1,8 @@
-"""`make test` and `make soak` together run every test that takes no turns with others, and each test once."""
+"""Each test is in one part of the suite, and the gate says what it leaves to `make nightly`."""
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.suite import SOAK_FOLDERS
+import outreach
+from tests.suite import SLOW_FOLDERS, commit
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -37,8 +39,8 @@ def test_sampled(number): pass
 def test_sampled_on_storage(storage, number): pass
 
 @pytest.mark.soak("slow")
-@pytest.mark.by_hand("make slower")
-def test_by_hand(): pass
+@pytest.mark.nightly("slower")
+def test_nightly(): pass
 
 @pytest.mark.sample(3, together=True)
 class TestTogether:
@@ -47,11 +49,14 @@ class TestTogether:
     def test_b(self, number): pass
     def test_c(self): pass
 
-@pytest.fixture(params=["none", *(pytest.param(name, marks=[pytest.mark.soak("slow"), pytest.mark.turn(name, which, 2)])
-    for which, name in enumerate(["one", "two"]))])
+@pytest.mark.sample(20, turn=4)
+@pytest.mark.parametrize("number", range(61))
+def test_seeds(number): pass
+
+@pytest.fixture(params=["none", pytest.param("some", marks=pytest.mark.turn(4, "the same on none"))])
 def database(request): return request.param
 
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("number", range(64))
 def test_turns(database, number): pass
 """
 QUICK = {
@@ -60,7 +65,8 @@ QUICK = {
     *(f"test_sampled[{number}]" for number in (0, 4, 8, 10)),
     *(f"test_sampled_on_storage[memory-{number}]" for number in (0, 2, 3)),
     *(f"TestTogether::{name}" for name in ("test_a", "test_b[2]", "test_c")),
-    *(f"test_turns[none-{number}]" for number in range(8)),
+    *(f"test_seeds[{number}]" for number in (0, 20, 40, 60)),
+    *(f"test_turns[none-{number}]" for number in range(64)),
 }
 
 
@@ -69,8 +75,8 @@ def project(tmp_path: Path) -> Path:
     """Return a folder of tests that uses the plugin."""
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["tests.suite"]\n', "utf-8")
     (tmp_path / "pytest.ini").write_text(
-        "[pytest]\nmarkers =\n    soak(reason)\n    by_hand(command)\n    sample(n, together=False)\n"
-        "    turn(name, which, of)\n",
+        "[pytest]\nmarkers =\n    soak(reason)\n    nightly(reason)\n    sample(n, together=False, turn=1)\n"
+        "    turn(n, reason)\n",
         "utf-8",
     )
     (tmp_path / "test_it.py").write_text(TESTS, "utf-8")
@@ -79,8 +85,8 @@ def project(tmp_path: Path) -> Path:
 
 def run_pytest(folder: Path, *options: str, environment: Mapping[str, str] | None = None) -> str:
     """Run the tests of a folder; return what pytest printed."""
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
-    environment = {"PYTHONPATH": str(ROOT), "PATH": "", **(environment or {})}
+    command = [sys.executable, "-m", "pytest", *options]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"], **(environment or {})}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -88,7 +94,9 @@ def run_pytest(folder: Path, *options: str, environment: Mapping[str, str] | Non
 
 def run_project(folder: Path, *options: str) -> str:
     """Run the tests of the `project`, without the plugins that are slow to import."""
-    return run_pytest(folder, "-rp", *options, environment={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
+    return run_pytest(
+        folder, "-rp", "-p", "no:cacheprovider", *options, environment={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    )
 
 
 def passed(output: str) -> list[str]:
@@ -98,37 +106,71 @@ def passed(output: str) -> list[str]:
 
 def test_each_test_is_in_one_part(project: Path) -> None:
     """A plain run has them all; each run says how many the others have."""
-    quick, soak = (run_project(project, f"--suite={part}") for part in ("quick", "soak"))
-    everything = Counter(passed(run_project(project)))
+    quick, soak = (run_project(project, f"--suite={part}", "--turns=1") for part in ("quick", "soak"))
+    everything = Counter(passed(run_project(project, "--turns=1")))
     assert set(passed(quick)) == QUICK
     parts = Counter(passed(quick)) + Counter(passed(soak))
     assert parts <= everything
     left = everything - parts
-    assert left.pop("test_by_hand") == 1
-    turns = {name for name in passed(soak) if name.startswith("test_turns")}
-    # Each number was tried on one of the two; the other one is left to a bare run.
-    assert sorted(name[-2] for name in turns) == [str(number) for number in range(8)]
-    assert {re.sub("one|two", "", name) for name in left} == {re.sub("one|two", "", name) for name in turns}
-    assert {name.partition("-")[0] for name in turns} == {"test_turns[one", "test_turns[two"}
+    assert left.pop("test_nightly") == 1
+    seeds = [name for name in left if name.startswith("test_seeds")]
+    others = [name for name in left if name.startswith("test_turns[some")]
+    assert left == Counter([*seeds, *others])
+    assert 28 < len(seeds) < 57
     assert quick.endswith(
-        "\n24 tests and the folders bench, fuzz, process are left to `make soak`; "
-        "20 tests are in `make test`; 9 run in a bare `pytest` only\n"
+        f"\n80 tests are in `make test`, {len(passed(soak))} in `make soak`; {len(passed(soak)) + len(left) + 1}, "
+        f"and those in {', '.join(SLOW_FOLDERS)}, are left to `make soak` and `make nightly`\n"
     )
-    assert "20 tests are in `make test`; 24 are in `make soak`" in soak
+    assert (
+        f"\n80 tests are in `make test`, {len(passed(soak))} in `make soak`; {len(left) + 1} tests, and "
+        "those in bench, fuzz/test_databases.py, are left to "
+        f"`make nightly`: {len(others)} (all but one in 4: the same on none); "
+        f"{len(seeds)} (all but one in 4: more parameters of a test); 1 (slower)\n"
+    ) in soak
+
+
+def test_other_tests_take_their_turns_with_each_commit(project: Path) -> None:
+    """About one in so many; the same ones for one commit."""
+    turns = [
+        {name for name in passed(run_project(project, "--suite=soak", f"--turns={commit}")) if "test_turns" in name}
+        for commit in (1, 1, 2, 3)
+    ]
+    assert turns[0] == turns[1]
+    assert all(4 < len(one) < 32 for one in turns)
+    assert len(set.union(*turns)) > max(map(len, turns))
+
+
+def test_a_gate_takes_turns_by_the_commit_and_says_how_to_repeat_it(project: Path) -> None:
+    """What it leaves out is in a file, for its last line."""
+    soak = run_pytest(project, "--suite=soak", environment={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
+    (turns,) = re.findall(r"Tests that take turns: --turns ([0-9a-f]{40}) ", soak)
+    assert turns == commit()
+    left = (project / ".pytest_cache" / "d" / "suite" / "left").read_text("utf-8")
+    assert left in soak
+    assert re.match(
+        r"\d+ tests, and those in bench, fuzz/test_databases.py, are left to `make nightly`: \d+ \(all but one in 4: ",
+        left,
+    )
+
+
+def test_without_a_commit_the_version_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where git is missing, or this is no checkout."""
+    assert re.fullmatch("[0-9a-f]{40}", commit())
+    monkeypatch.setenv("PATH", "")
+    assert commit() == outreach.__version__
 
 
 def test_several_processes_run_the_same_part(project: Path) -> None:
     """Each of them collects all tests, and they are counted once."""
     quick = run_project(project, "-pxdist", "-n2", "--suite=quick")
     assert sorted(passed(quick)) == sorted(QUICK)
-    assert "left to `make soak`; 20 tests are in `make test`" in quick
-    assert "\n24 tests" in quick
+    assert "\n80 tests are in `make test`, " in quick
 
 
-@pytest.mark.soak("collects the whole suite twice")
+@pytest.mark.nightly("collecting the whole suite twice")
 @pytest.mark.timeout(900)
 def test_no_test_is_in_both_parts() -> None:
-    """Of the tests of this repository; what is in neither takes turns, and is a minority."""
+    """Of the tests of this repository; what is in neither is left to `make nightly`."""
     quick, of_quick = collected("quick")
     soak, of_soak = collected("soak")
     assert quick
@@ -136,13 +178,13 @@ def test_no_test_is_in_both_parts() -> None:
     assert set(quick) & set(soak) == set()
     # What `make test` does not even look at is in `make soak`.
     assert of_quick < of_soak
-    assert {name.split("/")[1] for name in soak} >= set(SOAK_FOLDERS)
-    assert 0.8 * of_soak < len(quick) + len(soak) <= of_soak
+    assert {name.split("/")[1] for name in soak} >= {name for name, (part, _) in SLOW_FOLDERS.items() if part == "soak"}
+    assert len(quick) + len(soak) < of_soak
 
 
 def collected(part: str) -> tuple[list[str], int]:
     """Return the tests of this repository that one part has, and how many pytest found in all."""
-    output = run_pytest(ROOT, "--collect-only", "-q", "-n0", f"--suite={part}")
+    output = run_pytest(ROOT, "-p", "no:cacheprovider", "--collect-only", "-q", "-n0", f"--suite={part}")
     total = re.search(r"^\d+/(\d+) tests collected", output, re.MULTILINE)
     assert total is not None, output[-500:]
     return [line for line in output.splitlines() if line.startswith("tests/") and "::" in line], int(total[1])
@@ -150,15 +192,20 @@ def collected(part: str) -> tuple[list[str], int]:
 
 def test_the_slow_folders_exist() -> None:
     """A folder that was renamed is not in `make test` by mistake."""
-    assert [name for name in SOAK_FOLDERS if not (ROOT / "tests" / name).is_dir()] == []
+    assert [name for name in SLOW_FOLDERS if not (ROOT / "tests" / name).exists()] == []
 
 
-def test_the_gates_run_both_parts() -> None:
-    """`make test` has the one, `make soak` the other, and `.ci/run` both."""
-    targets = dict(
-        re.findall(r"^(\w+):[^\n]*\n((?:\t[^\n]*\n)+)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
-    )
-    assert re.findall(r"TESTED\) -m pytest --suite (\S+) \$\(PYTEST_ARGS\)", targets["test"]) == ["quick"]
-    assert re.findall(r"TESTED\) -m pytest --suite (\S+) \$\(PYTEST_ARGS\)", targets["soak"]) == ["soak"]
-    gates = re.findall(r"^make (\S+)", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
-    assert gates == ["test", "soak", "demo", "contract-tools", "wheel-check", "binary-check"]
+def test_the_gate_runs_both_parts_and_nightly_everything() -> None:
+    """What the gate tries one case of, `make nightly` runs whole."""
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    targets = dict(re.findall(r"^([\w-]+):[^\n]*\n((?:\t[^\n]*\n)+)", makefile, re.MULTILINE))
+    suites = {name: re.findall(r"TESTED\) -m pytest (.*)\$\(PYTEST_ARGS\)", recipe) for name, recipe in targets.items()}
+    assert suites["test"] == ["--suite quick "]
+    assert suites["soak"] == ["--suite soak "]
+    assert suites["nightly"] == [""]
+    gate = re.findall(r"^make (.*?) </dev/null", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
+    ran = [word for line in gate for word in line.split() if word in targets]
+    assert {"check", "test", "soak"} < set(ran)
+    nightly = set(re.findall(r"\$\(MAKE\) (\S+)", targets["nightly"]))
+    assert set(ran) - {"check", "test", "soak"} < nightly
+    assert {name for name, recipe in targets.items() if "$(SUITE)" in recipe} < nightly & set(ran)

@@ -23,6 +23,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--dist", type=Path, default=steps.ROOT / "dist", help="what was built")
     arguments.add_argument("--installed", type=Path, help="the outreach-server of an environment, to compare with")
+    arguments.add_argument("--quick", action="store_true", help="try the one file alone, by a few steps")
     given = arguments.parse_args()
     archive = check_sums(given.dist)
     left: set[str] = set()
@@ -36,9 +37,11 @@ def main() -> None:
             place.mkdir()
             Path(work).chmod(0o755)
             jail = build(place, form)
-            try_out(name, jail, steps.ALL if name == "one file" else steps.SHORT)
+            try_out(name, jail, steps.ALL if name == "one file" and not given.quick else steps.SHORT)
             if "NOT CHECKED" in jail.words:
                 left.add(jail.words)
+            if given.quick:
+                break
         if given.installed is not None:
             compare({measures.INSTALLED: given.installed.resolve().parent / given.installed.name, **forms})
     exposure()

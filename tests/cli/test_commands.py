@@ -344,7 +344,7 @@ def test_every_command_is_called_below() -> None:
     assert set(CALLS) == set(COMMANDS) - RUNNING - ELSEWHERE
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(4, turn=4)
 @pytest.mark.parametrize("name", CALLS)
 def test_a_command_answers_with_one_document_or_with_text(
     cli: Cli, things: dict[str, str], tmp_path_factory: pytest.TempPathFactory, name: str

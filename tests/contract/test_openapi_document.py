@@ -1013,7 +1013,7 @@ def generators() -> schemathesis.BaseSchema:
     return schemathesis.openapi.from_dict(load())
 
 
-@pytest.mark.sample(24)
+@pytest.mark.sample(24, turn=8)
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["positive", "negative"])
 @pytest.mark.parametrize("operation_id", OPERATIONS)
 def test_requests_can_be_generated(operation_id: str, mode: GenerationMode) -> None:

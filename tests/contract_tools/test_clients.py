@@ -45,6 +45,7 @@ def test_a_python_client_calls_every_operation(tools: Tools, sandbox: Sandbox, t
     assert json.loads(done.stdout) == WELL
 
 
+@pytest.mark.nightly("clients of TypeScript")
 @pytest.mark.parametrize("script", ["call_by_hey_api.js", "call_by_openapi_fetch.js"])
 def test_a_typescript_client_calls_every_operation(
     script: str, tools: Tools, typescript: Path, sandbox: Sandbox

@@ -7,10 +7,14 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.contract_tools.conftest import Sandbox
 from tests.contract_tools.tools import CONTRACT, HERE, Tools, copy_sources
 
 CALLS = HERE / "openapi_generator"
+
+pytestmark = pytest.mark.nightly("clients that openapi-generator makes")
 
 
 def generate(tools: Tools, target: str, place: Path, *options: str) -> None:

@@ -16,6 +16,8 @@ from tests.contract.document import DOCUMENT, operations, resolve
 from tests.contract_tools.conftest import Sandbox
 from tests.contract_tools.tools import CONTRACT, Tools, prism
 
+pytestmark = pytest.mark.nightly("examples of openapi.yaml against its mock")
+
 JSON = "application/json"
 VIOLATIONS = "sl-violations"
 """The header in which prism tells what it found wrong, in a request and in an answer."""

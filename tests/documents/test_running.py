@@ -23,6 +23,7 @@ CONTACTS: Final = "Mobile,First name,Plan\n+14155550102,Ada,Comfort\n+1415555010
 
 
 pytestmark = pytest.mark.soak("each page runs its commands, many of which start servers")
+_LEFT: Final = pytest.mark.nightly("each page runs its commands, many of which start servers")
 
 
 @pytest.fixture
@@ -54,7 +55,13 @@ async def furnish(path: Path) -> dict[str, str]:
     return {"API_KEY": key.api_key, "PHONE": "+14155550102"}
 
 
-@pytest.mark.parametrize("page", RUN, ids=[str(page.relative_to(ROOT)) for page in RUN])
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=str(page.relative_to(ROOT)), marks=() if page == ROOT / "README.md" else _LEFT)
+        for page in RUN
+    ],
+)
 def test_a_page_works_as_it_is_printed(page: Path, session: Session) -> None:
     """From the top to the end, in one directory."""
     for block in blocks(page):

@@ -1,4 +1,4 @@
-"""Fixtures of the engine's tests: in memory, and for `make soak` on each storage where they ask for one."""
+"""Fixtures of the engine's tests: in memory, and in turns on each storage where they ask for one."""
 
 from __future__ import annotations
 
@@ -22,17 +22,10 @@ from tests import postgres
 OpenStorage = Callable[[Clock], Storage]
 
 
-@pytest.fixture(
-    params=[
-        "memory",
-        pytest.param(
-            "sqlite", marks=[pytest.mark.soak("the engine is the same in memory"), pytest.mark.turn("sqlite", 0, 2)]
-        ),
-        pytest.param(
-            "postgres", marks=[pytest.mark.soak("the engine is the same in memory"), pytest.mark.turn("postgres", 1, 2)]
-        ),
-    ]
-)
+_AGAIN = pytest.mark.turn(16, "the engine is the same in memory")
+
+
+@pytest.fixture(params=["memory", pytest.param("sqlite", marks=_AGAIN), pytest.param("postgres", marks=_AGAIN)])
 def open_storage(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenStorage:
     """Return what makes a storage, not yet entered, on a database of its own."""
     if request.param == "memory":

@@ -100,15 +100,9 @@ def assert_close(told: Forecast, done: Campaign, share: float, seconds: float) -
     assert wrong <= max(share * takes, seconds), (wrong / takes, wrong, told.ends_at, done.completed_at, told.phases)
 
 
-def some_by_hand(count: int) -> list[Any]:
-    """Return seeds, four of five for a bare `pytest` of this file: all of them take ten minutes of computing."""
-    by_hand = pytest.mark.by_hand("pytest tests/engine/test_forecast.py")
-    return [pytest.param(seed, marks=by_hand if seed % 5 else ()) for seed in range(count)]
-
-
 @pytest.mark.virtual_time(max_run=timedelta(days=90))
-@pytest.mark.sample(60)
-@pytest.mark.parametrize("seed", some_by_hand(120))
+@pytest.mark.sample(60, turn=16)
+@pytest.mark.parametrize("seed", range(120))
 async def test_messages_end_when_it_was_told(seed: int) -> None:
     """Within 2 %: pace, turns at a number, hours, contact hours, retries and flows, all drawn."""
     drawn = random.Random(seed)
@@ -162,8 +156,8 @@ async def test_messages_end_when_it_was_told(seed: int) -> None:
 
 
 @pytest.mark.virtual_time(max_run=timedelta(days=90))
-@pytest.mark.sample(80)
-@pytest.mark.parametrize("seed", some_by_hand(80))
+@pytest.mark.sample(80, turn=16)
+@pytest.mark.parametrize("seed", range(80))
 async def test_calls_end_about_when_it_was_told(seed: int) -> None:
     """Within 10 %: places, lengths that differ from call to call, hours, retries and double dials, all drawn."""
     drawn = random.Random(seed)

@@ -25,7 +25,9 @@ CONFIG = attrs.evolve(QUICK, look_ahead_seconds=2.0, change_poll_seconds=0.25, h
 """Intents wait for some seconds, so that both nodes have committed some when the provider asks for a pause."""
 
 
-@pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.soak("the engine is the same in memory"))])
+@pytest.fixture(
+    params=["memory", pytest.param("postgres", marks=pytest.mark.turn(16, "the engine is the same in memory"))]
+)
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Where the database is."""
     if request.param == "postgres":

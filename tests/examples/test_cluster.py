@@ -128,7 +128,7 @@ def environment(place: Path) -> Mapping[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(place), "XDG_RUNTIME_DIR": str(place)}
 
 
-@pytest.mark.soak("it starts five servers")
+@pytest.mark.nightly("more courses of the example of a cluster")
 def test_plain_processes_send_a_campaign(environment: Mapping[str, str]) -> None:
     """On a database that is named, from the first request at the proxy to the last contact."""
     status, told = _run(
@@ -140,7 +140,7 @@ def test_plain_processes_send_a_campaign(environment: Mapping[str, str]) -> None
     assert len(set(re.findall(r"^((?:node|worker) \d) is process", told, re.MULTILINE))) == 5
 
 
-@pytest.mark.soak("it starts five servers")
+@pytest.mark.nightly("more courses of the example of a cluster")
 def test_a_database_of_its_own_is_started_and_ended(environment: Mapping[str, str], place: Path) -> None:
     """As root it says what to do instead: PostgreSQL would refuse. So this is somebody else to it."""
     somebody: list[str] = []

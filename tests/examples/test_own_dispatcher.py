@@ -27,7 +27,7 @@ def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[DispatcherFactory
     del sys.modules["few_at_a_time"]
 
 
-@pytest.mark.soak("runs the whole contract")
+@pytest.mark.nightly("the contract suites of examples")
 def test_it_keeps_the_contract(tmp_path: Path) -> None:
     """By the suite that ships, as the example runs it."""
     assert "31 passed" in suite("own_dispatcher", tmp_path)

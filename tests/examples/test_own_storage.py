@@ -16,7 +16,7 @@ def test_a_campaign_runs_on_it_and_its_file_is_encrypted(tmp_path: Path) -> None
     assert run("own_storage", tmp_path, "-m", "pytest", *plain).splitlines()[-1].startswith("2 passed")
 
 
-@pytest.mark.soak("the whole contract runs on encrypted files")
+@pytest.mark.nightly("the contract suites of examples")
 def test_it_keeps_the_contract(tmp_path: Path) -> None:
     """By the suite that ships."""
     assert "passed" in suite("own_storage", tmp_path)

@@ -41,4 +41,3 @@ SQLITE: Final = Target(make_url=lambda: f"sqlite:///{_DIRECTORY / 'outreach.db'}
 POSTGRES: Final = Target(make_url=postgres.empty_database)
 MEMORY_SCHEMA: Final = bind(MEMORY)
 SQLITE_SCHEMA: Final = bind(SQLITE)
-POSTGRES_SCHEMA: Final = bind(POSTGRES)

@@ -1,4 +1,4 @@
-"""Every operation and every link, with valid and broken data, against the app itself: all checks, on each storage."""
+"""Every operation and every link, with valid and broken data, against the app itself, with all checks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.errors import FlakyStrategyDefinition
 from schemathesis.schemas import BaseSchema
 
-from outreach.secret_keys import SECRET_KEY_VARIABLE
-from tests.fuzz.targets import MEMORY, MEMORY_SCHEMA, POSTGRES, POSTGRES_SCHEMA, SQLITE, SQLITE_SCHEMA, begin
+from tests.fuzz.targets import MEMORY, MEMORY_SCHEMA, SQLITE, SQLITE_SCHEMA, begin
 from tests.fuzz.workspace import Target
 
 # Derandomized: a run that fails, fails again. `python -m tests.fuzz` looks further, with other data each time.
@@ -59,20 +58,6 @@ def memory() -> Iterator[None]:
 
 
 @pytest.fixture
-def sqlite() -> Iterator[None]:
-    """Run the app on a temporary database."""
-    yield from watch(SQLITE)
-
-
-@pytest.fixture
-def server_database(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Run the app on a database of PostgreSQL."""
-    # There is no file beside it that the key of the accounts could be in.
-    monkeypatch.setenv(SECRET_KEY_VARIABLE, "B" * 43 + "=")
-    yield from watch(POSTGRES)
-
-
-@pytest.fixture
 def sqlite_with_links() -> Iterator[None]:
     """Run the app on a temporary database, for the links: each operation that they lead to has to go well."""
     yield from watch(SQLITE, *LINKED)
@@ -95,22 +80,6 @@ def after_call(context: schemathesis.HookContext, case: schemathesis.Case, respo
 @BOUNDED
 def test_operations_in_memory(case: schemathesis.Case) -> None:
     """No operation breaks the contract over the storage in memory."""
-    case.call_and_validate()
-
-
-@pytest.mark.usefixtures("sqlite")
-@SQLITE_SCHEMA.parametrize()
-@BOUNDED
-def test_operations_on_sqlite(case: schemathesis.Case) -> None:
-    """No operation breaks the contract over SQLite."""
-    case.call_and_validate()
-
-
-@pytest.mark.usefixtures("server_database")
-@POSTGRES_SCHEMA.parametrize()
-@BOUNDED
-def test_operations_on_postgres(case: schemathesis.Case) -> None:
-    """No operation breaks the contract over PostgreSQL."""
     case.call_and_validate()
 
 

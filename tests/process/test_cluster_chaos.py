@@ -97,7 +97,10 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "course",
-    [pytest.param(SHORT, id="short"), pytest.param(WHOLE, id="whole", marks=pytest.mark.by_hand("make chaos"))],
+    [
+        pytest.param(SHORT, id="short"),
+        pytest.param(WHOLE, id="whole", marks=pytest.mark.nightly("the long course of the cluster")),
+    ],
 )
 def test_a_cluster_of_which_everything_fails_keeps_the_contract(cluster: Cluster, course: Course) -> None:
     """Workers and nodes are killed and stand still, PostgreSQL restarts, connections are cut at a commit.

@@ -14,7 +14,10 @@ from tests.process.place import Place, open_place
 
 
 @pytest.fixture(
-    params=["sqlite", pytest.param("postgres", marks=pytest.mark.soak("what is asked of a provider is the same"))]
+    params=[
+        "sqlite",
+        pytest.param("postgres", marks=pytest.mark.turn(16, "what is asked of a provider is the same on SQLite")),
+    ]
 )
 def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     """An empty database, where servers can be started."""

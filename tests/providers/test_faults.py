@@ -120,7 +120,10 @@ class Rig:
 
 
 @pytest.fixture(
-    params=["sqlite", pytest.param("postgres", marks=pytest.mark.soak("what is made of an answer is the same"))]
+    params=[
+        "sqlite",
+        pytest.param("postgres", marks=pytest.mark.turn(16, "what is made of an answer is the same on SQLite")),
+    ]
 )
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     """An empty storage."""

@@ -107,12 +107,11 @@ def sms_body(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in body.items() if value is not ...}
 
 
+_AGAIN = pytest.mark.turn(16, "the server is the same in memory")
+
+
 @pytest.fixture(
-    params=[
-        "memory",
-        pytest.param("sqlite", marks=pytest.mark.soak("the server is the same in memory")),
-        pytest.param("postgres", marks=pytest.mark.soak("the server is the same in memory")),
-    ]
+    params=["memory", pytest.param("sqlite", marks=_AGAIN), pytest.param("postgres", marks=_AGAIN)],
 )
 def database_url(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     """Name a database of each storage."""

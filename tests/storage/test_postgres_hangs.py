@@ -97,7 +97,7 @@ async def _goes_on(storage: PostgresStorage) -> None:
             written = await storage.write(append("after"))
 
 
-@pytest.mark.soak
+@pytest.mark.soak("waits until no answer is waited for")
 async def test_an_operation_that_gets_no_answer_is_undone(storage: PostgresStorage, proxy: CuttingProxy) -> None:
     """In the middle of it, too: what had been written by then is not there."""
 
@@ -146,7 +146,7 @@ async def test_what_came_of_a_commit_without_an_answer_is_found_out(
     assert hung == [ServerHangs]
 
 
-@pytest.mark.soak
+@pytest.mark.soak("waits until no answer is waited for")
 async def test_a_commit_of_a_server_that_keeps_hanging_is_reported_as_unknown(
     storage: PostgresStorage, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,7 +236,7 @@ async def test_a_process_of_the_server_that_stands_still_holds_a_read_up_for_a_w
             os.kill(stopped[0], signal.SIGCONT)
 
 
-@pytest.mark.soak
+@pytest.mark.soak("waits until no answer is waited for")
 async def test_a_listener_whose_connection_is_silent_for_ever_finds_another_one(
     url: str, proxy: CuttingProxy, hasty: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,7 +261,7 @@ async def test_a_listener_whose_connection_is_silent_for_ever_finds_another_one(
             await anyio.sleep(0.01)
 
 
-@pytest.mark.soak
+@pytest.mark.soak("waits until no answer is waited for")
 def test_who_migrates_waits_as_long_as_the_server_lives(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And no longer: one that hangs is told of."""
     monkeypatch.setattr(connect_module, "_PATIENT_SECONDS", 0.2)

@@ -24,7 +24,7 @@ def test_a_platform_team(tmp_path: Path) -> None:
     assert passed("platform_team", tmp_path) > 80
 
 
-@pytest.mark.soak("runs mypy")
+@pytest.mark.nightly("types of the trials and examples")
 def test_their_programs_are_typed(tmp_path: Path) -> None:
     """Under `mypy --strict`."""
     check_types(["parcel_shop", "clinic_site", "platform_team"], tmp_path)
