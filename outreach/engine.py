@@ -371,7 +371,7 @@ class Outreach:
             DatabaseOlder: An older version has written it, and this engine was not to bring it up to date.
             StorageError: The database cannot be used.
         """
-        self._loop_guard.settle()
+        self._loop_guard.bind()
         self._wake_ups._begin()
         async with AsyncExitStack() as stack:
             stack.callback(self._loop_guard.leave)

@@ -762,7 +762,7 @@ async def test_clocks_are_compared_as_soon_as_the_database_is_there() -> None:
     """A write that did not reach it has compared nothing."""
     compared: list[Transaction] = []
     guard = LoopGuard()
-    guard.settle()
+    guard.bind()
 
     def fail() -> None:
         raise StorageError("The database is away.")
