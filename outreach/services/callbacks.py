@@ -30,7 +30,7 @@ from outreach.runners.batcher import Batcher
 from outreach.runners.provider_log import SafeAnalyser
 from outreach.runners.worker import backoff_of, tell_of_report
 from outreach.services.context import ServiceContext
-from outreach.services.lists import PageRequest, iterate, moment_place
+from outreach.services.lists import PageRequest, iterate, moment_cursor
 from outreach.wire.asking import called
 from outreach.working_set import Transaction
 
@@ -247,7 +247,7 @@ class Callbacks:
             return tx.callbacks.list(workspace_id, after=(received_at, account_id, event_id), limit=limit + 1)
 
         found = await self._context.storage.read(operation)
-        return asked.page(found, lambda one: moment_place(one.received_at, one.account_id, one.event_id))
+        return asked.page(found, lambda one: moment_cursor(one.received_at, one.account_id, one.event_id))
 
     def iter_all(self, workspace_id: str) -> AsyncIterator[CallbackRecord]:
         """Iterate over a workspace's events, newest first; see `list`."""

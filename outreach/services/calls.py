@@ -166,7 +166,7 @@ class Calls:
             workspace_of(tx, workspace_id)
             if campaign_id is not None:
                 campaign_of(tx, workspace_id, campaign_id)
-            return tx.calls.list(workspace_id, campaign_id=campaign_id, after=asked.place, limit=limit + 1)
+            return tx.calls.list(workspace_id, campaign_id=campaign_id, after=asked.cursor, limit=limit + 1)
 
         return asked.page(await self._context.storage.read(operation), lambda one: one.id)
 

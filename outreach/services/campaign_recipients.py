@@ -15,7 +15,7 @@ from outreach.models.trail import ContactHistory
 from outreach.operations.campaigns.histories import histories, histories_of_external_id, history_at, with_phone
 from outreach.operations.common import campaign_of, workspace_of
 from outreach.services.context import ServiceContext
-from outreach.services.lists import PageRequest, iterate, moment_place
+from outreach.services.lists import PageRequest, iterate, moment_cursor
 from outreach.services.validation import check_choice, check_integer, check_name, require_text
 from outreach.working_set import Transaction
 
@@ -155,7 +155,7 @@ class CampaignRecipients:
             found = tx.recipients.with_external_id_anywhere(workspace_id, external_id, after=begin, limit=limit + 1)
 
             def place_of(one: Recipient) -> str:
-                return moment_place(
+                return moment_cursor(
                     campaign_of(tx, workspace_id, one.campaign_id).created_at, one.campaign_id, one.position
                 )
 

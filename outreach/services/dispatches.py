@@ -13,7 +13,7 @@ from outreach.operations.settling import reconciling
 from outreach.runners.reconciler import reconcile_deadlines
 from outreach.runners.worker import backoff_of
 from outreach.services.context import ServiceContext
-from outreach.services.lists import PageRequest, iterate, moment_place
+from outreach.services.lists import PageRequest, iterate, moment_cursor
 
 
 class Dispatches:
@@ -35,7 +35,7 @@ class Dispatches:
         found = await self._context.storage.read(
             lambda tx: tx.dispatches.unknown(workspace_of(tx, workspace_id).id, after=begin, limit=limit + 1)
         )
-        return asked.page(found, lambda one: moment_place(one.created_at, one.id))
+        return asked.page(found, lambda one: moment_cursor(one.created_at, one.id))
 
     def iter_unknown(self, workspace_id: str) -> AsyncIterator[Dispatch]:
         """Iterate over a workspace's unknown dispatches, oldest first; see `list_unknown`."""

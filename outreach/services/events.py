@@ -366,7 +366,7 @@ class Events:
         now, lease = self._context.now(), lease_of(self._context.config)
 
         def operation(tx: Transaction) -> Sequence[Subscription]:
-            rows = [row for row in tx.subscriptions.list() if asked.place is None or row.name > asked.place]
+            rows = [row for row in tx.subscriptions.list() if asked.cursor is None or row.name > asked.cursor]
             return [subscriptions.shown(tx, row, lease=lease, now=now) for row in rows[: limit + 1]]
 
         return asked.page(await self._context.storage.read(operation), lambda one: one.name)

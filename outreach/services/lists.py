@@ -111,7 +111,7 @@ class PageRequest:
         """Return a page of a short list that was read as a whole, oldest first by (created_at, id)."""
         begin = self.moment()
         rest = found if begin is None else [one for one in found if (one.created_at, one.id) > begin]
-        return self.page(rest[: self.limit + 1], lambda one: moment_place(one.created_at, one.id))
+        return self.page(rest[: self.limit + 1], lambda one: moment_cursor(one.created_at, one.id))
 
     def _cursor(self, place: str) -> str:
         data = place.encode()
@@ -140,7 +140,7 @@ class PageRequest:
         return bytes(one ^ other for one, other in zip(data, stream, strict=True))
 
 
-def moment_place(moment: datetime, *names: str | int) -> str:
+def moment_cursor(moment: datetime, *names: str | int) -> str:
     """Return a place in a list that is ordered by a time and something else."""
     return "~".join((format_timestamp(moment), *map(str, names)))
 

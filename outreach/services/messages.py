@@ -28,7 +28,7 @@ from outreach.protocols.adapter import InboundMessageEvent
 from outreach.services.context import ServiceContext
 from outreach.services.failures import message_failure
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
-from outreach.services.lists import PageRequest, iterate, moment_place
+from outreach.services.lists import PageRequest, iterate, moment_cursor
 from outreach.services.validation import (
     check_bounds,
     check_integer,
@@ -286,7 +286,7 @@ class Messages:
         """
         asked = PageRequest("messages", workspace_id, after=after, limit=limit)
         found = await self._context.storage.read(
-            lambda tx: tx.messages.list(workspace_of(tx, workspace_id).id, after=asked.place, limit=limit + 1)
+            lambda tx: tx.messages.list(workspace_of(tx, workspace_id).id, after=asked.cursor, limit=limit + 1)
         )
         return asked.page(found, lambda one: one.id)
 
@@ -315,7 +315,7 @@ class Messages:
         found = await self._context.storage.read(
             lambda tx: tx.inbound.list(workspace_of(tx, workspace_id).id, unclear=unclear, after=begin, limit=limit + 1)
         )
-        return asked.page(found, lambda one: moment_place(one.received_at, one.id))
+        return asked.page(found, lambda one: moment_cursor(one.received_at, one.id))
 
     def iter_inbound(self, workspace_id: str, *, unclear: bool = False) -> AsyncIterator[InboundMessage]:
         """Iterate over inbound messages, newest first; see `list_inbound`."""

@@ -28,7 +28,7 @@ from outreach.operations.register.entries import (
 from outreach.policy.phones import canonical_phone
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
-from outreach.services.lists import PageRequest, iterate, moment_place
+from outreach.services.lists import PageRequest, iterate, moment_cursor
 from outreach.services.unsubscribe_imports import AT_ONCE, UnsubscribeImports
 from outreach.services.validation import (
     check_bounds,
@@ -177,7 +177,7 @@ class Unsubscribes(UnsubscribeImports):
         found = await self._context.storage.read(
             lambda tx: tx.register.held(workspace_of(tx, workspace_id).id, after=begin, limit=limit + 1)
         )
-        return asked.page(found, lambda one: moment_place(one.created_at, one.phone))
+        return asked.page(found, lambda one: moment_cursor(one.created_at, one.phone))
 
     def iter_held(self, workspace_id: str) -> AsyncIterator[Unsubscribe]:
         """Iterate over the held numbers, latest first; see `list_held`."""
@@ -276,7 +276,7 @@ class Unsubscribes(UnsubscribeImports):
         """
         asked = PageRequest("unsubscribes", workspace_id, after=after, limit=limit)
         found = await self._context.storage.read(
-            lambda tx: tx.register.list(workspace_of(tx, workspace_id).id, after=asked.place or "", limit=limit + 1)
+            lambda tx: tx.register.list(workspace_of(tx, workspace_id).id, after=asked.cursor or "", limit=limit + 1)
         )
         return asked.page(found, lambda one: one.phone)
 
