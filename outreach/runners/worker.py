@@ -146,7 +146,7 @@ class Worker:
         self._server_changes = 0
         self._intact = False
         self._others: Mapping[int, int] = {}
-        self._sightings = workers.Sightings(clock)
+        self._stale_leases = workers.StaleLeaseDetector(clock)
         self._reload = False
         self._left_behind = False
         self._steps = StepWatch(clock)
@@ -247,7 +247,7 @@ class Worker:
                     place=place,
                     lasts=lasts,
                     gone=gone or (),
-                    unrenewed=self._sightings.look(tx),
+                    unrenewed=self._stale_leases.look(tx),
                 )
                 if takeover.reason is not None:
                     singles.cancel_queued_singles(tx, reason=takeover.reason, now=now)
@@ -412,7 +412,7 @@ class Worker:
 
     def _end_lost(self, tx: Transaction, epoch: int, gone: Collection[int]) -> Sequence[int]:
         return workers.end_lost(
-            tx, but=epoch, unrenewed=self._sightings.look(tx), is_gone=lambda one: one.epoch in gone
+            tx, but=epoch, unrenewed=self._stale_leases.look(tx), is_gone=lambda one: one.epoch in gone
         )
 
     async def _find_gone(self, others: Mapping[int, int]) -> Collection[int]:

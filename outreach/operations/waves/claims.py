@@ -94,24 +94,24 @@ def claim_all(tx: Transaction, wanted: Sequence[Wanted], *, epoch: int, now: dat
     """
     tx.claims.prefetch((one.workspace_id, subject) for one in wanted for subject in one.subjects)
     tx.runs.prefetch((one.workspace_id, one.campaign.id) for one in wanted if one.campaign is not None)
-    room = _Room.of(tx, epoch)
-    return [_claim(tx, one, room, epoch=epoch, now=now) for one in wanted]
+    capacity = _WorkerCapacity.of(tx, epoch)
+    return [_claim(tx, one, capacity, epoch=epoch, now=now) for one in wanted]
 
 
-def _claim(tx: Transaction, wanted: Wanted, room: _Room, *, epoch: int, now: datetime) -> Granted | None:
+def _claim(tx: Transaction, wanted: Wanted, capacity: _WorkerCapacity, *, epoch: int, now: datetime) -> Granted | None:
     of = wanted.workspace_id
     known = {subject: tx.claims.get(of, subject) for subject in wanted.subjects}
     if any(one is not None and one.held and one.epoch != epoch for one in known.values()):
         return None
     head = known[wanted.subjects[0]]
-    if not (head is not None and head.held) and not room.left:
+    if not (head is not None and head.held) and not capacity.left:
         return None
     spacings: dict[str, timedelta] = {}
     for subject, one in known.items():
         if one is None or not one.held:
             tx.claims.put(Claim(workspace_id=of, subject=subject, epoch=epoch, held=True))
-            room.mine += 1
-            room.all += 1
+            capacity.mine += 1
+            capacity.all += 1
         sender = wanted.sender
         if sender is not None and subject == sender.phone and (one is None or one.epoch != epoch):
             spacings.update(_shift_number(tx, sender, now, given_back=one is not None))
@@ -130,7 +130,7 @@ def release(tx: Transaction, workspace_id: str, subject: str, epoch: int) -> Non
 
 
 @attrs.define(kw_only=True)
-class _Room:
+class _WorkerCapacity:
     """How much a worker drives, of all that is driven.
 
     Attributes:
@@ -145,7 +145,7 @@ class _Room:
 
     @classmethod
     def of(cls, tx: Transaction, epoch: int) -> Self:
-        """Return the room of a worker."""
+        """Return the capacity of a worker."""
         workers = len(tx.workers.list())
         held = tx.claims.held() if workers > 1 else ()
         return cls(workers=workers, mine=sum(one.epoch == epoch for one in held), all=len(held))
