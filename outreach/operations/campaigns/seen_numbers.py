@@ -11,7 +11,7 @@ _PLACES: Final = 1 << 22
 _LAST: Final = _PLACES - 1
 
 
-class EarlierNumbers:
+class SeenNumbers:
     """The numbers of one load's earlier chunks, by the hashes of their persons' keys in 4 MiB.
 
     A number that was added is always found. Another one may be found too: of 100,000 contacts one in eighty, of a
