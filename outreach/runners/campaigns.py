@@ -25,7 +25,7 @@ from outreach.protocols.storage import Storage
 from outreach.providers.pool import ProviderRequest, account_key
 from outreach.runners.batcher import Batcher
 from outreach.runners.channels import CampaignChannel, Decision
-from outreach.runners.claims import Holding
+from outreach.runners.claims import SliceClaims
 from outreach.runners.outbox import Outbox
 from outreach.runners.sender_rotation import SenderRotation
 from outreach.runners.worker import Worker
@@ -101,7 +101,7 @@ class CampaignRunner:
         return due
 
     async def _run(
-        self, unit: WorkUnit, holding: Holding, *, epoch: int, until: float, wake_signal: WakeSignal
+        self, unit: WorkUnit, holding: SliceClaims, *, epoch: int, until: float, wake_signal: WakeSignal
     ) -> datetime | None:
         look_at, most = _FIRST_WAVE, 0
         while not wake_signal.stopping and self._clock.monotonic() < until:

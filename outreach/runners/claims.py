@@ -93,10 +93,10 @@ class Claims:
         self.alone = False
 
     @contextmanager
-    def slice(self, unit: WorkUnit) -> Iterator[Holding]:
+    def slice(self, unit: WorkUnit) -> Iterator[SliceClaims]:
         """Return what a slice of a unit drives; it ends with the slice."""
         self._refused.pop(unit, None)
-        holding = Holding(self, unit)
+        holding = SliceClaims(self, unit)
         try:
             yield holding
         finally:
@@ -228,7 +228,7 @@ class Claims:
                 return False
 
 
-class Holding:
+class SliceClaims:
     """What a slice drives.
 
     Attributes:

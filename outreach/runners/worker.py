@@ -76,7 +76,7 @@ _SETTLING_PAUSE_SECONDS: Final = 0.01
 """Between transactions with outcomes of campaigns, for which nobody waits: few large ones take less computing."""
 
 
-def tell_of_report(
+def notify_report(
     instrumentation: Instrumentation,
     log_throttle: LogThrottle,
     dispatch: Dispatch | None,
@@ -589,7 +589,7 @@ class Worker:
         """Merge a provider's report, together with others that arrive at the same time, and commit it."""
         event = recordable_report(event)
         dispatch = await self._reports.submit(event)
-        tell_of_report(self.instrumentation, self.log_throttle, dispatch, event, self._clock.now())
+        notify_report(self.instrumentation, self.log_throttle, dispatch, event, self._clock.now())
 
     async def _merge(self, events: Sequence[Report]) -> Sequence[Dispatch | None]:
         def operation(tx: Transaction) -> Sequence[Dispatch | None]:

@@ -28,7 +28,7 @@ from outreach.providers.redaction import Redaction
 from outreach.runners.adapter_answers import recordable_event
 from outreach.runners.batcher import Batcher
 from outreach.runners.provider_log import SafeAnalyser
-from outreach.runners.worker import backoff_of, tell_of_report
+from outreach.runners.worker import backoff_of, notify_report
 from outreach.services.context import ServiceContext
 from outreach.services.lists import PageRequest, iterate, moment_cursor
 from outreach.wire.asking import called
@@ -111,7 +111,7 @@ class Callbacks:
         events = self._recordable(account, found, Redaction(connection.credentials, known.fields))
         new, reports = await self._taking.submit((account, events, body))
         for dispatch, report in reports:
-            tell_of_report(context.instrumentation, context.log_throttle, dispatch, report, context.now())
+            notify_report(context.instrumentation, context.log_throttle, dispatch, report, context.now())
         _log_unreadable(account, events, {record.event_id for record in new})
         return new
 
