@@ -70,7 +70,7 @@ from outreach.services.workspaces import Workspaces
 from outreach.storage.opening import is_postgres, key_file_for, state_directory, storage_from_url
 from outreach.vault import Vault
 from outreach.voice.simulator import SimulatedVoice
-from outreach.wire.asking import asked
+from outreach.wire.call_plugin import call_plugin
 from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
@@ -541,7 +541,7 @@ class Outreach:
         self._stopping = self._dispatching_is_over = False
         reminding = asyncio.create_task(_remind(self._log_throttle), name="outreach log counts")
         try:
-            await asked(dispatcher.run(task_status=_Readiness(started)))
+            await call_plugin(dispatcher.run(task_status=_Readiness(started)))
         except Exception as error:
             if not started.done():
                 raise

@@ -22,7 +22,7 @@ from outreach.protocols.carrier import ReportSink
 from outreach.protocols.dispatcher import ReportSource, SliceRunner, Worker
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.wake_ups import WakeUps
-from outreach.wire.asking import asked
+from outreach.wire.call_plugin import call_plugin
 
 _log = logging.getLogger(__name__)
 
@@ -393,7 +393,7 @@ class LeasedDispatcher(ABC):
     async def _listen(self, source: ReportSource) -> None:
         while True:
             try:
-                await asked(source.listen(self._report))
+                await call_plugin(source.listen(self._report))
             except Exception as error:
                 self._count_failure(error)
                 self._log_throttle.failure("listen_failed", error, "Could not listen to %s.", source.name)

@@ -94,13 +94,13 @@ class Claims:
 
     @contextmanager
     def slice(self, unit: WorkUnit) -> Iterator[SliceClaims]:
-        """Return what a slice of a unit drives; it ends with the slice."""
+        """Return the claims of one slice of a unit; they end with the slice."""
         self._refused.pop(unit, None)
-        holding = SliceClaims(self, unit)
+        slice_claims = SliceClaims(self, unit)
         try:
-            yield holding
+            yield slice_claims
         finally:
-            for head in holding.heads:
+            for head in slice_claims.heads:
                 self.leave(head)
 
     def note_refusal(self, unit: WorkUnit, wanted: Wanted) -> None:
@@ -229,10 +229,10 @@ class Claims:
 
 
 class SliceClaims:
-    """What a slice drives.
+    """The claims of one slice.
 
     Attributes:
-        heads: The subjects that are not handed over until it ends.
+        heads: The subjects that are not handed over until the slice ends.
     """
 
     def __init__(self, claims: Claims, unit: WorkUnit) -> None:
@@ -241,7 +241,7 @@ class SliceClaims:
         self.heads: set[Subject] = set()
 
     async def take(self, wanted: Wanted) -> bool:
-        """Return whether the slice may drive something; then it is not handed over while the slice lasts."""
+        """Claim subjects for the slice; return whether it holds them. It keeps them until it ends."""
         head = (wanted.workspace_id, wanted.subjects[0])
         entered = head not in self.heads
         if entered:

@@ -25,9 +25,9 @@ from outreach.runners.adapter_answers import recordable
 from outreach.runners.batcher import Batcher
 from outreach.runners.provider_log import log_provider_outcome
 from outreach.runners.worker import Worker
-from outreach.wire.asking import asked
+from outreach.wire.call_plugin import call_plugin
 from outreach.wire.fair_limiter import FairLimiter
-from outreach.wire.last_moment import last_moment
+from outreach.wire.request_gate import request_gate
 
 _RECORD_RETRY_SECONDS: Final = 0.5
 
@@ -215,8 +215,8 @@ class Outbox:
                 checked = self._clock.monotonic()
             return obstacle is None and self._in_time(dispatch)
 
-        with anyio.move_on_after(self._config.provider_timeout_seconds), last_moment(may_start):
-            answer: object = await asked(send())
+        with anyio.move_on_after(self._config.provider_timeout_seconds), request_gate(may_start):
+            answer: object = await call_plugin(send())
             outcome = recordable(answer)
             if outcome is None:
                 # Its answer is worthless, and may contain what no log may.

@@ -12,7 +12,7 @@ from outreach.models.reports import CallReport
 from outreach.models.states import DispatchState
 from outreach.policy.dispatch_history import LOCAL_INTERRUPTIONS, PROVIDER_FAILURES
 from outreach.protocols.voice import Analyser
-from outreach.wire.asking import called
+from outreach.wire.call_plugin import call_plugin_function
 
 _OUTCOMES: Final = get_args(CallOutcome)
 
@@ -113,7 +113,7 @@ class SafeAnalyser:
     def outcome(self, report: CallReport) -> CallOutcome | None:
         """Return the outcome of an ended call; None if it is unknown."""
         try:
-            outcome = called(self._analyser.outcome, report)
+            outcome = call_plugin_function(self._analyser.outcome, report)
         except Exception as error:
             # Its type alone: the message may contain what was said in the call, or the number.
             self._log(report, type(error).__name__, "failed with %s")

@@ -27,7 +27,7 @@ from outreach.services.account_rekeying import AccountRekeying
 from outreach.services.context import ServiceContext
 from outreach.services.lists import PageRequest, iterate
 from outreach.vault import PreviousCredentials, Vault
-from outreach.wire.asking import asked
+from outreach.wire.call_plugin import call_plugin
 from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
@@ -241,7 +241,7 @@ class Accounts(AccountRekeying):
         # The client bounds the wait for each part of an answer only, and one may come byte by byte.
         with anyio.move_on_after(seconds):
             connection = self._connections.connection(account)
-            found = await asked(adapter.check(connection))
+            found = await call_plugin(adapter.check(connection))
             redaction = Redaction(connection.credentials, adapter.fields)
             found = attrs.evolve(found, message=redaction.text(found.message))
         if found.ok and self._connections.callback_url(account.id) is None:

@@ -31,7 +31,7 @@ from outreach.runners.provider_log import SafeAnalyser
 from outreach.runners.worker import backoff_of, notify_report
 from outreach.services.context import ServiceContext
 from outreach.services.lists import PageRequest, iterate, moment_cursor
-from outreach.wire.asking import called
+from outreach.wire.call_plugin import call_plugin_function
 from outreach.working_set import Transaction
 
 _MAX_INLINE: Final = 4 * 1024
@@ -265,9 +265,9 @@ class Callbacks:
 
 async def _verified(adapter: Adapter, connection: Connection, callback: Callback) -> object:
     if len(callback.body) <= _MAX_INLINE:
-        return called(adapter.read, connection, callback)
+        return call_plugin_function(adapter.read, connection, callback)
     # Anybody may send a large body, which takes long to verify.
-    return await to_thread.run_sync(called, adapter.read, connection, callback)
+    return await to_thread.run_sync(call_plugin_function, adapter.read, connection, callback)
 
 
 def _reports(

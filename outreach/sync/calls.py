@@ -15,7 +15,7 @@ from typing import Final, Generic, TypeVar, cast
 
 import anyio
 
-from outreach.wire.asking import asked
+from outreach.wire.call_plugin import call_plugin
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -102,7 +102,7 @@ class Call(Generic[T]):
             with anyio.CancelScope() as self._scope:
                 if self._cancelled:
                     self._scope.cancel()
-                self._outcome.set_result(await asked(self._function(self)))
+                self._outcome.set_result(await call_plugin(self._function(self)))
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # a SystemExit reaches the caller and does not end the loop

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import httpx
 
-from outreach.wire.last_moment import MayStart, present
+from outreach.wire.request_gate import MayStart, current_gate
 
 _log = logging.getLogger(__name__)
 
@@ -52,11 +52,11 @@ class ProviderClient(httpx.AsyncClient):
         """Send a request, and read its answer unless it is to be streamed.
 
         Raises:
-            TooLate: By `last_moment` it may not start any more.
+            TooLate: By `request_gate` it may not start any more.
             ResponseTooLarge: The answer is larger than `MAX_RESPONSE_BYTES`.
             httpx.RequestError: What httpx raises.
         """
-        if (may_start := present()) is not None:
+        if (may_start := current_gate()) is not None:
             request.extensions = {**request.extensions, "trace": _refusing(may_start, request)}
         response = await super().send(request, stream=True, **options)
         response.stream = _LastAnswer(response)

@@ -1,4 +1,4 @@
-"""Awaiting and calling the code of others, adapters and dispatchers: what it raises ends nothing else."""
+"""Calls the code of plug-ins, such as adapters and dispatchers, so that their errors end only that call."""
 
 from __future__ import annotations
 
@@ -10,19 +10,23 @@ T = TypeVar("T")
 
 
 class Aborted(Exception):
-    """The code of others raised what would have ended more than what it was asked for."""
+    """A plug-in raised an error that would have ended more than its own call."""
 
 
-async def asked(answer: Awaitable[T]) -> T:
-    """Return what the code of others answers.
+async def call_plugin(answer: Awaitable[T]) -> T:
+    """Await a plug-in's coroutine and return its result.
 
-    A cancellation that nobody has asked for is its error, such as that of a task which an adapter's requests share:
-    a task group would take it for its own, and end the requests of all others. So is a `GeneratorExit`, which Python
-    raises where a coroutine is closed: here, the one of the caller goes on.
-    And a `SystemExit` would end the process, in which other workspaces are at work; `KeyboardInterrupt` is a person's.
+    An error that is no `Exception` becomes `Aborted`:
+
+    - a cancellation that the engine did not request, such as that of a task which an adapter's requests share. A task
+      group would take it for its own, and cancel the requests of other workspaces;
+    - a `GeneratorExit` of the plug-in's own coroutine, while the caller's goes on;
+    - a `SystemExit`, which would end the process for all workspaces.
+
+    `KeyboardInterrupt` is raised unchanged, because a person pressed Ctrl-C.
 
     Raises:
-        Aborted: It raised such a cancellation, or another error that is no `Exception`.
+        Aborted: The plug-in raised an error that is no `Exception`.
     """
     task = asyncio.current_task()
     try:
@@ -38,11 +42,11 @@ async def asked(answer: Awaitable[T]) -> T:
         raise _aborted(error) from error
 
 
-def called(function: Callable[..., T], *args: Any) -> T:
-    """Return what a function of others returns.
+def call_plugin_function(function: Callable[..., T], *args: Any) -> T:
+    """Call a plug-in's function and return its result.
 
     Raises:
-        Aborted: It raised an error that is no `Exception`.
+        Aborted: The function raised an error that is no `Exception`.
     """
     try:
         return function(*args)
