@@ -20,13 +20,13 @@ from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import OneQuery, Operation
 from outreach.storage.base.threads import Worker
 from outreach.storage.base.writer import GroupWriter
-from outreach.storage.postgres.asking import Asker
 from outreach.storage.postgres.backend import Session
 from outreach.storage.postgres.connect import connect, conninfo_of, name_of
 from outreach.storage.postgres.diagnosis import diagnose_server
 from outreach.storage.postgres.errors import first_line, is_away, is_busy
 from outreach.storage.postgres.listening import Listener
 from outreach.storage.postgres.lock import PostgresDispatchLock
+from outreach.storage.postgres.pipelined_reader import PipelinedReader
 from outreach.storage.postgres.pool import Pool, configure, open_pool
 from outreach.storage.postgres.readers import Readers
 from outreach.storage.postgres.schema import apply_migrations, column_types
@@ -95,8 +95,8 @@ class PostgresStorage:
             raise StorageError("PostgreSQL storage runs under asyncio, not under trio.") from error
         connected, cancelled = await _in_thread(self._connect)
         pool, types = connected.result()
-        asker = Asker(self._conninfo, types, home=self._lock.home())
-        self._open = _Open(pool, types, self._clock, self._instrumentation, asker, self._lock)
+        pipelined = PipelinedReader(self._conninfo, types, home=self._lock.home())
+        self._open = _Open(pool, types, self._clock, self._instrumentation, pipelined, self._lock)
         if cancelled is not None:
             await self._close()
             raise cancelled
@@ -155,7 +155,7 @@ class PostgresStorage:
         if self._open is None:
             raise _not_open()
         if isinstance(operation, OneQuery):
-            answer = await self._open.asker.run(operation)
+            answer = await self._open.pipelined.run(operation)
             if answer is not None:
                 return cast("T", answer.result)
             # It may have been closed meanwhile.
@@ -183,7 +183,7 @@ class PostgresStorage:
         cancelled = None
         if opened is not None:
             # Here, on the event loop that its connection belongs to.
-            opened.asker.close()
+            opened.pipelined.close()
 
         def close() -> None:
             if listener is not None:
@@ -222,10 +222,10 @@ class _Open:
         types: Types,
         clock: Clock,
         instrumentation: Instrumentation,
-        asker: Asker,
+        pipelined: PipelinedReader,
         lock: PostgresDispatchLock,
     ) -> None:
-        self.asker = asker
+        self.pipelined = pipelined
         self.pool = pool
         session = Session(types)
         self.control = FencedTransactions(pool, session, on_loss=lock.note_loss)
