@@ -206,7 +206,7 @@ class EngineMetrics(Instrumentation, Collector):
                 self._start(channel, provider.name, ())
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._look_again, engine)
+                tasks.start_soon(self._watch_loop_lag, engine)
                 tasks.start_soon(self._refresh_again)
                 try:
                     yield
@@ -250,7 +250,7 @@ class EngineMetrics(Instrumentation, Collector):
             await self.refresh()
             await anyio.sleep(REFRESH_SECONDS)
 
-    async def _look_again(self, engine: Outreach) -> None:
+    async def _watch_loop_lag(self, engine: Outreach) -> None:
         steps = StepWatch(_Clocks(engine))
         while True:
             due = anyio.current_time() + LOOK_SECONDS
