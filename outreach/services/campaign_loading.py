@@ -232,7 +232,7 @@ class CampaignCreation:
             if not contacts:
                 raise InvalidRequest.at("recipients", "must have at least 1 element")
             loading.begin(tx, campaign, now=now)
-            loaded = loading.load_chunk(tx, campaign, contacts, seen=None, position=0, now=now)
+            loaded = loading.load_chunk(tx, campaign, contacts, seen_numbers=None, position=0, now=now)
             return self._publish(tx, campaign, loaded.counters, loaded.excluded, variables, once, actor)
 
         self._check_not_closing()
@@ -306,7 +306,7 @@ class CampaignCreation:
         context = self._context
         position = excluded = 0
         loaded = Counters()
-        seen = SeenNumbers()
+        seen_numbers = SeenNumbers()
         chunk = first
         while chunk:
             self._check_not_closing()
@@ -315,7 +315,9 @@ class CampaignCreation:
                 tx: Transaction, chunk: Sequence[PreparedRecipient] = chunk, position: int = position
             ) -> loading.ChunkResult:
                 once.keep(tx)
-                return loading.load_chunk(tx, campaign, chunk, seen=seen, position=position, now=context.now())
+                return loading.load_chunk(
+                    tx, campaign, chunk, seen_numbers=seen_numbers, position=position, now=context.now()
+                )
 
             async def go_on(chunk: Sequence[PreparedRecipient] = chunk) -> Sequence[PreparedRecipient]:
                 variables.see(chunk)
@@ -324,7 +326,7 @@ class CampaignCreation:
             written = chunk
             # The next chunk is read while this one is written.
             result, chunk = await run_concurrently(partial(context.storage.write, write, bulk=True), go_on)
-            seen.add(contact.phone for contact in written)
+            seen_numbers.add(contact.phone for contact in written)
             position = result.next_position
             excluded += result.excluded
             loaded = loaded + result.counters

@@ -65,8 +65,8 @@ class CampaignRecipients:
         if external_id is not None:
             check_name("external_id", external_id, MAX_EXTERNAL_ID)
         asked = PageRequest("recipients", workspace_id, campaign_id, after=after, limit=limit)
-        place = asked.number()
-        begin = -1 if place is None else place
+        cursor = asked.number()
+        begin = -1 if cursor is None else cursor
 
         def fits(one: Recipient) -> bool:
             return (
@@ -146,20 +146,20 @@ class CampaignRecipients:
         check_name("external_id", external_id, MAX_EXTERNAL_ID)
         asked = PageRequest("appearances", workspace_id, external_id, after=after, limit=limit)
         begin = None
-        if (place := asked.moment()) is not None:
-            campaign_id, _, position = place[1].partition("~")
-            begin = (place[0], campaign_id, int(position))
+        if (cursor := asked.moment()) is not None:
+            campaign_id, _, position = cursor[1].partition("~")
+            begin = (cursor[0], campaign_id, int(position))
 
         def operation(tx: Transaction) -> Page[Recipient]:
             workspace_of(tx, workspace_id)
             found = tx.recipients.with_external_id_anywhere(workspace_id, external_id, after=begin, limit=limit + 1)
 
-            def place_of(one: Recipient) -> str:
+            def cursor_of(one: Recipient) -> str:
                 return moment_cursor(
                     campaign_of(tx, workspace_id, one.campaign_id).created_at, one.campaign_id, one.position
                 )
 
-            return asked.page(found, place_of)
+            return asked.page(found, cursor_of)
 
         return await self._context.storage.read(operation)
 

@@ -172,8 +172,8 @@ class Unsubscribes(UnsubscribeImports):
             InvalidRequest: `after` or `limit` is invalid.
         """
         asked = PageRequest("held numbers", workspace_id, after=after, limit=limit)
-        place = asked.moment()
-        begin = None if place is None else (place[0], workspace_id, place[1])
+        cursor = asked.moment()
+        begin = None if cursor is None else (cursor[0], workspace_id, cursor[1])
         found = await self._context.storage.read(
             lambda tx: tx.register.held(workspace_of(tx, workspace_id).id, after=begin, limit=limit + 1)
         )

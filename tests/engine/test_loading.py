@@ -45,9 +45,11 @@ async def test_a_duplicate_is_found_over_chunks_and_two_invalid_numbers_are_no_d
     one = make_prepared()
     campaign = await _begin(storage)
     first = await _load(storage, campaign, [one, make_prepared(phone=None)])
-    seen = SeenNumbers()
-    seen.add([one.phone, None])
-    second = await _load(storage, campaign, [one, make_prepared(phone=None)], seen=seen, position=first.next_position)
+    seen_numbers = SeenNumbers()
+    seen_numbers.add([one.phone, None])
+    second = await _load(
+        storage, campaign, [one, make_prepared(phone=None)], seen_numbers=seen_numbers, position=first.next_position
+    )
     rows = await storage.read(lambda tx: tx.recipients.page(THIS_WORKSPACE, campaign.id))
     assert [row.reason for row in rows] == [None, "invalid_number", "duplicate", "invalid_number"]
     assert first.counters + second.counters == Counters(total=4, pending=1, open=1)
@@ -57,18 +59,18 @@ async def test_a_number_that_only_seems_to_be_in_an_earlier_chunk_is_loaded(stor
     """What is told of earlier chunks may name too much; the database knows."""
     one = make_prepared()
     campaign = await _begin(storage)
-    seen = SeenNumbers()
-    seen.add([one.phone])
-    assert (await _load(storage, campaign, [one], seen=seen)).counters.pending == 1
+    seen_numbers = SeenNumbers()
+    seen_numbers.add([one.phone])
+    assert (await _load(storage, campaign, [one], seen_numbers=seen_numbers)).counters.pending == 1
 
 
 def test_every_number_of_earlier_chunks_is_a_candidate() -> None:
     """And hardly any other one."""
     numbers = [new_phone() for _ in range(5_000)]
-    seen = SeenNumbers()
-    assert seen.candidates(numbers) == set()
-    seen.add([*numbers[:2_500], None])
-    found = seen.candidates(numbers)
+    seen_numbers = SeenNumbers()
+    assert seen_numbers.candidates(numbers) == set()
+    seen_numbers.add([*numbers[:2_500], None])
+    found = seen_numbers.candidates(numbers)
     assert found >= set(numbers[:2_500])
     assert len(found) < 2_600
 
@@ -159,7 +161,7 @@ async def test_each_chunk_keeps_the_load_from_being_a_leftover(storage: Storage)
     assert not await storage.read(lambda tx: tx.campaigns.leftovers(later))
     assert len(await storage.read(lambda tx: tx.campaigns.leftovers(later + TICK))) == 1
     await storage.write(
-        lambda tx: loading.load_chunk(tx, campaign, [make_prepared()], seen=None, position=0, now=later)
+        lambda tx: loading.load_chunk(tx, campaign, [make_prepared()], seen_numbers=None, position=0, now=later)
     )
     assert not await storage.read(lambda tx: tx.campaigns.leftovers(later + TICK))
 
@@ -185,11 +187,11 @@ async def _load(
     campaign: Campaign,
     chunk: Sequence[PreparedRecipient],
     *,
-    seen: SeenNumbers | None = None,
+    seen_numbers: SeenNumbers | None = None,
     position: int = 0,
 ) -> ChunkResult:
     return await storage.write(
-        lambda tx: loading.load_chunk(tx, campaign, chunk, seen=seen, position=position, now=NOW)
+        lambda tx: loading.load_chunk(tx, campaign, chunk, seen_numbers=seen_numbers, position=position, now=NOW)
     )
 
 

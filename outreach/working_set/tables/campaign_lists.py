@@ -148,5 +148,5 @@ class CampaignLists(Table):
 
 
 def _behind(found: Sequence[Row]) -> list[int]:
-    """Return the numbers of those campaigns that come behind the place from which a page begins."""
+    """Return the numbers of those campaigns that come after a page's cursor."""
     return [row[0] for row in found if row[1]]
