@@ -381,7 +381,7 @@ class Outreach:
             if self._prepare is not None:
                 await anyio.to_thread.run_sync(self._prepare)
             with suppress(StorageError):
-                # Whoever asks for anything next hears of it.
+                # The next call raises it.
                 await self._storage.read(self._compare_clocks)
             stack.push_async_callback(self.events._release)
             stack.push_async_callback(self._connections.aclose)
@@ -572,7 +572,7 @@ class Outreach:
                 await dispatcher.stop(grace_seconds=0)
                 raise
             finally:
-                # Not awaited itself: whoever waited for its start has heard of an error, and later ones are logged.
+                # Its result is not awaited: an error at the start was raised to the opener, and later ones are logged.
                 await asyncio.gather(root, return_exceptions=True)
                 self._dispatcher = None
 
@@ -648,7 +648,7 @@ _NO_ANALYSER: Final = "it must be an outreach.Analyser, whose method `outcome` i
 
 
 def _is_analyser(value: object) -> bool:
-    # A class has the method too, and cannot be asked; nor can what would have to be awaited, in a transaction.
+    # A class has the method too, but needs an instance. A coroutine function cannot be awaited in a transaction.
     outcome = getattr(value, "outcome", None)
     return not isinstance(value, type) and callable(outcome) and not inspect.iscoroutinefunction(outcome)
 
@@ -659,7 +659,7 @@ def _check_truth(name: str, value: object) -> None:
 
 
 class _Readiness(TaskStatus[None]):
-    """Tells whoever opens the engine that its dispatcher has started."""
+    """Reports to the code that opens the engine that its dispatcher has started."""
 
     def __init__(self, started: asyncio.Future[None]) -> None:
         self._started = started

@@ -427,7 +427,7 @@ class LeasedDispatcher(ABC):
 
     @abstractmethod
     def _wake_all(self) -> None:
-        """Have every slice, and whoever starts them, look whether they are to stop."""
+        """Wake every slice, and the code that starts slices, so that each checks whether it must stop."""
 
     @abstractmethod
     def _active_units(self) -> int:

@@ -34,7 +34,7 @@ REFRESH_SECONDS: Final = 15.0
 """How often the figures are read from the database, however often Prometheus asks."""
 
 MAX_WORKSPACES: Final = 1000
-"""Workspaces that have labels of their own, where that is asked for; the others are `other` together."""
+"""The most workspaces with labels of their own, where labels by workspace are on; the others share `other`."""
 
 MAX_PROVIDERS: Final = 50
 MAX_REASONS: Final = 60

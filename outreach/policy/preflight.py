@@ -136,7 +136,7 @@ def judge(
         return Verdict("left_out", rule="expires_first")
     messages = _left_of(messages, recipient)
     if restriction == "stopped" and messages and messages[0][0] > recipient.step:
-        # Before its first message it waits, and whoever waits is looked up in the register.
+        # Before its first message it waits, and the register is read for every waiting contact.
         return Verdict("left_out", rule="opted_out")
     moment = at
     waits: Postponement | None = None

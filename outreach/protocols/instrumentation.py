@@ -76,8 +76,8 @@ class Instrumentation:
 
 @runtime_checkable
 class ObservableStorage(Protocol):
-    """A storage that tells of its transactions."""
+    """A storage that reports its transactions."""
 
     def observe(self, instrumentation: Instrumentation) -> None:
-        """Tell this instrumentation of each transaction, from now on."""
+        """Report each transaction to this instrumentation from now on."""
         ...

@@ -97,7 +97,7 @@ class ProviderPool:
 
 
 def _require(made: object, name: str, method: str, kind: str) -> None:
-    """Check what an adapter has connected, before anything is asked of it.
+    """Check what an adapter has connected, before it is used.
 
     Raises:
         ConfigError: It cannot send.

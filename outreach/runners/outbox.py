@@ -41,10 +41,10 @@ _CLOCK_ROUNDING_SECONDS: Final = 0.000_002
 """The rounding difference between two clocks, each in whole microseconds."""
 
 _FRESH_SECONDS: Final = 0.1
-"""For how long the last check of the stops holds: after a longer wait for a connection they are asked once more."""
+"""For how long the last check of the stops holds: after a longer wait for a connection they are checked again."""
 
 _CHECKING_PORTION: Final = 0.05
-"""Of the time for a request: how long asking the stops again may take, so that what is not sent is known in time."""
+"""The portion of a request's time that a second check of the stops may take, so that its result is known in time."""
 
 _MAX_CHECKED: Final = 500
 """Requests that are checked together, immediately before they start."""

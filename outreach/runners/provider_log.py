@@ -103,7 +103,7 @@ def _failure_class(outcome: DispatchOutcome) -> str | None:
 class SafeAnalyser:
     """An analyser whose errors are logged and count as "unknown", because the call has ended all the same.
 
-    So does what is no outcome, such as a word of a language model: whoever reads calls knows the listed ones alone.
+    So does a value that is no outcome, such as a language model's word: readers of calls know the listed outcomes only.
     """
 
     def __init__(self, analyser: Analyser, log_throttle: LogThrottle) -> None:

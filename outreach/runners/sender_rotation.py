@@ -13,7 +13,7 @@ _TURN_GRACE_SECONDS: Final = 2.0
 
 @attrs.define
 class _Number:
-    """The state of one number: who waits until when, and who was served when."""
+    """The state of one number: until when each campaign waits, and when each was served."""
 
     asking: dict[str, float] = attrs.field(factory=dict)
     served: dict[str, int] = attrs.field(factory=dict)

@@ -83,7 +83,7 @@ def notify_report(
     report: Report,
     now: datetime,
 ) -> None:
-    """Tell of a report that was merged, and how long after its request it came."""
+    """Report a merged report to the instrumentation, with the delay since its request."""
     if dispatch is not None and report.retry_after_seconds is not None:
         log_throttled(log_throttle, dispatch.workspace_id, dispatch.provider, report.retry_after_seconds)
     delay = None if dispatch is None else max((now - dispatch.slot_at).total_seconds(), 0.0)
@@ -254,10 +254,10 @@ class Worker:
                 return takeover, self.permits.share(tx, takeover.epoch, in_use)
 
             while (taken := await self._storage.write(operation)) is None:
-                # The clock may have been set forth. The locks are asked outside of the transaction.
+                # The clock may have been set forth. The locks are checked outside the transaction.
                 gone = await self._find_gone(seem_over)
             takeover, portion = taken
-            # From the commit on the earlier worker's last checks hear of it.
+            # From this commit on, the last checks of the earlier worker see the takeover.
             taken_at = self._clock.monotonic()
             self.permits.take_in(portion)
             self._takeover_starts.clear()
@@ -310,10 +310,10 @@ class Worker:
     async def commit(self, operation: Operation[T]) -> T:
         """Commit intents.
 
-        Where nobody can tell whether they were committed, they are nobody's (`doubt`).
+        Where it is unknown whether they were committed, no worker owns them (`doubt`).
 
         Raises:
-            CommitUnknown: Nobody can tell.
+            CommitUnknown: It is unknown whether they were committed.
             OutreachError: Nothing was committed.
         """
         try:
@@ -418,8 +418,8 @@ class Worker:
     async def _find_gone(self, others: Mapping[int, int]) -> Collection[int]:
         """Return which workers, given with their places, are certainly gone: their places are free now.
 
-        Who has taken such a place since is another one. It does not hold the heartbeat up for longer than until the
-        next one.
+        A worker that has taken such a place since is another one. The check delays this heartbeat until the next one at
+        most.
         """
         free: Collection[int] = ()
         if others:
@@ -520,7 +520,7 @@ class Worker:
         self._kept[dispatch.id] = dispatch, outcome, self._clock.monotonic()
 
     async def settle_kept(self) -> None:
-        """Record what was kept, trying again until all of it is; whoever waits bounds that."""
+        """Record the kept outcomes, retrying until all are recorded; the caller limits how long."""
         while self._kept:
             await self._settle_kept()
             if self._kept:

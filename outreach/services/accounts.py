@@ -166,7 +166,7 @@ class Accounts(AccountRekeying):
             held = self._vault.open(account.id, account.sealed, provider=account.provider)
             known = self._vault.previous(account.id, account.sealed, provider=account.provider)
         except ConfigError:
-            # Who has lost the key connects anew, and cannot verify anything with what it encrypted.
+            # After the key was lost, accounts are connected anew: what it encrypted verifies nothing.
             return ()
         return previous_credentials.replaced(held, known, given, now, verifying=verifying)
 

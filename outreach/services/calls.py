@@ -116,7 +116,7 @@ class Calls:
         context.wake(WorkUnit("call", workspace_id, call.id))
         if not waits:
             return call
-        # The call is queued from here on: whoever heard that the database is away would have it placed once more.
+        # The call is queued from here on: a caller that got an error of the database would place it a second time.
         try:
             with suppress(StorageError):
                 call = await self._wait_for_acceptance(call)

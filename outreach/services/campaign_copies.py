@@ -221,7 +221,7 @@ class CampaignCopies(CampaignCreation):
             found, last = await self._context.storage.read_ledger(campaign.workspace_id, campaign.id, operation)
             for recipient in found:
                 if is_pseudonym(recipient.phone):
-                    # The person was erased, and only the figures know of the place.
+                    # The person was erased: only the figures count this contact.
                     continue
                 if taken is not None:
                     taken["contacts"] += 1

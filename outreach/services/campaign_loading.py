@@ -53,7 +53,7 @@ class CampaignCreation:
         self._closing = False
 
     def _stop_loading(self) -> None:
-        """Stop loading campaigns, also where a source of contacts lets wait."""
+        """Stop loading campaigns, also while a source of contacts is slow to return the next one."""
         self._closing = True
         for scope in self._reading:
             scope.cancel()

@@ -273,7 +273,7 @@ class Events:
             kinds: Classes of events, such as `RecipientEnded`; none for all. Up to three of them are known to type
                 checkers as the events of the stream.
             workspace_id: Of one workspace only; None for all.
-            since: Go on after this number, which a stream's `position` or an event's `number` was; None to hear of
+            since: Go on after this number, which a stream's `position` or an event's `number` was; None for
                 what is committed from now on. 0 begins with the first event of all. With a name it says where the
                 subscription begins that is not there yet; one that is goes on where it was.
             name: Has the position stored under this name, 1 to 100 characters: of all streams of that name, in
@@ -376,7 +376,7 @@ class Events:
         return iterate(self.list_subscriptions)
 
     async def remove_subscription(self, name: str) -> None:
-        """Forget a named subscription and how far it had come; whoever reads it now gets `NotFound`.
+        """Remove a named subscription and its position; a stream that reads it now gets `NotFound`.
 
         Raises:
             NotFound: There is none of that name.

@@ -110,7 +110,7 @@ class DispatcherContract:
         assert (worker.calls.count("acquire"), runner.slices) == (1, [])
 
     async def test_what_was_kept_is_recorded_also_where_the_right_is_refused(self, make: MakeDispatcher) -> None:
-        """Outcomes of committed dispatches are merged whoever reports them, before the process ends too."""
+        """Kept outcomes of committed dispatches are merged before the process ends, also without a lease."""
         worker = ScriptedWorker(DispatchRefused("a network file system"))
         async with running(make(worker, ScriptedRunner(), ())):
             pass
@@ -425,7 +425,7 @@ class DispatcherContract:
         assert runner.drained
 
     async def test_sources_are_listened_to_and_a_broken_one_again(self, make: MakeDispatcher) -> None:
-        """What adapters hear of by themselves is taken, and an error of one does not end the listening."""
+        """Reports of adapters that listen are taken, and an error of one does not end the listening."""
         source = ScriptedSource(failures=1)
         async with running(make(ScriptedWorker(None), ScriptedRunner(), (source,))) as dispatcher:
             await source.signal.until(lambda: source.sink is not None)

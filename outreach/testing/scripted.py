@@ -164,7 +164,7 @@ def not_sent(reason: str = "connect_failed") -> Step:
 
 
 def drop(reason: str = "connection_lost") -> Step:
-    """Take the request and lose the connection before the answer: the contact is reached, nobody is told."""
+    """Take the request and lose the connection before the answer: the contact is reached, the outcome unknown."""
     return Step(
         kind="answer", reaches_contact=True, outcome=DispatchOutcome(state=DispatchState.UNKNOWN, reason=reason)
     )
@@ -250,7 +250,7 @@ class _Scripted(Generic[RequestT]):
                 await self._changed.wait()
 
     def report(self, event: Report) -> None:
-        """Hand a report to whoever listens."""
+        """Pass a report to the sink that listens."""
         self._events.put(lambda sink: sink(event), at=-math.inf)
 
     async def listen(self, sink: ReportSink) -> None:

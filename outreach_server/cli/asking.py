@@ -19,7 +19,7 @@ def confirm(question: str, yes: bool) -> None:
     """Ask whether to go on; without a terminal only `--yes` does.
 
     Raises:
-        click.UsageError: Nobody can be asked.
+        click.UsageError: Standard input is no terminal.
         click.exceptions.Exit: The answer is no.
         click.Abort: There is no answer.
     """

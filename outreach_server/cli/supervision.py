@@ -45,7 +45,7 @@ class ServiceManager:
         self._send("STOPPING=1", "STATUS=Stopping")
 
     def alive(self) -> None:
-        """Say that the process does its work, where that is asked for."""
+        """Notify the supervisor that the process does its work, where it expects that."""
         if self.watchdog:
             self._send("WATCHDOG=1")
 

@@ -27,7 +27,7 @@ _PIPE_BYTES: Final = 512
 class LogQueue(logging.Handler):
     """A handler whose lines are written to a file descriptor by a thread, in their order.
 
-    A line is made by whoever logs it: its ids are those of the request or dispatch in which it was logged. The file
+    The thread that logs a line formats it, so that it has the ids of its request or dispatch. The file
     descriptor is written directly, because a thread that waits in a stream of Python holds the stream's lock, which the
     interpreter takes as it ends.
 

@@ -70,7 +70,7 @@ class LostConnections(logging.Filter):
                 why = next(iter(str(lost).splitlines()), type(lost).__name__)
                 read_only = _is_read_only(lost)
                 if _is_wait(lost) and not going_on:
-                    # Lines that tell more may follow.
+                    # Lines with more detail may follow.
                     self._seen_at = now
                     _log.warning(_NONE_FREE, why, extra={"action": "connections_lost"})
                     return False
@@ -94,7 +94,7 @@ def _is_of_libraries(record: logging.LogRecord) -> bool:
 
 
 def _errors_of(record: logging.LogRecord) -> Iterator[BaseException]:
-    """Yield the errors that a line tells of, each before its cause."""
+    """Yield the errors that a line reports, each before its cause."""
     told = [record.exc_info[1]] if record.exc_info else []
     for found in (*told, *(record.args if isinstance(record.args, tuple) else ())):
         error = found if isinstance(found, BaseException) else None
@@ -104,7 +104,7 @@ def _errors_of(record: logging.LogRecord) -> Iterator[BaseException]:
 
 
 def _is_wait(error: BaseException) -> bool:
-    """Return whether an error tells of a wait for a connection, of which too few may be there, or the server silent."""
+    """Return whether an error is a timeout waiting for a connection: too few are free, or the server is silent."""
     # Loaded already: one of its libraries has written the line.
     from psycopg_pool import PoolTimeout
 
@@ -112,7 +112,7 @@ def _is_wait(error: BaseException) -> bool:
 
 
 def _is_read_only(error: BaseException) -> bool:
-    """Return whether an error tells that the server, or its database, takes no writes."""
+    """Return whether an error says that the server, or its database, takes no writes."""
     from psycopg import Error
 
     return isinstance(error, Error) and error.sqlstate == "25006"

@@ -49,7 +49,7 @@ _RELEASE_SECONDS: Final = 1.0
 """How long the end waits for the jobs to be given to others."""
 
 _MAX_KNOWN: Final = 10_000
-"""Units of which something is remembered after their slices."""
+"""The most units whose state is kept after their slices."""
 
 _KEPT_HOURS: Final = 24 * 7
 """For how long jobs that were cancelled or failed can be looked at."""
@@ -306,7 +306,7 @@ class ProcrastinateDispatcher(LeasedDispatcher):
             return None if due is None else Deferral(unit=unit, due=due)
         if refused_by:
             return Deferral(unit=unit, due=self._clock.now(), queue=queue_of(refused_by))
-        # It is being handed over: whoever has room takes it next.
+        # It is being handed over: the next worker with capacity takes it.
         pause = timedelta(seconds=self._config.change_poll_seconds)
         return Deferral(unit=unit, due=self._clock.now() + pause, queue=QUEUE)
 

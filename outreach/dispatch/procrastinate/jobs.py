@@ -32,7 +32,7 @@ _CONNECTIONS: Final = 4
 """Of one worker; one more listens."""
 
 _RECONNECT_SECONDS: Final = 30.0
-"""For so long a connection is tried for after pauses that double; then whoever asks has one tried for at once."""
+"""How long the pool retries a connection with a doubling backoff; after that, the next caller retries at once."""
 
 _ANSWER_SECONDS: Final = 20.0
 """A connection that has given no answer for this long is taken for lost: nobody holds a lock on a job for so long."""

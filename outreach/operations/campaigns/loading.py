@@ -56,7 +56,7 @@ def load_chunk(
 
     Numbers on the register are excluded; duplicates and invalid numbers are written as skipped
     (docs/interface.md#invalid-numbers). `seen_numbers` has the numbers of earlier chunks, and the caller adds those of
-    this one once it is written; None for a single chunk. Raises `StorageError` if the campaign was deleted as a leftover.
+    this one once it is written; None for a single chunk. Raises `StorageError` if the campaign was deleted.
     """
     workspace_id = campaign.workspace_id
     _extend_lease(tx, campaign, now)

@@ -88,7 +88,7 @@ def require(tx: Transaction, workspace_id: str, subjects: Sequence[str], epoch: 
 
 
 def claim_all(tx: Transaction, wanted: Sequence[Wanted], *, epoch: int, now: datetime) -> Sequence[Granted | None]:
-    """Claim many things for a worker; None for each that another one drives, or has more room for.
+    """Claim many things for a worker; None for each that another one drives, or has more capacity for.
 
     The pace holds across workers, because every start of the earlier one lies before now.
     """
@@ -131,7 +131,7 @@ def release(tx: Transaction, workspace_id: str, subject: str, epoch: int) -> Non
 
 @attrs.define(kw_only=True)
 class _WorkerCapacity:
-    """How much a worker drives, of all that is driven.
+    """How many of all claims one worker holds.
 
     Attributes:
         workers: How many workers there are.

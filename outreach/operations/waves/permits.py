@@ -1,7 +1,7 @@
 """Permits: how many intents and requests each worker may have, of those that all workers may have together.
 
 docs/delivery-contract.md#rule-1. Each worker's row says how many it may have until its next heartbeat, so that no two
-count on the same ones, however late one of them hears of the other.
+count on the same ones, however late one of them detects the other.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _AHEAD: Final = timedelta(seconds=1)
 
 
 class StaleLeaseDetector:
-    """Since when a process has seen each lease unrenewed, by its monotonic clock.
+    """Detects leases that were not renewed for as long as they last, by the process's monotonic clock.
 
     Args:
         clock: The source of time.

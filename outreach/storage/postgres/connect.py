@@ -24,7 +24,7 @@ OPEN_KEY: Final = 0x6F757472_0001
 """The advisory lock that every open storage shares, and that a migration or a copy takes alone."""
 
 MIGRATION_KEY: Final = 0x6F757472_0002
-"""The advisory lock of whoever looks whether there is something to migrate."""
+"""The advisory lock that a process holds while it checks for, and runs, migrations."""
 
 DISPATCH_KEY: Final = 0x6F757472_0003
 """The advisory lock of the first worker's place; those of the others follow it."""
@@ -37,7 +37,7 @@ IDLE_SECONDS: Final = 10.0
 up no longer."""
 
 SILENT_SECONDS: Final = 2 * BUSY_SECONDS
-"""After this long without a word to an operation, its server is asked over another connection: no lock takes longer."""
+"""After this long without an answer to an operation, its server is probed: no lock takes longer."""
 
 LONGEST_SECONDS: Final = 60.0
 """After this long without a word the connection of a writing operation is lost, also where its server answers others: a
@@ -47,8 +47,8 @@ LONGEST_READ_SECONDS: Final = 300.0
 """The same of a reading operation, which holds nobody up."""
 
 _PATIENT_SECONDS: Final = 60.0
-"""After this long without a word to whoever migrates, checks or copies, its server is asked: a server that is busy with
-that may keep others waiting."""
+"""After this long without an answer to a migration, a check or a copy, its server is probed: a server that is busy with
+such work may keep others waiting."""
 
 _PROBE_SECONDS: Final = BUSY_SECONDS
 """A server that has not answered a new connection for this long is taken for hung."""
@@ -60,7 +60,7 @@ _SERVER_SETTINGS: Final = {
     # A session that listens, or holds a worker's place, has nothing to say for long; a check or a migration takes long.
     "idle_session_timeout": "0",
     "statement_timeout": "0",
-    # Who has waited for the fence has to see what was committed meanwhile.
+    # A transaction that has waited for the fence must see what was committed meanwhile.
     "default_transaction_isolation": "read committed",
     "client_min_messages": "warning",
     # Every query searches an index for each of its values, also where the statistics are too old to show that it pays.
@@ -85,7 +85,7 @@ _CLIENT_SETTINGS: Final = {
 
 
 class ServerSilent(psycopg.OperationalError):
-    """No answer came for too long, and the connection was closed: what was asked may have been done."""
+    """No answer came for too long, and the connection was closed: the server may have done the work."""
 
 
 class ServerHangs(ServerSilent):
@@ -96,12 +96,12 @@ class PostgresConnection(Connection[tuple[Any, ...]]):
     """A connection that waits for its server as long as that lives, or for so long.
 
     TCP notices a machine that is gone. A server that stands still keeps its connections: after `silent_seconds` without
-    a word it is asked over another one, and where it does not answer that either, this one is closed.
+    an answer it is probed over another one, and where it does not answer that either, this one is closed.
 
     Attributes:
         timeline: On which timeline its server was when it was made fit for operations.
         made_at: When that was.
-        silent_seconds: After so long its server is asked whether it answers.
+        silent_seconds: After so long without an answer its server is probed.
         longest_seconds: After so long it is closed, whatever the server says.
     """
 
@@ -119,7 +119,7 @@ class PostgresConnection(Connection[tuple[Any, ...]]):
         return super().wait(self._watched(gen), *given, **more)
 
     def cut(self) -> None:
-        """End the connection from any thread: who waits for its server gets the error of a lost one."""
+        """End the connection from any thread; an operation that waits for its server gets the error of a lost one."""
         with suppress(psycopg.Error, OSError):
             number = self.pgconn.socket
             with socket.fromfd(number, socket.AF_INET, socket.SOCK_STREAM) as plug:
@@ -140,7 +140,7 @@ class PostgresConnection(Connection[tuple[Any, ...]]):
                 if ready:
                     since = lost = None
                 elif lost is not None:
-                    # Nothing has come while the server was asked, either.
+                    # Nothing has arrived during the probe, either.
                     self.cut()
                     self.close()
                     raise lost

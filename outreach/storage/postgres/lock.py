@@ -40,7 +40,7 @@ class _Question(Generic[T]):
         ask: Asks it.
         answer: The answer; None without one.
         error: What the server said instead of an answer.
-        dropped: Whether nobody waits for it any more, so that it need not be asked.
+        dropped: Whether nobody waits for the answer any more, so that it need not be sent.
     """
 
     def __init__(self, ask: Callable[[PostgresConnection], T]) -> None:
@@ -77,7 +77,7 @@ class PostgresDispatchLock:
         # These belong to the thread, and to `open` and `close` before and after it.
         self._connection: PostgresConnection | None = None
         self._held: set[int] = set()
-        # What is asked now, and another descriptor of the socket: the library may close its own one at any time.
+        # The question in progress, and a second descriptor of its socket: the library may close its own at any time.
         self._asking: _Question[Any] | None = None
         self._plug: socket.socket | None = None
         self._guard = threading.Lock()
@@ -126,7 +126,7 @@ class PostgresDispatchLock:
         Args:
             ask: Asks, in the thread.
             undo: Undoes it there, where nobody has waited for the answer.
-            must: Whether it is asked also where nobody waits for the answer any more.
+            must: Whether to send it also where nobody waits for the answer any more.
         """
         if self._closed:
             return None

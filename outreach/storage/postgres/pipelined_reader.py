@@ -52,7 +52,7 @@ _Waiting = asyncio.Future[Sequence[Row] | None]
 
 
 class PipelinedReader:
-    """Runs operations of one query over a connection of its own, without a thread.
+    """Runs operations of one query over its own connection, without a thread.
 
     An operation runs once to capture its query, and again with the query's rows. The first operation starts connecting.
     A reader in a thread must run the operation where there is no connection, where the operation is not one query
@@ -102,7 +102,7 @@ class PipelinedReader:
         if not self._sent:
             self._send()
         elif first:
-            # While another answer is on its way, those that ask the same in one turn of the loop share theirs.
+            # While another answer is awaited, equal queries of one turn of the loop share one answer.
             self._loop.call_soon(self._send)
         with threads.waiting_outside():
             rows = await waiting
@@ -115,7 +115,7 @@ class PipelinedReader:
 
     def _capture_query(self, operation: OneQuery[Any]) -> CapturedQuery | None:
         self._backend.answered = self._backend.captured = None
-        # Whatever else ends the operation is the business of a reader.
+        # A reader raises any other error of the operation.
         with suppress(QueryCaptured, Exception):
             operation(self._transaction)
         return self._backend.captured
@@ -127,7 +127,7 @@ class PipelinedReader:
         except QueryCaptured:
             return None
         finally:
-            # The next operation must ask anew. What has not got an answer has cached nothing.
+            # The next operation must query again. An operation without an answer has cached nothing.
             self._rows.forget()
 
     def _send(self) -> None:
@@ -206,7 +206,7 @@ class PipelinedReader:
                 elif result.status == pq.ExecStatus.TUPLES_OK:
                     self._found = result
                 elif result.status != pq.ExecStatus.COMMAND_OK:
-                    # A reader tells of the error; what was prepared may be of no use any more.
+                    # A reader raises the error; prepared statements may have become invalid.
                     self._drop()
                     return
         except psycopg.Error:
@@ -277,7 +277,7 @@ class PipelinedReader:
 
 
 def _rows_of(connection: PostgresConnection, result: pq.abc.PGresult) -> Sequence[Row] | None:
-    """Return an answer's rows; None if the driver cannot read them, of which a reader tells."""
+    """Return an answer's rows; None if the driver cannot read them. A reader raises the error."""
     transformer = Transformer(connection)
     transformer.set_pgresult(result)
     try:

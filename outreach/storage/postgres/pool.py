@@ -100,7 +100,7 @@ class _PoolConnection(PostgresConnection):
 
 
 class _WhileOpening(logging.Filter):
-    """Has what the pool says of its first connections at the level `debug`: whoever opens it gets the error."""
+    """Lowers the pool's log lines on its first connections to `debug`: opening the pool raises their error."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether the line is written."""
@@ -129,7 +129,7 @@ def open_pool(conninfo: str, *, size: int, home: DatabaseHome | None = None) -> 
         min_size=2,
         max_size=size,
         timeout=BUSY_SECONDS,
-        # A connection is tried for after pauses that double: after this long whoever asks has one tried for at once.
+        # The pool retries a connection with a doubling backoff. After this long, the next caller retries at once.
         reconnect_timeout=2 * BUSY_SECONDS,
         num_workers=2,
         name=_NAME,

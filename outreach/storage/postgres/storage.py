@@ -253,7 +253,7 @@ class _Open:
                 ended = reader.worker.join(_READ_CLOSE_SECONDS) and ended
         self.pool.close(timeout=1)
         if not ended:
-            # Whoever waits gets an error: the server may give no answer for ever.
+            # Operations that wait get an error: the server may never answer.
             self.pool.cut()
             _log.error(
                 "The database was not closed, because its server does not respond. Committed data is safe.",
@@ -262,7 +262,7 @@ class _Open:
 
 
 async def _in_thread(function: Callable[[], T]) -> tuple[asyncio.Future[T], asyncio.CancelledError | None]:
-    """Run a function in a thread to its end, whoever is cancelled: half of it would leave connections behind.
+    """Run a function in a thread to its end, even if the caller is cancelled: half of it would leak connections.
 
     Returns:
         The finished future, and the cancellation that came meanwhile.

@@ -51,7 +51,7 @@ _MISSING: Final = "the row of the table fence is missing: restore all rows of th
 
 
 class FenceMissing(psycopg.InternalError):
-    """The fence is away, as while its row is restored: who has waited for the old row does not see the new one."""
+    """The fence's row is missing, such as during a restore: a transaction that waited for it sees no new row."""
 
 
 class FencedTransactions:
@@ -118,7 +118,7 @@ class FencedTransactions:
         if self._version <= self._last_version:
             _log.error(
                 "The database has lost the last %d or more transactions: a server that did not have them has taken "
-                "over, or a copy was restored. Whoever was contacted by them may be contacted again.",
+                "over, or a copy was restored. Contacts that they reached may be contacted again.",
                 self._last_version - self._version + 1,
                 extra={"action": "commits_lost"},
             )

@@ -151,5 +151,5 @@ class _WatchedTransactions(Transactions):
         position = self._positions.before_commit(self._raw)
         super().commit()
         self._watch.committed()
-        # Before anybody hears of the commit, and so before a request that it allows.
+        # Before the commit is reported, and so before a request that it allows.
         self._positions.record(position)

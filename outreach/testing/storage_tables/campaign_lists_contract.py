@@ -291,7 +291,7 @@ class CampaignListsContract(ContractBase):
     async def test_the_number_of_a_list_is_reported_at_once(
         self, storage: Storage, open_storage: Callable[[], Storage]
     ) -> None:
-        """As it is after every committed write, whoever made it; None where it cannot be told so."""
+        """It is current after every committed write of any process; None where that cannot be known at once."""
         async with open_storage() as other:
             for writer in (storage, other, storage, storage, other):
                 await published(writer, make_campaign())

@@ -1,4 +1,4 @@
-"""The contract of transactions: all or nothing, one after the other, whoever goes away."""
+"""The contract of transactions: all or nothing, one after the other, also when a caller is cancelled."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ class TransactionsContract(ContractBase):
         assert await pairs(storage) == set()
 
     async def test_closing_finishes_what_was_queued(self, open_storage: Callable[[], Storage]) -> None:
-        """Whoever asked before is answered, and it is there when the database is opened again."""
+        """Every operation queued before is answered, and its data is there when the database is opened again."""
         answered: set[str] = set()
 
         async def run() -> None:

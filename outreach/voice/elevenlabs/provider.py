@@ -173,7 +173,7 @@ _WORDED: Final = frozenset({400, 404, 422})
 
 
 def _require_no_broken_request(message: str) -> None:
-    """Check that a refusal does not tell of a failed request to the telephony, which may have arrived.
+    """Check that a refusal does not report a failed request to the telephony, which may have arrived.
 
     Raises:
         UnreadableResponse: It does.
